@@ -111,13 +111,13 @@ def _of_rollout(
     kind: ActKind,
     role: Role,
     body: type[Body] = Body,
-    subject: Callable[[Any], str] = lambda _: "",
+    subject: str = "",
     wrong: str = "",
 ) -> ActRoute:
-    """Return an act on a rollout; ``subject`` is the stage or the cluster that a body is about."""
+    """Return an act on a rollout; ``subject`` is the field of a body with what it is about."""
 
     def audit(call: Call) -> Request:
-        about = subject(call.body)
+        about = getattr(call.body, subject) if subject else ""
         target = "/".join(filter(None, (call.path["commit"], about)))
         return Request(f"rollout-{kind}", target, (about,) if kind is ActKind.SKIP else ())
 
@@ -126,7 +126,7 @@ def _of_rollout(
         return rollout.act_on_rollout(
             call.path["commit"],
             kind,
-            subject(call.body),
+            getattr(call.body, subject) if subject else "",
             call.by,
             call.ports,
             reason=call.reason,
@@ -163,7 +163,7 @@ ACTS = (
             reason=call.reason,
             addresses=call.caller.principal.addresses,
         ),
-        body=bodies.Clusters,
+        body=bodies.ApprovalBody,
         wrong='the body must be {"clusters": ["name", ...]}',
     ),
     ActRoute(
@@ -175,7 +175,7 @@ ACTS = (
         act=lambda call: cluster.approve_correction(
             call.path["name"], call.body.correction, call.by, call.ports, reason=call.reason
         ),
-        body=bodies.Correction,
+        body=bodies.CorrectionBody,
         wrong='the body must be {"correction": "..."}, with needsApproval of GET drift',
     ),
     ActRoute(
@@ -187,7 +187,7 @@ ACTS = (
         act=lambda call: cluster.replay(
             call.path["name"], call.by, call.ports, call.reason, override=call.body.override
         ),
-        body=bodies.Replay,
+        body=bodies.ReplayBody,
         refusal=_override_refusal,
     ),
     ActRoute(
@@ -223,7 +223,7 @@ ACTS = (
         schema.RefreshReceipt,
         audit=lambda call: _on_clusters("refresh", call.body.clusters),
         act=lambda call: cluster.refresh(call.body.clusters, call.by, call.ports),
-        body=bodies.Refresh,
+        body=bodies.RefreshBody,
         wrong=cluster.WRONG_BODY,
     ),
     ActRoute(
@@ -241,7 +241,7 @@ ACTS = (
         schema.DismissReceipt,
         audit=lambda call: Request("dismiss", ", ".join(map("/".join, sorted(call.body.named)))),
         act=lambda call: HttpResult(200, fleet.dismiss(call.body.named, call.by, call.ports)),
-        body=bodies.Letters,
+        body=bodies.LettersBody,
         wrong='the body must be {"deadLetters": [{"queue": "", "id": ""}, ...]}',
     ),
     ActRoute(
@@ -251,13 +251,13 @@ ACTS = (
         schema.RouteReceipt,
         audit=lambda call: Request("notify", call.body.route),
         act=lambda call: fleet.try_route(call.body.route, call.by, call.ports),
-        body=bodies.Route,
+        body=bodies.RouteBody,
         wrong=fleet.WRONG_TEST,
     ),
     *(_of_rollout(kind, Role.OPERATOR) for kind in (ActKind.PAUSE, ActKind.RESUME, ActKind.ABORT)),
     _of_rollout(ActKind.OVERRIDE, Role.APPROVER),
-    _of_rollout(ActKind.APPROVE, Role.APPROVER, bodies.Stage, lambda body: body.stage, rollout.WRONG_STAGE),
-    _of_rollout(ActKind.SKIP, Role.APPROVER, bodies.Member, lambda body: body.cluster, rollout.WRONG_CLUSTER),
+    _of_rollout(ActKind.APPROVE, Role.APPROVER, bodies.StageBody, "stage", rollout.WRONG_STAGE),
+    _of_rollout(ActKind.SKIP, Role.APPROVER, bodies.MemberBody, "cluster", rollout.WRONG_CLUSTER),
     ActRoute(
         "promote",
         "promotions",
@@ -267,7 +267,7 @@ ACTS = (
         act=lambda call: pulls.promote(
             call.body.source, call.body.target, call.body.what, call.by, call.ports, call.reason
         ),
-        body=bodies.Promotion,
+        body=bodies.PromotionBody,
         wrong=pulls.WRONG_PROMOTION,
     ),
     ActRoute(
@@ -277,7 +277,7 @@ ACTS = (
         schema.Imported,
         audit=lambda call: Request("import", call.body.resource),
         act=lambda call: azure.import_cluster(call.body.resource, call.ports),
-        body=bodies.Resource,
+        body=bodies.ResourceQuery,
         method="GET",
     ),
     ActRoute(
@@ -296,7 +296,7 @@ ACTS = (
         schema.Live,
         audit=lambda call: _on_clusters(LIVE, call.body.clusters),
         act=lambda call: azure.read_live(call.body.clusters, call.ports),
-        body=bodies.Live,
+        body=bodies.LiveQuery,
         wrong=azure.WRONG_NAMES,
         method="GET",
     ),

@@ -22,48 +22,48 @@ class Body(BaseModel):
     reason: Annotated[str, BeforeValidator(lambda given: given if isinstance(given, str) else "")] = ""
 
 
-class Clusters(Body):
+class ApprovalBody(Body):
     """The clusters of a plan whose deletes are approved."""
 
     clusters: list[Name]
 
 
-class Correction(Body):
+class CorrectionBody(Body):
     """The corrections that were shown."""
 
     correction: Text
 
 
-class Replay(Body):
+class ReplayBody(Body):
     """Whether a freeze or a change window is overridden."""
 
     override: Annotated[bool, BeforeValidator(lambda given: given is True)] = False
 
 
-class Refresh(Body):
+class RefreshBody(Body):
     """Some clusters, or all."""
 
     clusters: list[Name] = Field(default_factory=list, max_length=MAX_CLUSTERS)
     all: bool = False
 
     @model_validator(mode="after")
-    def _some(self) -> Refresh:
+    def _some(self) -> RefreshBody:
         if not self.clusters and not self.all:
             raise ValueError
         return self
 
 
-class Letter(BaseModel):
+class NamedLetter(BaseModel):
     """A dead letter, by its queue and id."""
 
     queue: str
     id: str
 
 
-class Letters(Body):
+class LettersBody(Body):
     """The dead letters that are dismissed."""
 
-    deadLetters: list[Letter]
+    deadLetters: list[NamedLetter]
 
     @property
     def named(self) -> set[tuple[str, str]]:
@@ -71,25 +71,25 @@ class Letters(Body):
         return {(letter.queue, letter.id) for letter in self.deadLetters}
 
 
-class Route(Body):
+class RouteBody(Body):
     """A route of notifications."""
 
     route: Text
 
 
-class Stage(Body):
+class StageBody(Body):
     """A stage of a rollout."""
 
     stage: Text
 
 
-class Member(Body):
+class MemberBody(Body):
     """A cluster of a rollout."""
 
     cluster: Text
 
 
-class Promotion(Body):
+class PromotionBody(Body):
     """Two environments, and what is promoted, none for everything that differs."""
 
     source: Text = Field(alias="from")
@@ -97,7 +97,7 @@ class Promotion(Body):
     what: list[str] = Field(default_factory=list)
 
 
-class Resource(Body):
+class ResourceQuery(Body):
     """The ARM resource id of a cluster."""
 
     resource: str = ""
@@ -107,7 +107,7 @@ def _separate(given: Any) -> list[str]:
     return list(dict.fromkeys(filter(None, str(given or "").split(","))))
 
 
-class Live(Body):
+class LiveQuery(Body):
     """Names, separated by commas."""
 
     clusters: Annotated[

@@ -274,10 +274,10 @@ def _found(field: _Field, sources: Sequence[object]) -> object:
 
 
 def _plain(value: object, part: type[Any] | None = None) -> object:
-    if type(value) in _JSON:
-        return value
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, _JSON):
+        return value
     if isinstance(value, datetime):
         return iso(value)
     if isinstance(value, date):

@@ -16,7 +16,7 @@ P = ParamSpec("P")
 MAX_ACTOR = 100
 
 
-class Refused(Exception):
+class Refusal(Exception):
     """Nothing was done: the status of the answer, and a sentence for the caller."""
 
     def __init__(self, status: int, error: str) -> None:
@@ -32,8 +32,8 @@ def answers(status: int) -> Callable[[Callable[P, Mapping[str, Any]]], Callable[
         def answer(*given: P.args, **named: P.kwargs) -> HttpResult:
             try:
                 return HttpResult(status, act(*given, **named))
-            except Refused as refused:
-                return rejected(refused.status, str(refused))
+            except Refusal as refusal:
+                return rejected(refusal.status, str(refusal))
 
         return answer
 
@@ -43,7 +43,7 @@ def answers(status: int) -> Callable[[Callable[P, Mapping[str, Any]]], Callable[
 def known_cluster(name: str, record: ClusterRecord | None, ports: Ports) -> ClusterRecord:
     """Return the record of a cluster; refuse an act on one that the fleet does not have."""
     if record is None:
-        raise Refused(404, unknown_cluster(name, ports))
+        raise Refusal(404, unknown_cluster(name, ports))
     return record
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import takewhile
 
 from shared.app.api import schema
-from shared.app.api.acts import Refused, answers, operator
+from shared.app.api.acts import Refusal, answers, operator
 from shared.app.outbox import send
 from shared.cluster.failures.errors import ReconcileError, TooLarge
 from shared.cluster.messages import Approval, PlanRequest
@@ -40,16 +40,16 @@ def require_another_author(
     ``rebuilds`` are the clusters of ``deletes`` that are created again, ``addresses`` those of the approver.
     """
     if len(deletes) > MOST:
-        raise Refused(409, f"with APPROVAL_BY_OTHERS an approval has at most {MOST} deletes; remove fewer")
+        raise Refusal(409, f"with APPROVAL_BY_OTHERS an approval has at most {MOST} deletes; remove fewer")
     for name in deletes:
         try:
             authors = _authors(commit, name, ports, rebuilds=name in rebuilds)
         except ReconcileError as error:
             unread = f"the authors of the removal of {name} could not be read: {error}"
-            raise Refused(502, unread) from error
+            raise Refusal(502, unread) from error
         problem = why_not(name, addresses, authors)
         if problem:
-            raise Refused(403, problem)
+            raise Refusal(403, problem)
 
 
 def _authors(commit: str, name: str, ports: Ports, *, rebuilds: bool) -> frozenset[str]:
@@ -110,13 +110,13 @@ def approve(
     requested = frozenset(clusters)
     plan_record = ports.state.plan(commit)
     if plan_record is None:
-        raise Refused(404, f"the commit {cut(commit, 40)} was not planned (give the full id)")
+        raise Refusal(404, f"the commit {cut(commit, 40)} was not planned (give the full id)")
     head = ports.state.fleet().commit
     if commit != head:
-        raise Refused(409, f"{commit[:8]} is no longer the commit that was planned last; {head[:8]} is")
+        raise Refusal(409, f"{commit[:8]} is no longer the commit that was planned last; {head[:8]} is")
     deletes = sorted(plan_record.plan.deletes_needing_approval)
     if not deletes or sorted(requested) != deletes:
-        raise Refused(409, f"an approval names exactly the deletes that need it: {_first(deletes)}")
+        raise Refusal(409, f"an approval names exactly the deletes that need it: {_first(deletes)}")
     if ports.config.approval_by_others:
         rebuilds = {item.cluster for item in plan_record.plan.items if item.rebuilds}
         require_another_author(commit, deletes, rebuilds, addresses, ports)
@@ -128,7 +128,7 @@ def approve(
         send(request, ports, message_id=message_id)
     except TooLarge as error:
         too_many = f"{len(deletes)} deletes are too many for one approval; commit them in parts"
-        raise Refused(413, too_many) from error
+        raise Refusal(413, too_many) from error
     return {"queued": "plan", "commit": commit, "approved": deletes, "by": by}
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from shared.app.access.context import StepContext
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.api import schema
-from shared.app.api.acts import Refused, answers, known_cluster
+from shared.app.api.acts import Refusal, answers, known_cluster
 from shared.app.api.parts import projected
 from shared.app.repository import read_desired
 from shared.azure.changes.writes import ImmutableChange
@@ -48,7 +48,7 @@ def import_cluster(resource: str, ports: Ports) -> schema.Imported:
     match = _RESOURCE.fullmatch(resource.strip())
     if match is None:
         form = ClusterId("SUBSCRIPTION", "GROUP", "NAME").resource
-        raise Refused(400, f"resource must be the id of a managed cluster, such as {form}")
+        raise Refusal(400, f"resource must be the id of a managed cluster, such as {form}")
     cluster = ClusterId(match["subscription"].lower(), match["group"], match["name"])
     config = ports.config
     owner = Owner(config.fleet, config.repository, cluster.name.lower(), config.previous_repository)
@@ -56,13 +56,13 @@ def import_cluster(resource: str, ports: Ports) -> schema.Imported:
         existing = ports.azure.call(GetCluster(cluster))
         if existing is None:
             missing = f"there is no managed cluster {cluster.name} in {cluster.resource_group}"
-            raise Refused(404, f"{missing}, or Roadstead's identity may not see it")
+            raise Refusal(404, f"{missing}, or Roadstead's identity may not see it")
         windows = ports.azure.call(ListMaintenance(cluster))
         result = imported(cluster, owner, existing, windows)
     except NotImportable as error:
-        raise Refused(409, str(error)) from error
+        raise Refusal(409, str(error)) from error
     except ReconcileError as error:
-        raise Refused(502, f"Azure could not be read: {error.kind}: {error}") from error
+        raise Refusal(502, f"Azure could not be read: {error.kind}: {error}") from error
     return {
         "resource": cluster.resource,
         "manifest": document(result.name, result.short),
@@ -125,11 +125,11 @@ def drill(ports: Ports) -> schema.Drill:
     """Return what a loss of all tables would cost now, at the commit that was planned last."""
     fleet, began = ports.state.fleet(), ports.elapsed()
     if not fleet.commit:
-        raise Refused(409, "no commit was planned yet")
+        raise Refusal(409, "no commit was planned yet")
     try:
         desired = read_desired(fleet.commit, {}, ports)
     except ReconcileError as error:
-        raise Refused(502, f"the fleet repository could not be read: {error.kind}: {error}") from error
+        raise Refusal(502, f"the fleet repository could not be read: {error.kind}: {error}") from error
     records = {record.name: record for record in ports.state.clusters()}
     clusters = [_resolved(cluster) for _, cluster in sorted(desired.clusters.items())]
     listed, unread = _list(_subscriptions([*clusters, *(one.desired for one in records.values())]), ports)

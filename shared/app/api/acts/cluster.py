@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shared.app.api import schema
-from shared.app.api.acts import Refused, answers, change_cluster, known_cluster, operator
+from shared.app.api.acts import Refusal, answers, change_cluster, known_cluster, operator
 from shared.app.outbox import (
     request_checks,
     request_whole_check,
@@ -55,7 +55,7 @@ def replay(
         left = tuple(each.path for each in record.drift.to_approve) if record.drift and same else ()
         problem = _why_no_replay(record, left, ports, override=override)
         if problem:
-            raise Refused(409, problem)
+            raise Refusal(409, problem)
         after = accept_replay(record, now=ports.clock(), left=left)
         then = [send_continuation, lambda _, ports: send(ReportRequest(), ports)]
         return Transition(after, [replayed_event(after, by, reason)], then=then)
@@ -102,7 +102,7 @@ def take_over(name: str, actor: str, ports: Ports, reason: str = "") -> schema.T
         contest = record.job.next_run.contest
         if contest is None:
             why = f"roadstead why {name} says what it does"
-            raise Refused(409, f"{name} does not wait for a takeover; {why}")
+            raise Refusal(409, f"{name} does not wait for a takeover; {why}")
         overruled[:] = [installation or "unknown" for installation in contest.installations]
         after = accept_takeover(record, contest, now=ports.clock())
         event = taken_over_event(after, contest, by_whom(by, reason))
@@ -127,7 +127,7 @@ def approve_correction(
     def decide(record: ClusterRecord) -> Transition | ClusterRecord:
         problem = _why_no_approval(record, correction, ports)
         if problem:
-            raise Refused(409, problem)
+            raise Refusal(409, problem)
         if record.drift is None or record.drift.approval is not None:
             _request_sweep(record, ports)
             return record
@@ -180,11 +180,11 @@ def refresh(names: Sequence[str], actor: str, ports: Ports) -> schema.RefreshRec
         if not is_at_rest(record):
             activity = _activity(record, ports)
             if record.job.active:
-                raise Refused(
+                raise Refusal(
                     409, f"{name} is not refreshed, because its job reads Azure itself: it {activity}"
                 )
             again = f"`roadstead replay {name}` starts its job again"
-            raise Refused(409, f"{name} is not refreshed: it {activity}; {again}")
+            raise Refusal(409, f"{name} is not refreshed: it {activity}; {again}")
     if names:
         send(SweepRequest(sweep=ports.unique(), clusters=tuple(names)), ports)
         request_checks(names, ports.unique(), ports)

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from shared.app.api import schema
-from shared.app.api.acts import Refused, answers, operator
+from shared.app.api.acts import Refusal, answers, operator
 from shared.app.api.parts import projected
 from shared.app.http_result import HttpResult, meant
 from shared.app.outbox import send
@@ -36,7 +36,7 @@ def accept_source(actor: str, ports: Ports) -> schema.SourceReceipt:
     fleet = ports.state.fleet()
     source = fleet.other_source
     if source is None:
-        raise Refused(409, "the fleet is planned from the repository and branch of its settings")
+        raise Refusal(409, "the fleet is planned from the repository and branch of its settings")
     if fleet.source is not None and fleet.source.repository != source.repository:
         _drop_numbers(ports)
     after = replace(fleet, source=source, other_source=None)
@@ -90,7 +90,7 @@ def try_route(name: str, actor: str, ports: Ports) -> schema.RouteReceipt:
     if route is None:
         known = ", ".join(each.name for each in fleet.routes) or "none"
         near = meant(name, (each.name for each in fleet.routes))
-        raise Refused(404, f"the newest plan has no route {cut(name, 63)}; it has: {known}{near}")
+        raise Refusal(404, f"the newest plan has no route {cut(name, 63)}; it has: {known}{near}")
     by = operator(actor)
     title = f"{ports.config.fleet}: a test of the route {name}"
     text = f"{by} asked for this test. The route works."
@@ -101,7 +101,7 @@ def try_route(name: str, actor: str, ports: Ports) -> schema.RouteReceipt:
         else:
             ports.channels.send(route, message)
     except ReconcileError as error:
-        raise Refused(409, f"{name} does not deliver: {error.kind}: {error}") from error
+        raise Refusal(409, f"{name} does not deliver: {error.kind}: {error}") from error
     return {"route": name, "delivered": True, "by": by}
 
 

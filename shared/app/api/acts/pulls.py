@@ -14,7 +14,7 @@ from shared.app.access.azure_state import profiles_of
 from shared.app.access.context import StepContext
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.api import schema
-from shared.app.api.acts import Refused, answers, known_cluster, operator
+from shared.app.api.acts import Refusal, answers, known_cluster, operator
 from shared.app.http_result import meant
 from shared.app.outbox import send
 from shared.app.proposals.evaluation import evaluate
@@ -56,14 +56,14 @@ def promote(
 ) -> schema.PromotionReceipt:
     """Queue the pull request; ``what`` is empty for everything that differs."""
     if source == target or not {*what} <= {*What}:
-        raise Refused(400, WRONG_PROMOTION)
+        raise Refusal(400, WRONG_PROMOTION)
     chosen = tuple(map(What, dict.fromkeys(what)))
     found = evaluate(source, target, chosen or tuple(What), Head(ports.state.fleet(), ports))
     problem = refusal(found, named=bool(chosen))
     if problem:
         known = {each.environment for each in ports.state.summaries()} - {""}
         hints = (meant(name, known) for name in (source, target) if name not in known)
-        raise Refused(409, problem + "".join(hints))
+        raise Refusal(409, problem + "".join(hints))
     by = operator(actor)
     asked = PromotionAsked(
         source=source, target=target, what=chosen, by=by, at=ports.clock(), reason=cut(reason, MAX_REASON)
@@ -88,12 +88,12 @@ def roll_back(name: str, pool: str, actor: str, ports: Ports, reason: str = "") 
         asked = _asked(record, pool, head, ports, by=operator(actor), reason=reason)
         pull = open_rollback(asked, head, ports)
     except Conflict as error:
-        raise Refused(409, str(error)) from error
+        raise Refusal(409, str(error)) from error
     except RateLimited as limited:
-        raise Refused(503, str(limited)) from limited
+        raise Refusal(503, str(limited)) from limited
     except ReconcileError as error:
         hint = f"; {PERMISSIONS}" if asked is not None and isinstance(error, Unauthorized) else ""
-        raise Refused(502, f"{error.kind}: {error}{hint}") from error
+        raise Refusal(502, f"{error.kind}: {error}{hint}") from error
     return {
         "cluster": name,
         "pool": pool,
@@ -191,4 +191,4 @@ def _shown(versions: Versions) -> schema.PoolVersions:
 
 
 def _refuse(why: str) -> NoReturn:
-    raise Refused(409, why)
+    raise Refusal(409, why)

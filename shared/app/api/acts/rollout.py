@@ -9,7 +9,7 @@ from collections.abc import Collection
 from datetime import datetime
 
 from shared.app.api import schema
-from shared.app.api.acts import Refused, answers, operator
+from shared.app.api.acts import Refusal, answers, operator
 from shared.app.api.acts.approval import why_not_author
 from shared.app.api.views.rollouts import shown
 from shared.app.http_result import meant
@@ -51,14 +51,14 @@ def act_on_rollout(
     """
     rollout, held = ports.state.rollout(commit), kind is ActKind.OVERRIDE and _holds_items(commit, ports)
     if rollout is None and not held:
-        raise Refused(404, f"the commit {cut(commit, 40)} has no rollout (give the full id)")
+        raise Refusal(404, f"the commit {cut(commit, 40)} has no rollout (give the full id)")
     if kind is ActKind.OVERRIDE and not reason.strip():
-        raise Refused(400, WITHOUT_REASON)
+        raise Refusal(400, WITHOUT_REASON)
     rollout = rollout and shown(rollout, ports.state.fleet())
     by, at = operator(actor), ports.clock()
     problem = why_not(rollout, kind, subject, by, at, person=person) if rollout and not held else ""
     if problem:
-        raise Refused(409, problem)
+        raise Refusal(409, problem)
     if rollout and kind is ActKind.APPROVE:
         _by_role(rollout, subject, roles)
         _by_author(rollout, subject, addresses, ports)
@@ -101,7 +101,7 @@ def _by_role(rollout: Rollout, stage: str, roles: Collection[str]) -> None:
     wanted = {each.gate.role for each in rollout.stages if each.name == stage and each.gate.role}
     missing = sorted(wanted - {*roles})
     if missing:
-        raise Refused(403, f"stage {stage} is approved by somebody with the role {missing[0]}")
+        raise Refusal(403, f"stage {stage} is approved by somebody with the role {missing[0]}")
 
 
 def _by_author(rollout: Rollout, stage: str, addresses: frozenset[str], ports: Ports) -> None:
@@ -118,12 +118,12 @@ def _by_author(rollout: Rollout, stage: str, addresses: frozenset[str], ports: P
         brought = ports.repository.changes_since(commit, since, MOST_AUTHORED) if since else ()
     except Dependency as error:  # such as a history that was rewritten
         unknown = f"the authors since {since[:8]} cannot be compared ({error})"
-        raise Refused(403, f"approvalByOthers: {unknown}: {_INSTEAD}") from error
+        raise Refusal(403, f"approvalByOthers: {unknown}: {_INSTEAD}") from error
     except ReconcileError as error:
-        raise Refused(502, f"the authors of {commit[:8]} could not be read: {error}") from error
+        raise Refusal(502, f"the authors of {commit[:8]} could not be read: {error}") from error
     if brought is None:
         many = f"{commit[:8]} has more than {MOST_AUTHORED} commits after {since[:8]}"
-        raise Refused(
+        raise Refusal(
             403, f"approvalByOthers: {many}, and the authors of so many are not compared: {_INSTEAD}"
         )
     changes = [*own, *brought]
@@ -132,7 +132,7 @@ def _by_author(rollout: Rollout, stage: str, addresses: frozenset[str], ports: P
     what = f"a commit of {since[:8]}..{commit[:8]}" if since else f"the commit {commit[:8]}"
     problem = why_not_author(what, "approvalByOthers", addresses, people)
     if problem:
-        raise Refused(403, problem)
+        raise Refusal(403, problem)
 
 
 def why_not(
