@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Protocol
 
 from shared.cluster.reporting.measurements import Measurement, Span
-from shared.notices.digest import Outgoing
-from shared.notices.routes import Route
+from shared.notifications.digest import Outgoing
+from shared.notifications.routes import Route
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,12 @@
-"""``roadstead rollback``: reads a node pool, and opens the pull request that would roll it back.
+"""The pull requests that operators ask for: promotions by hand, and rollbacks of node pools.
 
-Every condition is read from Azure while the caller waits, and each one that fails is named. Nothing but the
-pull request changes: the worker carries the merged manifest out, and reads the conditions again.
+What is wrong with one is answered at once. That of a promotion is opened by a message, which evaluates it
+again; a merged rollback is carried out by the worker, which reads Azure's conditions again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -13,15 +14,15 @@ from shared.app.access.azure_state import profiles_of
 from shared.app.access.context import StepContext
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.api import schema
-from shared.app.api.acts.approval import operator
-from shared.app.http_result import HttpResult, rejected, unknown_cluster
+from shared.app.api.acts import Refusal, answers, known_cluster, operator
+from shared.app.http_result import meant
+from shared.app.outbox import send
+from shared.app.proposals.evaluation import evaluate
 from shared.app.proposals.head import Head
-from shared.app.proposals.own_pull import File, new_commit, pull_text
-from shared.app.pull_requests.markdown import code, prose, table
-from shared.app.repository import read_files
+from shared.app.proposals.promote import refusal
+from shared.app.proposals.rollback_pull import RollbackAsked, open_rollback
 from shared.azure.node_pools.replacement import serving
 from shared.azure.node_pools.rollback import (
-    WITHIN,
     Versions,
     asked_for,
     nothing_listed,
@@ -29,40 +30,69 @@ from shared.azure.node_pools.rollback import (
     unmet,
     versions_of,
 )
-from shared.azure.ownership import rollback_tag
-from shared.cluster.drift import ROLLBACKS
 from shared.cluster.failures.errors import Conflict, ReconcileError
+from shared.cluster.messages import PromotionAsked, PromotionRequest
 from shared.cluster.record import ClusterRecord
 from shared.json_tree import Json
 from shared.language.desired import Desired
 from shared.language.model.node_pool import NodePool
-from shared.language.resolve.repository_layout import blob_id, cluster_path
 from shared.language.yaml.editing import NotEditable, with_value
 from shared.masking import cut
-from shared.ports import Ports, Pull, PullText
+from shared.ports import Ports
 from shared.ports.azure import GetCluster, GetPoolUpgradeProfile
+from shared.promotions.promoted_values import What
+
+MAX_REASON = 500
+WRONG_PROMOTION = (
+    'the body must be {"from": "environment", "to": "environment", "what": []}, with none or some of '
+    f"{', '.join(What)}"
+)
 
 
-class _Refused(Exception):
-    """No rollback can be proposed; the message says why and what to do."""
+@answers(202)
+def promote(
+    source: str, target: str, what: Sequence[str], actor: str, ports: Ports, reason: str = ""
+) -> schema.PromotionReceipt:
+    """Queue the pull request; ``what`` is empty for everything that differs."""
+    if source == target or not {*what} <= {*What}:
+        raise Refusal(400, WRONG_PROMOTION)
+    chosen = tuple(map(What, dict.fromkeys(what)))
+    found = evaluate(source, target, chosen or tuple(What), Head(ports.state.fleet(), ports))
+    problem = refusal(found, named=bool(chosen))
+    if problem:
+        known = {each.environment for each in ports.state.summaries()} - {""}
+        hints = (meant(name, known) for name in (source, target) if name not in known)
+        raise Refusal(409, problem + "".join(hints))
+    by = operator(actor)
+    asked = PromotionAsked(
+        source=source, target=target, what=chosen, by=by, at=ports.clock(), reason=cut(reason, MAX_REASON)
+    )
+    send(PromotionRequest(promotion=asked), ports)
+    return {
+        "queued": "promotion",
+        "source": source,
+        "target": target,
+        "values": [{"field": proof.value.path, "value": proof.value.value} for proof in found.proofs],
+        "clusters": list(found.takers),
+        "by": by,
+    }
 
 
-def roll_back(name: str, pool: str, actor: str, ports: Ports, reason: str = "") -> HttpResult:
+@answers(201)
+def roll_back(name: str, pool: str, actor: str, ports: Ports, reason: str = "") -> schema.RollbackReceipt:
     """Open the pull request that rolls a node pool of a cluster back by one step."""
-    record = ports.state.cluster(name)
-    if record is None:
-        return rejected(404, unknown_cluster(name, ports))
+    record = known_cluster(name, ports.state.cluster(name), ports)
     head = Head(ports.state.fleet(), ports)
     try:
         asked = _asked(record, pool, head, ports, by=operator(actor), reason=reason)
-        pull = _open(asked, head, ports)
-    except (_Refused, Conflict) as error:
-        return rejected(409, str(error))
+        pull = open_rollback(asked, head, ports)
+    except Conflict as error:
+        raise Refusal(409, str(error)) from error
     except RateLimited as limited:
-        return rejected(503, str(limited))
+        raise Refusal(503, str(limited)) from limited
     except ReconcileError as error:
-        return rejected(502, f"{error.kind}: {error}")
-    receipt: schema.RollbackReceipt = {
+        raise Refusal(502, f"{error.kind}: {error}") from error
+    return {
         "cluster": name,
         "pool": pool,
         "running": _shown(asked.before),
@@ -71,7 +101,6 @@ def roll_back(name: str, pool: str, actor: str, ports: Ports, reason: str = "") 
         "pullRequest": pull.url,
         "by": asked.by,
     }
-    return HttpResult(201, receipt)
 
 
 @dataclass(frozen=True)
@@ -85,7 +114,9 @@ class _Found:
     profile: Json
 
 
-def _asked(record: ClusterRecord, pool: str, head: Head, ports: Ports, *, by: str, reason: str) -> _Rollback:
+def _asked(
+    record: ClusterRecord, pool: str, head: Head, ports: Ports, *, by: str, reason: str
+) -> RollbackAsked:
     azure = RateLimiter(None, ports).over(ports).azure
     found = _found(record, pool, head, ports)
     answer = azure.call(GetPoolUpgradeProfile(record.desired.id, str(found.profile["name"])))
@@ -108,7 +139,7 @@ def _asked(record: ClusterRecord, pool: str, head: Head, ports: Ports, *, by: st
     if asked_for(found.pool) == target:
         _refuse(f"git asks for this rollback already: roadstead why {record.name} says what it waits for")
     content = _edited(record.name, found, target, head)
-    return _Rollback(record.name, pool, versions_of(found.profile), target, content, by, reason)
+    return RollbackAsked(record.name, pool, versions_of(found.profile), target, content, by, reason)
 
 
 def _found(record: ClusterRecord, pool: str, head: Head, ports: Ports) -> _Found:
@@ -158,68 +189,4 @@ def _shown(versions: Versions) -> schema.PoolVersions:
 
 
 def _refuse(why: str) -> NoReturn:
-    raise _Refused(why)
-
-
-# The pull request of a rollback: a branch for each upgrade that is undone, with one commit.
-#
-# The name of the branch and its content follow from the manifest and from Azure alone. So whoever asks twice,
-# or again after a crash at any line, gets the pull request that is there. Another content is left alone.
-
-
-@dataclass(frozen=True)
-class _Rollback:
-    """A rollback that may be proposed: ``before`` is what the pool runs, ``content`` the new manifest."""
-
-    cluster: str
-    pool: str
-    before: Versions
-    target: Versions
-    content: str
-    by: str
-    reason: str = ""
-
-    @property
-    def title(self) -> str:
-        """The first line of the commit and of the pull request."""
-        return f"Roll back {self.cluster}/{self.pool} to Kubernetes {self.target.kubernetes}"
-
-
-def _open(asked: _Rollback, head: Head, ports: Ports) -> Pull:
-    """Open the pull request, or return the one that is open; raise Conflict for a branch of somebody else.
-
-    A branch that was merged, and reverted since, has no commit for another pull request: it gets one.
-    """
-    of_upgrade = f"{asked.cluster}/{asked.pool}-{rollback_tag(asked.target.last_used)}"
-    branch, path = f"{ROLLBACKS}{ports.config.fleet}/{of_upgrade}", cluster_path(asked.cluster)
-    tip = ports.git_host.tip(branch)
-    merged = tip is not None and ports.git_host.is_descendant(head.commit, tip)
-    if tip is None or merged:
-        versions = f"- Kubernetes {asked.target.kubernetes}\n- {asked.target.image}\n"
-        message = f"{asked.title}\n\nThe pool ran these until {asked.target.moment}:\n\n{versions}"
-        commit = new_commit(File(path, asked.content, message), [head.commit], ports)
-        ports.git_host.move_branch(branch, tip, commit)
-    elif read_files(tip, ports).blobs.get(path) != blob_id(asked.content.encode()):
-        raise Conflict(f"the branch {branch} has another manifest: delete it, then ask again")
-    return ports.git_host.open_pull(branch, ports.config.branch, _text(asked))
-
-
-def _text(asked: _Rollback) -> PullText:
-    before, target = asked.before, asked.target
-    rows = [
-        (code("Kubernetes"), code(before.kubernetes), code(target.kubernetes)),
-        (code("node image"), code(before.image), code(target.image)),
-    ]
-    why = f" Reason: {prose(asked.reason)}" if asked.reason else ""
-    pool = code(f"{asked.cluster}/{asked.pool}")
-    until = f"{target.last_used + WITHIN:%Y-%m-%d %H:%M} UTC"
-    parts = [
-        f"{prose(asked.by)} asked to roll the node pool {pool} back to what it ran before its upgrade.{why}",
-        table(("what", "runs", "rolls back to"), rows),
-        f"- **Merge** this before {until}: Azure rolls back within seven days. The worker reads the "
-        "conditions again right before it starts, and holds if one is not met any more.\n"
-        "- AKS replaces every node of the pool, and takes the security patches of the newer versions away. "
-        "Correct the cause, then upgrade again: raise orchestratorVersion and remove rollback.\n"
-        "- **Close** it to change nothing.",
-    ]
-    return pull_text(asked.title, parts)
+    raise Refusal(409, why)
