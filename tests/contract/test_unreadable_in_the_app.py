@@ -11,16 +11,14 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.tables.memory_state import MemoryState
-from shared.adapters.tables import CLUSTERS
-from shared.adapters.tables.acts import ACTS
-from shared.adapters.tables.clusters import FLEETS
-from shared.adapters.tables.plans import PLANS
-from shared.adapters.tables.state import EVENTS
 from shared.app.health import Health, health_view
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from shared.app.recovery.housekeeping import purge_expired
 from shared.app.recovery.missed_work import plan_missed_head, resend_overdue
 from shared.cluster.record import Phase
+from shared.ports.state.app import ACTS
+from shared.ports.state.clusters import CLUSTERS, EVENTS, FLEETS
+from shared.ports.state.plans import PLANS
 from tests.support import fleet_files
 from tests.support.damaged_records import Entity, without
 from tests.support.function_calls import ADMIN, functions

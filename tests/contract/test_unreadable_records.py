@@ -8,13 +8,12 @@ from functools import partial
 import pytest
 
 from localcloud.tables.memory_state import MemoryState
-from shared.adapters.tables import CLUSTERS
-from shared.adapters.tables.clusters import FLEETS
-from shared.adapters.tables.plans import PLANS
-from shared.adapters.tables.state import DEAD_LETTERS, EVENTS
 from shared.cluster.failures.errors import Stale, Unreadable
 from shared.cluster.stored_record import to_json
 from shared.ports import DeadLetter, FleetRecord, State
+from shared.ports.state.app import DEAD_LETTERS
+from shared.ports.state.clusters import CLUSTERS, EVENTS, FLEETS
+from shared.ports.state.plans import PLANS
 from tests.support.azurite import connect
 from tests.support.cluster_records import NOW, event, fresh, large_plan, plan_record
 from tests.support.damaged_records import REPEATED, Entity
