@@ -93,14 +93,10 @@ def azurite() -> Iterator[int]:
         yield port
 
 
-@pytest.fixture(params=["memory", "tables"])
-def state(request: pytest.FixtureRequest) -> Iterator[State]:
-    """A fleet that no other test uses."""
-    if request.param == "memory":
-        yield MemoryState()
-        return
-    with connect(request.getfixturevalue("azurite")) as service:
-        yield State(storage_tables(service), f"fleet-{uuid.uuid4().hex[:8]}")
+@pytest.fixture
+def state() -> State:
+    """The state of a fleet over tables in memory, which keep the contract of the port."""
+    return MemoryState()
 
 
 @pytest.fixture(params=CASES)

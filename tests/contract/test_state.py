@@ -1,4 +1,4 @@
-"""The State port, in memory and in Table Storage (Azurite) through the real client: records and plans."""
+"""The state: records and plans, and a Table Storage that does not answer."""
 
 from __future__ import annotations
 

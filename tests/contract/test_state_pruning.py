@@ -1,4 +1,4 @@
-"""What the state removes, in memory and in Table Storage: by age, by number, and a hundred a call."""
+"""What the state removes: by age, by number, and a hundred a call."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from shared.adapters import tables
 from shared.adapters.tables import StorageTable, storage_tables
 from shared.ports import DeadLetter, State
 from shared.ports.state import clusters
-from shared.ports.state.app import DELIVERIES
 from tests.support.azurite import connect
 from tests.support.cluster_records import NOW, event, later, plan_record
 from tests.support.replaced_ports import Around
@@ -78,19 +77,6 @@ def test_old_deliveries_are_pruned_a_hundred_a_call(azurite: int) -> None:
         assert state.prune_deliveries(later(1)) == 250
         assert calls == {"query_entities": 1, "submit_transaction": 3}
         assert not state.delivery_seen("digest-7")
-
-
-def test_what_somebody_else_removes_meanwhile_counts_as_removed(azurite: int) -> None:
-    with connect(azurite) as service:
-        fleet = f"fleet-{uuid.uuid4().hex[:8]}"
-        state = State(storage_tables(service), fleet)
-        for number in range(5):
-            state.remember_delivery(f"digest-{number}", NOW)
-        table = state._tables[DELIVERIES]
-        keys = [entity.place for entity in table.query(fleet)]
-        assert table.remove(keys[:1]) == 1
-        assert table.remove(keys) == 5
-        assert not any(state.delivery_seen(f"digest-{number}") for number in range(5))
 
 
 def test_events_of_clusters_that_exist_are_not_read_to_find_those_of_deleted_ones(
