@@ -39,7 +39,12 @@ def test_a_table_that_was_never_written_to_is_empty(table: Table) -> None:
 
 
 def test_an_entity_is_read_as_it_was_written(table: Table) -> None:
-    properties = {"text": "ü\n'\"\N{GRINNING FACE}", "empty": "", "bytes": bytes(range(256)), "no": b""}
+    properties: dict[str, Any] = {
+        "text": "ü\n'\"\N{GRINNING FACE}",
+        "empty": "",
+        "bytes": bytes(range(256)),
+        "no": b"",
+    }
     properties |= {"true": True, "false": False, "number": 7, "at": NOW}
     etag = table.write("p|q", "a:b-c_d.e ~", properties, "")
     found = table.get("p|q", "a:b-c_d.e ~")

@@ -12,8 +12,8 @@ from shared.cluster.failures.errors import Stale, Unavailable
 from shared.cluster.forms import WrongText
 from shared.cluster.listed import Listed
 from shared.frozen import replace
-from shared.notices.announced import Announced
-from shared.notices.notice import Notice
+from shared.notifications.notification import Notification
+from shared.notifications.record import NotifierRecord
 from shared.ports.state.clusters import FLEETS
 from shared.ports.state.reading import Kind, Repository, TextKind
 from shared.ports.state.texts import document, moment_in, newest_first, safe_key, write_document
@@ -189,15 +189,15 @@ class Timers(Repository):
 class Notices(Repository):
     """The facts that the notifier has not taken yet, and what it remembers."""
 
-    def add_notice(self, notice: Notice) -> None:
+    def add_notice(self, notice: Notification) -> None:
         """Save a fact; one that was saved before is not duplicated."""
         self._put(NOTICE, _notice_key(notice), notice, at=notice.at)
 
-    def notices(self, limit: int) -> Listed[Notice]:
+    def notices(self, limit: int) -> Listed[Notification]:
         """Return the oldest saved facts."""
         return self._listed(NOTICE, limit=limit)
 
-    def remove_notices(self, notices: Sequence[Notice]) -> None:
+    def remove_notices(self, notices: Sequence[Notification]) -> None:
         """Remove facts; one that does not exist is success."""
         partition = self._partition(NOTICE)
         self._tables[FLEETS].remove([(partition, _notice_key(notice)) for notice in notices])
@@ -206,18 +206,18 @@ class Notices(Repository):
         """Remove older facts; return how many were removed."""
         return self._remove(NOTICE, ("at", "lt", before))
 
-    def announced(self) -> Announced:
+    def announced(self) -> NotifierRecord:
         """Return what the notifier remembers; a new one when none was saved, or it cannot be read."""
         for _ in range(_READS):
             entity = self._entity(_NOTIFIER, self._fleet)
             if entity is None:
-                return Announced()
-            found = self._reader.or_else(Announced(etag=entity.etag), _NOTIFIER, entity)
+                return NotifierRecord()
+            found = self._reader.or_else(NotifierRecord(etag=entity.etag), _NOTIFIER, entity)
             if found is not None:
                 return found
         raise Unavailable("what the notifier remembers was replaced while it was read")
 
-    def save_announced(self, announced: Announced) -> Announced:
+    def save_announced(self, announced: NotifierRecord) -> NotifierRecord:
         """Write it over the version that was read, and return it as saved; raise Stale or TooLarge."""
         place, text = (_NOTIFIER.partition, self._fleet), _NOTIFIER.text(announced)
         return replace(announced, etag=write_document(self._tables[FLEETS], place, {}, text, announced.etag))
@@ -227,7 +227,7 @@ def _letter_key(letter: DeadLetter) -> str:
     return f"{newest_first(letter.at)}-{letter.queue}-{safe_key(letter.id)}"
 
 
-def _notice_key(notice: Notice) -> str:
+def _notice_key(notice: Notification) -> str:
     return f"{int(notice.at.timestamp() * 1000):013d}-{safe_key(notice.id)}"
 
 
@@ -246,9 +246,9 @@ def _full_at(entity: Entity) -> datetime:
 
 ACT = TextKind[Act]("act", ACTS, Act)
 DEAD_LETTER = TextKind[DeadLetter]("dead letter", DEAD_LETTERS, DeadLetter)
-NOTICE = TextKind[Notice]("notice", FLEETS, Notice, "notices|{}")
+NOTICE = TextKind[Notification]("notice", FLEETS, Notification, "notices|{}")
 TIMER = Kind("timer", FLEETS, "timers|{}", _timer)
 _SETTINGS = TextKind[Mapping[str, str]]("settings", ACTS, dict[str, str], "settings")
-_NOTIFIER = TextKind[Announced | None]("notifier", FLEETS, Announced, "notifier", text=document)
+_NOTIFIER = TextKind[NotifierRecord | None]("notifier", FLEETS, NotifierRecord, "notifier", text=document)
 _BUCKET = Kind("bucket", BUCKETS, "{}", _full_at)
 _DELIVERY = Kind("delivery", DELIVERIES, "{}", lambda entity: moment_in(entity, "at"))
