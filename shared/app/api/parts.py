@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Any, Protocol, TypeVar, cast
 
 from shared.app.api import schema
-from shared.azure.policies import by_name
+from shared.azure.policies import Policy
 from shared.azure.retirements import retiring
 from shared.cluster.event import Event
 from shared.cluster.failures.errors import Unreadable, is_wait
@@ -202,13 +202,13 @@ def policies_of(record: ClusterRecord) -> list[schema.Policy]:
         return []
     found = {each.assignment: each for each in read.states} if read else {}
     policies: list[schema.Policy] = []
-    for name, entry in by_name(desired.id, desired.spec.policies).items():
-        state = found.get(name)
+    for policy in Policy.of(desired):
+        state = found.get(policy.azure_name)
         policies.append(
             {
-                "name": entry.name,
-                "definition": entry.definition,
-                "enforcementMode": entry.enforcement_mode,
+                "name": policy.name,
+                "definition": policy.fields["definition"],
+                "enforcementMode": policy.fields["enforcementMode"],
                 "state": state.state if state else "",
                 "nonCompliant": state.non_compliant if state else 0,
                 "evaluatedAt": iso(state.evaluated if state else None),

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
+from shared.azure.companions import companions_to_remove
 from shared.azure.flux_extension import configurations_to_remove
-from shared.azure.identity_access import former, granted
-from shared.azure.managed_namespaces import managed_in
 from shared.azure.node_pools.body import keys_to_remove
-from shared.azure.policies import assigned
 from shared.cluster.failures.errors import ClusterMissing
 from shared.cluster.findings.conditions import with_summary
 from shared.cluster.job import Contest, ContestKind, Job, job_after, new_job
@@ -61,7 +57,7 @@ def accept_change(
         record,
         document=document,
         removed_keys=keys_to_remove(record.document, document, record.removed_keys),
-        former_grants=former(_around(record.document), _around(document), record.former_grants),
+        former_grants=companions_to_remove(record.document, document, record.former_grants),
         had_systems=record.had_systems or bool(record.desired.systems or desired.systems),
         removed_systems=to_remove(systems_in(record.document), systems_in(document), record.removed_systems),
         removed_configurations=configurations_to_remove(
@@ -139,11 +135,6 @@ def under_installation(record: ClusterRecord, installation: str) -> ClusterRecor
         overruled=tuple(dict.fromkeys((*record.overruled, before))),
         predecessors=tuple(dict.fromkeys((*record.predecessors, before))),
     )
-
-
-def _around(document: Mapping[str, Any]) -> Sequence[str]:
-    """Return the resource ids of what a stored form has in Azure around its cluster."""
-    return (*granted(document), *assigned(document), *managed_in(document))
 
 
 def _of_another_life(contest: Contest) -> bool:

@@ -96,7 +96,7 @@ def test_a_removed_credential_is_drift_and_nobody_is_named_who_removed_it() -> N
     assert drift is not None
     field = next(each for each in drift.fields if each.path == "federatedCredentials[shop]")
     assert (field.action, field.by) == ("report", "")
-    assert field.note == "no pull request: what an identity may do is taken into the manifest by hand"
+    assert field.note == "no pull request: a federated credential is taken into the manifest by hand"
 
 
 def test_grants_are_corrected_where_the_policy_of_drift_says_so() -> None:

@@ -12,7 +12,7 @@ from tests.support.checks import check
 from tests.support.one_cluster import record
 from tests.support.pipeline_runs import phases
 from tests.support.replaced_ports import on_azure
-from tests.support.sweeps import drifted
+from tests.support.sweeps import drifted, sweep, tag_by_hand
 from tests.support.team_systems import cluster_id, hydrated
 
 ONE = cluster_id("one")
@@ -48,6 +48,18 @@ def test_what_somebody_changes_is_drift_until_it_is_as_git_has_it() -> None:
     cloud.sleep(5)
     check(cloud)
     assert "managedNamespaces[shop]" in drifted(record(cloud))
+
+
+def test_a_namespace_has_who_changed_it_also_before_the_last_sweep() -> None:
+    cloud = hydrated(MANAGED)
+    with cloud.azure.called_by("ann@example.com"):
+        open_by_hand(cloud)
+    with cloud.azure.called_by("bob@example.com"):
+        tag_by_hand(cloud, ONE, own="x")
+    sweep(cloud)
+    check(cloud)
+    by = {field.path: field.by for field in record(cloud).drift.fields}  # type: ignore[union-attr]
+    assert by[POLICY] == "ann@example.com"
 
 
 def test_it_is_corrected_where_the_policy_of_drift_says_so_and_left_where_it_is_exempt() -> None:

@@ -78,7 +78,7 @@ def test_a_service_account_may_act_as_the_identity_and_the_kubelets_have_their_r
     assert assignment["description"].startswith("Roadstead: AcrPull for kubelet, pull of one;")
     condition = record(cloud).condition("IdentityAccessSet")
     assert condition is not None
-    assert condition.message == "wrote the federated credential shop; assigned the role AcrPull, as pull asks"
+    assert condition.message == "wrote 1 federated credential: shop; wrote 1 role assignment: pull"
 
 
 def test_a_cluster_that_gets_an_issuer_later_gets_its_credential_too() -> None:
@@ -339,7 +339,7 @@ def test_a_scope_that_does_not_exist_is_waited_for_and_named() -> None:
     assert (job.active, job.restarts, job.step.name) == (True, 0, Step.IDENTITY_ACCESS)
     assert job.step.failure is not None
     assert job.step.failure.kind == "Dependency"
-    assert job.step.failure.message.startswith("the scope of the role assignment pull does not exist: ")
+    assert job.step.failure.message.startswith("the place of the role assignment pull does not exist: ")
     on_azure(cloud, PutRoleAssignment, azure.call)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}

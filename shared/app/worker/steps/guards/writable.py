@@ -9,7 +9,7 @@ from datetime import datetime
 
 from shared.app.access.azure_state import FAILED_STATES, OBSERVE_SECONDS, busy, failure, state_of
 from shared.app.access.context import StepContext
-from shared.app.worker.steps.maintenance_windows import differing_windows
+from shared.app.worker.steps.companions import differing_windows
 from shared.azure.changes.writes import is_stopped
 from shared.azure.differences import drift_of
 from shared.cluster.failures.errors import Aborted, ClusterStopped, ReconcileError
@@ -155,13 +155,13 @@ def _drift(context: StepContext) -> str:
         return "checks go on"
     try:
         existing = context.azure(GetCluster(context.cluster))
-        windows = differing_windows(context) if existing is not None else {}
+        windows = differing_windows(context) if existing is not None else []
     except ReconcileError as error:
         return f"what differs could not be read: {error.kind}: {error}"
     if existing is None:
         return "the cluster does not exist"
     verified = context.record.verified
     found = drift_of(desired, owner, existing, verified.unmanaged if verified else None)
-    differences = [*map(str, found), *(f"maintenanceWindows[{name}]" for name in windows)]
+    differences = [*map(str, found), *windows]
     differences += ["powerState (it is stopped)"] if is_stopped(existing) else []
     return f"it differs in {some_of(differences, SHOWN)}" if differences else "nothing differs"

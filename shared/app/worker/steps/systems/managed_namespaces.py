@@ -8,7 +8,7 @@ git, or Azure, says to keep.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,20 +17,8 @@ from shared.app.access.context import StepContext
 from shared.app.worker.steps.flux_extension.configure import has_failed, hindrance, is_at_work
 from shared.app.worker.steps.guards.writable import next_attempt, still_exists, wait_for
 from shared.app.worker.steps.systems.labelled import Labelled, is_applied_by_us, is_bare
-from shared.azure.managed_namespaces import (
-    differing_fields,
-    is_identical,
-    kept_against_git,
-    live_fields,
-    managed_by_azure,
-    namespace_body,
-    namespace_path,
-    namespaces_of,
-    wanted_fields,
-    without_deletion,
-    written_fields,
-)
-from shared.azure.ownership import Owner, tag
+from shared.azure.managed_namespaces import Namespace, is_identical, kept_against_git, without_deletion
+from shared.azure.ownership import Owner
 from shared.cluster.failures.errors import Interrupted, InvalidManifest, from_operation
 from shared.cluster.job import AcceptedWrite, WriteKind
 from shared.cluster.outcomes import Fail, Outcome, Retry, Wait
@@ -50,10 +38,19 @@ _DEFAULTS = ManagedNamespaces()
 class Candidate:
     """A namespace that Azure is to manage: what Azure and the cluster have of it, None for nothing."""
 
-    name: str
-    system: ClusterSystem
+    companion: Namespace
     live: Json | None
     namespace: Json | None
+
+    @property
+    def name(self) -> str:
+        """The name of the namespace."""
+        return self.companion.name
+
+    @property
+    def system(self) -> ClusterSystem:
+        """Whose it is."""
+        return self.companion.system
 
     @property
     def policy(self) -> str:
@@ -68,6 +65,12 @@ class Candidate:
         labels = self.namespace["metadata"].get("labels") or {}
         is_ours = is_applied_by_us(self.namespace) or is_bare(self.namespace)
         return is_ours or labels.get(TENANT) == self.system.name
+
+    def body(self, context: StepContext) -> Json | None:
+        """Return the body of the namespace, None where Azure has it so, or the job leaves it."""
+        adoption = "Always" if self.live is None and self.was_given else self.policy
+        wanted = replace(self.companion, adoption=adoption, tags=context.owner.tags)
+        return wanted.written(self.live, context.desired.left)
 
 
 def refusal(candidate: Candidate, owner: Owner) -> Wait | None:
@@ -84,38 +87,12 @@ def refusal(candidate: Candidate, owner: Owner) -> Wait | None:
     if owner.is_others(live):
         why = f"which Azure manages for another cluster or fleet: {owner.describe_tags(live)}"
         return _wait(candidate, why, "Remove it there")
-    identical = is_identical(live_fields(live), wanted_fields(candidate.system))
+    identical = is_identical(candidate.companion.shown(live), candidate.companion.fields)
     if candidate.policy == "Always" or (candidate.policy == "IfIdentical" and identical):
         return None
     differs = " and that differs from git" if candidate.policy == "IfIdentical" else ""
     why = f"which Azure manages already, which Roadstead did not create{differs}"
     return _wait(candidate, why, "adoptionPolicy: Always takes it over")
-
-
-def body_of(candidate: Candidate, context: StepContext) -> dict[str, Any] | None:
-    """Return the body of a namespace, None where Azure has it so; what the job leaves stays as it is."""
-    live, desired = candidate.live, context.desired
-    wanted = wanted_fields(candidate.system)
-    adoption = "Always" if live is None and candidate.was_given else candidate.policy
-    place = {"location": desired.spec.location, "adoption": adoption}
-    if live is None:
-        if namespace_path(candidate.name) in desired.left:
-            return None
-        return namespace_body(wanted, tags=context.owner.tags, **place)
-    has = live_fields(live)
-    written = [
-        field
-        for field in differing_fields(has, wanted)
-        if namespace_path(candidate.name, field) not in desired.left
-    ]
-    tagged = all(tag(live, key) == value for key, value in context.owner.tags.items())
-    if not written and tagged and not has_failed(live):
-        return None
-    fields = written_fields(has, wanted, written)
-    others = {
-        key: value for key, value in (live.get("tags") or {}).items() if key.lower() not in context.owner.tags
-    }
-    return namespace_body(fields, tags={**others, **context.owner.tags}, **place)
 
 
 def _wait(candidate: Candidate, why: str, action: str) -> Wait:
@@ -139,14 +116,15 @@ class Managed:
     found: Labelled
 
     @cached_property
-    def wanted(self) -> dict[str, ClusterSystem]:
-        """The systems whose namespaces Azure manages, by namespace."""
-        return managed_by_azure(self.systems)
+    def wanted(self) -> dict[str, Namespace]:
+        """The namespaces of systems that Azure manages, by name."""
+        return {companion.name: companion for companion in Namespace.of(self.context.desired)}
 
     @cached_property
     def former(self) -> frozenset[str]:
         """The namespaces that an accepted commit took from Azure."""
-        return namespaces_of(self.context.record.former_grants)
+        former = Namespace.ids_among(self.context.record.former_grants)
+        return frozenset(resource.rpartition("/")[2] for resource in former)
 
     @cached_property
     def live(self) -> Mapping[str, Json]:
@@ -204,8 +182,8 @@ class Managed:
         return tuple(sorted(name for name in names if name in self.live and owns(self.live[name])))
 
     def _candidates(self) -> Iterator[Candidate]:
-        for name, system in sorted(self.wanted.items()):
-            yield Candidate(name, system, self.live.get(name), self.found.namespace(name))
+        for name, companion in self.wanted.items():
+            yield Candidate(companion, self.live.get(name), self.found.namespace(name))
 
     def _refused(self) -> Iterator[Wait]:
         found = (refusal(each, self.context.owner) for each in self._candidates())
@@ -213,7 +191,7 @@ class Managed:
 
     def _bodies(self) -> dict[str, Mapping[str, Any]]:
         """Return the bodies to write: of what differs, failed, or would delete what is to stay."""
-        bodies = {each.name: body_of(each, self.context) for each in self._candidates()}
+        bodies = {each.name: each.body(self.context) for each in self._candidates()}
         for names, fields_of in ((self._released, without_deletion), (self._removed, kept_against_git)):
             for name in names:
                 fields = fields_of(self.live[name])
