@@ -1,4 +1,4 @@
-"""A companion: a resource of Azure that a manifest asks for beside its cluster. Pure.
+"""A companion: a resource of Azure that a manifest asks for with its cluster. Pure.
 
 A class for each kind of companion has what is so of it: its id, its documents, and what makes one differ. An
 id follows from the cluster's id, which no other cluster has, and from the manifest. So it says whose a
@@ -136,7 +136,7 @@ class Companion(ABC):
     def _is_same(self, field: str, has: Any, wanted: Any) -> bool:
         return bool(has == wanted)
 
-    def _is_beside(self, resource: str) -> bool:
+    def _is_next_to(self, resource: str) -> bool:
         """Return whether a resource is at the same place: at one scope, or of one identity."""
         return resource.rpartition(self.segment)[0] == self.key.rpartition(self.segment)[0]
 

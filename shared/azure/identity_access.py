@@ -77,12 +77,12 @@ class Credential(Companion):
 
     def is_twin(self, resource: str, live: Json) -> bool:
         """Return whether another credential of the identity says the same."""
-        return self._is_beside(resource) and not self.differing(live)
+        return self._is_next_to(resource) and not self.differing(live)
 
     def is_rival(self, resource: str, live: Json) -> bool:
         """Return whether another credential of the identity has the service account."""
         subject = super().shown(live).get("subject")
-        return self._is_beside(resource) and bool(subject == self.fields["subject"])
+        return self._is_next_to(resource) and bool(subject == self.fields["subject"])
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class Role(Companion):
     def is_twin(self, resource: str, live: Json) -> bool:
         """Return whether another assignment, whatever its name, gives what the manifest asks for."""
         same = not self.differing(live) and not super().shown(live).get("condition")
-        return self._is_beside(resource) and same
+        return self._is_next_to(resource) and same
 
     def _body(self, fields: Fields) -> Json:
         """Return the body of a role assignment.

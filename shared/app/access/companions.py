@@ -1,4 +1,4 @@
-"""How companions are read and written in Azure: a row for each kind, which steps and checks use alike."""
+"""How companions are read and written in Azure: an entry for each kind, which steps and checks use alike."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def _windows(reads: Reads, _: Sequence[Window]) -> Live:
 
 
 def _policies(reads: Reads, _: Sequence[Policy]) -> Live:
-    """Read the assignments of the group: those of the cluster are among them, also once it is gone."""
+    """Read the assignments of the group: those of a cluster are among them, also after it is deleted."""
     found = reads.call(ListPolicyAssignments(reads.context.cluster.group)) or ()
     return {str(document["id"]).lower(): document for document in found}
 

@@ -44,7 +44,7 @@ _VERIFY = "Verify that the cluster may be deleted, then run `roadstead takeover 
 
 
 class NotWritten(Exception):
-    """The step would write to a cluster, or beside one, that may not be written to; ``outcome`` says why."""
+    """The step would write to a cluster that may not be written to; ``outcome`` says why."""
 
     def __init__(self, outcome: Outcome) -> None:
         super().__init__(str(outcome))

@@ -197,7 +197,7 @@ def certificates_of(record: ClusterRecord, now: datetime) -> list[schema.EndingC
 
 def policies_of(record: ClusterRecord) -> list[schema.Policy]:
     """Return the policies of a cluster's accepted spec, with what the last check read of each."""
-    desired, read = record.desired, record.compliance
+    desired, read = record.desired, record.companions.compliance
     if desired.problem:
         return []
     found = {each.assignment: each for each in read.states} if read else {}

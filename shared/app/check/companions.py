@@ -32,7 +32,7 @@ from shared.azure.identity_access import Role
 from shared.azure.policies import Policy
 from shared.cluster.failures.errors import Dependency, ReconcileError
 from shared.cluster.messages import SweepRequest
-from shared.cluster.record import ClusterRecord
+from shared.cluster.record import ClusterRecord, CompanionState
 from shared.json_tree import Json
 from shared.ports import Ports
 from shared.ports.azure import GetCluster, ListRoleAssignments, QueryPolicyStates, states_of
@@ -120,13 +120,14 @@ def with_companions(record: ClusterRecord, reading: CompanionReading | None, por
     """Return the record with what was read; if a difference is new, a sweep compares the cluster."""
     if reading is None:
         return record
-    compliance = (reading.compliance or record.compliance) if POLICIES.concerns(record) else None
-    record = replace(record, compliance=compliance)
-    if reading.differences is None or reading.differences == record.windows:
+    before, has_policies = record.companions, POLICIES.concerns(record)
+    compliance = (reading.compliance or before.compliance) if has_policies else None
+    record = replace(record, companions=replace(before, compliance=compliance))
+    if reading.differences is None or reading.differences == before.differences:
         return record
     send(SweepRequest(sweep=ports.unique(), clusters=(record.name,)), ports, after=SAVED_SECONDS)
     verified = replace(record.verified, digest="") if record.verified else None
-    return replace(record, windows=reading.differences, verified=verified)
+    return replace(record, companions=CompanionState(reading.differences, compliance), verified=verified)
 
 
 def _read_compliance(record: ClusterRecord, ports: Ports) -> Compliance | None:

@@ -84,15 +84,15 @@ def test_what_cannot_be_read_is_unknown_and_a_cluster_without_any_costs_no_call(
     cloud = hydrated(MANAGED)
     open_by_hand(cloud)
     check(cloud)
-    before = record(cloud).windows
+    before = record(cloud).companions.differences
 
     def refuse(_: Any) -> Any:
         raise Unavailable("Azure did not answer")
 
     on_azure(cloud, ListManagedNamespaces, refuse)
     check(cloud)
-    assert record(cloud).windows == before
+    assert record(cloud).companions.differences == before
     other = hydrated("  podSecurity: baseline\n")
     on_azure(other, ListManagedNamespaces, refuse)
     check(other)
-    assert record(other).windows == ()
+    assert record(other).companions.differences == ()

@@ -121,12 +121,12 @@ def test_what_cannot_be_read_stays_as_it_was_and_the_check_goes_on(refused: type
     on_azure(cloud, refused, refuse)
     cloud.azure.policies.found(ONE, DENIED, "Compliant", cloud.clock())
     check(cloud)
-    assert record(cloud).windows == before.windows
+    assert record(cloud).companions.differences == before.companions.differences
     assert drifted(record(cloud)) == {EFFECT: ('"Deny"', '"Audit"')}
-    compliance = record(cloud).compliance
+    compliance = record(cloud).companions.compliance
     assert compliance is not None
     if refused is QueryPolicyStates:
-        assert compliance == before.compliance
+        assert compliance == before.companions.compliance
     healthy = record(cloud).condition("FluxHealthy")
     assert healthy is not None
     assert healthy.status
@@ -151,4 +151,4 @@ def test_a_check_costs_two_calls_for_a_cluster_with_policies_and_none_without() 
     calls.clear()
     check(cloud)
     assert calls == []
-    assert record(cloud).compliance is None
+    assert record(cloud).companions.compliance is None

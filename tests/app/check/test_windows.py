@@ -119,7 +119,11 @@ def test_a_window_that_is_only_reported_outlives_the_correction_of_a_tag() -> No
     assert (window(cloud)["durationHours"], drifted(record(cloud))) == (8, {HOURS: ("4", "8")})
     assert replay("one", "ann", cloud.ports).status == 202
     cloud.run()
-    assert (window(cloud)["durationHours"], drifted(record(cloud)), record(cloud).windows) == (4, {}, ())
+    assert (window(cloud)["durationHours"], drifted(record(cloud)), record(cloud).companions.differences) == (
+        4,
+        {},
+        (),
+    )
 
 
 def test_no_pull_request_proposes_a_window_and_the_report_says_why() -> None:
@@ -161,7 +165,10 @@ def test_windows_that_cannot_be_read_stay_as_they_were_and_the_check_goes_on() -
     before = record(cloud)
     assert reads(cloud, refuse=True) == []
     check(cloud)
-    assert (record(cloud).windows, drifted(record(cloud))) == (before.windows, {HOURS: ("4", "8")})
+    assert (record(cloud).companions.differences, drifted(record(cloud))) == (
+        before.companions.differences,
+        {HOURS: ("4", "8")},
+    )
     healthy = record(cloud).condition("FluxHealthy")
     assert healthy is not None
     assert healthy.status
@@ -191,4 +198,4 @@ def test_windows_that_are_not_understood_keep_no_cluster_from_its_check() -> Non
     check(cloud)
     healthy = [each.condition(HealthCondition.FLUX) for each in cloud.state.clusters()]
     assert [each is not None and each.status for each in healthy] == [True, True]
-    assert [each.windows for each in cloud.state.clusters()] == [(), ()]
+    assert [each.companions.differences for each in cloud.state.clusters()] == [(), ()]

@@ -134,7 +134,7 @@ def test_entries_that_git_no_longer_has_are_removed_and_nothing_else() -> None:
     after(cloud, ISSUER)
     assert list(credentials(cloud)) == ["of-a-person"]
     assert list(assignments(cloud)) == [theirs]
-    assert record(cloud).former_grants == ()
+    assert record(cloud).removals.companions == ()
     condition = record(cloud).condition("IdentityAccessSet")
     assert condition is not None
     assert condition.message == "removed 1 federated credential; removed 1 role assignment"
@@ -224,7 +224,7 @@ def test_what_an_earlier_commit_granted_goes_with_the_cluster_too() -> None:
     cloud.azure.interventions.stick_next("one")
     push(cloud, files(ISSUER + '  kubernetesVersion: "1.37"\n'))
     cloud.run(seconds=120, until=lambda: False)
-    assert len(record(cloud).former_grants) == 2
+    assert len(record(cloud).removals.companions) == 2
     push(cloud, fleet_files.fleet())
     cloud.run()
     assert phases(cloud) == {}

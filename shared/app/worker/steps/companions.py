@@ -1,6 +1,6 @@
 """The steps of companions: what differs from the manifest is written, and what git took back is removed.
 
-No call is made for a kind of which neither the manifest nor an earlier one has any.
+There is no call for a kind of which neither the manifest nor an earlier one has any.
 """
 
 from __future__ import annotations
@@ -77,14 +77,14 @@ def differing_windows(context: StepContext) -> list[str]:
 
 def _known(kind: Kind[Any], record: ClusterRecord) -> Sequence[str]:
     """Return the ids of all that present and earlier manifests have of a kind."""
-    former = kind.companion.ids_among(record.former_grants)
+    former = kind.companion.ids_among(record.removals.companions)
     return tuple(dict.fromkeys((*former, *kind.companion.stored(record.document))))
 
 
 def _ensured(kind: Kind[Any], reads: Reads) -> Iterator[str]:
     """Write what differs of one kind, and remove what git does not have; yield notes, "" for nothing."""
     context = reads.context
-    former = kind.companion.ids_among(context.record.former_grants)
+    former = kind.companion.ids_among(context.record.removals.companions)
     if not (former or kind.concerns(context.record)):
         return
     wanted = kind.wanted(reads)

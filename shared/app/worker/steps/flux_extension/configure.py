@@ -90,7 +90,7 @@ def ensure_configurations(context: StepContext) -> Outcome:
     """Write the configurations that differ, then delete those that earlier generations had."""
     found = context.azure(ListFluxConfigurations(context.cluster))
     wanted = wanted_configurations(context, found)
-    busy = [name for name in (*wanted, *context.record.removed_configurations) if _is_busy(found.get(name))]
+    busy = [name for name in (*wanted, *context.record.removals.configurations) if _is_busy(found.get(name))]
     if busy:
         return Wait(context.poll_seconds, f"Azure is writing the configuration {busy[0]} of Flux")
     for name in _not_passed(context.job.step.last_write, [*wanted]):
@@ -161,7 +161,7 @@ def _written(context: StepContext, name: str, body: Json, live: Json | None) -> 
 
 def _removed(context: StepContext, found: Mapping[str, Json]) -> Outcome | None:
     """Delete a configuration that an earlier generation had; Flux then deletes what it applied."""
-    for name in context.record.removed_configurations:
+    for name in context.record.removals.configurations:
         if name not in found:
             continue
         delete = next_attempt(context, AcceptedWrite(WriteKind.DELETE, name))
@@ -176,7 +176,7 @@ def _removed(context: StepContext, found: Mapping[str, Json]) -> Outcome | None:
 
 
 def _left_alone(context: StepContext, wanted: Mapping[str, Json], found: Mapping[str, Json]) -> str:
-    others = sorted(found.keys() - wanted.keys() - {*context.record.removed_configurations})
+    others = sorted(found.keys() - wanted.keys() - {*context.record.removals.configurations})
     return f"left alone: the configurations {', '.join(others)}, not created by Roadstead" if others else ""
 
 

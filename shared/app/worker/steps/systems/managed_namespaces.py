@@ -123,7 +123,7 @@ class Managed:
     @cached_property
     def former(self) -> frozenset[str]:
         """The namespaces that an accepted commit took from Azure."""
-        former = Namespace.ids_among(self.context.record.former_grants)
+        former = Namespace.ids_among(self.context.record.removals.companions)
         return frozenset(resource.rpartition("/")[2] for resource in former)
 
     @cached_property
@@ -174,7 +174,7 @@ class Managed:
     @cached_property
     def _removed(self) -> tuple[str, ...]:
         """The namespaces that accepted commits took from systems."""
-        accepted = {name for names in self.context.record.removed_systems.values() for name in names}
+        accepted = {name for names in self.context.record.removals.systems.values() for name in names}
         return self._ours((self.former & accepted) - self._present)
 
     def _ours(self, names: Collection[str]) -> tuple[str, ...]:
