@@ -14,14 +14,19 @@ from typing import Any
 
 from shared.app.access.azure_state import OBSERVE_SECONDS, recheck, reverted_fields
 from shared.app.access.context import StepContext
-from shared.app.worker.steps.flux_extension.configure import has_failed, hindrance, is_at_work
-from shared.app.worker.steps.guards.writable import next_attempt, still_exists, wait_for
+from shared.app.worker.steps.guards.writable import (
+    has_failed,
+    hindrance,
+    is_at_work,
+    operation_failure,
+    send,
+    wait_for,
+)
 from shared.app.worker.steps.systems.labelled import Labelled, is_applied_by_us, is_bare
 from shared.azure.managed_namespaces import Namespace, is_identical, kept_against_git, without_deletion
 from shared.azure.ownership import Owner
-from shared.cluster.failures.errors import Interrupted, InvalidManifest, from_operation
 from shared.cluster.job import AcceptedWrite, WriteKind
-from shared.cluster.outcomes import Fail, Outcome, Retry, Wait
+from shared.cluster.outcomes import Outcome, Wait
 from shared.json_tree import Json
 from shared.kubernetes.system_objects import TENANT
 from shared.language.cluster_systems import ClusterSystem
@@ -104,6 +109,11 @@ def _wait(candidate: Candidate, why: str, action: str) -> Wait:
 
 AT_ONCE = 10
 """How many namespaces are written before their ends are waited for."""
+_FAILED = {
+    "code": "NamespaceOperationFailed",
+    "message": "Azure could not write it; its activity log has the reason",
+}
+"""What is known of an operation that failed: Azure's document has no reason."""
 Keeps = Callable[[Json], Mapping[str, Any] | None]
 
 
@@ -208,7 +218,7 @@ class Managed:
         passed = last.target if last is not None and last.kind is WriteKind.PUT else ""
         again = next((name for name in bodies if name <= passed), None)
         if again is not None and has_failed(self.live.get(again) or {}):
-            return _failure(self.context, again)
+            return operation_failure(self.context, f"the managed namespace {again}", _FAILED)
         if again is not None and not self.context.job.step.rechecking:
             return recheck(self.context, f"the managed namespace {again} as it was written")
         if again is not None:
@@ -231,26 +241,9 @@ class Managed:
         for name in names:
             if keeps(self.live[name]) is not None:
                 return reverted_fields(f"the managed namespace {name}", ["deletePolicy"])
-            delete = next_attempt(self.context, AcceptedWrite(WriteKind.DELETE, name))
-            if delete is None:
-                return still_exists(f"the managed namespace {name}")
-            hindered = hindrance(self.context)
-            if hindered:
-                return hindered
-            written = self.context.azure(DeleteManagedNamespace(self.context.cluster, name))
             kept = (self.live[name].get("properties") or {}).get("deletePolicy") != "Delete"
             fate = "; the namespace stays in the cluster" if kept else ", with everything in it"
-            reason = f"Azure is deleting the managed namespace {name}{fate}"
-            return wait_for(self.context, reason, delete, written)
+            delete, what = AcceptedWrite(WriteKind.DELETE, name), f"the managed namespace {name}"
+            write = DeleteManagedNamespace(self.context.cluster, name)
+            return send(self.context, what, delete, write, f"Azure is deleting {what}{fate}")
         return None
-
-
-def _failure(context: StepContext, name: str) -> Outcome:
-    """Return the failure of the last write; Azure's document has no reason, so it is repeated some times."""
-    last = context.job.step.last_write
-    message = f"the managed namespace {name}: Azure could not write it; its activity log has the reason"
-    request_id = last.request_id if last else ""
-    error = from_operation("Failed", "NamespaceOperationFailed", message, request_id=request_id)
-    if isinstance(error, InvalidManifest):
-        error = Interrupted(message, code="NamespaceOperationFailed", request_id=request_id)
-    return Retry(error) if isinstance(error, Interrupted) else Fail(error)
