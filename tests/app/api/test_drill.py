@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.drill import drill
+from shared.app.api.acts.azure import drill
 from shared.cluster.record import Phase, Removals
 from shared.ports.azure import ListClusters
 from shared.ports.process import in_threads
