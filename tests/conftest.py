@@ -18,13 +18,16 @@ from shared import masking
 from shared.masking import Masker
 from shared.process_memory import collect_rarely
 from tests.support import warm_processes
-from tests.support.sample import DEEP, SEED
+from tests.support.sample import DEEP, SEED, examples, sample
+
+LONG = 3
+"""How many of the tests with the mark ``long`` a run has that is not deep."""
 
 # As the app and the simulation do; thousands of tests are collected, and nearly all of that stays.
 collect_rarely()
 
 # Examples have no deadline: a busy machine is not a defect.
-settings.register_profile("untimed", deadline=None)
+settings.register_profile("untimed", deadline=None, max_examples=examples(100))
 settings.load_profile("untimed")
 
 # What the tests import lives as long as they do: there is nothing to collect before they run.
@@ -56,10 +59,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin half of the workers with the tests that mostly wait, while the others use the processor.
+    """Draw some of the long tests; begin half of the workers with those that mostly wait.
 
-    Each worker begins with a part of the list, and takes some of another one's end when it has run out.
+    The others use the processor meanwhile. Each worker begins with a part of the list, and takes some of
+    another one's end when it has run out.
     """
+    long = sorted((item for item in items if item.get_closest_marker("long")), key=lambda item: item.nodeid)
+    left_out = {*long} - {*sample("long tests", long, LONG)}
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=[*left_out])
     waits, computes = list[pytest.Item](), list[pytest.Item]()
     for item in items:
         (waits if "e2e" in item.path.parts else computes).append(item)

@@ -68,6 +68,7 @@ def test_a_commit_that_deletes_every_cluster_waits_for_the_approval_of_exactly_t
     assert {name: accepted["delete", name] for name in ("one", "two")} == {"one": 1, "two": 1}
 
 
+@pytest.mark.long
 def test_a_team_approves_deletes_by_a_review_before_or_after_the_merge(start: Start) -> None:
     extra = {"POLL_SECONDS": "0.5", "APPROVAL_TEAMS": "example/approvers"}
     operator = start(Options(create_seconds=1, extra=extra))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import httpx
+import pytest
 
 from localcloud.azure.world.access.directory import FUNCTION_APP
 from localcloud.runtime.options import Options
@@ -72,6 +73,7 @@ def run(operator: Operator, *arguments: str, cwd: Path | None = None) -> str:
     return done.stdout or done.stderr
 
 
+@pytest.mark.long
 def test_drift_is_found_by_the_next_refresh_and_reported_corrected_or_ignored(
     start: Start, tmp_path: Path
 ) -> None:

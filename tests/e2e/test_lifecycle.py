@@ -8,6 +8,8 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from localcloud.runtime.options import Options
 from shared.adapters.servicebus import ServiceBusQueue, service_bus_client
 from shared.ports import Message
@@ -59,6 +61,7 @@ def pools(operator: Operator, name: str) -> dict[str, Mapping[str, Any]]:
     return {profile["name"]: profile for profile in found}
 
 
+@pytest.mark.long
 def test_a_cluster_with_three_pools_is_upgraded_by_two_minors_under_faults(start: Start) -> None:
     operator = start(QUICK)
     more = pool("apps") + pool("batch")

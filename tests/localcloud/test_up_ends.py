@@ -22,12 +22,14 @@ from tests.support.local_cloud_process import (
     read_cloud,
     up,
 )
+from tests.support.sample import sample
 from tests.support.waiting import until
+from tests.support.warm_processes import spawn
 
 PARTS = ("storage", "servicebus", "azure", "github")
 
 
-@pytest.mark.parametrize("after", [0, 0.1, 0.4, 0.8, 1.2])
+@pytest.mark.parametrize("after", sample("seconds of a start", [0, 0.1, 0.4, 0.8, 1.2], 2))
 def test_ctrl_c_during_the_start_stops_it_without_an_error(tmp_path: Path, app: Path, after: float) -> None:
     state = tmp_path / "state"
     with up(state, app) as process:
@@ -69,13 +71,10 @@ def test_no_process_outlives_a_supervisor_that_was_killed(tmp_path: Path, app: P
 
 
 def test_each_part_that_is_killed_is_named(tmp_path: Path) -> None:
-    with LocalCloud(tmp_path / "state", Options(functions=False)) as cloud:
-        signs = {part: f"localcloud.runtime.parts.{part}_part {cloud.state}" for part in PARTS}
-        signs["storage"] = f"--blobPort {cloud.ports['blob']}"
+    with LocalCloud(tmp_path / "state", Options(functions=False), spawn=spawn) as cloud:
         cloud.check()
         for part in reversed(PARTS):  # the cloud names the first part that has ended
-            found = [pid for pid, command in processes_below(os.getpid()).items() if signs[part] in command]
-            os.kill(found[0], signal.SIGKILL)
+            os.kill(cloud.process(part), signal.SIGKILL)
             until(partial(_is_named, cloud, part), seconds=5)
 
 
