@@ -6,6 +6,7 @@ import gc
 import io
 import logging
 import signal
+import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -20,7 +21,7 @@ from shared.process_memory import collect_rarely
 from tests.support import warm_processes
 from tests.support.sample import DEEP, SEED, examples, sample
 
-LONG = 3
+LONG = 7
 """How many of the tests with the mark ``long`` a run has that is not deep."""
 
 # As the app and the simulation do; thousands of tests are collected, and nearly all of that stays.
@@ -41,7 +42,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def pytest_configure(config: pytest.Config) -> None:
     """Let one seed decide the order of the tests, the examples of Hypothesis and the samples.
 
-    Start one process that forks warm processes for all workers, before these are started.
+    Start one process that forks the workers, and warm processes for them, before these are started.
     """
     if config.option.randomly_seed == "default":
         config.option.randomly_seed = SEED
@@ -49,6 +50,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = str(SEED)
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         warm_processes.share()
+        worker = f"popen//python={sys.executable} -m tests.support.warm_worker"
+        config.option.tx = [worker] * config.option.numprocesses
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

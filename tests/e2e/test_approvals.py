@@ -17,6 +17,7 @@ from tests.support.roadstead_command import roadstead
 ONE = ClusterId("00000000-0000-0000-0000-000000000001", "rg-one", "one")
 
 
+@pytest.mark.long
 def test_a_commit_that_deletes_every_cluster_waits_for_the_approval_of_exactly_that(start: Start) -> None:
     operator = start(Options(create_seconds=1, extra={"POLL_SECONDS": "0.5"}))
     url = operator.cloud.urls.functions

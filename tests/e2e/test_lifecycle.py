@@ -100,6 +100,7 @@ def test_a_node_pool_replacement_waits_until_the_disruption_budget_allows_the_ev
     assert set(pools(operator, "one")) == {"system", "appsb"}
 
 
+@pytest.mark.long
 def test_a_delete_supersedes_a_create(start: Start) -> None:
     operator = start(replace(QUICK, create_seconds=10))
     operator.push(fleet(one=""))
@@ -166,6 +167,7 @@ spec:
     assert (tags["team"], tags["roadstead-fleet"]) == ("shop", "example")
 
 
+@pytest.mark.long
 def test_failed_jobs_and_dead_letters_can_be_replayed(start: Start) -> None:
     operator = start(QUICK)
     urls = operator.cloud.urls

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from localcloud.runtime.options import Options
 from tests.support import fleet_files
 from tests.support.github_app import AS_APP
@@ -9,6 +11,7 @@ from tests.support.local_cloud_start import Start
 from tests.support.pull_request_author import Author
 
 
+@pytest.mark.long
 def test_a_pull_request_has_a_check_at_the_wrong_lines_and_one_comment_that_every_push_edits(
     start: Start,
 ) -> None:

@@ -8,6 +8,7 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
+import pytest
 
 from localcloud.runtime.options import Options
 from tests.support import fleet_files
@@ -89,6 +90,7 @@ def test_a_typo_is_reported_on_the_commit_with_its_place_and_blocks_no_other_clu
     operator.wait_for_status(good, "success")
 
 
+@pytest.mark.long
 def test_faults_at_every_service_are_retried_and_reported(start: Start) -> None:
     operator = start(Options(create_seconds=1, extra=QUICK))
     urls = operator.cloud.urls
