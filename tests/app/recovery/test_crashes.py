@@ -77,7 +77,7 @@ def recorded() -> tuple[Recorder, frozenset[Step]]:
 def test_every_step_of_a_job_makes_calls_to_crash_at() -> None:
     recorder, steps = recorded()
     assert recorder.calls > 500
-    elsewhere = {Step.RELEASE}  # of an existing cluster: tests/app/attached/test_crashed.py
+    elsewhere = {Step.RELEASE}  # of an existing cluster: tests/app/attached/test_release.py
     assert set(Step) - steps == elsewhere
 
 
