@@ -22,7 +22,7 @@ from tests.support import warm_processes
 from tests.support.sample import DEEP, SEED, examples, sample
 
 LONG = 5
-"""How many of the tests with the mark ``long`` a run has that is not deep."""
+"""How many of the tests with the marker ``long`` a run has that is not deep."""
 
 # As the app and the simulation do; thousands of tests are collected, and nearly all of that stays.
 collect_rarely()
@@ -50,8 +50,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = str(SEED)
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         warm_processes.share()
-        worker = f"popen//python={sys.executable} -m tests.support.warm_worker"
-        config.option.tx = [worker] * config.option.numprocesses
+        worker = f"popen//python={sys.executable} {Path(warm_processes.__file__).with_name('warm_worker.py')}"
+        config.option.tx = [worker] * len(config.option.tx)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
