@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shared.cluster.acts import Act
 from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
 from shared.notices.kinds import Kind
@@ -16,6 +17,7 @@ from shared.notices.notice import (
     outputs_between,
 )
 from shared.ports import DeadLetter, PlanRecord, Ports
+from shared.ports.state.acts import newest_changes
 
 LETTERS = "`roadstead dead-letters` shows them, and dismisses what was handled."
 
@@ -27,10 +29,17 @@ def notices_of(before: ClusterRecord, after: ClusterRecord, ports: Ports) -> lis
     return [notice for notice in facts if notice is not None]
 
 
-def store_approval(before: PlanRecord | None, after: PlanRecord, ports: Ports) -> None:
-    """Store that somebody approved deletes of a plan, unless the plan that was saved before says so."""
-    if after.approval is not None and (before is None or before.approval != after.approval):
-        ports.state.add_notice(approved(after.approval))
+def approval_notices(before: PlanRecord | None, after: PlanRecord) -> list[Notice]:
+    """Return that somebody approved deletes of a plan, unless the plan that was saved before says so."""
+    if after.approval is None or (before is not None and before.approval == after.approval):
+        return []
+    return [approved(after.approval)]
+
+
+def store_act(act: Act, ports: Ports) -> None:
+    """Store an act of the program itself, or of a review: once, also after a crash."""
+    if not any(known.id == act.id for known in newest_changes(ports.state)):
+        ports.state.save_act(act)
 
 
 def of_dead_letter(letter: DeadLetter) -> Notice:

@@ -7,6 +7,7 @@ to its dead letters, and no message is lost. One of a newer form raises NewerFor
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -318,6 +319,20 @@ class OutdatedRequest(QueueRequest):
     ASKED = True
     kind: Literal["outdated"] = "outdated"
     commit: str
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """A message that follows from a decision, as a value: what is sent, and when.
+
+    It comes ``after`` so many seconds at the earliest, or ``at`` a time. ``id`` is empty where its class
+    gives it one.
+    """
+
+    message: QueueRequest
+    id: str = ""
+    after: float = 0
+    at: datetime | None = None
 
 
 _OBJECT: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])

@@ -11,7 +11,7 @@ from shared.app import outbox
 from shared.app.api.acts import replay, system_approval
 from shared.app.api.acts import rollout as acts
 from shared.app.api.views import rollouts as rollout_views
-from shared.app.planner import gate_checks, handover, planner, rollouts
+from shared.app.planner import compute, gate_checks, planner, rollouts
 from shared.app.planner.rollouts import Staged
 from shared.app.repository import read_desired
 from shared.app.sweep import held_corrections
@@ -36,7 +36,7 @@ def every_cluster_of_a_rollout_starts_at_once(patch: pytest.MonkeyPatch) -> None
     def stage(*args: Any) -> Staged:
         return replace(original(*args), held=frozenset())
 
-    patch.setattr(planner, "stage", stage)
+    patch.setattr(compute, "stage", stage)
 
 
 def a_group_waits_for_no_other(patch: pytest.MonkeyPatch) -> None:
@@ -256,7 +256,7 @@ def what_starts_keeps_the_spec_that_it_had(patch: pytest.MonkeyPatch) -> None:
         after = original(record, *args, **rest)
         return after if record.deleting else replace(after, document=record.document, digest=record.digest)
 
-    patch.setattr(handover, "accept_change", accept)
+    patch.setattr(acceptance, "accept_change", accept)
 
 
 def a_stopped_cluster_starts_like_any_other(patch: pytest.MonkeyPatch) -> None:

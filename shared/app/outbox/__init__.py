@@ -30,7 +30,9 @@ from shared.app.outbox.plans import (
     request_unfinished_plan,
     request_whole_sweep,
     send,
+    send_all,
     send_unlike,
+    unlike,
 )
 from shared.app.outbox.times import WAITING, is_at_time, send_again
 
@@ -55,10 +57,12 @@ __all__ = [
     "request_whole_sweep",
     "send",
     "send_again",
+    "send_all",
     "send_continuation",
     "send_continuations",
     "send_copy",
     "send_later",
     "send_overdue",
     "send_unlike",
+    "unlike",
 ]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from shared.app.outbox.times import at_time, later, slot, whole
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.messages import (
     OutdatedRequest,
+    Outgoing,
     PlanRequest,
     QueueRequest,
     RolloutRequest,
@@ -41,10 +42,21 @@ def send(
         _send(request, "", later(after, ports), ports, message_id)
 
 
-def send_unlike(request: QueueRequest, ports: Ports, *, after: float) -> None:
-    """Send a request that could not be finished, ``after`` seconds from now; no other is one with it."""
+def send_all(messages: Iterable[Outgoing], ports: Ports) -> None:
+    """Send the messages that follow from a decision."""
+    for each in messages:
+        send(each.message, ports, message_id=each.id, after=each.after, at=each.at)
+
+
+def unlike(request: QueueRequest, ports: Ports, after: float) -> Outgoing:
+    """Return a request that could not be finished, ``after`` seconds from now; no other is one with it."""
     name = commit_of(request)[:12] or request.kind
-    send(request, ports, message_id=f"again:{name}:{request.attempt}:{ports.unique()}", after=after)
+    return Outgoing(request, f"again:{name}:{request.attempt}:{ports.unique()}", after)
+
+
+def send_unlike(request: QueueRequest, ports: Ports, *, after: float) -> None:
+    """Send a request that could not be finished, see ``unlike``."""
+    send_all([unlike(request, ports, after)], ports)
 
 
 def _send(request: QueueRequest, slot: str, at: datetime | None, ports: Ports, message_id: str = "") -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from datetime import timedelta
 
+from shared.app.facts import store_act
 from shared.app.outbox import send_unlike
 from shared.app.planner.commit_status import status_of_problem
 from shared.app.planner.reporter import report_again
@@ -17,7 +18,6 @@ from shared.frozen import replace
 from shared.language.desired import digest_of
 from shared.plan.plan import Plan
 from shared.ports import FleetRecord, Ports
-from shared.ports.state.acts import newest_changes
 from shared.rollouts.decide import Decision
 from shared.rollouts.report import state_of
 from shared.rollouts.rollout import ActKind, Rollout, State
@@ -113,7 +113,7 @@ def answer_approval(given: Approval, plan: Plan, ports: Ports) -> None:
         reason=given.reason,
         result=f"no effect: {why}",
     )
-    _save(act, ports)
+    store_act(act, ports)
 
 
 def answer_act(act: RolloutAct, rollout: Rollout | None, ports: Ports) -> None:
@@ -126,7 +126,7 @@ def answer_act(act: RolloutAct, rollout: Rollout | None, ports: Ports) -> None:
     else:
         state = state_of(rollout, Decision(rollout)).lower()
         why = f"the rollout of {commit} was no longer under way: {state}; roadstead rollout list shows others"
-    _save(
+    store_act(
         Act(
             id=f"no-effect-{digest_of(act.model_dump(mode='json'))}",
             at=ports.clock(),
@@ -140,11 +140,3 @@ def answer_act(act: RolloutAct, rollout: Rollout | None, ports: Ports) -> None:
         ),
         ports,
     )
-
-
-def _save(act: Act, ports: Ports) -> None:
-    """Save an act, once, also after a crash."""
-    if any(each.id == act.id for each in newest_changes(ports.state)):
-        return
-    log.warning("%s of %s by %s: %s", act.action, act.target[:8], act.by, act.result)
-    ports.state.save_act(act)

@@ -4,9 +4,7 @@ What of a plan no rollout has, and a freeze or a change window keeps from starti
 
 The planner decides whenever it hands a plan over: from the record of the rollout, and from the records of
 clusters that it has read after the last check for another planner. Who has started is in the cluster's record
-alone. So a crash at any line leaves nothing that counts a cluster twice, or not at all. The end of a job asks
-for the next decision by a message in the planner's session, and so does the end of a soak; a timer asks too,
-for messages that were lost.
+alone. So a crash at any line leaves nothing that counts a cluster twice, or not at all.
 """
 
 from __future__ import annotations
@@ -17,26 +15,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
 
-from shared.app.outbox import send
-from shared.app.planner.gate_checks import read_selection, with_checks
-from shared.app.planner.plan_problems import answer_act
-from shared.app.records import again
+from shared.app.planner.gate_checks import read_selection
 from shared.app.repository import PlanInputs
 from shared.cluster.listed import Listed
-from shared.cluster.messages import PromoteRequest, ReportRequest, RolloutAct, RolloutRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.summary import summary_of
 from shared.frozen import replace
 from shared.plan.plan import Action, Item, Plan
 from shared.ports import FleetRecord, Ports
-from shared.ports.state import Override
 from shared.rollouts.begin import UNDER_WAY, superseded
 from shared.rollouts.candidates import updates_of
 from shared.rollouts.decide import Decision, decide
-from shared.rollouts.estimate import with_completed
 from shared.rollouts.of_plan import rollout_of_plan
 from shared.rollouts.plan_holds import with_holds
-from shared.rollouts.rollout import ActKind, Decided, Rollout, State, act_on, is_as_asked
+from shared.rollouts.rollout import Rollout, State
 from shared.rollouts.selected import NOTHING
 from shared.rollouts.shut import NOTHING as ALWAYS_OPEN
 from shared.rollouts.shut import calendar_of
@@ -48,45 +40,47 @@ MOST_AT_A_TIME = 200
 """How many clusters are planned by themselves; their records and manifests are read one by one."""
 READ_ALONE = 20
 """Up to so many clusters of a rollout are read by themselves, and not with the whole fleet."""
-_CURRENT = (State.ACTIVE, State.ABORTED)
+CURRENT = (State.ACTIVE, State.ABORTED)
 
 
 @dataclass(frozen=True)
 class Staged:
-    """Which clusters of a plan do not start now; ``commit`` is that of the rollout, "" for none.
+    """What of a plan its rollout lets start; ``commit`` is that of the rollout, "" for none.
 
-    ``last_valid`` is the last commit with a valid fleet.yaml, "" if that is the one of the plan.
+    The updates of the ``held`` clusters do not start now. ``last_valid`` is the last commit with a valid
+    fleet.yaml, "" if that is the one of the plan. ``changed`` are the rollouts to save, in order, and
+    ``next_at`` is when what may start is decided again, None for not by a time.
     """
 
     commit: str = ""
     held: frozenset[str] = frozenset()
     last_valid: str = ""
+    changed: tuple[Rollout, ...] = ()
+    next_at: datetime | None = None
 
 
 def hold_items(
-    plan: Plan, earlier: Plan | None, inputs: PlanInputs, fleet: FleetRecord, ports: Ports, *, continues: bool
+    plan: Plan, unheld: Collection[str], inputs: PlanInputs, fleet: FleetRecord, now: datetime
 ) -> tuple[Plan, FleetRecord]:
     """Return a plan with what waits for the end of a freeze or for a window on hold, and the fleet's record.
 
     That has what is in force, and when the first item may start, also of those that a suspension holds.
-    ``earlier`` is the plan of this commit that was saved before: where a rollout ``continues``, it starts the
-    failed jobs again that waited for that in this one, and no others.
+    ``unheld`` are clusters whose items this does not concern.
     """
     known = inputs.desired.guards is not None  # an invalid fleet.yaml ends no freeze
     calendar = calendar_of(inputs.desired.rollout) if known else fleet.calendar
     fleet = replace(fleet, calendar=calendar)
     if fleet.override is not None and fleet.override.commit == plan.commit:
         calendar = ALWAYS_OPEN
-    unheld = retried(plan, earlier) if continues else ()
-    held = with_holds(plan, inputs.desired.clusters, inputs.records, calendar, ports.clock(), unheld=unheld)
-    _ask_at(held.opens, ports)
+    held = with_holds(plan, inputs.desired.clusters, inputs.records, calendar, now, unheld=unheld)
     return held.plan, replace(fleet, opens=held.opens)
 
 
 def retried(plan: Plan, earlier: Plan | None) -> frozenset[str]:
     """Return the clusters whose failed jobs a commit starts again, but for those that waited for that.
 
-    The next part of a rollout does not start them.
+    The next part of a rollout does not start them. ``earlier`` is the plan of the commit that was saved
+    before.
     """
     waited = (
         {item.cluster for item in earlier.items if item.hold and item.hold.is_of_retry} if earlier else ()
@@ -96,102 +90,51 @@ def retried(plan: Plan, earlier: Plan | None) -> frozenset[str]:
 
 
 def stage(plan: Plan, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> Staged:
-    """Begin or continue the rollout of a plan, and return what it holds back; raise Stale.
+    """Return how the rollout of a plan begins or goes on; it reads what is stored, and writes nothing.
 
     The records in ``inputs`` were read after the check that no other planner has started.
     """
+    now, written = ports.clock(), inputs.desired.rollout
     earlier = ports.state.rollout(fleet.rollout) if fleet.rollout else None
-    written = inputs.desired.rollout
     if inputs.desired.guards is None:  # fleet.yaml is invalid, so that no cluster changes
         return Staged(fleet.rollout, last_valid=fleet.last_valid or fleet.commit)
     updates = updates_of(plan)
     known = ports.state.rollout(plan.commit) if written else None
-    current = known is not None and known.state is not State.SUPERSEDED
-    goes_on = earlier is not None and earlier.state in UNDER_WAY
-    if written is None or not (updates or current or goes_on):
-        _supersede(earlier, plan.commit, ports)
-        return Staged()
+    current = known if known is not None and known.state is not State.SUPERSEDED else None
+    if written is None or not (updates or current or (earlier and earlier.state in UNDER_WAY)):
+        return Staged(changed=_superseded(earlier, plan.commit, now))
     stuck = known is not None and _waits_for(known, oversized(plan), inputs.records)
+    changed: tuple[Rollout, ...] = ()
     if known is not None and _covers(known, updates) and not stuck:
         rollout = known
     else:
         asked = read_selection(plan.commit, written, fleet, ports) if updates and not current else NOTHING
-        before = earlier or (known if current else None)
-        _supersede(before, plan.commit, ports)
+        before = earlier or current
+        changed = _superseded(before, plan.commit, now)
         rollout = rollout_of_plan(
             plan,
             inputs.desired,
             written,
             inputs.records,
-            ports.clock(),
+            now,
             before,
             _plan_of(before, ports),
-            known if current else None,
+            current,
             asked,
         )
         if not (rollout.members or current):  # nothing that the one before has started is left
-            return Staged()
-        since = known.since if known and current else _since(before, inputs.records, fleet, ports)
+            return Staged(changed=changed)
+        since = current.since if current else _since(before, inputs.records, fleet, ports)
         rollout = replace(rollout, since=since, etag=known.etag if known else "")
-    decision = _decided(rollout, inputs, ports)
+    decision = decide(rollout, _seen(rollout, inputs), now)
     after = decision.rollout
-    if after != known:
-        ports.state.save_rollout(after)
-    _ask_at(decision.next_at, ports)
     held = frozenset(item.cluster for item in updates) - {*decision.start}
     log.info("rollout of %s: %d start, %d wait", plan.commit[:8], len(decision.start), len(decision.waits))
-    return Staged(plan.commit if after.state in _CURRENT else "", held)
-
-
-@dataclass(frozen=True)
-class Starting:
-    """What a rollout starts now; ``records`` are those of the clusters that it starts."""
-
-    known: Rollout
-    decision: Decision
-    records: Mapping[str, ClusterRecord]
-
-
-def starting_of(commit: str, ports: Ports) -> Starting | None:
-    """Return which clusters of a rollout start now; None for none, and for more than ``MOST_AT_A_TIME``.
-
-    Called after the check that no other planner has started. What starts is decided by its record itself.
-    """
-    known = ports.state.rollout(commit)
-    if known is None:
-        return None
-    seen = _read(known, ports)
-    decision = decide(known, seen, ports.clock())
-    if len(decision.start) > MOST_AT_A_TIME:
-        return None
-    records = {record.name: record for record in ports.state.clusters_named(decision.start)}
-    newer = {name: summary_of(record) for name, record in records.items()}
-    if any(seen.get(name) != summary for name, summary in newer.items()):
-        decision = decide(known, {**seen, **newer}, ports.clock())
-    if not decision.start or not records.keys() >= {*decision.start}:
-        return None
-    return Starting(known, decision, {name: records[name] for name in decision.start})
-
-
-def _read(rollout: Rollout, ports: Ports) -> Seen:
-    """Return what is recorded of the clusters of a rollout; where they are many, also of all others."""
-    if len(rollout.members) > READ_ALONE:
-        return ports.state.summaries().keyed(attrgetter("name"))
-    listed = ports.state.clusters_named([each.cluster for each in rollout.members])
-    return Listed(map(summary_of, listed), listed.unreadable).keyed(attrgetter("name"))
-
-
-def save_starting(starting: Starting, ports: Ports) -> None:
-    """Save what a rollout decided before its clusters start; raise Stale."""
-    decision = starting.decision
-    if decision.rollout != starting.known:
-        ports.state.save_rollout(decision.rollout)
-    _ask_at(decision.next_at, ports)
-    log.info(
-        "rollout of %s: %d start, %d wait",
-        starting.known.commit[:8],
-        len(decision.start),
-        len(decision.waits),
+    return Staged(
+        plan.commit if after.state in CURRENT else "",
+        held,
+        changed=changed if after == known else (*changed, after),
+        next_at=decision.next_at,
     )
 
 
@@ -209,9 +152,10 @@ def _since(
     return newest
 
 
-def _supersede(earlier: Rollout | None, commit: str, ports: Ports) -> None:
-    if earlier is not None and earlier.commit != commit and earlier.state is State.ACTIVE:
-        ports.state.save_rollout(superseded(earlier, commit, ports.clock()))
+def _superseded(earlier: Rollout | None, commit: str, now: datetime) -> tuple[Rollout, ...]:
+    """Return the rollout that a commit ends, nothing where it ends none."""
+    ends = earlier is not None and earlier.commit != commit and earlier.state is State.ACTIVE
+    return (superseded(earlier, commit, now),) if ends and earlier else ()
 
 
 def oversized(plan: Plan) -> frozenset[str]:
@@ -240,87 +184,45 @@ def _plan_of(rollout: Rollout | None, ports: Ports) -> Plan | None:
     return found.plan if found else None
 
 
-def _decided(rollout: Rollout, inputs: PlanInputs, ports: Ports) -> Decision:
+def _seen(rollout: Rollout, inputs: PlanInputs) -> Seen:
     records, names = inputs.records, [each.cluster for each in rollout.members]
-    seen: Seen = {name: summary_of(records[name]) for name in names if name in records}
-    return decide(rollout, {**seen, **inputs.unreadable}, ports.clock())
+    seen = {name: summary_of(records[name]) for name in names if name in records}
+    return {**seen, **inputs.unreadable}
 
 
-def advance(act: RolloutAct | None, ports: Ports) -> bool:
-    """Carry out what a person decided, and return whether clusters may start, which a plan then does.
+@dataclass(frozen=True)
+class Starting:
+    """What a rollout starts now; ``records`` are those of the clusters that it starts."""
 
-    A plan that is being handed over decides by itself. Checks of gates are read here alone.
+    known: Rollout
+    decision: Decision
+    records: Mapping[str, ClusterRecord]
+
+
+def starting_of(commit: str, ports: Ports) -> Starting | None:
+    """Return which clusters of a rollout start now; None for none, and for more than ``MOST_AT_A_TIME``.
+
+    Called after the check that no other planner has started. What starts is decided by its record itself.
     """
-    fleet = ports.state.fleet()
-    if act is not None:
-        fleet = _act(act, fleet, ports)
-    if fleet.planning:
-        return False
-    opened = _lets_items_start(act, fleet, ports)
-    rollout = ports.state.rollout(fleet.rollout) if fleet.rollout else None
-    if rollout is None:
-        return opened
-    seen = _read(rollout, ports)
-    decision = decide(rollout, seen, ports.clock())
-    if decision.gated is not None:
-        checked = with_checks(decision.rollout, decision.gated, ports)
-        decision = decide(checked, seen, ports.clock())
-    if decision.rollout != rollout:
-        ports.state.save_rollout(decision.rollout)
-        send(ReportRequest(), ports)
-        if fleet.promotions:
-            send(PromoteRequest(), ports)
-    if decision.rollout.state not in _CURRENT:
-        durations = with_completed(fleet.durations, decision.rollout, seen)
-        ports.state.save_fleet(replace(fleet, rollout="", durations=durations))
-    _ask_at(decision.next_at, ports)
-    if decision.start and fleet.stands_still:
-        log.info("%s starts nothing: fleet.yaml of %s is invalid", fleet.rollout[:8], fleet.commit[:8])
-        return opened
-    return bool(decision.start) or opened
+    known = ports.state.rollout(commit)
+    if known is None:
+        return None
+    seen = read_members(known, ports)
+    decision = decide(known, seen, ports.clock())
+    if len(decision.start) > MOST_AT_A_TIME:
+        return None
+    records = {record.name: record for record in ports.state.clusters_named(decision.start)}
+    newer = {name: summary_of(record) for name, record in records.items()}
+    if any(seen.get(name) != summary for name, summary in newer.items()):
+        decision = decide(known, {**seen, **newer}, ports.clock())
+    if not decision.start or not records.keys() >= {*decision.start}:
+        return None
+    return Starting(known, decision, {name: records[name] for name in decision.start})
 
 
-def _lets_items_start(act: RolloutAct | None, fleet: FleetRecord, ports: Ports) -> bool:
-    """Return whether what a freeze, a window or a suspension holds may start; ask again at its end."""
-    if act is not None and act.kind == ActKind.OVERRIDE.value:
-        return fleet.override is not None and fleet.override.commit == fleet.commit
-    opened = fleet.lets_start(ports.clock())
-    if not opened:
-        _ask_at(fleet.opens, ports)
-    return opened
-
-
-def _act(act: RolloutAct, fleet: FleetRecord, ports: Ports) -> FleetRecord:
-    """Save what a person decided; a planner that stands still meanwhile then starts nothing more.
-
-    An override is of the items of its commit, too, which may have no rollout.
-    """
-    overrides = ActKind(act.kind) is ActKind.OVERRIDE
-    overridden = overrides and fleet.override is not None and fleet.override.commit == act.commit
-    if overrides and not overridden and act.commit in (fleet.planning, fleet.commit):
-        override = Override(act.commit, act.by, act.at, act.reason)
-        fleet, overridden = ports.state.save_fleet(replace(fleet, override=override)), True
-    if not _act_on_rollout(act, ports, answered=overridden):
-        return fleet
-    send(ReportRequest(), ports)
-    return ports.state.save_fleet(fleet)
-
-
-@again
-def _act_on_rollout(act: RolloutAct, ports: Ports, *, answered: bool) -> bool:
-    """Return whether a rollout is as an act asks for; ``answered``: one without effect needs no answer."""
-    kind, decided = ActKind(act.kind), Decided(act.by, act.at, act.reason, act.subject, act.person)
-    rollout = ports.state.rollout(act.commit)
-    after = act_on(rollout, kind, decided, act.lifts) if rollout else None
-    if after is not None and after != rollout:
-        ports.state.save_rollout(after)
-        return True
-    as_asked = rollout is not None and is_as_asked(rollout, kind, decided, act.lifts)
-    if not (as_asked or answered):
-        answer_act(act, rollout, ports)
-    return as_asked
-
-
-def _ask_at(at: datetime | None, ports: Ports) -> None:
-    if at is not None:
-        send(RolloutRequest(), ports, at=at)
+def read_members(rollout: Rollout, ports: Ports) -> Seen:
+    """Return what is recorded of the clusters of a rollout; where they are many, also of all others."""
+    if len(rollout.members) > READ_ALONE:
+        return ports.state.summaries().keyed(attrgetter("name"))
+    listed = ports.state.clusters_named([each.cluster for each in rollout.members])
+    return Listed(map(summary_of, listed), listed.unreadable).keyed(attrgetter("name"))

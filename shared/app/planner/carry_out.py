@@ -1,0 +1,125 @@
+"""A computed plan is carried out: saved, handed over, and then recorded as planned.
+
+Every part is an "ensure": after a crash between any two lines, running it again completes the work.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from datetime import datetime
+
+from shared.app.facts import store_act
+from shared.app.outbox import request_handover, send, send_all
+from shared.app.planner.compute import ComputedPlan
+from shared.app.planner.handover import hand_over
+from shared.app.planner.plan_problems import answer_approval
+from shared.app.planner.rollouts import oversized
+from shared.app.repository import save_fingerprints
+from shared.cluster.messages import Approval, Outgoing, PromoteRequest, RolloutRequest
+from shared.frozen import replace
+from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.notices.routes import routes_of
+from shared.plan.plan import Action, Plan
+from shared.plan.replacements import awaited, remembered
+from shared.ports import FleetRecord, Ports
+from shared.promotions.promoted_values import planned, rules_of, values_in
+
+log = logging.getLogger(__name__)
+
+
+def carry_out(computed: ComputedPlan, approval: Approval | None, ports: Ports) -> bool:
+    """Save a plan, hand its jobs over, and then record its commit as planned; raise Stale when superseded.
+
+    ``approval`` is what the request gave. Return False for a hand-over that continues by another message.
+    """
+    plan_record, inputs = computed.plan_record, computed.inputs
+    if computed.act is not None:
+        store_act(computed.act, ports)
+    for notice in computed.notices:
+        ports.state.add_notice(notice)
+    ports.state.save_plan(plan_record)
+    log.info("plan of %s: %s", computed.plan.commit[:8], computed.plan.summary)
+    ports.state.add_group_members(computed.members)  # before the first record of a new cluster
+    _begin(computed, ports)
+    plan, fleet, ended = hand_over(computed, ports)
+    if approval is not None:
+        answer_approval(approval, plan, ports)
+    if not ended:
+        log.info("%s: %s; continuing by another message", plan.commit[:8], fleet.handed_over)
+        save_fingerprints(plan, inputs, ports)
+        request_handover(fleet, ports, rollout=computed.continues)
+        return False
+    ports.state.save_plan(replace(plan_record, plan=replace(plan, applied=True)))
+    save_fingerprints(plan, inputs, ports)
+    after = as_planned(computed, plan, fleet)
+    ports.state.save_fleet(after)
+    send_all(_following(computed, plan, after), ports)
+    return True
+
+
+def carry_out_part(computed: ComputedPlan, ports: Ports) -> None:
+    """Start the clusters of a partial plan; raise Stale.
+
+    What is not as it was planned, and what is left after the time of an invocation, is for the whole plan.
+    """
+    _begin(computed, ports)
+    plan, fleet, ended = hand_over(computed, ports)
+    if not ended or plan.items != computed.plan.items:
+        request_handover(fleet, ports, rollout=True)
+        return
+    ports.state.save_fleet(replace(fleet, planning="", handover=None, problem=None))
+    if fleet.promotions:
+        send(PromoteRequest(), ports)
+
+
+def _begin(computed: ComputedPlan, ports: Ports) -> None:
+    """Save what the rollout decided before its clusters start, and send what was asked for meanwhile."""
+    for rollout in computed.rollouts:
+        ports.state.save_rollout(rollout)
+    send_all(computed.then, ports)
+
+
+def _following(computed: ComputedPlan, plan: Plan, fleet: FleetRecord) -> Iterator[Outgoing]:
+    """Yield what a plan that was carried out asks for."""
+    if fleet.rollout and oversized(plan) - oversized(computed.plan):
+        yield Outgoing(RolloutRequest())  # it goes on without them
+    if fleet.promotions:
+        yield Outgoing(PromoteRequest())
+
+
+def as_planned(computed: ComputedPlan, plan: Plan, fleet: FleetRecord) -> FleetRecord:
+    """Return the fleet's record once a plan was carried out as ``plan``."""
+    inputs, at = computed.inputs, computed.plan_record.at
+    if inputs.desired.notifications is not None:
+        routes = routes_of(inputs.desired.notifications)
+        fleet = replace(fleet, routes=routes, subscriptions=inputs.desired.subscriptions)
+        fleet = with_promotions(fleet, inputs.desired, at)
+    again = (item for item in plan.items if item.awaits_deletion or item.action is Action.REBUILD)
+    unread = {old: new for old, new in fleet.replacing.items() if old in inputs.unreadable}
+    return replace(
+        fleet,
+        commit=plan.commit,
+        at=at,
+        planning="",
+        handover=None,
+        problem=None,
+        awaiting_deletion=tuple(item.cluster for item in again),
+        unreadable=plan.unreadable,
+        replacing={**unread, **remembered(computed.replaced, plan.items)},
+        awaiting_ready=awaited(plan.items),
+    )
+
+
+def with_promotions(fleet: FleetRecord, desired: DesiredFleet, at: datetime) -> FleetRecord:
+    """Return the record with the rules of a plan, and what it gives to their targets."""
+    rules = rules_of(desired.promotions)
+    before = {each.environment: each for each in fleet.had}
+    had = []
+    for rule in rules:
+        written = desired.environments.get(rule.target)
+        own = (each for each in desired.clusters.values() if each.environment == rule.target)
+        clusters = {value for each in own for value in values_in(each.document()["spec"])}
+        file = values_in(written.spec.defaults) if written else frozenset()
+        had.append(planned(before.get(rule.target), rule.target, file, clusters, at))
+    return replace(fleet, promotions=rules, had=tuple(had))
