@@ -33,8 +33,8 @@ from tests.simulation.mutations import mutation
 def every_cluster_of_a_rollout_starts_at_once(patch: pytest.MonkeyPatch) -> None:
     original = rollouts.stage
 
-    def stage(*args: Any) -> Staged:
-        return replace(original(*args), held=frozenset())
+    def stage(*args: Any, **named: Any) -> Staged:
+        return replace(original(*args, **named), held=frozenset())
 
     patch.setattr(compute, "stage", stage)
 

@@ -29,6 +29,7 @@ CONFIRM_SECONDS = 7.0
 CONFIRM_READS = 3
 LAG = timedelta(seconds=CONFIRM_SECONDS * sum(range(1, CONFIRM_READS + 1)))
 """The sum of all waits, 42 s. More than half a minute remains when clocks differ by some seconds."""
+NO_GAPS = Gaps()
 WHOLE_SECOND = timedelta(seconds=1)
 """GitHub states the time of a response and of a push in whole seconds."""
 
@@ -39,7 +40,8 @@ class HeadDecision:
 
     ``fleet`` is the fleet's record with the read of the branch; where no head is planned, it is saved if that
     ``changes`` it. ``again`` is the request that reads the branch once more, None for none. ``is_new``: the
-    branch was read, so there may be something to report.
+    branch was read, so there may be something to report. ``gaps`` are those of the fleet with a head that is
+    planned.
     """
 
     fleet: FleetRecord
@@ -47,6 +49,7 @@ class HeadDecision:
     again: ToPlan | None = None
     changes: bool = False
     is_new: bool = False
+    gaps: Gaps = NO_GAPS
 
 
 def decide_head(
@@ -97,8 +100,9 @@ def head_to_plan(request: ToPlan, ports: Ports) -> HeadDecision:
         decided = decide_head(
             request, head, known, ports.clock(), is_new=read is None, is_descendant=descends
         )
-        if decided.head is None:
-            _leave(request, head, decided, fleet, ports)
+        if decided.head is not None:
+            return replace(decided, gaps=repaired_gaps(request, head.commit, fleet, ports.state))
+        _leave(request, head, decided, fleet, ports)
     return decided
 
 

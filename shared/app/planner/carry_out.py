@@ -14,7 +14,6 @@ from shared.app.outbox import request_handover, send, send_all
 from shared.app.planner.compute import ComputedPlan
 from shared.app.planner.handover import hand_over
 from shared.app.planner.plan_problems import answer_approval
-from shared.app.planner.rollouts import oversized
 from shared.app.repository import save_fingerprints
 from shared.cluster.messages import Approval, Outgoing, PromoteRequest, RolloutRequest
 from shared.frozen import replace
@@ -82,7 +81,7 @@ def _begin(computed: ComputedPlan, ports: Ports) -> None:
 
 def _following(computed: ComputedPlan, plan: Plan, fleet: FleetRecord) -> Iterator[Outgoing]:
     """Yield what a plan that was carried out asks for."""
-    if fleet.rollout and oversized(plan) - oversized(computed.plan):
+    if fleet.rollout and plan.oversized - computed.plan.oversized:
         yield Outgoing(RolloutRequest())  # it goes on without them
     if fleet.promotions:
         yield Outgoing(PromoteRequest())

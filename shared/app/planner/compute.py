@@ -13,7 +13,7 @@ from datetime import datetime
 
 from shared.app.facts import approval_notices
 from shared.app.planner.approvals import approved_plan
-from shared.app.planner.rollouts import hold_items, retried, stage
+from shared.app.planner.rollouts import stage
 from shared.app.repository import PlanInputs
 from shared.azure.ownership import INSTALLATION_TAG, Installation, new_life, tag
 from shared.cluster.acts import Act
@@ -40,9 +40,8 @@ class ComputedPlan:
     """A plan, and all that is saved, sent and started when it is carried out.
 
     ``fleet`` is the fleet's record over the version that was saved when the plan began. ``small`` are the
-    clusters of a small change, and ``held`` those that start later. ``rollouts`` are saved in their order. ``members`` are
-    clusters by their groups.
-    ``continues``: only the next clusters of a rollout start.
+    clusters of a small change, and ``held`` those that start later. ``rollouts`` are saved in their order.
+    ``members`` are clusters by their groups. ``continues``: only the next clusters of a rollout start.
     """
 
     plan_record: PlanRecord
@@ -77,11 +76,9 @@ def compute_plan(
     continues = isinstance(request, RolloutRequest) and head == fleet.commit
     fleet = replace(fleet, first_generation=_first_generation(inputs, fleet, ports))
     approved = approved_plan(request, inputs, fleet, earlier, ports)
-    planned = approved.plan.without_oversized(before)
-    unheld = retried(planned, before) if continues else frozenset[str]()
-    planned, fleet = hold_items(planned, unheld, inputs, fleet, now)
-    planned = planned.resume(before)
-    plan = replace(planned, items=tuple(_with_life(item, inputs, fleet, ports) for item in planned.items))
+    staged = stage(approved.plan.without_oversized(before), before, inputs, fleet, ports, continues=continues)
+    items = tuple(_with_life(item, inputs, fleet, ports) for item in staged.plan.items)
+    plan = replace(staged.plan, items=items)
     plan_record = PlanRecord(
         plan,
         now,
@@ -91,26 +88,23 @@ def compute_plan(
         writing=earlier.writing if earlier else None,
         held=_held(plan, earlier, fleet, ports),
     )
-    staged = stage(plan, inputs, fleet, ports)
     replaced = replaced_in(inputs.desired, inputs.records, fleet.replacing)
-    fleet = replace(fleet, rollout=staged.commit, last_valid=staged.last_valid)
     # Before the first record: a new cluster that has one no longer shows whose delete it holds.
-    fleet = replace(fleet, replacing={**fleet.replacing, **remembered(replaced, plan.items)})
+    replacing = {**fleet.replacing, **remembered(replaced, plan.items)}
     begin = (item for item in plan.items if item.acts or not fleet.commit)
     again = [approved.again] if approved.again else []
-    times = [at for at in (fleet.opens, staged.next_at) if at is not None]
     return ComputedPlan(
         plan_record,
         inputs,
-        fleet,
+        replace(staged.fleet, replacing=replacing),
         _small_changes(plan, unfinished, inputs, ports),
         staged.changed,
-        held=staged.held | (retried(plan, before) if continues else frozenset()),
+        held=staged.held,
         replaced=replaced,
         members=tuple(member for item in begin for member in _member(item, inputs)),
         act=approved.act,
         notices=tuple(approval_notices(earlier, plan_record)),
-        then=(*again, *(Outgoing(RolloutRequest(), at=at) for at in times)),
+        then=(*again, *(Outgoing(RolloutRequest(), at=at) for at in staged.times)),
         continues=continues,
     )
 

@@ -1,4 +1,4 @@
-"""Hand a plan over: save the new generation of each cluster, and send its first message.
+"""Hand a plan over: begin, save the new generation of each cluster, and send its first message.
 
 Some clusters at a time, and within the limits of an invocation: a hand-over that takes longer continues by
 another message, so that a newer push comes in between.
@@ -21,6 +21,7 @@ from shared.app.planner.compute import ComputedPlan
 from shared.app.records import Transition, change
 from shared.cluster.acts import by_whom
 from shared.cluster.failures.errors import Stale, TooLarge, Unreadable
+from shared.cluster.gaps import Gaps
 from shared.cluster.messages import Approval
 from shared.cluster.pace import starting, starts
 from shared.cluster.record import ClusterRecord
@@ -32,9 +33,76 @@ from shared.logs import about_record
 from shared.plan.holds import Hold, HoldKind
 from shared.plan.make_plan import unreadable_item
 from shared.plan.plan import Action, Item, Plan
-from shared.ports import FleetRecord, Handover, Ports
+from shared.ports import BranchHead, FleetRecord, Handover, Ports
 
 log = logging.getLogger(__name__)
+
+
+def begin(head: BranchHead, fleet: FleetRecord, gaps: Gaps, ports: Ports) -> FleetRecord:
+    """Save that a head is being planned, and return the fleet's record; raise Stale.
+
+    From now on, the saves of any other planner fail. ``gaps`` are those with this head.
+    """
+    started = replace(
+        fleet,
+        planning=head.commit,
+        head_read_at=head.at,
+        waiting="",
+        handover=_begun(head.commit, fleet, ports.clock()),
+        gaps=gaps,
+    )
+    saved = ports.state.save_fleet(_identified(started, ports))
+    _supersede(may_be_saved(fleet), ports)
+    return saved
+
+
+def _begun(head: str, fleet: FleetRecord, now: datetime) -> Handover:
+    """Return the progress of a plan that begins after what the fleet's record says of the last one.
+
+    It keeps what another planner may still save, until the first check says what this one saves.
+    """
+    if fleet.handover is None:
+        return Handover(now, now)
+    if fleet.planning != head:
+        return Handover(now, now, in_flight=fleet.handover.in_flight)
+    return replace(fleet.handover, at=now, since=fleet.handover.since if fleet.handover.done else now)
+
+
+def _identified(fleet: FleetRecord, ports: Ports) -> FleetRecord:
+    """Return the fleet's record with the id of the app, and with those that it had before.
+
+    An id of the settings outlives the tables. Where there is none, each state makes one for itself.
+    """
+    before = fleet.installation
+    mine = ports.config.installation or before or ports.unique()
+    if before in ("", mine):
+        return replace(fleet, installation=mine)
+    former = tuple(dict.fromkeys((*fleet.former_installations, before)))
+    return replace(fleet, installation=mine, former_installations=former)
+
+
+def may_be_saved(fleet: FleetRecord) -> Sequence[str]:
+    """Return the clusters whose records the planner of an unfinished plan may still save."""
+    return fleet.handover.in_flight if fleet.handover else ()
+
+
+def _supersede(clusters: Sequence[str], ports: Ports) -> None:
+    """Save the records that another planner may still save, unchanged, so that they have another version.
+
+    That planner may be frozen between its check of the fleet's record and its save of a cluster's. That save
+    now fails, and its next check shows that the plan was superseded. What it has saved gets its message here,
+    because it may have ended before it sent one.
+    """
+    records: Sequence[ClusterRecord | None] = ports.together(partial(_save_unchanged, ports=ports), clusters)
+    send_continuations([record for record in records if record is not None], ports)
+
+
+def _save_unchanged(cluster: str, ports: Ports) -> ClusterRecord | None:
+    try:
+        return change(cluster, lambda record: Transition(record) if record else None, ports)
+    except Unreadable as error:  # whoever wrote the record gave it another version
+        log.warning("%s: its record is not saved again: %s", cluster, error)
+        return None
 
 
 class HandedOver(NamedTuple):
@@ -52,7 +120,7 @@ def hand_over(computed: ComputedPlan, ports: Ports) -> HandedOver:
 
     An item whose record cannot be stored is an invalid manifest, and concerns no other cluster. A cluster
     whose delete started meanwhile awaits its end. The records were read after ``fleet`` was saved. An item
-    that its record has already was handed over before, see ``supersede``.
+    that its record has already was handed over before, see ``_supersede``.
     """
     plan, fleet, small, records = computed.plan, computed.fleet, computed.small, computed.inputs.records
     acting = [item for item in plan.items if item.acts and item.cluster not in computed.held]
@@ -79,18 +147,6 @@ def hand_over(computed: ComputedPlan, ports: Ports) -> HandedOver:
             break
     items = (changed.get(item.cluster, item) for item in plan.items)
     return HandedOver(replace(plan, items=tuple(items)), fleet, ended=not left)
-
-
-def begun(head: str, fleet: FleetRecord, now: datetime) -> Handover:
-    """Return the progress of a plan that begins after what the fleet's record says of the last one.
-
-    It keeps what another planner may still save, until the first check says what this one saves.
-    """
-    if fleet.handover is None:
-        return Handover(now, now)
-    if fleet.planning != head:
-        return Handover(now, now, in_flight=fleet.handover.in_flight)
-    return replace(fleet.handover, at=now, since=fleet.handover.since if fleet.handover.done else now)
 
 
 def _check(fleet: FleetRecord, handover: Handover, ports: Ports) -> FleetRecord:
@@ -123,34 +179,12 @@ def _awaits_deletion(item: Item, record: ClusterRecord | None) -> Item:
     return Item(item.cluster, Action.ON_HOLD, item.generation - 1, item.uid, hold=hold)
 
 
-def supersede(before: FleetRecord, ports: Ports) -> bool:
-    """Save the records that another planner may still save, unchanged, so that they have another version.
-
-    That planner may be frozen between its check of the fleet's record and its save of a cluster's. That save
-    now fails, and its next check shows that the plan was superseded. What it has saved gets its message here,
-    because it may have ended before it sent one. ``before`` is the fleet's record before this plan began.
-    Return whether there may be any such record.
-    """
-    clusters = before.handover.in_flight if before.handover else ()
-    records: Sequence[ClusterRecord | None] = ports.together(partial(_save_unchanged, ports=ports), clusters)
-    send_continuations([record for record in records if record is not None], ports)
-    return bool(clusters)
-
-
-def _save_unchanged(cluster: str, ports: Ports) -> ClusterRecord | None:
-    try:
-        return change(cluster, lambda record: Transition(record) if record else None, ports)
-    except Unreadable as error:  # whoever wrote the record gave it another version
-        log.warning("%s: its record is not saved again: %s", cluster, error)
-        return None
-
-
 def _start(item: Item, *, computed: ComputedPlan, later: Mapping[str, datetime], ports: Ports) -> _Started:
     """Save the new generation of a record that does not have it yet, unless a delete prevents that.
 
     The job of a new cluster starts at its time in ``later``, at once where it has none.
 
-    The check for another planner is between the read and the save, see ``supersede``: the records of the
+    The check for another planner is between the read and the save, see ``_supersede``: the records of the
     plan were read before ``fleet`` was saved.
     """
     known, tried = computed.inputs.records.get(item.cluster), list[ClusterRecord]()

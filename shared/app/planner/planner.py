@@ -11,10 +11,10 @@ import logging
 
 from shared.app.outbox import request_outdated_marks, send, send_unlike
 from shared.app.planner.approvals import approved_request
-from shared.app.planner.branch import head_to_plan, repaired_gaps
+from shared.app.planner.branch import HeadDecision, head_to_plan
 from shared.app.planner.carry_out import carry_out, carry_out_part
 from shared.app.planner.compute import compute_plan
-from shared.app.planner.handover import begun, supersede
+from shared.app.planner.handover import begin, may_be_saved
 from shared.app.planner.partial_plan import partial_plan_of
 from shared.app.planner.plan_problems import report_failed_plan, report_outage, report_unreadable
 from shared.app.planner.reporter import report, report_again
@@ -107,16 +107,16 @@ def _plan_and_report(request: ToPlan, ports: Ports, *, some: bool = False) -> No
     decided = head_to_plan(request, ports)
     if decided.head is not None:
         with about(commit=decided.head.commit):
-            _plan(request, decided.head, decided.fleet, ports, some=some)
+            _plan(request, decided, decided.head, ports, some=some)
     if decided.head is not None or decided.is_new:
         send(ReportRequest(), ports, message_id=f"report:now:{int(ports.clock().timestamp())}")
 
 
-def _plan(request: ToPlan, head: BranchHead, fleet: FleetRecord, ports: Ports, *, some: bool) -> None:
-    """Plan a head, and measure that; ``fleet`` may have a read of the branch that is not saved yet."""
+def _plan(request: ToPlan, decided: HeadDecision, head: BranchHead, ports: Ports, *, some: bool) -> None:
+    """Plan a head, and measure that."""
     began, result = ports.clock(), Unexpected.__name__
     try:
-        result = _plan_head(request, head, fleet, ports, some=some)
+        result = _plan_head(request, decided, head, ports, some=some)
     except Stale:
         # This planner lost its session, and another one took over. That plan may have met our changes.
         log.warning("another planner won the race; planning again")
@@ -130,10 +130,10 @@ def _plan(request: ToPlan, head: BranchHead, fleet: FleetRecord, ports: Ports, *
         ports.telemetry.record(of_plan(head.commit, began, ports.clock(), result))
 
 
-def _plan_head(request: ToPlan, head: BranchHead, before: FleetRecord, ports: Ports, *, some: bool) -> str:
+def _plan_head(request: ToPlan, decided: HeadDecision, head: BranchHead, ports: Ports, *, some: bool) -> str:
     """Begin a plan, compute it, and carry it out; return PLANNED, or the class of an error; raise Stale."""
-    fleet = _begin(request, head, before, ports)
-    saved_by_another = supersede(before, ports)
+    before = decided.fleet
+    fleet = begin(head, before, decided.gaps, ports)
     computed = partial_plan_of(before, fleet, ports) if some else None
     if computed is not None:
         carry_out_part(computed, ports)
@@ -152,23 +152,10 @@ def _plan_head(request: ToPlan, head: BranchHead, before: FleetRecord, ports: Po
     ended = carry_out(computed, request.approval, ports)
     if ended and head.commit != before.commit:
         request_outdated_marks(head.commit, ports)
-    if saved_by_another and before.planning not in ("", head.commit):
+    if may_be_saved(before) and before.planning not in ("", head.commit):
         again = PlanRequest(again=True, reason="another plan was not finished")
         send(again, ports, message_id=f"superseded:{fleet.etag}", after=SUPERSEDED_SECONDS)
     return PLANNED
-
-
-def _begin(request: ToPlan, head: BranchHead, fleet: FleetRecord, ports: Ports) -> FleetRecord:
-    """Save that a head is being planned; from now on any other planner is superseded; raise Stale."""
-    planning = replace(
-        fleet,
-        planning=head.commit,
-        head_read_at=head.at,
-        waiting="",
-        handover=begun(head.commit, fleet, ports.clock()),
-        gaps=repaired_gaps(request, head.commit, fleet, ports.state),
-    )
-    return ports.state.save_fleet(identified(planning, ports))
 
 
 def _as_before(fleet: FleetRecord, before: FleetRecord) -> FleetRecord:
@@ -181,16 +168,3 @@ def _as_before(fleet: FleetRecord, before: FleetRecord) -> FleetRecord:
         gaps=before.gaps,
         last_read=BranchRead(None, before.last_read.started) if before.last_read else None,
     )
-
-
-# An id of the settings outlives the tables. Where there is none, each state makes one for itself.
-
-
-def identified(fleet: FleetRecord, ports: Ports) -> FleetRecord:
-    """Return the fleet's record with the id of the app, and with those that it had before."""
-    before = fleet.installation
-    mine = ports.config.installation or before or ports.unique()
-    if before in ("", mine):
-        return replace(fleet, installation=mine)
-    former = tuple(dict.fromkeys((*fleet.former_installations, before)))
-    return replace(fleet, installation=mine, former_installations=former)

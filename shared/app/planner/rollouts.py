@@ -45,42 +45,47 @@ CURRENT = (State.ACTIVE, State.ABORTED)
 
 @dataclass(frozen=True)
 class Staged:
-    """What of a plan its rollout lets start; ``commit`` is that of the rollout, "" for none.
+    """What of a plan starts now: the plan with what waits on hold, and the fleet's record with what holds it.
 
-    The updates of the ``held`` clusters do not start now. ``last_valid`` is the last commit with a valid
-    fleet.yaml, "" if that is the one of the plan. ``changed`` are the rollouts to save, in order, and
-    ``next_at`` is when what may start is decided again, None for not by a time.
+    The changes of the ``held`` clusters do not start. ``changed`` are the rollouts to save, in their order,
+    and ``times`` are when what may start is decided again.
     """
 
-    commit: str = ""
+    plan: Plan
+    fleet: FleetRecord
     held: frozenset[str] = frozenset()
-    last_valid: str = ""
     changed: tuple[Rollout, ...] = ()
-    next_at: datetime | None = None
+    times: tuple[datetime, ...] = ()
 
 
-def hold_items(
-    plan: Plan, unheld: Collection[str], inputs: PlanInputs, fleet: FleetRecord, now: datetime
-) -> tuple[Plan, FleetRecord]:
-    """Return a plan with what waits for the end of a freeze or for a window on hold, and the fleet's record.
+def stage(
+    plan: Plan, earlier: Plan | None, inputs: PlanInputs, fleet: FleetRecord, ports: Ports, *, continues: bool
+) -> Staged:
+    """Return what of a plan starts now; it reads what is stored, and writes nothing.
 
-    That has what is in force, and when the first item may start, also of those that a suspension holds.
-    ``unheld`` are clusters whose items this does not concern.
+    ``earlier`` is the plan of this commit that was saved before: where a rollout ``continues``, it starts the
+    failed jobs again that waited for that in this one, and no others. The records in ``inputs`` were read
+    after the check that no other planner has started.
     """
     known = inputs.desired.guards is not None  # an invalid fleet.yaml ends no freeze
     calendar = calendar_of(inputs.desired.rollout) if known else fleet.calendar
     fleet = replace(fleet, calendar=calendar)
     if fleet.override is not None and fleet.override.commit == plan.commit:
         calendar = ALWAYS_OPEN
-    held = with_holds(plan, inputs.desired.clusters, inputs.records, calendar, now, unheld=unheld)
-    return held.plan, replace(fleet, opens=held.opens)
+    retried = _retried(plan, earlier) if continues else frozenset[str]()
+    clusters, now = inputs.desired.clusters, ports.clock()
+    shut = with_holds(plan, clusters, inputs.records, calendar, now, unheld=retried)
+    fleet = replace(fleet, opens=shut.opens)
+    staged = _of_rollout(Staged(shut.plan.resume(earlier), fleet), inputs, ports)
+    held = staged.held | (_retried(staged.plan, earlier) if continues else frozenset())
+    opens = () if shut.opens is None else (shut.opens,)
+    return replace(staged, held=held, times=(*opens, *staged.times))
 
 
-def retried(plan: Plan, earlier: Plan | None) -> frozenset[str]:
+def _retried(plan: Plan, earlier: Plan | None) -> frozenset[str]:
     """Return the clusters whose failed jobs a commit starts again, but for those that waited for that.
 
-    The next part of a rollout does not start them. ``earlier`` is the plan of the commit that was saved
-    before.
+    The next part of a rollout does not start them.
     """
     waited = (
         {item.cluster for item in earlier.items if item.hold and item.hold.is_of_retry} if earlier else ()
@@ -89,52 +94,43 @@ def retried(plan: Plan, earlier: Plan | None) -> frozenset[str]:
     return frozenset(name for name in retries if name not in waited)
 
 
-def stage(plan: Plan, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> Staged:
-    """Return how the rollout of a plan begins or goes on; it reads what is stored, and writes nothing.
-
-    The records in ``inputs`` were read after the check that no other planner has started.
-    """
-    now, written = ports.clock(), inputs.desired.rollout
+def _of_rollout(staged: Staged, inputs: PlanInputs, ports: Ports) -> Staged:
+    """Return what starts now with the rollout of the plan, which begins or goes on."""
+    plan, fleet, desired = staged.plan, staged.fleet, inputs.desired
+    written, now = desired.rollout, ports.clock()
     earlier = ports.state.rollout(fleet.rollout) if fleet.rollout else None
-    if inputs.desired.guards is None:  # fleet.yaml is invalid, so that no cluster changes
-        return Staged(fleet.rollout, last_valid=fleet.last_valid or fleet.commit)
+    if desired.guards is None:  # fleet.yaml is invalid, so that no cluster changes
+        return replace(staged, fleet=replace(fleet, last_valid=fleet.last_valid or fleet.commit))
     updates = updates_of(plan)
     known = ports.state.rollout(plan.commit) if written else None
     current = known if known is not None and known.state is not State.SUPERSEDED else None
+    valid = replace(fleet, rollout="", last_valid="")
     if written is None or not (updates or current or (earlier and earlier.state in UNDER_WAY)):
-        return Staged(changed=_superseded(earlier, plan.commit, now))
-    stuck = known is not None and _waits_for(known, oversized(plan), inputs.records)
+        return replace(staged, fleet=valid, changed=_superseded(earlier, plan.commit, now))
+    stuck = known is not None and _waits_for(known, plan.oversized, inputs.records)
     changed: tuple[Rollout, ...] = ()
     if known is not None and _covers(known, updates) and not stuck:
         rollout = known
     else:
         asked = read_selection(plan.commit, written, fleet, ports) if updates and not current else NOTHING
         before = earlier or current
-        changed = _superseded(before, plan.commit, now)
+        changed, its_plan = _superseded(before, plan.commit, now), _plan_of(before, ports)
         rollout = rollout_of_plan(
-            plan,
-            inputs.desired,
-            written,
-            inputs.records,
-            now,
-            before,
-            _plan_of(before, ports),
-            current,
-            asked,
+            plan, desired, written, inputs.records, now, before, its_plan, current, asked
         )
         if not (rollout.members or current):  # nothing that the one before has started is left
-            return Staged(changed=changed)
+            return replace(staged, fleet=valid, changed=changed)
         since = current.since if current else _since(before, inputs.records, fleet, ports)
         rollout = replace(rollout, since=since, etag=known.etag if known else "")
     decision = decide(rollout, _seen(rollout, inputs), now)
     after = decision.rollout
-    held = frozenset(item.cluster for item in updates) - {*decision.start}
     log.info("rollout of %s: %d start, %d wait", plan.commit[:8], len(decision.start), len(decision.waits))
-    return Staged(
-        plan.commit if after.state in CURRENT else "",
-        held,
+    return replace(
+        staged,
+        fleet=replace(valid, rollout=plan.commit if after.state in CURRENT else ""),
+        held=frozenset(item.cluster for item in updates) - {*decision.start},
         changed=changed if after == known else (*changed, after),
-        next_at=decision.next_at,
+        times=() if decision.next_at is None else (decision.next_at,),
     )
 
 
@@ -156,11 +152,6 @@ def _superseded(earlier: Rollout | None, commit: str, now: datetime) -> tuple[Ro
     """Return the rollout that a commit ends, nothing where it ends none."""
     ends = earlier is not None and earlier.commit != commit and earlier.state is State.ACTIVE
     return (superseded(earlier, commit, now),) if ends and earlier else ()
-
-
-def oversized(plan: Plan) -> frozenset[str]:
-    """Return the clusters whose change was found too large to be stored."""
-    return frozenset(item.cluster for item in plan.items if item.hold and item.hold.is_of_size)
 
 
 def _waits_for(rollout: Rollout, names: Collection[str], records: Mapping[str, ClusterRecord]) -> bool:
