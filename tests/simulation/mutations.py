@@ -13,12 +13,13 @@ import pytest
 
 from localcloud.azure.world.arm_resources import Condition
 from localcloud.tables.memory_state import MemoryState
-from shared.app.outbox import jobs
+from shared.app import outbox
 from shared.app.planner import approvals, branch, carry_out, compute, handover
 from shared.app.recovery import missed_work
 from shared.app.worker import worker
 from shared.app.worker.steps import cluster, registry
 from shared.azure.ownership import Owner
+from shared.cluster import messages
 from shared.cluster.record import ClusterRecord
 from shared.cluster.transitions import acceptance
 from shared.cluster.transitions import lease as leases
@@ -93,7 +94,7 @@ def azure_accepts_a_write_over_any_version(patch: pytest.MonkeyPatch) -> None:
 def every_message_has_its_own_id(patch: pytest.MonkeyPatch) -> None:
     numbers = itertools.count()
     patch.setattr(
-        jobs, "continuation_id", lambda record, copy="": f"{record.name}:{next(numbers)}{copy and ''}"
+        messages, "continuation_id", lambda record, copy="": f"{record.name}:{next(numbers)}{copy and ''}"
     )
 
 
@@ -131,9 +132,9 @@ def a_hand_over_has_no_end_of_its_time(patch: pytest.MonkeyPatch) -> None:
 
 
 def small_changes_wait_with_the_large_ones(patch: pytest.MonkeyPatch) -> None:
-    port = jobs._port
+    port = outbox._port
     patch.setattr(
-        jobs, "_port", lambda queue, ports: ports.jobs if queue == "changes" else port(queue, ports)
+        outbox, "_port", lambda queue, ports: ports.jobs if queue == "changes" else port(queue, ports)
     )
 
 

@@ -14,7 +14,7 @@ from shared.app.api.views import rollouts as rollout_views
 from shared.app.planner import compute, gate_checks, planner, rollouts
 from shared.app.planner.rollouts import Staged
 from shared.app.repository import read_desired
-from shared.app.sweep import held_corrections
+from shared.app.sweep import corrections
 from shared.cluster.messages import QueueRequest, RolloutRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.transitions import acceptance
@@ -315,7 +315,7 @@ def a_replay_starts_in_a_freeze(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_correction_starts_in_a_freeze(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(held_corrections, "held_start", lambda *_: None)
+    patch.setattr(corrections, "held_start", lambda *_: None)
 
 
 ROLLOUT_MUTATIONS = (

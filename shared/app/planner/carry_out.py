@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from shared.app.facts import store_act
-from shared.app.outbox import request_handover, send, send_all
+from shared.app.outbox import send, send_all
 from shared.app.planner.compute import ComputedPlan
 from shared.app.planner.handover import hand_over
 from shared.app.planner.plan_problems import answer_approval
 from shared.app.repository import save_fingerprints
-from shared.cluster.messages import Approval, Outgoing, PromoteRequest, RolloutRequest
+from shared.cluster.messages import Approval, Outgoing, PlanRequest, PromoteRequest, RolloutRequest
 from shared.frozen import replace
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.notices.routes import routes_of
@@ -47,7 +47,7 @@ def carry_out(computed: ComputedPlan, approval: Approval | None, ports: Ports) -
     if not ended:
         log.info("%s: %s; continuing by another message", plan.commit[:8], fleet.handed_over)
         save_fingerprints(plan, inputs, ports)
-        request_handover(fleet, ports, rollout=computed.continues)
+        send_all([_rest(fleet, computed, ports)], ports)
         return False
     ports.state.save_plan(replace(plan_record, plan=replace(plan, applied=True)))
     save_fingerprints(plan, inputs, ports)
@@ -65,7 +65,7 @@ def carry_out_part(computed: ComputedPlan, ports: Ports) -> None:
     _begin(computed, ports)
     plan, fleet, ended = hand_over(computed, ports)
     if not ended or plan.items != computed.plan.items:
-        request_handover(fleet, ports, rollout=True)
+        send_all([_rest(fleet, computed, ports)], ports)
         return
     ports.state.save_fleet(replace(fleet, planning="", handover=None, problem=None))
     if fleet.promotions:
@@ -77,6 +77,17 @@ def _begin(computed: ComputedPlan, ports: Ports) -> None:
     for rollout in computed.rollouts:
         ports.state.save_rollout(rollout)
     send_all(computed.then, ports)
+
+
+def _rest(fleet: FleetRecord, computed: ComputedPlan, ports: Ports) -> Outgoing:
+    """Return what continues a hand-over; requests that wait in its session come before.
+
+    The plan of the commit that was planned last is the only one that needs ``again``: without it, the request
+    has no effect once a newer push has been planned.
+    """
+    again, kind = fleet.planning == fleet.commit, RolloutRequest if computed.continues else PlanRequest
+    request = kind(again=again, reason="handover", read_from=ports.clock())
+    return Outgoing(request, f"handover:{fleet.planning[:12]}:{fleet.etag}")
 
 
 def _following(computed: ComputedPlan, plan: Plan, fleet: FleetRecord) -> Iterator[Outgoing]:

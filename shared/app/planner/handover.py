@@ -11,18 +11,18 @@ clusters that may be saved until the next check.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
-from shared.app.outbox import send_continuations
+from shared.app.outbox import send_all
 from shared.app.planner.compute import ComputedPlan
 from shared.app.records import Transition, change
 from shared.cluster.acts import by_whom
 from shared.cluster.failures.errors import Stale, TooLarge, Unreadable
 from shared.cluster.gaps import Gaps
-from shared.cluster.messages import Approval
+from shared.cluster.messages import Approval, continuation
 from shared.cluster.pace import starting, starts
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import accepted_event
@@ -94,7 +94,7 @@ def _supersede(clusters: Sequence[str], ports: Ports) -> None:
     because it may have ended before it sent one.
     """
     records: Sequence[ClusterRecord | None] = ports.together(partial(_save_unchanged, ports=ports), clusters)
-    send_continuations([record for record in records if record is not None], ports)
+    _send_continuations(records, ports)
 
 
 def _save_unchanged(cluster: str, ports: Ports) -> ClusterRecord | None:
@@ -103,6 +103,12 @@ def _save_unchanged(cluster: str, ports: Ports) -> ClusterRecord | None:
     except Unreadable as error:  # whoever wrote the record gave it another version
         log.warning("%s: its record is not saved again: %s", cluster, error)
         return None
+
+
+def _send_continuations(records: Iterable[ClusterRecord | None], ports: Ports) -> None:
+    """Send the messages that some records wait for; None for a record has none."""
+    now = ports.clock()
+    send_all((message for record in records if record for message in continuation(record, now)), ports)
 
 
 class HandedOver(NamedTuple):
@@ -137,7 +143,7 @@ def hand_over(computed: ComputedPlan, ports: Ports) -> HandedOver:
         fleet = _check(fleet, Handover(ports.clock(), since, done, len(acting), names), ports)
         start = partial(_start, computed=replace(computed, fleet=fleet), later=later, ports=ports)
         started: Sequence[_Started] = ports.together(start, some)
-        send_continuations([each.record for each in started if each.record is not None], ports)
+        _send_continuations([each.record for each in started], ports)
         changed |= {each.item.cluster: each.item for each in started}
         accepted = accepted or any(each.item.acts for each in started)
         # A part that accepts nothing would be repeated indefinitely.

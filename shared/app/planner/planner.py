@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 
-from shared.app.outbox import request_outdated_marks, send, send_unlike
+from shared.app.outbox import send, send_unlike
 from shared.app.planner.approvals import approved_request
 from shared.app.planner.branch import HeadDecision, head_to_plan
 from shared.app.planner.carry_out import carry_out, carry_out_part
@@ -24,6 +24,7 @@ from shared.cluster.failures.errors import ReconcileError, Retryable, Stale, Une
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.messages import (
     ActRequest,
+    OutdatedRequest,
     PlanRequest,
     QueueRequest,
     ReportRequest,
@@ -151,11 +152,19 @@ def _plan_head(request: ToPlan, decided: HeadDecision, head: BranchHead, ports: 
     computed = compute_plan(request, before.planning, inputs, fleet, ports)
     ended = carry_out(computed, request.approval, ports)
     if ended and head.commit != before.commit:
-        request_outdated_marks(head.commit, ports)
+        _mark_outdated(head.commit, ports)
     if may_be_saved(before) and before.planning not in ("", head.commit):
         again = PlanRequest(again=True, reason="another plan was not finished")
         send(again, ports, message_id=f"superseded:{fleet.etag}", after=SUPERSEDED_SECONDS)
     return PLANNED
+
+
+def _mark_outdated(commit: str, ports: Ports) -> None:
+    """Ask that the plans of pull requests are marked as out of date. An error must not prevent a plan."""
+    try:
+        send(OutdatedRequest(commit=commit), ports)
+    except ReconcileError as error:
+        log.warning("pull requests are not marked as out of date: %s: %s", error.kind, error)
 
 
 def _as_before(fleet: FleetRecord, before: FleetRecord) -> FleetRecord:

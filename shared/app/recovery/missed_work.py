@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.app import outbox
-from shared.app.outbox import send, send_overdue
+from shared.app.outbox import send, send_all
 from shared.app.repository import is_own
 from shared.app.runs import record_end
 from shared.cluster.continuations import Continuation, continuation_of, overdue, served_until
@@ -19,12 +19,13 @@ from shared.cluster.job import JobQueue
 from shared.cluster.messages import (
     Found,
     NotifyRequest,
+    Outgoing,
     PlanRequest,
     ReportRequest,
     ReviewRequest,
     RolloutRequest,
+    continuation,
 )
-from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.measurements import of_plan, of_queues
 from shared.logs import about, about_record
 from shared.ports import BranchHead, FleetRecord, PlanRecord, Ports
@@ -153,15 +154,15 @@ def resend_overdue(ports: Ports) -> int:
     def times(each: Continuation) -> int:
         return overdue(each, now=now, grace=2 * ports.config.lease_seconds, served=served[each.queue])
 
-    late, names = list[tuple[ClusterRecord, int]](), [each.name for each in continuations if times(each)]
+    late, names = list[Outgoing](), [each.name for each in continuations if times(each)]
     for record in ports.state.clusters_named(names) if names else ():
         again = times(continuation_of(record)) if record.job.active else 0
         if again:
-            late.append((record, again))
+            late += continuation(record, now, f"overdue{again}")  # each gets through once
             with about_record(record):
                 due = record.job.due(now)
                 log.warning("%s: its continuation is overdue since %s; sending it again", record.name, due)
-    send_overdue(late, ports)
+    send_all(late, ports)
     open_plans = ports.state.open_plans()
     if any(not plan_record.settled or plan_record.writing for plan_record in open_plans):
         outbox.send(ReportRequest(), ports)

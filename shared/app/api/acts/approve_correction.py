@@ -9,11 +9,11 @@ from __future__ import annotations
 from shared.app.api import schema
 from shared.app.api.acts.approval import operator
 from shared.app.http_result import HttpResult, rejected, unknown_cluster
-from shared.app.outbox import send
+from shared.app.outbox import send_all
 from shared.app.records import Transition, change
 from shared.cluster.acts import by_whom
 from shared.cluster.drift import CorrectionApproval
-from shared.cluster.messages import SweepRequest
+from shared.cluster.messages import Outgoing, SweepRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.diagnosis import diagnose
 from shared.cluster.reporting.events import correction_approved_event
@@ -38,12 +38,12 @@ def approve_correction(
         if problem:
             return rejected(409, problem)
         if record.drift is None or record.drift.approval is not None:
-            _request_sweep(record, ports)
+            send_all([_sweep_of(record, ports)], ports)
             return record
         approval = CorrectionApproval(by, ports.clock(), reason)
         after = accept_correction(record, record.drift, approval, now=approval.at)
         event = correction_approved_event(after, by_whom(by, reason))
-        return Transition(after, [event], then=[_announce, _request_sweep])
+        return Transition(after, [event], [correction_approved(after)], then=[_sweep_of(after, ports)])
 
     record: ClusterRecord | HttpResult = change(name, decide, ports)
     if isinstance(record, HttpResult):
@@ -53,12 +53,8 @@ def approve_correction(
     return HttpResult(202, receipt)
 
 
-def _announce(record: ClusterRecord, ports: Ports) -> None:
-    ports.state.add_notice(correction_approved(record))
-
-
-def _request_sweep(record: ClusterRecord, ports: Ports) -> None:
-    send(SweepRequest(sweep=ports.unique(), clusters=(record.name,)), ports)
+def _sweep_of(record: ClusterRecord, ports: Ports) -> Outgoing:
+    return Outgoing(SweepRequest(sweep=ports.unique(), clusters=(record.name,)))
 
 
 def _why_not(record: ClusterRecord, correction: str, ports: Ports) -> str:

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from shared.app.api import schema
 from shared.app.api.acts.approval import operator
 from shared.app.http_result import HttpResult, rejected, unknown_cluster
-from shared.app.outbox import send, send_continuation
 from shared.app.records import Transition, change
 from shared.azure.drift.policy import is_version
 from shared.cluster.drift import HeldStart
 from shared.cluster.findings.health import problem_of
-from shared.cluster.messages import ReportRequest
+from shared.cluster.messages import Outgoing, ReportRequest, continuation
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.diagnosis import diagnose
 from shared.cluster.reporting.events import replayed_event
@@ -41,8 +40,9 @@ def replay(name: str, actor: str, ports: Ports, reason: str = "", *, override: b
         problem = _why_not(record, left, ports, override=override)
         if problem:
             return rejected(409, problem)
-        after = accept_replay(record, now=ports.clock(), left=left)
-        then = [send_continuation, lambda _, ports: send(ReportRequest(), ports)]
+        now = ports.clock()
+        after = accept_replay(record, now=now, left=left)
+        then = [*continuation(after, now), Outgoing(ReportRequest())]
         return Transition(after, [replayed_event(after, by, reason)], then=then)
 
     saved = change(name, decide, ports)

@@ -9,13 +9,13 @@ from shared.app.api import schema
 from shared.app.api.acts.approval import operator
 from shared.app.api.parts import projected
 from shared.app.http_result import HttpResult, meant, rejected, unknown_cluster
-from shared.app.outbox import request_checks, request_whole_check, request_whole_sweep, send
+from shared.app.outbox import request_whole_check, request_whole_sweep, send, send_all
 from shared.app.pull_requests.markdown import fence
 from shared.app.recovery.missed_work import request_missing_plan
 from shared.cluster.failures.errors import ReconcileError, Retryable
 from shared.cluster.findings.conditions import is_at_rest
 from shared.cluster.gaps import FoundBy
-from shared.cluster.messages import SweepRequest
+from shared.cluster.messages import SweepRequest, checks_of
 from shared.cluster.reporting.diagnosis import diagnose
 from shared.masking import cut
 from shared.notices.digest import Outgoing
@@ -45,7 +45,7 @@ def refresh(names: Sequence[str], actor: str, ports: Ports) -> HttpResult:
             return rejected(409, f"{name} is not refreshed: it {activity}; {again}")
     if names:
         send(SweepRequest(sweep=ports.unique(), clusters=tuple(names)), ports)
-        request_checks(names, ports.unique(), ports)
+        send_all(checks_of(names, ports.unique()), ports)
     else:
         request_whole_sweep(ports)
         request_whole_check(ports)

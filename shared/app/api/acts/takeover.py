@@ -12,11 +12,11 @@ from dataclasses import replace
 from shared.app.api import schema
 from shared.app.api.acts.approval import operator
 from shared.app.http_result import HttpResult, rejected, unknown_cluster
-from shared.app.outbox import send, send_continuation
+from shared.app.outbox import send
 from shared.app.records import Transition, again, change
 from shared.cluster.acts import by_whom
 from shared.cluster.failures.errors import ReconcileError, Stale, Unavailable
-from shared.cluster.messages import PlanRequest, ReportRequest
+from shared.cluster.messages import Outgoing, PlanRequest, ReportRequest, continuation
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import taken_over_event
 from shared.cluster.transitions.acceptance import accept_takeover
@@ -37,11 +37,10 @@ def take_over(name: str, actor: str, ports: Ports, reason: str = "") -> HttpResu
             why = f"roadstead why {name} says what it does"
             return rejected(409, f"{name} does not wait for a takeover; {why}")
         overruled[:] = [installation or "unknown" for installation in contest.installations]
-        after = accept_takeover(record, contest, now=ports.clock())
+        now = ports.clock()
+        after = accept_takeover(record, contest, now=now)
         event = taken_over_event(after, contest, by_whom(by, reason))
-        return Transition(
-            after, [event], then=[send_continuation, lambda _, ports: send(ReportRequest(), ports)]
-        )
+        return Transition(after, [event], then=[*continuation(after, now), Outgoing(ReportRequest())])
 
     saved = change(name, decide, ports)
     if isinstance(saved, HttpResult):
