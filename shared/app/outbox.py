@@ -178,7 +178,7 @@ def request_awaited_plan(ports: Ports, deleted: str = "") -> FleetRecord:
     Return the fleet's record.
     """
     fleet = ports.state.fleet()
-    awaited = fleet.awaiting_deletion
+    awaited = fleet.expects.deletion
     if deleted in awaited or (awaited and not deleted and _are_gone(awaited, ports)):
         _plan_again("deleted", fleet, ports)
     return fleet
@@ -201,12 +201,12 @@ def request_replacing_plan(record: ClusterRecord, ports: Ports) -> None:
 
 def request_awaited_deletes(fleet: FleetRecord, ports: Ports) -> None:
     """Request a plan when a cluster is Ready for which a delete waits; the record of each is read."""
-    if fleet.awaiting_ready:
-        _request_if_awaited(ports.state.clusters_named(list(fleet.awaiting_ready)), fleet, ports)
+    if fleet.expects.ready:
+        _request_if_awaited(ports.state.clusters_named(list(fleet.expects.ready)), fleet, ports)
 
 
 def _request_if_awaited(records: Sequence[ClusterRecord], fleet: FleetRecord, ports: Ports) -> None:
-    awaited = fleet.awaiting_ready
+    awaited = fleet.expects.ready
     ready = [each for each in records if each.ready and each.name in awaited]
     if any(each.generation >= awaited[each.name] for each in ready):
         _plan_again("replaced", fleet, ports)

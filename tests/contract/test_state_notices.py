@@ -17,6 +17,7 @@ from shared.notices.kinds import Kind, Severity
 from shared.notices.notice import Notice
 from shared.notices.routes import Route, RouteType
 from shared.ports import FleetRecord, State
+from shared.ports.state import FleetRules
 from tests.support.notices import ROUTES, T0, after, fact
 
 
@@ -109,5 +110,5 @@ def test_the_routes_of_a_fleet_are_read_back_as_they_were(state: State) -> None:
         Route("a", RouteType.GITHUB),
         Route("b", RouteType.EMAIL, "B", Severity.INFO, (Kind.READY,), ("prod",), {"team": "x"}),
     )
-    state.save_fleet(FleetRecord("c" * 40, routes=routes))
-    assert state.fleet().routes == routes
+    state.save_fleet(FleetRecord("c" * 40, rules=FleetRules(routes)))
+    assert state.fleet().rules.routes == routes

@@ -123,7 +123,7 @@ def _of_fleet(fleet: FleetRecord, known: Announced, now: datetime) -> Iterator[N
 
 def _of_token(fleet: FleetRecord, known: Announced, now: datetime) -> Iterator[Notice]:
     """Yield that the token ends soon, until GitHub shows another one: one that has ended is not replaced."""
-    head, key = fleet.last_read.head if fleet.last_read else None, "token"
+    head, key = fleet.reads.last.head if fleet.reads.last else None, "token"
     expires = head.credential_expires if head else None
     if expires is None or expires - now > CREDENTIAL_SOON or (expires <= now and key not in known.open):
         return

@@ -230,7 +230,7 @@ def approved_plan(
         inputs.records,
         now=ports.clock(),
         reviewers=teams,
-        replacing=fleet.replacing,
+        replacing=fleet.expects.replacing,
         unreadable=inputs.problems,
     )
     approval = _given(request, head, earlier if fleet.commit == head else None)

@@ -74,8 +74,8 @@ def decide_head(
     # A push that restored this head counts as its plan: an earlier push is stale from now on. A push of
     # another commit does not: it would make those of the same second wait.
     restored = request.commit == head.commit and announced_after(request, fleet)
-    read_at = head.at if restored else fleet.head_read_at
-    planned = replace(fleet, problem=None, waiting="", head_read_at=read_at)
+    reads = replace(fleet.reads, planned_at=head.at) if restored else fleet.reads
+    planned = replace(fleet, problem=None, waiting="", reads=reads)
     return HeadDecision(planned, changes=is_new or planned != fleet, is_new=is_new)
 
 
@@ -93,8 +93,8 @@ def head_to_plan(request: ToPlan, ports: Ports) -> HeadDecision:
         return HeadDecision(fleet, is_new=read is None)
     known = fleet
     if read is None:
-        known = replace(with_read(fleet, BranchRead(head, now)), source=source_of(head, ports))
-        known = replace(known, other_source=None)
+        known = with_read(fleet, BranchRead(head, now))
+        known = replace(known, source=source_of(head, ports), other_source=None)
     descends = partial(_is_descendant, ports)
     with about(commit=head.commit):
         decided = decide_head(
@@ -196,12 +196,13 @@ def whole_second(moment: datetime) -> datetime:
 
 def announced_after(request: ToPlan, fleet: FleetRecord) -> bool:
     """Return whether a request announces a push that came after the head of the last plan was read."""
-    return bool(request.commit) and (fleet.head_read_at is None or _after(request.at, fleet.head_read_at))
+    planned_at = fleet.reads.planned_at
+    return bool(request.commit) and (planned_at is None or _after(request.at, planned_at))
 
 
 def _read_after(read: BranchHead, fleet: FleetRecord) -> bool:
     """Return whether a read shows the head as it was after that of the last plan, however stale it is."""
-    return fleet.head_read_at is None or _after(read.at - LAG, fleet.head_read_at)
+    return fleet.reads.planned_at is None or _after(read.at - LAG, fleet.reads.planned_at)
 
 
 def _after(time: datetime | None, earlier: datetime) -> bool:
@@ -226,7 +227,7 @@ def serving_read(request: ToPlan, fleet: FleetRecord, now: datetime) -> BranchRe
     The clocks of two instances may differ by seconds, so a push is also compared by GitHub's clock, which
     states whole seconds. A read in the second of a push serves it only if it shows its commit.
     """
-    read = fleet.last_read
+    read = fleet.reads.last
     if read is None or request.read_from is None or read.started <= request.read_from:
         return None
     if abs(now - read.started) > MAX_AGE:
@@ -239,7 +240,7 @@ def serving_read(request: ToPlan, fleet: FleetRecord, now: datetime) -> BranchRe
 
 def next_read_at(fleet: FleetRecord, now: datetime) -> datetime:
     """Return when the branch may be read again: now, or later."""
-    full_at = fleet.reads_full_at
+    full_at = fleet.reads.full_at
     if full_at is None or full_at - now > BURST * INTERVAL:  # the latter by a clock that was set back
         return now
     return max(now, full_at - (BURST - 1) * INTERVAL)
@@ -247,10 +248,11 @@ def next_read_at(fleet: FleetRecord, now: datetime) -> datetime:
 
 def with_read(fleet: FleetRecord, read: BranchRead) -> FleetRecord:
     """Return the record with a new read."""
-    full_at = fleet.reads_full_at
+    full_at = fleet.reads.full_at
     if full_at is None or full_at - read.started > BURST * INTERVAL:
         full_at = read.started
-    return replace(fleet, last_read=read, reads_full_at=max(full_at, read.started) + INTERVAL)
+    reads = replace(fleet.reads, last=read, full_at=max(full_at, read.started) + INTERVAL)
+    return replace(fleet, reads=reads)
 
 
 # Which heads count as repaired gaps: found by the timer or an operator, and announced by no webhook.
@@ -276,4 +278,4 @@ def is_announced(pushed: datetime | None, fleet: FleetRecord) -> bool:
     plan is an earlier one: the branch has come back to this head since, and nothing announced that. The read
     of the last plan may have been stale by ``LAG``.
     """
-    return pushed is not None and (fleet.head_read_at is None or pushed > fleet.head_read_at - LAG)
+    return pushed is not None and (fleet.reads.planned_at is None or pushed > fleet.reads.planned_at - LAG)

@@ -6,7 +6,7 @@ Every part is an "ensure": after a crash between any two lines, running it again
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from shared.app.facts import store_act
@@ -22,7 +22,8 @@ from shared.notices.routes import routes_of
 from shared.plan.plan import Action, Plan
 from shared.plan.replacements import awaited, remembered
 from shared.ports import FleetRecord, Ports
-from shared.promotions.promoted_values import planned, rules_of, values_in
+from shared.ports.state import Expectations
+from shared.promotions.promoted_values import Had, planned, rules_of, values_in
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +69,7 @@ def carry_out_part(computed: ComputedPlan, ports: Ports) -> None:
         send_all([_rest(fleet, computed, ports)], ports)
         return
     ports.state.save_fleet(replace(fleet, planning="", handover=None, problem=None))
-    if fleet.promotions:
+    if fleet.rules.promotions:
         send(PromoteRequest(), ports)
 
 
@@ -94,19 +95,30 @@ def _following(computed: ComputedPlan, plan: Plan, fleet: FleetRecord) -> Iterat
     """Yield what a plan that was carried out asks for."""
     if fleet.rollout and plan.oversized - computed.plan.oversized:
         yield Outgoing(RolloutRequest())  # it goes on without them
-    if fleet.promotions:
+    if fleet.rules.promotions:
         yield Outgoing(PromoteRequest())
 
 
 def as_planned(computed: ComputedPlan, plan: Plan, fleet: FleetRecord) -> FleetRecord:
     """Return the fleet's record once a plan was carried out as ``plan``."""
-    inputs, at = computed.inputs, computed.plan_record.at
-    if inputs.desired.notifications is not None:
-        routes = routes_of(inputs.desired.notifications)
-        fleet = replace(fleet, routes=routes, subscriptions=inputs.desired.subscriptions)
-        fleet = with_promotions(fleet, inputs.desired, at)
+    inputs, at, rules = computed.inputs, computed.plan_record.at, fleet.rules
+    desired = inputs.desired
+    if desired.notifications is not None:
+        rules = replace(
+            rules,
+            routes=routes_of(desired.notifications),
+            subscriptions=desired.subscriptions,
+            promotions=rules_of(desired.promotions),
+            had=tuple(_had(rules.had, desired, at)),
+        )
     again = (item for item in plan.items if item.awaits_deletion or item.action is Action.REBUILD)
-    unread = {old: new for old, new in fleet.replacing.items() if old in inputs.unreadable}
+    unread = {old: new for old, new in fleet.expects.replacing.items() if old in inputs.unreadable}
+    expects = Expectations(
+        deletion=tuple(item.cluster for item in again),
+        ready=awaited(plan.items),
+        replacing={**unread, **remembered(computed.replaced, plan.items)},
+        unreadable=plan.unreadable,
+    )
     return replace(
         fleet,
         commit=plan.commit,
@@ -114,22 +126,17 @@ def as_planned(computed: ComputedPlan, plan: Plan, fleet: FleetRecord) -> FleetR
         planning="",
         handover=None,
         problem=None,
-        awaiting_deletion=tuple(item.cluster for item in again),
-        unreadable=plan.unreadable,
-        replacing={**unread, **remembered(computed.replaced, plan.items)},
-        awaiting_ready=awaited(plan.items),
+        rules=rules,
+        expects=expects,
     )
 
 
-def with_promotions(fleet: FleetRecord, desired: DesiredFleet, at: datetime) -> FleetRecord:
-    """Return the record with the rules of a plan, and what it gives to their targets."""
-    rules = rules_of(desired.promotions)
-    before = {each.environment: each for each in fleet.had}
-    had = []
-    for rule in rules:
+def _had(before: Iterable[Had], desired: DesiredFleet, at: datetime) -> Iterator[Had]:
+    """Yield what a plan gives to the targets of promotions, and what they had before."""
+    known = {had.environment: had for had in before}
+    for rule in rules_of(desired.promotions):
         written = desired.environments.get(rule.target)
-        own = (each for each in desired.clusters.values() if each.environment == rule.target)
-        clusters = {value for each in own for value in values_in(each.document()["spec"])}
+        own = (cluster for cluster in desired.clusters.values() if cluster.environment == rule.target)
+        clusters = {value for cluster in own for value in values_in(cluster.document()["spec"])}
         file = values_in(written.spec.defaults) if written else frozenset()
-        had.append(planned(before.get(rule.target), rule.target, file, clusters, at))
-    return replace(fleet, promotions=rules, had=tuple(had))
+        yield planned(known.get(rule.target), rule.target, file, clusters, at)

@@ -74,7 +74,8 @@ def compute_plan(
     earlier = ports.state.plan(head)
     before = earlier.plan if earlier else None
     continues = isinstance(request, RolloutRequest) and head == fleet.commit
-    fleet = replace(fleet, first_generation=_first_generation(inputs, fleet, ports))
+    first = _first_generation(inputs, fleet, ports)
+    fleet = replace(fleet, app=replace(fleet.app, first_generation=first))
     approved = approved_plan(request, inputs, fleet, earlier, ports)
     staged = stage(approved.plan.without_oversized(before), before, inputs, fleet, ports, continues=continues)
     items = tuple(_with_life(item, inputs, fleet, ports) for item in staged.plan.items)
@@ -88,15 +89,15 @@ def compute_plan(
         writing=earlier.writing if earlier else None,
         held=_held(plan, earlier, fleet, ports),
     )
-    replaced = replaced_in(inputs.desired, inputs.records, fleet.replacing)
+    replaced = replaced_in(inputs.desired, inputs.records, fleet.expects.replacing)
     # Before the first record: a new cluster that has one no longer shows whose delete it holds.
-    replacing = {**fleet.replacing, **remembered(replaced, plan.items)}
+    replacing = {**fleet.expects.replacing, **remembered(replaced, plan.items)}
     begin = (item for item in plan.items if item.acts or not fleet.commit)
     again = [approved.again] if approved.again else []
     return ComputedPlan(
         plan_record,
         inputs,
-        replace(staged.fleet, replacing=replacing),
+        replace(staged.fleet, expects=replace(fleet.expects, replacing=replacing)),
         _small_changes(plan, unfinished, inputs, ports),
         staged.changed,
         held=staged.held,
@@ -123,7 +124,7 @@ def _with_life(item: Item, inputs: PlanInputs, fleet: FleetRecord, ports: Ports)
     if not item.begins or item.uid:
         return item
     uid = new_life(ports.unique(), inputs.desired.clusters[item.cluster].rebuild)
-    return item.with_life(uid, max(fleet.first_generation, 1))
+    return item.with_life(uid, max(fleet.app.first_generation, 1))
 
 
 def _small_changes(plan: Plan, unfinished: str, inputs: PlanInputs, ports: Ports) -> frozenset[str]:
@@ -157,8 +158,8 @@ def _first_generation(inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> i
 
     It is 0, and decided by a later plan, while git has no cluster.
     """
-    if fleet.first_generation:
-        return fleet.first_generation
+    if fleet.app.first_generation:
+        return fleet.app.first_generation
     if not (inputs.records or inputs.unreadable or inputs.desired.clusters):
         return 0
     if inputs.records or inputs.unreadable or not _were_lost(inputs, ports):

@@ -46,7 +46,7 @@ def begin(head: BranchHead, fleet: FleetRecord, gaps: Gaps, ports: Ports) -> Fle
     started = replace(
         fleet,
         planning=head.commit,
-        head_read_at=head.at,
+        reads=replace(fleet.reads, planned_at=head.at),
         waiting="",
         handover=_begun(head.commit, fleet, ports.clock()),
         gaps=gaps,
@@ -73,12 +73,11 @@ def _identified(fleet: FleetRecord, ports: Ports) -> FleetRecord:
 
     An id of the settings outlives the tables. Where there is none, each state makes one for itself.
     """
-    before = fleet.installation
+    before = fleet.app.installation
     mine = ports.config.installation or before or ports.unique()
-    if before in ("", mine):
-        return replace(fleet, installation=mine)
-    former = tuple(dict.fromkeys((*fleet.former_installations, before)))
-    return replace(fleet, installation=mine, former_installations=former)
+    former = fleet.app.former if before in ("", mine) else (*fleet.app.former, before)
+    identity = replace(fleet.app, installation=mine, former=tuple(dict.fromkeys(former)))
+    return replace(fleet, app=identity)
 
 
 def may_be_saved(fleet: FleetRecord) -> Sequence[str]:
@@ -236,7 +235,7 @@ def _started(
     if at is not None and record is None and at > accepted.created:
         job = starting(job, at)
     accepted = replace(accepted, job=job, rollout=commit if wanted.rollout else "")
-    accepted = under_installation(accepted, computed.fleet.installation)
+    accepted = under_installation(accepted, computed.fleet.app.installation)
     restored = record is not None and record.deleting and not accepted.deleting
     approved = _approved_by(accepted, plan_record.approval)
     rebuild = desired.rebuild if desired and item.action is Action.REBUILD else ""

@@ -169,11 +169,11 @@ def _mark_outdated(commit: str, ports: Ports) -> None:
 
 def _as_before(fleet: FleetRecord, before: FleetRecord) -> FleetRecord:
     """Return the record of a plan whose commit cannot be read: an incomplete read decides nothing."""
+    last = before.reads.last
     return replace(
         fleet,
         planning=before.planning,
         handover=before.handover,
-        head_read_at=before.head_read_at,
         gaps=before.gaps,
-        last_read=BranchRead(None, before.last_read.started) if before.last_read else None,
+        reads=replace(before.reads, last=BranchRead(None, last.started) if last else None),
     )

@@ -52,7 +52,7 @@ STANDS_STILL = timedelta(minutes=10)
 
 def report(ports: Ports) -> None:
     """Report the progress of the open plans, or ask for a report at the time of the next one."""
-    if ports.state.fleet().routes:
+    if ports.state.fleet().rules.routes:
         send(NotifyRequest(), ports)
     until, now = ports.state.next_report_at(), ports.clock()
     if until is not None and _waits(until, now):

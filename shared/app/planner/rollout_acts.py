@@ -47,7 +47,7 @@ def advance(act: RolloutAct | None, ports: Ports) -> bool:
     if decision.rollout != rollout:
         ports.state.save_rollout(decision.rollout)
         send(ReportRequest(), ports)
-        if fleet.promotions:
+        if fleet.rules.promotions:
             send(PromoteRequest(), ports)
     if decision.rollout.state not in CURRENT:
         durations = with_completed(fleet.durations, decision.rollout, seen)

@@ -68,8 +68,8 @@ def stage(
     after the check that no other planner has started.
     """
     known = inputs.desired.guards is not None  # an invalid fleet.yaml ends no freeze
-    calendar = calendar_of(inputs.desired.rollout) if known else fleet.calendar
-    fleet = replace(fleet, calendar=calendar)
+    calendar = calendar_of(inputs.desired.rollout) if known else fleet.rules.calendar
+    fleet = replace(fleet, rules=replace(fleet.rules, calendar=calendar))
     if fleet.override is not None and fleet.override.commit == plan.commit:
         calendar = ALWAYS_OPEN
     retried = _retried(plan, earlier) if continues else frozenset[str]()

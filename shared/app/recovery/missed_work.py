@@ -65,7 +65,7 @@ def plan_missed_head(ports: Ports) -> bool:
 
 
 def _was_read(fleet: FleetRecord, now: datetime) -> bool:
-    return fleet.last_read is not None and abs(now - fleet.last_read.started) < LONG_UNREAD
+    return fleet.reads.last is not None and abs(now - fleet.reads.last.started) < LONG_UNREAD
 
 
 def request_missing_plan(read: BranchHead, found_by: FoundBy, ports: Ports) -> bool:
@@ -97,21 +97,22 @@ def request_missing_plan(read: BranchHead, found_by: FoundBy, ports: Ports) -> b
 
 def _is_planned_anew(fleet: FleetRecord, ports: Ports) -> bool:
     """Return whether the last plan lacks a cluster whose record can be read now, or cannot be read itself."""
-    if fleet.unreadable:
-        now = ports.state.clusters_named(fleet.unreadable)
-        if len(now.unreadable) < len(fleet.unreadable):
+    if fleet.expects.unreadable:
+        now = ports.state.clusters_named(fleet.expects.unreadable)
+        if len(now.unreadable) < len(fleet.expects.unreadable):
             return True
     return bool(fleet.commit) and ports.state.plan(fleet.commit) is None
 
 
 def _with_expiry(read: BranchHead, fleet: FleetRecord, ports: Ports) -> FleetRecord:
     """Return the fleet's record with when the token ends: saved where a read finds another one."""
-    last, expires = fleet.last_read, read.credential_expires
+    last, expires = fleet.reads.last, read.credential_expires
     if last is None or last.head is None or last.head.credential_expires == expires:
         return fleet
     head = replace(last.head, credential_expires=expires)
+    reads = replace(fleet.reads, last=replace(last, head=head))
     try:
-        return ports.state.save_fleet(replace(fleet, last_read=replace(last, head=head)))
+        return ports.state.save_fleet(replace(fleet, reads=reads))
     except Stale:
         return ports.state.fleet()  # the next tick finds it again
 
@@ -137,7 +138,7 @@ def _report_unreadable(error: ReconcileError, ports: Ports) -> None:
 
 def wake_notifier(ports: Ports) -> None:
     """Ask the notifier to look, where there is somebody to notify: its own message may be lost."""
-    if ports.state.fleet().routes:
+    if ports.state.fleet().rules.routes:
         send(NotifyRequest(), ports)
 
 

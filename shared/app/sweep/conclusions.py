@@ -113,7 +113,7 @@ def _conclusion(
             return _older(record, why, now)
     if found:
         found = replace(found, error=activity.named(found.error, record, now))
-    shown = Shown(existing, found, context.owner, lambda: ports.state.fleet().calendar, now)
+    shown = Shown(existing, found, context.owner, lambda: ports.state.fleet().rules.calendar, now)
     compared = compare(record, shown)
     if existing is not None and compared.of_values:
         names = azure_names(existing, context.owner, record.running)

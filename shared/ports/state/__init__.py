@@ -11,7 +11,17 @@ from shared.ports.state.clusters import Clusters, GroupMember
 from shared.ports.state.dead_letters import DeadLetter, DeadLetters
 from shared.ports.state.deliveries import Deliveries
 from shared.ports.state.events import Events
-from shared.ports.state.fleet import BranchRead, FleetRecord, Handover, Override, Source
+from shared.ports.state.fleet import (
+    AppIdentity,
+    BranchRead,
+    Expectations,
+    FleetRecord,
+    FleetRules,
+    Handover,
+    HeadReads,
+    Override,
+    Source,
+)
 from shared.ports.state.manifests import Manifests
 from shared.ports.state.notices import Notices
 from shared.ports.state.plans import PlanRecord, Plans
@@ -24,6 +34,7 @@ from shared.ports.state.timers import TimerRun, Timers
 __all__ = [
     "Acts",
     "AllRecords",
+    "AppIdentity",
     "BranchRead",
     "Buckets",
     "Clusters",
@@ -31,9 +42,12 @@ __all__ = [
     "DeadLetters",
     "Deliveries",
     "Events",
+    "Expectations",
     "FleetRecord",
+    "FleetRules",
     "GroupMember",
     "Handover",
+    "HeadReads",
     "LeftOut",
     "Lifted",
     "Listing",

@@ -74,4 +74,4 @@ def _hold(record: ClusterRecord, ports: Ports) -> HeldStart | None:
     start = start_of(record)
     if start is Start.CHANGE and not record.failed:
         start = Start.CORRECTION
-    return held_start(record, start, ports.state.fleet().calendar, ports.clock())
+    return held_start(record, start, ports.state.fleet().rules.calendar, ports.clock())

@@ -120,7 +120,7 @@ def recorded_view(ports: Ports, page: Page = FIRST_PAGE) -> schema.Recorded:
         "commit": commit,
         "approval": _approval(approval),
         "durations": {kind: list(each) for kind, each in fleet.durations.items()},
-        "replacing": {old: list(new) for old, new in fleet.replacing.items()},
+        "replacing": {old: list(new) for old, new in fleet.expects.replacing.items()},
         "clusters": [_recorded(record, needs_approval, approved) for record in records],
         "unreadable": unreadable_records(records.unreadable),
         "next": page.next(names_in(records)),

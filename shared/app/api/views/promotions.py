@@ -14,7 +14,7 @@ from shared.promotions.promoted_values import Reason, Value
 def promotions_view(ports: Ports) -> schema.Promotions:
     """Return the promotions that were ever asked for, and those of the rules."""
     fleet, known = ports.state.fleet(), {each.target: each for each in ports.state.promotions()}
-    rules = {rule.target: rule.source for rule in fleet.promotions}
+    rules = {rule.target: rule.source for rule in fleet.rules.promotions}
     for target, source in rules.items():
         known.setdefault(target, Promotion(target, source))
     return {"promotions": [_view(known[name], fleet, rule=name in rules) for name in sorted(known)]}
@@ -46,7 +46,7 @@ def _state(promotion: Promotion) -> str:
 
 def _holds(promotion: Promotion, fleet: FleetRecord) -> Iterator[schema.PromotionHold]:
     """Yield the values that the environment has not, and that no rule gives to it."""
-    had = next((each for each in fleet.had if each.environment == promotion.target), None)
+    had = next((each for each in fleet.rules.had if each.environment == promotion.target), None)
     if had is None:
         return
     lifted = {each.value: each.at for each in promotion.lifted}
