@@ -120,7 +120,7 @@ def one_person_approves_for_all(patch: pytest.MonkeyPatch) -> None:
     original = Rollout.missing_approvals
 
     def missing(rollout: Rollout, stage: int, now: Any) -> int:
-        given = any(each.subject == rollout.stages[stage].name for each in rollout.approved)
+        given = any(each.subject == rollout.stages[stage].name for each in rollout.people.approved)
         return 0 if given else original(rollout, stage, now)
 
     patch.setattr(Rollout, "missing_approvals", missing)
@@ -130,8 +130,9 @@ def a_pause_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
     original = decide.decide
 
     def heedless(rollout: Rollout, *args: Any) -> Any:
-        decision = original(replace(rollout, paused=None), *args)
-        return replace(decision, rollout=replace(decision.rollout, paused=rollout.paused))
+        unpaused = replace(rollout, people=replace(rollout.people, paused=None))
+        decision = original(unpaused, *args)
+        return replace(decision, rollout=replace(decision.rollout, people=rollout.people))
 
     patch.setattr(rollouts, "decide", heedless)
 

@@ -241,7 +241,7 @@ def _rollout_progress(fleet: FleetRecord, clusters: Seen, ports: Ports) -> Rollo
         rollout = ports.state.rollout(fleet.commit) if fleet.rollout in ("", fleet.commit) else None
     except Unreadable as error:
         return RolloutProgress(str(error), final=True, stopped=True)
-    if rollout is None or not (fleet.rollout or rollout.skipped):
+    if rollout is None or not (fleet.rollout or rollout.people.skipped):
         return None
     decision = decide(rollout, clusters, ports.clock())
     aborted = rollout.state is State.ABORTED
