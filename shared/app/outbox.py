@@ -1,6 +1,6 @@
 """The outbox: the one place that writes to a queue.
 
-What follows from a decision is a value, ``Outgoing``. The planner and the worker save a record first and then
+What follows from a decision is a value, ``Envelope``. The planner and the worker save a record first and then
 send its continuation. A worker that reads a record ahead of its message sends the record's continuation
 again. Duplicate detection compares message ids, so messages with the same id count as one.
 """
@@ -18,7 +18,7 @@ from shared.cluster.findings.health import needs_check, next_check
 from shared.cluster.forms import NewerForm
 from shared.cluster.messages import (
     CheckMessage,
-    Outgoing,
+    Envelope,
     PlanRequest,
     QueueMessage,
     QueueRequest,
@@ -42,23 +42,23 @@ _AT = "at:"
 def send(
     message: QueueMessage, ports: Ports, *, message_id: str = "", after: float = 0, at: datetime | None = None
 ) -> None:
-    """Send a message, see ``Outgoing``."""
-    send_all([Outgoing(message, message_id, after, at)], ports)
+    """Send a message, see ``Envelope``."""
+    send_all([Envelope(message, message_id, after, at)], ports)
 
 
-def send_all(outgoing: Iterable[Outgoing], ports: Ports) -> None:
+def send_all(envelopes: Iterable[Envelope], ports: Ports) -> None:
     """Send messages in their order, those of a queue together."""
     queues = dict[str, list[Message]]()
-    for each in outgoing:
+    for each in envelopes:
         queues.setdefault(each.queue or each.message.QUEUE, []).extend(_messages(each, ports))
     for queue, messages in queues.items():
         _port(queue, ports).send(*messages)
 
 
-def unlike(request: QueueRequest, ports: Ports, after: float) -> Outgoing:
+def unlike(request: QueueRequest, ports: Ports, after: float) -> Envelope:
     """Return a request that could not be finished, ``after`` seconds from now; no other is one with it."""
     name = commit_of(request)[:12] or request.kind
-    return Outgoing(request, f"again:{name}:{request.attempt}:{ports.unique()}", after)
+    return Envelope(request, f"again:{name}:{request.attempt}:{ports.unique()}", after)
 
 
 def send_unlike(request: QueueRequest, ports: Ports, *, after: float) -> None:
@@ -66,25 +66,25 @@ def send_unlike(request: QueueRequest, ports: Ports, *, after: float) -> None:
     send_all([unlike(request, ports, after)], ports)
 
 
-def _messages(outgoing: Outgoing, ports: Ports) -> Iterator[Message]:
+def _messages(envelope: Envelope, ports: Ports) -> Iterator[Message]:
     """Yield what is sent: two messages for a time that is near, otherwise one."""
-    message, at = outgoing.message, outgoing.at
+    message, at = envelope.message, envelope.at
     if at is not None and isinstance(message, QueueRequest):
         for name, comes in _at_time(at, ports):
             named = message.model_copy(update={message.NAME: name}) if message.NAME else message
-            yield _message(replace(outgoing, message=named), name, comes, ports)
-    elif message.WINDOW and not outgoing.id:
-        number, comes = _slot(message.WINDOW, outgoing.after, ports)
-        yield _message(outgoing, str(number), comes, ports)
+            yield _message(replace(envelope, message=named), name, comes, ports)
+    elif message.WINDOW and not envelope.id:
+        number, comes = _slot(message.WINDOW, envelope.after, ports)
+        yield _message(envelope, str(number), comes, ports)
     else:
-        later = ports.clock() + timedelta(seconds=outgoing.after) if outgoing.after else at
-        yield _message(outgoing, "", later, ports)
+        later = ports.clock() + timedelta(seconds=envelope.after) if envelope.after else at
+        yield _message(envelope, "", later, ports)
 
 
-def _message(outgoing: Outgoing, slot: str, at: datetime | None, ports: Ports) -> Message:
-    message, fleet = outgoing.message, ports.config.fleet
+def _message(envelope: Envelope, slot: str, at: datetime | None, ports: Ports) -> Message:
+    message, fleet = envelope.message, ports.config.fleet
     digest = digest_of(message.model_dump(mode="json"))
-    message_id = outgoing.id or message.ID.format(**dict(message), digest=digest, slot=slot).rstrip(":")
+    message_id = envelope.id or message.ID.format(**dict(message), digest=digest, slot=slot).rstrip(":")
     return Message(message.session(fleet, digest), message_id, message.model_dump_json(), at)
 
 
@@ -154,7 +154,7 @@ def _whole(within: float, ports: Ports) -> tuple[int, float]:
 
 def next_check_of(
     record: ClusterRecord, ports: Ports, scheduled: datetime | None = None
-) -> tuple[Outgoing, ...]:
+) -> tuple[Envelope, ...]:
     """Return the next check of a cluster that is not known to be healthy, nothing for any other one.
 
     All who ask for one moment ask for one message, which comes when no clock is before that moment any more.
@@ -165,7 +165,7 @@ def next_check_of(
     now, patience = ports.clock(), timedelta(seconds=ports.config.unhealthy_seconds)
     at = next_check(record, max(now, scheduled or now), patience + ports.config.clocks_differ)
     message = CheckMessage(check=record.uid, clusters=(record.name,), at=at)
-    return (Outgoing(message, at=at + ports.config.clocks_differ),)
+    return (Envelope(message, at=at + ports.config.clocks_differ),)
 
 
 # What a plan waits for: that a cluster is gone, or that another one is Ready.

@@ -416,7 +416,7 @@ MAX_SKEW = timedelta(minutes=10)
 
 
 @dataclass(frozen=True)
-class Outgoing:
+class Envelope:
     """A message that follows from a decision, as a value: what is sent, and when.
 
     It comes ``after`` so many seconds at the earliest, at the end of the window of its class, or ``at`` a
@@ -431,7 +431,7 @@ class Outgoing:
     queue: str = ""
 
 
-def continuation(record: ClusterRecord, now: datetime, copy: str = "") -> tuple[Outgoing, ...]:
+def continuation(record: ClusterRecord, now: datetime, copy: str = "") -> tuple[Envelope, ...]:
     """Return the message that a record waits for, at its time; nothing for a job that has ended.
 
     Duplicate detection drops an extra one, but for a ``copy`` of another name.
@@ -441,19 +441,19 @@ def continuation(record: ClusterRecord, now: datetime, copy: str = "") -> tuple[
 
 def continuation_at(
     record: ClusterRecord, due: datetime, now: datetime, copy: str = ""
-) -> tuple[Outgoing, ...]:
+) -> tuple[Envelope, ...]:
     """Return the message that a record waits for, for another time than its own."""
     at = due if due > now else None
-    message = Outgoing(job_message(record, at), continuation_id(record, copy), at=at, queue=record.job.queue)
+    message = Envelope(job_message(record, at), continuation_id(record, copy), at=at, queue=record.job.queue)
     return (message,) if record.job.active else ()
 
 
-def copy_of(record: ClusterRecord, now: datetime) -> tuple[Outgoing, ...]:
+def copy_of(record: ClusterRecord, now: datetime) -> tuple[Envelope, ...]:
     """Return a second copy, because the first had no effect; at most one copy per second gets through."""
     return continuation(record, now, str(math.ceil(now.timestamp())))
 
 
-def checks_of(names: Sequence[str], check: str, after: float = 0) -> list[Outgoing]:
+def checks_of(names: Sequence[str], check: str, after: float = 0) -> list[Envelope]:
     """Return the messages that check clusters, so many seconds from now; ``check`` is the id of what asks."""
     parts = (names[first : first + CHECKED_TOGETHER] for first in range(0, len(names), CHECKED_TOGETHER))
-    return [Outgoing(CheckMessage(check=check, clusters=tuple(part)), after=after) for part in parts]
+    return [Envelope(CheckMessage(check=check, clusters=tuple(part)), after=after) for part in parts]

@@ -15,7 +15,7 @@ from shared.app.check import conclusions, reading
 from shared.app.sweep import corrections
 from shared.app.worker import worker
 from shared.app.worker.steps.flux import sync, waiting
-from shared.cluster.messages import Outgoing, StatusRequest
+from shared.cluster.messages import Envelope, StatusRequest
 from shared.cluster.record import ClusterRecord
 from shared.kubernetes import health
 from shared.kubernetes.health import SUSPENDED, Fault, sync_faults
@@ -37,8 +37,8 @@ def a_cluster_that_turns_unhealthy_is_not_checked_again(patch: pytest.MonkeyPatc
 
 
 def the_commit_of_an_unhealthy_cluster_is_not_reported(patch: pytest.MonkeyPatch) -> None:
-    def silent(outgoing: Iterable[Outgoing], ports: Ports) -> None:
-        outbox.send_all([each for each in outgoing if not isinstance(each.message, StatusRequest)], ports)
+    def silent(envelopes: Iterable[Envelope], ports: Ports) -> None:
+        outbox.send_all([each for each in envelopes if not isinstance(each.message, StatusRequest)], ports)
 
     patch.setattr(records, "send_all", silent)
 

@@ -24,7 +24,7 @@ from shared.azure.changes.writes import is_stopped
 from shared.azure.ownership import CONTEST_TAG, LIFE_TAG, Installation, tag
 from shared.cluster.failures.errors import NotOwned, Outdated, Terminal, Unauthorized
 from shared.cluster.job import Contest, ContestKind
-from shared.cluster.messages import Outgoing, PlanRequest
+from shared.cluster.messages import Envelope, PlanRequest
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Wait
 from shared.cluster.recipes import Step
 from shared.cluster.record import ClusterRecord
@@ -142,11 +142,11 @@ def failure_of(why: str) -> Fail:
     return Fail(Outdated(f"{why}; the head of the branch is planned again"))
 
 
-def plan_for(record: ClusterRecord) -> Outgoing:
+def plan_for(record: ClusterRecord) -> Envelope:
     """Return the request for the plan that brings such a record up to date."""
     request = PlanRequest(again=True, reason="a record is older than Azure")
     moment = f"{record.name}:{record.uid}:{record.job.sequence}"
-    return Outgoing(request, f"outdated:{moment}", after=REPLAN_SECONDS)
+    return Envelope(request, f"outdated:{moment}", after=REPLAN_SECONDS)
 
 
 def written_later(context: StepContext, existing: Json) -> datetime | None:

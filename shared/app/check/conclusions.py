@@ -9,7 +9,7 @@ from datetime import timedelta
 from shared.app.check.in_azure import Around, with_around
 from shared.app.check.readings import Reading
 from shared.app.check.secrets import has_secrets
-from shared.app.facts import notices_of
+from shared.app.notifications import notifications_of
 from shared.app.outbox import next_check_of, unlike
 from shared.app.records import Transition, change
 from shared.app.sweep.conclusions import is_beside
@@ -23,7 +23,7 @@ from shared.cluster.findings.health import (
     checked,
     outcome_of,
 )
-from shared.cluster.messages import CheckMessage, Outgoing, ReportRequest, StatusRequest, SweepRequest
+from shared.cluster.messages import CheckMessage, Envelope, ReportRequest, StatusRequest, SweepRequest
 from shared.cluster.record import AppliedRevision, ClusterRecord, Condition, Running
 from shared.cluster.reporting.events import FLUX_REPORTED, events_between, renewed_event
 from shared.cluster.transitions.apply_outcome import apply_outcome
@@ -153,7 +153,7 @@ def conclude(
         if renewed:
             after = replace(after, job=replace(after.job, sequence=after.job.sequence + 1), updated=now)
         events = [renewed_event(after, reason, what) for reason, what in (renewed or {}).items()]
-        first = list[Outgoing]()
+        first = list[Envelope]()
         if outcome is not None:
             concluded = apply_outcome(after, outcome, now=now, jitter=0)
             events += events_between(after, concluded, outcome)
@@ -162,7 +162,7 @@ def conclude(
             first.append(unlike(status, ports, after=ReportRequest.WINDOW))
         first += next_check_of(after, ports, message.at)
         sweep = SweepRequest(sweep=f"flux:{int(now.timestamp())}", clusters=(record.name,))
-        then = [Outgoing(sweep)] if applies_again(after, now) else []
-        return Transition(after, events, notices_of(current, after, ports), first, then)
+        then = [Envelope(sweep)] if applies_again(after, now) else []
+        return Transition(after, events, notifications_of(current, after, ports), first, then)
 
     change(record.name, decide, ports, known=(record,))

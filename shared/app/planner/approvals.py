@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
-from shared.app.facts import store_act
+from shared.app.notifications import store_act
 from shared.app.outbox import send_all, unlike
 from shared.app.planner.review_rules import (
     approvals_among,
@@ -23,7 +23,7 @@ from shared.app.repository import PlanInputs
 from shared.cluster.acts import Act
 from shared.cluster.failures.errors import ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
-from shared.cluster.messages import Approval, Outgoing, PlanRequest, QueueRequest, ReviewRequest, ToPlan
+from shared.cluster.messages import Approval, Envelope, PlanRequest, QueueRequest, ReviewRequest, ToPlan
 from shared.cluster.review_check import Ignored, ReviewCheck, Verdict
 from shared.masking import cut, without_secrets
 from shared.plan.make_plan import make_plan
@@ -76,7 +76,7 @@ def read_reviews(commit: str, deletes: Mapping[str, datetime], fleet: FleetRecor
 
 def reading_again(
     reviewed: Reviewed, request: QueueRequest, commit: str, ports: Ports, *, first: bool
-) -> Outgoing | None:
+) -> Envelope | None:
     """Return another reading of the reviews, where it may have another result without a new review."""
     attempt = request.attempt if isinstance(request, ReviewRequest) else 0
     after = AGAIN_SECONDS if first and reviewed.check.verdict in _MAY_LAG else None
@@ -215,7 +215,7 @@ class Approved:
     approval: Approval | None = None
     review: ReviewCheck | None = None
     act: Act | None = None
-    again: Outgoing | None = None
+    again: Envelope | None = None
 
 
 def approved_plan(

@@ -9,16 +9,16 @@ import logging
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from shared.app.facts import store_act
+from shared.app.notifications import store_act
 from shared.app.outbox import send, send_all
 from shared.app.planner.compute import ComputedPlan
 from shared.app.planner.handover import hand_over
 from shared.app.planner.plan_problems import answer_approval
 from shared.app.repository import save_fingerprints
-from shared.cluster.messages import Approval, Outgoing, PlanRequest, PromoteRequest, RolloutRequest
+from shared.cluster.messages import Approval, Envelope, PlanRequest, PromoteRequest, RolloutRequest
 from shared.frozen import replace
 from shared.language.resolve.desired_fleet import DesiredFleet
-from shared.notices.routes import routes_of
+from shared.notifications.routes import routes_of
 from shared.plan.plan import Action, Plan
 from shared.plan.replacements import awaited, remembered
 from shared.ports import FleetRecord, Ports
@@ -36,8 +36,8 @@ def carry_out(computed: ComputedPlan, approval: Approval | None, ports: Ports) -
     plan_record, inputs = computed.plan_record, computed.inputs
     if computed.act is not None:
         store_act(computed.act, ports)
-    for notice in computed.notices:
-        ports.state.add_notice(notice)
+    for notification in computed.notifications:
+        ports.state.add_notice(notification)
     ports.state.save_plan(plan_record)
     log.info("plan of %s: %s", computed.plan.commit[:8], computed.plan.summary)
     ports.state.add_group_members(computed.members)  # before the first record of a new cluster
@@ -80,7 +80,7 @@ def _begin(computed: ComputedPlan, ports: Ports) -> None:
     send_all(computed.then, ports)
 
 
-def _rest(fleet: FleetRecord, computed: ComputedPlan, ports: Ports) -> Outgoing:
+def _rest(fleet: FleetRecord, computed: ComputedPlan, ports: Ports) -> Envelope:
     """Return what continues a hand-over; requests that wait in its session come before.
 
     The plan of the commit that was planned last is the only one that needs ``again``: without it, the request
@@ -88,15 +88,15 @@ def _rest(fleet: FleetRecord, computed: ComputedPlan, ports: Ports) -> Outgoing:
     """
     again, kind = fleet.planning == fleet.commit, RolloutRequest if computed.continues else PlanRequest
     request = kind(again=again, reason="handover", read_from=ports.clock())
-    return Outgoing(request, f"handover:{fleet.planning[:12]}:{fleet.etag}")
+    return Envelope(request, f"handover:{fleet.planning[:12]}:{fleet.etag}")
 
 
-def _following(computed: ComputedPlan, plan: Plan, fleet: FleetRecord) -> Iterator[Outgoing]:
+def _following(computed: ComputedPlan, plan: Plan, fleet: FleetRecord) -> Iterator[Envelope]:
     """Yield what a plan that was carried out asks for."""
     if fleet.rollout and plan.oversized - computed.plan.oversized:
-        yield Outgoing(RolloutRequest())  # it goes on without them
+        yield Envelope(RolloutRequest())  # it goes on without them
     if fleet.rules.promotions:
-        yield Outgoing(PromoteRequest())
+        yield Envelope(PromoteRequest())
 
 
 def as_planned(computed: ComputedPlan, plan: Plan, fleet: FleetRecord) -> FleetRecord:

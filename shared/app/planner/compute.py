@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from shared.app.facts import approval_notices
+from shared.app.notifications import approval_notifications
 from shared.app.planner.approvals import approved_plan
 from shared.app.planner.rollouts import stage
 from shared.app.repository import PlanInputs
@@ -19,12 +19,12 @@ from shared.azure.ownership import INSTALLATION_TAG, Installation, new_life, tag
 from shared.cluster.acts import Act
 from shared.cluster.continuations import continuations_of
 from shared.cluster.failures.errors import ReconcileError
-from shared.cluster.messages import Outgoing, RolloutRequest, ToPlan
+from shared.cluster.messages import Envelope, RolloutRequest, ToPlan
 from shared.cluster.pace import small_change
 from shared.cluster.transitions.acceptance import follows
 from shared.frozen import replace
 from shared.json_tree import Json
-from shared.notices.notice import Notice
+from shared.notifications.notification import Notification
 from shared.plan.plan import Item, Plan, above_any, held_since
 from shared.plan.replacements import Replaced, remembered, replaced_in
 from shared.ports import FleetRecord, GroupMember, PlanRecord, Ports
@@ -53,8 +53,8 @@ class ComputedPlan:
     replaced: Mapping[str, Replaced] = field(default_factory=dict)
     members: tuple[tuple[str, GroupMember], ...] = ()
     act: Act | None = None
-    notices: tuple[Notice, ...] = ()
-    then: tuple[Outgoing, ...] = ()
+    notifications: tuple[Notification, ...] = ()
+    then: tuple[Envelope, ...] = ()
     continues: bool = False
 
     @property
@@ -104,8 +104,8 @@ def compute_plan(
         replaced=replaced,
         members=tuple(member for item in begin for member in _member(item, inputs)),
         act=approved.act,
-        notices=tuple(approval_notices(earlier, plan_record)),
-        then=(*again, *(Outgoing(RolloutRequest(), at=at) for at in staged.times)),
+        notifications=tuple(approval_notifications(earlier, plan_record)),
+        then=(*again, *(Envelope(RolloutRequest(), at=at) for at in staged.times)),
         continues=continues,
     )
 

@@ -18,7 +18,7 @@ from shared.app.planner.compute import ComputedPlan
 from shared.app.planner.rollouts import Starting, starting_of
 from shared.app.repository import PlanInputs, read_some
 from shared.cluster.failures.errors import ReconcileError
-from shared.cluster.messages import Outgoing, RolloutRequest
+from shared.cluster.messages import Envelope, RolloutRequest
 from shared.cluster.pace import small_change
 from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
@@ -69,7 +69,7 @@ def partial_plan_of(before: FleetRecord, fleet: FleetRecord, ports: Ports) -> Co
         fleet,
         _small(stored.plan, ports),
         (decision.rollout,) if decision.rollout != starting.known else (),
-        then=(Outgoing(RolloutRequest(), at=decision.next_at),) if decision.next_at else (),
+        then=(Envelope(RolloutRequest(), at=decision.next_at),) if decision.next_at else (),
         continues=True,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from datetime import timedelta
 
-from shared.app.facts import store_act
+from shared.app.notifications import store_act
 from shared.app.outbox import send_unlike
 from shared.app.planner.commit_status import status_of_problem
 from shared.app.planner.reporter import report_again

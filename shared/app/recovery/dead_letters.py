@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shared.app.facts import notices_of, store_dead_letter
+from shared.app.notifications import notifications_of, store_dead_letter
 from shared.app.outbox import next_check_of, send_all
 from shared.app.records import Transition, again, change
 from shared.cluster.failures.errors import DeadLettered, Retryable, Unreadable
@@ -23,8 +23,8 @@ from shared.cluster.forms import NewerForm
 from shared.cluster.job import JobQueue
 from shared.cluster.messages import (
     CheckMessage,
+    Envelope,
     JobMessage,
-    Outgoing,
     PlanRequest,
     QueueRequest,
     ReportRequest,
@@ -151,8 +151,9 @@ def _fail_job(
         outcome = Fail(_error(record, received))
         after = _since_first_failure(record, apply_outcome(record, outcome, now=now, jitter=0))
         measured[:] = of_outcome(record, after, outcome)
-        events, notices = [*events_between(record, after, outcome)], notices_of(record, after, ports)
-        return Transition(after, events, notices, then=[Outgoing(ReportRequest())])
+        events = [*events_between(record, after, outcome)]
+        notifications = notifications_of(record, after, ports)
+        return Transition(after, events, notifications, then=[Envelope(ReportRequest())])
 
     measured = list[Measurement | Span]()
     if change(message.cluster, decide, ports, known=(record,)) is not None:

@@ -17,9 +17,9 @@ from shared.cluster.failures.fleet_problem import Failed, FleetProblem
 from shared.cluster.gaps import FoundBy
 from shared.cluster.job import JobQueue
 from shared.cluster.messages import (
+    Envelope,
     Found,
     NotifyRequest,
-    Outgoing,
     PlanRequest,
     ReportRequest,
     ReviewRequest,
@@ -155,7 +155,7 @@ def resend_overdue(ports: Ports) -> int:
     def times(each: Continuation) -> int:
         return overdue(each, now=now, grace=2 * ports.config.lease_seconds, served=served[each.queue])
 
-    late, names = list[Outgoing](), [each.name for each in continuations if times(each)]
+    late, names = list[Envelope](), [each.name for each in continuations if times(each)]
     for record in ports.state.clusters_named(names) if names else ():
         again = times(continuation_of(record)) if record.job.active else 0
         if again:

@@ -9,7 +9,7 @@ from functools import partial
 
 from shared.app.access.azure_state import busy
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
-from shared.app.facts import notices_of
+from shared.app.notifications import notifications_of
 from shared.app.outbox import is_at_time, send, send_all
 from shared.app.records import Transition, change
 from shared.app.sweep.activity import ActivityLog
@@ -20,7 +20,7 @@ from shared.cluster.failures.errors import ClusterMissing, ReconcileError, Retry
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.findings.conditions import is_at_rest
 from shared.cluster.findings.health import CORRECTED, applies_again
-from shared.cluster.messages import Outgoing, SweepRequest, continuation
+from shared.cluster.messages import Envelope, SweepRequest, continuation
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import correction_event
 from shared.cluster.reporting.measurements import of_read, of_reservation
@@ -48,7 +48,7 @@ def apply_again(record: ClusterRecord, ports: Ports) -> bool:
     return False
 
 
-def _again(record: ClusterRecord | None, *, ports: Ports) -> Transition | tuple[Outgoing, ...]:
+def _again(record: ClusterRecord | None, *, ports: Ports) -> Transition | tuple[Envelope, ...]:
     """Return the record with that job, or what is sent for one that stays as it is."""
     now = ports.clock()
     if record is None or record.job.active:
@@ -60,7 +60,7 @@ def _again(record: ClusterRecord | None, *, ports: Ports) -> Transition | tuple[
         return first
     what = "a job applies again what Roadstead applied of Flux"
     events = [correction_event(after, what)] if after.job.active else []
-    return Transition(after, events, notices_of(record, after, ports), first, continuation(after, now))
+    return Transition(after, events, notifications_of(record, after, ports), first, continuation(after, now))
 
 
 def _is_held_on(record: ClusterRecord, ports: Ports) -> bool:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from shared.app.access.azure_state import azure_names
 from shared.app.access.contests import UNKNOWN_LIFE, failure_of, plan_for, why_outdated
 from shared.app.access.context import StepContext
-from shared.app.facts import notices_of
+from shared.app.notifications import notifications_of
 from shared.app.outbox import next_check_of, send_all
 from shared.app.records import Transition, change
 from shared.app.sweep.activity import ActivityLog
@@ -21,7 +21,7 @@ from shared.cluster.drift import attributed
 from shared.cluster.failures.errors import ClusterMissing
 from shared.cluster.findings.conditions import is_at_rest, is_unfinished
 from shared.cluster.job import ContestKind
-from shared.cluster.messages import MAX_SKEW, Outgoing
+from shared.cluster.messages import MAX_SKEW, Envelope
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import events_between
 from shared.cluster.transitions.apply_outcome import apply_outcome
@@ -73,7 +73,7 @@ def conclude(
     """
     news = False
 
-    def decide(current: ClusterRecord | None) -> Transition | tuple[Outgoing, ...]:
+    def decide(current: ClusterRecord | None) -> Transition | tuple[Envelope, ...]:
         nonlocal news
         news = False
         if current is None or not is_beside(current, record):
@@ -83,8 +83,8 @@ def conclude(
         if after == current:
             return concluded.first
         news = concluded.is_news
-        notices = [*notices_of(current, between, ports), *notices_of(between, after, ports)]
-        return Transition(after, concluded.events, notices, concluded.first, concluded.then)
+        notifications = [*notifications_of(current, between, ports), *notifications_of(between, after, ports)]
+        return Transition(after, concluded.events, notifications, concluded.first, concluded.then)
 
     with about_record(record):
         saved = change(record.name, decide, ports, known=(record,))

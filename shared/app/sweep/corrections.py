@@ -25,7 +25,7 @@ from shared.cluster.findings.health import CORRECTED, FLUX, applies_again
 from shared.cluster.findings.losses import loss_of
 from shared.cluster.job import ContestKind, Failure
 from shared.cluster.messages import (
-    Outgoing,
+    Envelope,
     ProposeRequest,
     RolloutRequest,
     SweepRequest,
@@ -103,8 +103,8 @@ class Conclusion:
     concluded: ClusterRecord
     is_news: bool = False
     events: tuple[Event, ...] = ()
-    first: tuple[Outgoing, ...] = ()
-    then: tuple[Outgoing, ...] = ()
+    first: tuple[Envelope, ...] = ()
+    then: tuple[Envelope, ...] = ()
 
 
 def compare(record: ClusterRecord, shown: Shown) -> Comparison:
@@ -135,14 +135,14 @@ def correct(before: ClusterRecord, compared: Comparison, shown: Shown) -> Conclu
         events += drift_event(compared.concluded, compared.record)
     if what:
         events.append(correction_event(after, what))
-    first, then = [*sweep_of_held(after, shown.now)], list[Outgoing]()
+    first, then = [*sweep_of_held(after, shown.now)], list[Envelope]()
     if after.idle and after.facts is not None and after.facts != before.facts:
         facts = digest_of(after.facts)
         first += checks_of([after.name], f"facts:{after.uid}:{facts}", CHECK_AFTER_SECONDS)
     if compared.turned and after.rollout:
-        first.append(Outgoing(RolloutRequest()))
+        first.append(Envelope(RolloutRequest()))
     if digest_of_proposal(after.drift) != digest_of_proposal(before.drift):
-        then.append(Outgoing(ProposeRequest()))
+        then.append(Envelope(ProposeRequest()))
     return Conclusion(
         after,
         compared.concluded,
@@ -187,11 +187,11 @@ def unless_held(
     return started if held is None else replace(record, held=held)
 
 
-def sweep_of_held(record: ClusterRecord, now: datetime) -> tuple[Outgoing, ...]:
+def sweep_of_held(record: ClusterRecord, now: datetime) -> tuple[Envelope, ...]:
     """Return the sweep of a cluster at the time when what holds its job ends, nothing where that has none."""
     if record.held is None or record.held.until is None or record.held.until <= now:
         return ()
-    return (Outgoing(SweepRequest(clusters=(record.name,)), at=record.held.until),)
+    return (Envelope(SweepRequest(clusters=(record.name,)), at=record.held.until),)
 
 
 def still_held(record: ClusterRecord, calendar: ReadCalendar, now: datetime) -> ClusterRecord:

@@ -27,7 +27,7 @@ from shared.app.access.cluster_access import ClusterAccess
 from shared.app.access.lease_guard import with_lease_guard
 from shared.app.access.leased_record import LeasedRecord, LeaseLost
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
-from shared.app.facts import notices_of, store_deletion
+from shared.app.notifications import notifications_of, store_deletion
 from shared.app.outbox import send_all
 from shared.app.records import Transition, change, with_rebuild_time
 from shared.app.worker.stay import Stay
@@ -38,8 +38,8 @@ from shared.cluster.findings.health import needs_check
 from shared.cluster.job import JobQueue
 from shared.cluster.messages import (
     MAX_SKEW,
+    Envelope,
     JobMessage,
-    Outgoing,
     ReportRequest,
     RolloutRequest,
     checks_of,
@@ -134,7 +134,7 @@ def _handle(record: ClusterRecord | None, message: JobMessage, queue: JobQueue, 
             _run(leased, ports)
 
 
-def _later(record: ClusterRecord, early: JobMessage, now: datetime) -> tuple[Outgoing, ...]:
+def _later(record: ClusterRecord, early: JobMessage, now: datetime) -> tuple[Envelope, ...]:
     """Return a message again that came before its record was due, for the time at which the record is due.
 
     A message that arrives before the time it was scheduled for shows how far this clock is behind
@@ -147,12 +147,12 @@ def _later(record: ClusterRecord, early: JobMessage, now: datetime) -> tuple[Out
     return continuation_at(record, at, now, f"{math.ceil(at.timestamp())}-{record.job.step.abandoned_leases}")
 
 
-def _postponed(message: JobMessage, queue: JobQueue, seconds: float, now: datetime) -> Outgoing:
+def _postponed(message: JobMessage, queue: JobQueue, seconds: float, now: datetime) -> Envelope:
     """Return a copy of a message whose record cannot be read now, on the queue from which it came."""
     at = now + timedelta(seconds=seconds)
     moment = JobMessage.ID.format(**dict(message))
     later = message.model_copy(update={"at": at})
-    return Outgoing(later, f"{moment}@away{int(at.timestamp())}", at=at, queue=queue)
+    return Envelope(later, f"{moment}@away{int(at.timestamp())}", at=at, queue=queue)
 
 
 def _may_run(record: ClusterRecord, queue: JobQueue) -> bool:
@@ -220,9 +220,9 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
     following = keep_lease(before, after, now=ports.clock(), seconds=seconds)
     changed = _reported(after) != _reported(before)
     quiet = isinstance(outcome, Done) and not (changed or before.deleting)
-    notices = notices_of(before, after, ports)
+    notifications = notifications_of(before, after, ports)
     if following is not None and quiet:
-        leased.advance(following, events, notices)
+        leased.advance(following, events, notifications)
         return True
     if not after.job.active and needs_check(after):  # what a check found before may be over
         moment = f"{after.uid}:{after.job.sequence}"
@@ -230,7 +230,7 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
     if (changed or not after.job.active) and after.rollout:
         outbox.send(RolloutRequest(), ports, after=ROLLOUT_AFTER_SECONDS)
     try:
-        leased.save(following or after, events, notices)
+        leased.save(following or after, events, notifications)
     except Stale:
         _give_lease_back(leased, ports)
         return False
