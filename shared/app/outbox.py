@@ -168,7 +168,7 @@ def next_check_of(
     return (Envelope(message, at=at + ports.config.clocks_differ),)
 
 
-# What a plan waits for: that a cluster is gone, or that another one is Ready.
+# What a plan waits for: that a cluster no longer exists, or that another one is Ready.
 
 
 def request_awaited_plan(ports: Ports, deleted: str = "") -> FleetRecord:

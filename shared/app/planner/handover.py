@@ -121,7 +121,7 @@ class HandedOver(NamedTuple):
 def hand_over(computed: ComputedPlan, ports: Ports) -> HandedOver:
     """Start the job of every item that acts, small changes first; raise Stale for another planner.
 
-    The items of held clusters keep their last generation: they start with a later part of the rollout.
+    The items of clusters that start later keep their last generation.
 
     An item whose record cannot be stored is an invalid manifest, and concerns no other cluster. A cluster
     whose delete started meanwhile awaits its end. The records were read after ``fleet`` was saved. An item

@@ -102,18 +102,7 @@ def answer_approval(given: Approval, plan: Plan, ports: Ports) -> None:
         names = sorted(plan.deletes_needing_approval)
         need = f"{some_of(names, NAMED)} need approval" if names else "none needs approval"
         why = f"the deletes of the plan changed: now {need}; approve what roadstead plans shows"
-    act = Act(
-        id=f"no-effect-{digest_of(given.model_dump(mode='json'))}",
-        at=ports.clock(),
-        action="approve",
-        target=given.commit,
-        by=given.by,
-        client=BY,
-        clusters=given.clusters,
-        reason=given.reason,
-        result=f"no effect: {why}",
-    )
-    store_act(act, ports)
+    _answer(given, "approve", given.commit, given.clusters, why, ports)
 
 
 def answer_act(act: RolloutAct, rollout: Rollout | None, ports: Ports) -> None:
@@ -126,17 +115,25 @@ def answer_act(act: RolloutAct, rollout: Rollout | None, ports: Ports) -> None:
     else:
         state = state_of(rollout, Decision(rollout)).lower()
         why = f"the rollout of {commit} was no longer under way: {state}; roadstead rollout list shows others"
-    store_act(
-        Act(
-            id=f"no-effect-{digest_of(act.model_dump(mode='json'))}",
-            at=ports.clock(),
-            action=f"rollout-{act.kind}",
-            target="/".join(filter(None, (act.commit, act.subject))),
-            by=act.by,
-            client=BY,
-            clusters=(act.subject,) if act.kind == ActKind.SKIP.value else (),
-            reason=act.reason,
-            result=f"no effect: {why}",
-        ),
-        ports,
+    target = "/".join(filter(None, (act.commit, act.subject)))
+    clusters = (act.subject,) if act.kind == ActKind.SKIP.value else ()
+    _answer(act, f"rollout-{act.kind}", target, clusters, why, ports)
+
+
+def _answer(
+    asked: Approval | RolloutAct, action: str, target: str, clusters: tuple[str, ...], why: str, ports: Ports
+) -> None:
+    """Store the act of somebody that had no effect, and why."""
+    act = Act(
+        id=f"no-effect-{digest_of(asked.model_dump(mode='json'))}",
+        at=ports.clock(),
+        action=action,
+        target=target,
+        by=asked.by,
+        client=BY,
+        clusters=clusters,
+        reason=asked.reason,
+        result=f"no effect: {why}",
     )
+    log.warning("%s of %s by %s: %s", action, target[:8], asked.by, act.result)
+    store_act(act, ports)

@@ -18,7 +18,7 @@ from shared.app.planner.handover import begin, may_be_saved
 from shared.app.planner.partial_plan import partial_plan_of
 from shared.app.planner.plan_problems import report_failed_plan, report_outage, report_unreadable
 from shared.app.planner.reporter import report, report_again
-from shared.app.planner.rollout_acts import advance
+from shared.app.planner.rollouts import advance
 from shared.app.repository import PlanInputs, read_desired, read_known
 from shared.cluster.failures.errors import ReconcileError, Retryable, Stale, Unexpected, Unreadable
 from shared.cluster.failures.retry import wait_before_retry

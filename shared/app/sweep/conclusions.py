@@ -14,7 +14,7 @@ from shared.app.notifications import notifications_of
 from shared.app.outbox import next_check_of, send_all
 from shared.app.records import Transition, change
 from shared.app.sweep.activity import ActivityLog
-from shared.app.sweep.corrections import Conclusion, Shown, compare, correct
+from shared.app.sweep.corrections import Shown, compare, correct, is_news
 from shared.app.sweep.sources import Sources
 from shared.app.sweep.verdicts import Found, verdict
 from shared.cluster.drift import attributed
@@ -78,13 +78,11 @@ def conclude(
         news = False
         if current is None or not is_beside(current, record):
             return ()
-        concluded = _conclusion(current, existing, sources, activity, ports)
-        after, between = concluded.record, concluded.concluded
-        if after == current:
-            return concluded.first
-        news = concluded.is_news
-        notifications = [*notifications_of(current, between, ports), *notifications_of(between, after, ports)]
-        return Transition(after, concluded.events, notifications, concluded.first, concluded.then)
+        decided, is_new = _conclusion(current, existing, sources, activity, ports)
+        if decided.record == current:
+            return tuple(decided.first)
+        news = is_new
+        return decided
 
     with about_record(record):
         saved = change(record.name, decide, ports, known=(record,))
@@ -103,14 +101,14 @@ def is_beside(current: ClusterRecord, record: ClusterRecord) -> bool:
 
 def _conclusion(
     record: ClusterRecord, existing: Json | None, sources: Sources, activity: ActivityLog, ports: Ports
-) -> Conclusion:
-    """Read what else is needed to know about a cluster, and return what a sweep concludes of it."""
+) -> tuple[Transition, bool]:
+    """Read what else is needed to know; return what is saved and sent, and whether that is news."""
     context, now = StepContext.of(record, ports), ports.clock()
     found = verdict(existing, context.owner, unfinished=is_unfinished(record))
     if existing is not None and not record.job.active:
         why = _why_older(context, existing, found)
         if why:
-            return _older(record, why, now)
+            return _older(record, why, ports), True
     if found:
         found = replace(found, error=activity.named(found.error, record, now))
     shown = Shown(existing, found, context.owner, lambda: ports.state.fleet().rules.calendar, now)
@@ -119,9 +117,12 @@ def _conclusion(
         names = azure_names(existing, context.owner, record.running)
         known = _attributed(sources.added(compared.record), record, names, now, activity)
         compared = replace(compared, record=known)
-    concluded = correct(record, compared, shown)
-    checks = next_check_of(concluded.record, ports) if compared.turned else ()
-    return replace(concluded, first=(*concluded.first, *checks))
+    decided = correct(record, compared, shown)
+    between, after = compared.concluded, decided.record
+    told = [*notifications_of(record, between, ports), *notifications_of(between, after, ports)]
+    checks = next_check_of(after, ports) if compared.turned else ()
+    decided = replace(decided, notifications=told, first=[*decided.first, *checks])
+    return decided, is_news(record, compared, after)
 
 
 def _why_older(context: StepContext, existing: Json, found: Found | None) -> str:
@@ -132,13 +133,12 @@ def _why_older(context: StepContext, existing: Json, found: Found | None) -> str
     return UNKNOWN_LIFE if of_life else ""
 
 
-def _older(record: ClusterRecord, why: str, now: datetime) -> Conclusion:
+def _older(record: ClusterRecord, why: str, ports: Ports) -> Transition:
     """Return that a record is older than Azure; the plan that is requested brings it up to date."""
     older = failure_of(why)
-    after = apply_outcome(record, older, now=now, jitter=0)
-    return Conclusion(
-        after, after, True, tuple(events_between(record, after, older)), first=(plan_for(record),)
-    )
+    after = apply_outcome(record, older, now=ports.clock(), jitter=0)
+    events, told = [*events_between(record, after, older)], notifications_of(record, after, ports)
+    return Transition(after, events, told, [plan_for(record)])
 
 
 def _attributed(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shared.app.access.azure_state import busy, profiles_of, running_of
+from shared.app.records import Transition
 from shared.app.sweep.verdicts import Found
 from shared.azure.differences import Difference, drift_of, live_digest, unmanaged_names
 from shared.azure.drift.policy import Decided, decide, is_version, only_reported, uncorrected
@@ -91,22 +92,6 @@ class Comparison:
     decided: Sequence[Decided] | None = None
 
 
-@dataclass(frozen=True)
-class Conclusion:
-    """What a sweep concludes of a cluster: its record, what happened, and what is sent before and after.
-
-    ``concluded`` is the record before its values were compared. ``is_news``: the cluster is not Ready any
-    more, or not in sync with git, or is so again.
-    """
-
-    record: ClusterRecord
-    concluded: ClusterRecord
-    is_news: bool = False
-    events: tuple[Event, ...] = ()
-    first: tuple[Envelope, ...] = ()
-    then: tuple[Envelope, ...] = ()
-
-
 def compare(record: ClusterRecord, shown: Shown) -> Comparison:
     """Return what Azure shows of a cluster, and what differs from git where it can be compared."""
     found, now, existing = shown.found, shown.now, shown.existing
@@ -124,8 +109,8 @@ def compare(record: ClusterRecord, shown: Shown) -> Comparison:
     return Comparison(compared, concluded, tuple(events), turned, True, decided)
 
 
-def correct(before: ClusterRecord, compared: Comparison, shown: Shown) -> Conclusion:
-    """Return the conclusion of a comparison, with the job that the policy starts, unless something holds it.
+def correct(before: ClusterRecord, compared: Comparison, shown: Shown) -> Transition:
+    """Return the record with the job that the policy starts, unless something holds it, and what is sent.
 
     ``before`` is the record before the comparison. What was found out about the differences is in its record.
     """
@@ -135,7 +120,7 @@ def correct(before: ClusterRecord, compared: Comparison, shown: Shown) -> Conclu
         events += drift_event(compared.concluded, compared.record)
     if what:
         events.append(correction_event(after, what))
-    first, then = [*sweep_of_held(after, shown.now)], list[Envelope]()
+    first, then = [*sweep_of_held(after, shown.now)], [*continuation(after, shown.now)]
     if after.idle and after.facts is not None and after.facts != before.facts:
         facts = digest_of(after.facts)
         first += checks_of([after.name], f"facts:{after.uid}:{facts}", CHECK_AFTER_SECONDS)
@@ -143,14 +128,12 @@ def correct(before: ClusterRecord, compared: Comparison, shown: Shown) -> Conclu
         first.append(Envelope(RolloutRequest()))
     if digest_of_proposal(after.drift) != digest_of_proposal(before.drift):
         then.append(Envelope(ProposeRequest()))
-    return Conclusion(
-        after,
-        compared.concluded,
-        compared.turned or _differs_since(before) != _differs_since(after),
-        tuple(events),
-        tuple(first),
-        (*continuation(after, shown.now), *then),
-    )
+    return Transition(after, events, first=first, then=then)
+
+
+def is_news(before: ClusterRecord, compared: Comparison, after: ClusterRecord) -> bool:
+    """Return whether a cluster is not Ready any more, or not in sync with git, or is so again."""
+    return compared.turned or _differs_since(before) != _differs_since(after)
 
 
 def _corrected(before: ClusterRecord, compared: Comparison, shown: Shown) -> tuple[ClusterRecord, str]:
