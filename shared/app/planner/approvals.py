@@ -223,6 +223,7 @@ def approved_plan(
 ) -> Approved:
     """Return the plan of ``fleet.planning``; ``earlier`` is the one that was saved for that commit before."""
     head, teams = fleet.planning, ports.config.approval_teams
+    approval = _given(request, head, earlier if fleet.commit == head else None)
     make = partial(
         make_plan,
         head,
@@ -233,7 +234,6 @@ def approved_plan(
         replacing=fleet.expects.replacing,
         unreadable=inputs.problems,
     )
-    approval = _given(request, head, earlier if fleet.commit == head else None)
     approved = frozenset(approval.clusters) if approval else frozenset[str]()
     plan = make(approved=approved)
     deletes = plan.deletes_needing_approval

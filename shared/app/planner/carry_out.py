@@ -15,7 +15,15 @@ from shared.app.planner.compute import ComputedPlan
 from shared.app.planner.handover import hand_over
 from shared.app.planner.plan_problems import answer_approval
 from shared.app.repository import save_fingerprints
-from shared.cluster.messages import Approval, Envelope, PlanRequest, PromoteRequest, RolloutRequest
+from shared.cluster.failures.errors import ReconcileError
+from shared.cluster.messages import (
+    Approval,
+    Envelope,
+    OutdatedRequest,
+    PlanRequest,
+    PromoteRequest,
+    RolloutRequest,
+)
 from shared.frozen import replace
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.notifications.routes import routes_of
@@ -28,34 +36,35 @@ from shared.promotions.promoted_values import Had, planned, rules_of, values_in
 log = logging.getLogger(__name__)
 
 
-def carry_out(computed: ComputedPlan, approval: Approval | None, ports: Ports) -> bool:
+def carry_out(computed: ComputedPlan, approval: Approval | None, ports: Ports) -> None:
     """Save a plan, hand its jobs over, and then record its commit as planned; raise Stale when superseded.
 
-    ``approval`` is what the request gave. Return False for a hand-over that continues by another message.
+    ``approval`` is what the request gave. A hand-over may continue by another message.
     """
-    plan_record, inputs = computed.plan_record, computed.inputs
+    plan_record, inputs, head = computed.plan_record, computed.inputs, computed.fleet.planning
     if computed.act is not None:
         store_act(computed.act, ports)
     for notification in computed.notifications:
         ports.state.add_notice(notification)
     ports.state.save_plan(plan_record)
-    log.info("plan of %s: %s", computed.plan.commit[:8], computed.plan.summary)
+    log.info("plan of %s: %s", head[:8], plan_record.plan.summary)
     ports.state.add_group_members(computed.members)  # before the first record of a new cluster
     _begin(computed, ports)
     plan, fleet, ended = hand_over(computed, ports)
     if approval is not None:
         answer_approval(approval, plan, ports)
     if not ended:
-        log.info("%s: %s; continuing by another message", plan.commit[:8], fleet.handed_over)
+        log.info("%s: %s; continuing by another message", head[:8], fleet.handed_over)
         save_fingerprints(plan, inputs, ports)
         send_all([_rest(fleet, computed, ports)], ports)
-        return False
+        return
     ports.state.save_plan(replace(plan_record, plan=replace(plan, applied=True)))
     save_fingerprints(plan, inputs, ports)
     after = as_planned(computed, plan, fleet)
     ports.state.save_fleet(after)
     send_all(_following(computed, plan, after), ports)
-    return True
+    if head != fleet.commit:
+        _mark_outdated(head, ports)
 
 
 def carry_out_part(computed: ComputedPlan, ports: Ports) -> None:
@@ -65,7 +74,7 @@ def carry_out_part(computed: ComputedPlan, ports: Ports) -> None:
     """
     _begin(computed, ports)
     plan, fleet, ended = hand_over(computed, ports)
-    if not ended or plan.items != computed.plan.items:
+    if not ended or plan.items != computed.plan_record.plan.items:
         send_all([_rest(fleet, computed, ports)], ports)
         return
     ports.state.save_fleet(replace(fleet, planning="", handover=None, problem=None))
@@ -93,10 +102,18 @@ def _rest(fleet: FleetRecord, computed: ComputedPlan, ports: Ports) -> Envelope:
 
 def _following(computed: ComputedPlan, plan: Plan, fleet: FleetRecord) -> Iterator[Envelope]:
     """Yield what a plan that was carried out asks for."""
-    if fleet.rollout and plan.oversized - computed.plan.oversized:
+    if fleet.rollout and plan.oversized - computed.plan_record.plan.oversized:
         yield Envelope(RolloutRequest())  # it goes on without them
     if fleet.rules.promotions:
         yield Envelope(PromoteRequest())
+
+
+def _mark_outdated(commit: str, ports: Ports) -> None:
+    """Ask that the plans of pull requests are marked as out of date. An error must not prevent a plan."""
+    try:
+        send(OutdatedRequest(commit=commit), ports)
+    except ReconcileError as error:
+        log.warning("pull requests are not marked as out of date: %s: %s", error.kind, error)
 
 
 def as_planned(computed: ComputedPlan, plan: Plan, fleet: FleetRecord) -> FleetRecord:

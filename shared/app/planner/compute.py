@@ -57,11 +57,6 @@ class ComputedPlan:
     then: tuple[Envelope, ...] = ()
     continues: bool = False
 
-    @property
-    def plan(self) -> Plan:
-        """The plan itself."""
-        return self.plan_record.plan
-
 
 def compute_plan(
     request: ToPlan, unfinished: str, inputs: PlanInputs, fleet: FleetRecord, ports: Ports

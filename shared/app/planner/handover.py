@@ -52,7 +52,8 @@ def begin(head: BranchHead, fleet: FleetRecord, gaps: Gaps, ports: Ports) -> Fle
         gaps=gaps,
     )
     saved = ports.state.save_fleet(_identified(started, ports))
-    _supersede(may_be_saved(fleet), ports)
+    if may_be_saved(fleet):
+        _supersede(may_be_saved(fleet), ports)
     return saved
 
 
@@ -127,7 +128,8 @@ def hand_over(computed: ComputedPlan, ports: Ports) -> HandedOver:
     whose delete started meanwhile awaits its end. The records were read after ``fleet`` was saved. An item
     that its record has already was handed over before, see ``_supersede``.
     """
-    plan, fleet, small, records = computed.plan, computed.fleet, computed.small, computed.inputs.records
+    plan, records = computed.plan_record.plan, computed.inputs.records
+    fleet, small = computed.fleet, computed.small
     acting = [item for item in plan.items if item.acts and item.cluster not in computed.held]
     waiting = (item for item in acting if follows(item, records.get(item.cluster)))
     left = sorted(waiting, key=lambda item: item.cluster not in small)

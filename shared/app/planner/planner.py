@@ -24,7 +24,6 @@ from shared.cluster.failures.errors import ReconcileError, Retryable, Stale, Une
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.messages import (
     ActRequest,
-    OutdatedRequest,
     PlanRequest,
     QueueRequest,
     ReportRequest,
@@ -150,21 +149,11 @@ def _plan_head(request: ToPlan, decided: HeadDecision, head: BranchHead, ports: 
         return error.kind
     inputs = PlanInputs(desired, records, known, {record.key: record for record in listed.unreadable})
     computed = compute_plan(request, before.planning, inputs, fleet, ports)
-    ended = carry_out(computed, request.approval, ports)
-    if ended and head.commit != before.commit:
-        _mark_outdated(head.commit, ports)
+    carry_out(computed, request.approval, ports)
     if may_be_saved(before) and before.planning not in ("", head.commit):
         again = PlanRequest(again=True, reason="another plan was not finished")
         send(again, ports, message_id=f"superseded:{fleet.etag}", after=SUPERSEDED_SECONDS)
     return PLANNED
-
-
-def _mark_outdated(commit: str, ports: Ports) -> None:
-    """Ask that the plans of pull requests are marked as out of date. An error must not prevent a plan."""
-    try:
-        send(OutdatedRequest(commit=commit), ports)
-    except ReconcileError as error:
-        log.warning("pull requests are not marked as out of date: %s: %s", error.kind, error)
 
 
 def _as_before(fleet: FleetRecord, before: FleetRecord) -> FleetRecord:
