@@ -17,7 +17,7 @@ from shared.notifications.notification import (
     trouble_between,
 )
 from shared.ports import DeadLetter, PlanRecord, Ports
-from shared.ports.state.acts import newest_changes
+from shared.ports.state.app import newest_changes
 
 LETTERS = "`roadstead dead-letters` shows them, and dismisses what was handled."
 
