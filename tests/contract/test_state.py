@@ -1,4 +1,4 @@
-"""The State port, in memory and in Table Storage (Azurite) through the real client: records and plans."""
+"""The state: records and plans, and a Table Storage that does not answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from shared.adapters.tables import TablesState, table_service
+from shared.adapters.tables import storage_tables, table_service
 from shared.azure.differences import Difference
 from shared.cluster.continuations import continuations_of
 from shared.cluster.drift import Drift, DriftedField
@@ -197,14 +197,14 @@ CALLS: list[Callable[[State], object]] = [
 @pytest.mark.parametrize("call", CALLS)
 def test_storage_that_does_not_answer_is_unavailable(call: Callable[[State], object]) -> None:
     with connect(1) as service, pytest.raises(Unavailable):
-        call(TablesState(service, "fleet"))
+        call(State(storage_tables(service), "fleet"))
 
 
 def test_a_refused_key_is_our_error_and_does_not_show_the_key(azurite: int) -> None:
     wrong = connection_string(azurite).replace("Eby8vdM0", "AAAAAAAA")
     with table_service(connection_string=wrong, endpoint=None, credential=None) as service:
         with pytest.raises(ReconcileError) as caught:
-            TablesState(service, "fleet").cluster("one")
+            State(storage_tables(service), "fleet").cluster("one")
         assert KEY[8:] not in str(caught.value)
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from localcloud.tables.memory_state import MemoryState
+from localcloud.tables.memory_state import FLEET, MemoryState
 from shared.app.planner import branch as missed_heads
 from shared.app.planner import planner
+from shared.ports.state.app import DELIVERIES
 from simulation.actors.kinds import LOST_WEBHOOKS
 from tests.simulation.mutations import mutation
 
@@ -38,7 +39,7 @@ def an_announcement_is_forgotten_once_it_is_read(patch: pytest.MonkeyPatch) -> N
 
     def announced_at(self: MemoryState, head: str) -> datetime | None:
         at = original(self, head)
-        self._announced.pop(head, None)
+        self.tables[DELIVERIES].remove([(FLEET, f"head.{head}")])
         return at
 
     patch.setattr(MemoryState, "announced_at", announced_at)

@@ -28,7 +28,7 @@ from shared.masking import cut, without_secrets
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Plan
 from shared.ports import FleetRecord, MergedPull, PlanRecord, Ports, Review
-from shared.ports.state.acts import newest_changes
+from shared.ports.state.app import newest_changes
 
 # Approvals by a review on GitHub: the planner reads the reviews itself, and believes no webhook.
 #

@@ -17,7 +17,7 @@ from shared.frozen import replace
 from shared.language.desired import digest_of
 from shared.plan.plan import Plan
 from shared.ports import FleetRecord, Ports
-from shared.ports.state.acts import newest_changes
+from shared.ports.state.app import newest_changes
 from shared.rollouts.decide import Decision
 from shared.rollouts.report import state_of
 from shared.rollouts.rollout import ActKind, Rollout, State

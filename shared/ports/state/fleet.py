@@ -11,6 +11,8 @@ from shared.cluster.gaps import Gaps
 from shared.cluster.messages import CLOCKS_DIFFER
 from shared.notifications.routes import Route
 from shared.ports.github import BranchHead
+from shared.ports.state.clusters import FLEETS
+from shared.ports.state.reading import Repository, TextKind
 from shared.promotions.promoted_values import Had, Rule
 from shared.rollouts.shut import NOTHING, Calendar
 
@@ -149,3 +151,18 @@ class FleetRecord:
         """How far ``planning`` is, "" while nothing was handed over."""
         known = self.handover
         return f"{known.done:,} of {known.total:,} clusters handed over" if known and known.done else ""
+
+
+class Fleet(Repository):
+    """The fleet's record."""
+
+    def fleet(self) -> FleetRecord:
+        """Return the fleet's record; a new one when none was saved; raise Unreadable."""
+        return self._value(FLEET, self._fleet) or FleetRecord()
+
+    def save_fleet(self, record: FleetRecord) -> FleetRecord:
+        """Write the fleet's record over the version that was read, and return it as saved; raise Stale."""
+        return self._write(FLEET, self._fleet, record, commit=record.commit)
+
+
+FLEET = TextKind[FleetRecord]("fleet", FLEETS, FleetRecord, "fleet")
