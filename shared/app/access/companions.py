@@ -103,8 +103,8 @@ class CompanionCalls(Generic[C]):
     ``live`` reads what Azure has of the kind where it can list that, and what it has of the wanted ones.
     ``resolved`` adds to what git wants what only Azure knows of it. A write takes the cluster, the id of the
     place where the companion is, and its name there. ``exists`` is whether a resource of an earlier manifest
-    that no list shows is still there. ``homeless`` says what a companion belongs to and does not exist, "" for
-    nothing: no step creates that. ``hindrance`` is what keeps all of them from being written.
+    that no list shows is still there. ``homeless`` says what a companion belongs to and does not exist, ""
+    for nothing: no step creates that. ``hindrance`` is what keeps all of them from being written.
     """
 
     companion: type[C]
