@@ -17,7 +17,7 @@ from shared.cluster.findings.conditions import with_in_sync
 from shared.cluster.job import Contest, ContestKind, start_step
 from shared.cluster.outcomes import Fail, Wait
 from shared.cluster.recipes import Step
-from shared.cluster.record import Phase
+from shared.cluster.record import CompanionState, Phase
 from shared.cluster.reporting.summary import summary_of
 from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.language.model.cluster.drift import DriftAction
@@ -243,11 +243,13 @@ def test_a_summary_says_since_when_a_cluster_differs_and_what_waits_for_an_appro
     ready = replace(fresh(), observed_generation=1, phase=Phase.READY)
     ready = replace(ready, job=replace(ready.job, active=False))
     window = Difference("maintenanceWindows[a].maintenanceWindow.durationHours", 4, 8)
-    differs = replace(with_in_sync(ready, Drift(field, correction="id"), NOW), windows=(window,))
+    differs = replace(
+        with_in_sync(ready, Drift(field, correction="id"), NOW), companions=CompanionState((window,))
+    )
     state.save(differs)
     (summary,) = state.summaries()
     assert summary == summary_of(differs)
     assert (summary.differs_since, summary.to_approve) == (NOW, 1)
     found = state.cluster(differs.name)
     assert found is not None
-    assert (found.drift, found.windows) == (differs.drift, (window,))
+    assert (found.drift, found.companions.differences) == (differs.drift, (window,))

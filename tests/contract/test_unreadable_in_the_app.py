@@ -23,6 +23,7 @@ from tests.support import fleet_files
 from tests.support.damaged_records import Entity, without
 from tests.support.function_calls import ADMIN, functions
 from tests.support.pipeline_runs import push, status
+from tests.support.sample import sample
 from tests.support.unreadable_records import CUT_OFF, FORMS, Stored
 
 
@@ -53,7 +54,7 @@ def larger(*names: str) -> dict[str, bytes]:
     return files | {f"clusters/{name}/cluster.yaml": fleet_files.cluster(name, count=4) for name in names}
 
 
-@pytest.mark.parametrize(("damage", "problem"), FORMS)
+@pytest.mark.parametrize(("damage", "problem"), sample("unreadable records", FORMS, 6))
 def test_one_unreadable_record_stops_nobody_and_everybody_says_it(
     stored: Stored, damage: Callable[[Entity], Entity], problem: str
 ) -> None:

@@ -16,10 +16,11 @@ from shared.ports.state.plans import PLANS
 from tests.support.azurite import connect
 from tests.support.cluster_records import NOW, event, fresh, large_plan, plan_record
 from tests.support.damaged_records import REPEATED, Entity
+from tests.support.sample import sample
 from tests.support.unreadable_records import CUT_OFF, FORMS, Stored
 
 
-@pytest.mark.parametrize(("damage", "problem"), FORMS)
+@pytest.mark.parametrize(("damage", "problem"), sample("unreadable in a list", FORMS, 10))
 def test_a_list_names_the_record_that_cannot_be_read_and_has_the_others(
     stored: Stored, damage: Callable[[Entity], Entity], problem: str
 ) -> None:

@@ -7,6 +7,7 @@ the contest tag before its next write, because that write has the same condition
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from shared.app.access.azure_state import (
@@ -40,6 +41,22 @@ LEARN_LIFE = (Step.CLUSTER, Step.ACCESS)
 UNKNOWN_LIFE = "the cluster has a life of which the tables know nothing"
 _STOP = "Stop the other app, or take the cluster over with `roadstead takeover NAME`."
 _VERIFY = "Verify that the cluster may be deleted, then run `roadstead takeover NAME`; or restore its folder."
+
+
+class NotWritten(Exception):
+    """The step would write to a cluster that may not be written to; ``outcome`` says why."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(str(outcome))
+        self.outcome = outcome
+
+
+def ours(context: StepContext) -> Json:
+    """Return the cluster, read before a write without a condition; raise NotWritten."""
+    found = read_ours(context)
+    if not isinstance(found, Mapping):
+        raise NotWritten(found)
+    return found
 
 
 def read_ours(context: StepContext) -> Json | Outcome:

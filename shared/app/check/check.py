@@ -15,10 +15,11 @@ from __future__ import annotations
 import logging
 
 from shared.app.access.cluster_access import ClusterAccess
+from shared.app.access.companions import WINDOWS
 from shared.app.access.context import StepContext
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
+from shared.app.check.companions import SharedReads, read_companions
 from shared.app.check.conclusions import conclude, findings, unknown
-from shared.app.check.in_azure import WINDOWS, SharedReads, read_around
 from shared.app.check.reading import read, renewed_facts
 from shared.app.check.secrets import check_secrets
 from shared.app.outbox import request_checks, request_next_check, request_rest
@@ -69,7 +70,8 @@ def _handle(message: CheckMessage, ports: Ports) -> None:
             record_end("check", ports)
         return
     end, limiter = ports.elapsed() + CHECK_SECONDS, RateLimiter(None, ports)
-    reads, lists = VaultReads(ports.vaults), SharedReads()
+    reads = VaultReads(ports.vaults)
+    lists: SharedReads = {}
     waiting: list[ClusterRecord] = []
     ended = message.at is None
     for position, name in enumerate(message.clusters):
@@ -125,7 +127,7 @@ def _affordable(record: ClusterRecord, waiting: list[ClusterRecord], limiter: Ra
     if record.desired.is_existing:
         return True
     subscription = record.desired.id.subscription
-    return (record.api_server is not None and not WINDOWS.has(record)) or (
+    return (record.api_server is not None and not WINDOWS.concerns(record)) or (
         subscription not in {each.desired.id.subscription for each in waiting}
         and limiter.has_spare(AKS_OTHER, subscription)
     )
@@ -166,11 +168,14 @@ def _check(
         kind, text = type(error).__name__, "the log has the details"
         failed = Unexpected(text)
     else:
-        server, around = access.server_after(Done()), read_around(record, lists, limiter.over(ports))
+        server, companions = access.server_after(Done()), read_companions(record, lists, limiter.over(ports))
         found = findings(reading, secrets.finding if secrets else None, record, ports)
-        conclude(record, found, server, message, ports, reading, around, renewed=renewed)
+        conclude(record, found, server, message, ports, reading, companions, renewed=renewed)
         return True
     ports.telemetry.record(of_read("check", kind))
-    server, around = access.server_after(Retry(failed)), read_around(record, lists, limiter.over(ports))
-    conclude(record, unknown(f"{kind}: {text}", record), server, message, ports, around=around)
+    server, companions = (
+        access.server_after(Retry(failed)),
+        read_companions(record, lists, limiter.over(ports)),
+    )
+    conclude(record, unknown(f"{kind}: {text}", record), server, message, ports, companions=companions)
     return True

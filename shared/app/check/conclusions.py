@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from shared.app.check.in_azure import Around, with_around
+from shared.app.check.companions import CompanionReading, with_companions
 from shared.app.check.readings import Reading
 from shared.app.check.secrets import has_secrets
 from shared.app.notifications import notifications_of
@@ -128,14 +128,14 @@ def conclude(
     message: CheckMessage,
     ports: Ports,
     reading: Reading | None = None,
-    around: Around | None = None,
+    companions: CompanionReading | None = None,
     *,
     renewed: Mapping[str, str] | None = None,
 ) -> None:
     """Save what a check found, also where a sweep writes meanwhile; a newer job leaves it to the next check.
 
     ``reading`` is None when it could not read: what the one before read remains, with its time.
-    ``around`` is what Azure has around it, None in the same way. ``renewed`` is what it
+    ``companions`` are what Azure has of its companions, None in the same way. ``renewed`` is what it
     has applied, by the reason of its event.
 
     What follows is requested first, so that a crash cannot lose it. Only a correction of what Roadstead
@@ -148,7 +148,7 @@ def conclude(
         if current is None or not is_beside(current, record):
             return None
         after = checked(replace(_with_reading(current, reading), api_server=server), found, now)
-        after = with_around(with_reports(after, reading, ports), around, ports)
+        after = with_companions(with_reports(after, reading, ports), companions, ports)
         outcome = outcome_of(after, now, patience)
         if renewed:
             after = replace(after, job=replace(after.job, sequence=after.job.sequence + 1), updated=now)

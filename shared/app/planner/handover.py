@@ -245,7 +245,7 @@ def _prevented(item: Item, record: ClusterRecord | None) -> bool:
 
 def _approved_by(record: ClusterRecord, approval: Approval | None) -> str:
     """Return who approved the delete of a cluster, or of namespaces on it, and why; "" for no approval."""
-    guarded = record.deleting or record.removed_systems
+    guarded = record.deleting or record.removals.systems
     if approval is None or not guarded or record.name not in approval.clusters:
         return ""
     return by_whom(approval.by, approval.reason)

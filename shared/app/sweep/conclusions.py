@@ -288,7 +288,7 @@ def decided_of(
     if _is_left(record, existing):
         return None
     differences = drift_of(desired, owner, existing, before.unmanaged if before else None)
-    differences += record.windows
+    differences += record.companions.differences
     often = exhausted(record.corrections, now)
     pools = {name: mine[0] for name, mine in serving(profiles_of(existing), owner).items()}
     decided = decide(differences, desired.spec.drift, existing, pools=pools, exhausted=often, now=now)

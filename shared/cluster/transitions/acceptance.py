@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from shared.azure.companions import companions_to_remove
 from shared.azure.flux_extension import configurations_to_remove
-from shared.azure.identity_access import former, granted
-from shared.azure.managed_namespaces import managed_in
 from shared.azure.node_pools.body import keys_to_remove
-from shared.azure.policies import assigned
 from shared.cluster.failures.errors import ClusterMissing
 from shared.cluster.findings.conditions import with_summary
 from shared.cluster.job import Contest, ContestKind, Job, job_after, new_job
 from shared.cluster.recipes import CONDITIONS, STEPS, Recipe
-from shared.cluster.record import ClusterRecord, Phase, working_phase
+from shared.cluster.record import ClusterRecord, Phase, Removals, working_phase
 from shared.frozen import replace
 from shared.language.cluster_systems import systems_in
 from shared.language.desired import Desired
@@ -60,13 +58,8 @@ def accept_change(
     changed = replace(
         record,
         document=document,
-        removed_keys=keys_to_remove(record.document, document, record.removed_keys),
-        former_grants=former(_around(record.document), _around(document), record.former_grants),
+        removals=_removals(record, document),
         had_systems=record.had_systems or bool(record.desired.systems or desired.systems),
-        removed_systems=to_remove(systems_in(record.document), systems_in(document), record.removed_systems),
-        removed_configurations=configurations_to_remove(
-            record.document, document, record.removed_configurations
-        ),
         digest=desired.digest,
         generation=generation or record.generation + 1,
         phase=Phase.UPDATING if record.observed_generation else Phase.PROVISIONING,
@@ -141,9 +134,15 @@ def under_installation(record: ClusterRecord, installation: str) -> ClusterRecor
     )
 
 
-def _around(document: Mapping[str, Any]) -> Sequence[str]:
-    """Return the resource ids of what a stored form has in Azure around its cluster."""
-    return (*granted(document), *assigned(document), *managed_in(document))
+def _removals(record: ClusterRecord, after: Mapping[str, Any]) -> Removals:
+    """Return what is to be removed once a record has another stored form."""
+    before, still = record.document, record.removals
+    return Removals(
+        keys_to_remove(before, after, still.keys),
+        to_remove(systems_in(before), systems_in(after), still.systems),
+        configurations_to_remove(before, after, still.configurations),
+        companions_to_remove(before, after, still.companions),
+    )
 
 
 def _of_another_life(contest: Contest) -> bool:

@@ -23,6 +23,7 @@ from shared.cluster.record import READY, ClusterRecord, Condition, Phase, Runnin
 from tests.support import team_systems
 from tests.support.crash_points import points_of_one_run
 from tests.support.replaced_ports import frozen, plan_at_once
+from tests.support.sample import examples
 from tests.support.staged_fleets import DEV, PROD, staged, tags
 
 NAMES = (*DEV, *PROD)
@@ -243,7 +244,7 @@ def _happen(cloud: MemoryCloud, event: str, which: int) -> None:
         cloud.state.save(replace(others[which % len(others)], running=Running("1.99.1")))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     kind=st.sampled_from(KINDS),
     events=st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(0, 6)), min_size=1, max_size=8),
