@@ -127,7 +127,7 @@ def _of_token(
     fleet: FleetRecord, known: NotifierRecord, now: datetime, host: GitHost
 ) -> Iterator[Notification]:
     """Yield that the token ends soon, until there is another one: one that has ended is not replaced."""
-    head, key = fleet.last_read.head if fleet.last_read else None, "token"
+    head, key = fleet.reads.last.head if fleet.reads.last else None, "token"
     expires = head.credential_expires if head else None
     if expires is None or expires - now > CREDENTIAL_SOON or (expires <= now and key not in known.open):
         return
