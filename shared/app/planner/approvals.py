@@ -175,7 +175,7 @@ def _read(commit: str, deletes: Mapping[str, datetime], fleet: FleetRecord, port
     review = approvals.counting[0]
     check = ReviewCheck(Verdict.APPROVED, now, {"pull": number, "login": review.login})
     approval = _approval(commit, deletes, pull, review, host.name)
-    return Reviewed(check, approval, _act_of(approval, review, now, host.name))
+    return Reviewed(check, approval, _act_of(approval, review, host.name, now))
 
 
 def _approval(
@@ -190,7 +190,7 @@ def _approval(
     )
 
 
-def _act_of(approval: Approval, review: Review, now: datetime, host: str) -> Act:
+def _act_of(approval: Approval, review: Review, host: str, now: datetime) -> Act:
     return Act(
         id=f"review-{review.id}-{approval.commit[:12]}",
         at=now,
