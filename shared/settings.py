@@ -125,7 +125,7 @@ class Settings(BaseModel):
     lease_seconds: Annotated[float, Field(ge=5, le=280)] = 90
     poll_seconds: Annotated[float, Field(ge=0.5, le=300)] = 20
     lag_seconds: Annotated[float, Field(ge=1, le=120)] = 20
-    clock_skew_seconds: Annotated[float, Field(ge=0, le=60)] = CLOCKS_DIFFER.total_seconds()
+    clock_skew_seconds: Annotated[float, Field(ge=0, le=60)] = CLOCKS_DIFFER.total_seconds() / 2
     plan_work: Annotated[int, Field(ge=100_000, le=1_000_000_000)] = PLAN_WORK
     pull_seconds: Annotated[float, Field(ge=5, le=240)] = 120
     fork_seconds: Annotated[float, Field(ge=5, le=240)] = 20
@@ -192,7 +192,7 @@ class Settings(BaseModel):
             lease_seconds=self.lease_seconds,
             poll_seconds=self.poll_seconds,
             lag_seconds=self.lag_seconds,
-            clocks_differ=timedelta(seconds=self.clock_skew_seconds),
+            clock_skew=timedelta(seconds=self.clock_skew_seconds),
             vaults=frozenset(vault_addresses(self.key_vaults)),
             reaches_private=self.reaches_private_clusters,
             plan_work=self.plan_work,

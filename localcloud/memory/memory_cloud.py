@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import count
 from typing import Any
 from uuid import UUID
@@ -43,11 +44,11 @@ from localcloud.servicebus.world.broker_values import (
 )
 from localcloud.tables.memory_state import MemoryState
 from shared.app.check import check as checks
+from shared.app.door import NotReady, enter, receive
 from shared.app.http_result import HttpResult
+from shared.app.intake import reported
 from shared.app.intake.flux_event import EventKeys
-from shared.app.intake.reported import receive
 from shared.app.notifier import notifier
-from shared.app.outbox import WAITING, send_again
 from shared.app.planner import planner
 from shared.app.proposals import promote, proposals
 from shared.app.pull_requests import pull_requests
@@ -164,6 +165,7 @@ class MemoryCloud:
             issues=WorldIssues(self.repository.pulls.issues, OPERATOR.login),
             proposing=WorldProposing(self.repository, self.repository.pulls, OPERATOR.login),
             clock=self.clock,
+            table_time=self.table_time,
             elapsed=lambda: self.clock().timestamp(),
             sleep=self.sleep,
             together=in_turn,
@@ -202,7 +204,7 @@ class MemoryCloud:
 
     def reported(self, cluster: str, headers: Mapping[str, str], body: bytes) -> HttpResult:
         """Have the app take what the Flux of a cluster reports."""
-        return receive(cluster, headers, body, self.event_keys, self.ports)
+        return reported.receive(cluster, headers, body, self.event_keys, self.ports)
 
     def with_ports(self, change: Callable[[Ports], Ports]) -> None:
         """Replace ports, as by ones that fail."""
@@ -247,6 +249,10 @@ class MemoryCloud:
         message = self.broker.next_time()
         return min(timer, message) if message else timer
 
+    def table_time(self) -> datetime:
+        """Return the time of Table Storage, which is the real one, in whole seconds."""
+        return self.clock().replace(microsecond=0)
+
     def sleep(self, seconds: float) -> None:
         """Let time go by while a function waits: Azure and clusters go on, and no message is delivered."""
         self.clock.advance(seconds)
@@ -261,10 +267,14 @@ class MemoryCloud:
             self.run_timers(self.ports)
 
     def run_timers(self, ports: Ports) -> None:
-        """Run the timers once."""
+        """Run the timers once, on an instance that handles anything."""
+        try:
+            inside = enter(ports)
+        except NotReady:
+            return
         for timer in (missed_work.plan_missed_head, missed_work.wake_notifier, missed_work.resend_overdue):
             try:
-                timer(ports)
+                timer(inside)
             except (Crash, ReconcileError):
                 continue  # a timer that fails runs again at its next time
 
@@ -276,12 +286,8 @@ class MemoryCloud:
         if delivery is None:
             self.broker.release_session(queue, lock)
             return
-        body = delivery.message.draft.body
         try:
-            try:
-                _handle(queue, body, ports)
-            except WAITING as error:
-                send_again(queue, lock.session, body, error, ports)
+            receive(queue, lock.session, delivery.message.draft.body, partial(_handle, queue), ports)
         except Crash:
             return  # the locks stay until they end, as after kill -9
         except (ReconcileError, ValueError):
@@ -312,9 +318,9 @@ class MemoryCloud:
         )
         self.dead_letters.append(letter)
         try:
-            dead_letters.handle_dead_letter(letter, ports)
+            dead_letters.handle_dead_letter(letter, enter(ports))
             self.broker.complete(source, delivery.lock_token)
-        except (Crash, ReconcileError, MessageLockLost):
+        except (NotReady, Crash, ReconcileError, MessageLockLost):
             return True
         return True
 

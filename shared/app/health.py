@@ -17,6 +17,7 @@ from typing import Any
 
 from shared.app.api import schema
 from shared.app.api.parts import iso, unreadable_records
+from shared.app.door import NotReady, enter, time_now
 from shared.app.http_result import HttpResult
 from shared.app.runs import ENDS, expected_names
 from shared.cluster.failures.errors import ReconcileError
@@ -55,7 +56,7 @@ def expected_runs(ports: Ports) -> Mapping[str, TimerRun]:
     runs = dict(ports.state.timer_runs())
     new = [name for name in expected_names(ports.config.timers) if name not in runs]
     if new:
-        now = ports.clock()
+        now = time_now(ports)
         ports.state.expect_timers(new, now)
         runs |= {name: TimerRun(now, ran=False) for name in new}
     return runs
@@ -66,7 +67,7 @@ def timer_state(
 ) -> TimerState:
     """Return how a timer does; ``run`` is what is stored of it, ``end`` of what it asks for."""
     last = run.at if run.ran else None
-    due = next_time(schedule, min(run.at, now))  # a time ahead is that of a wrong clock
+    due = next_time(schedule, run.at)
     missed = f"its run of {due:%Y-%m-%d %H:%M:%S} UTC did not come to its end" if due + GRACE < now else ""
     return TimerState(name, schedule, last, due, missed or _endless(name, schedule, end, now))
 
@@ -75,7 +76,7 @@ def _endless(name: str, schedule: str, end: TimerRun | None, now: datetime) -> s
     """Return that what a timer asks for does not come to its end, "" where it does."""
     if end is None:
         return ""
-    due = next_time(schedule, min(end.at, now))
+    due = next_time(schedule, end.at)
     if due + WORK >= now:
         return ""
     last = f"the last end was at {end.at:%Y-%m-%d %H:%M:%S} UTC" if end.ran else "none has ended yet"
@@ -90,7 +91,7 @@ REUSED_SECONDS = 15.0
 """For how long a reading serves callers: at most four calls a minute to each service from an instance."""
 READ_SHARE = 20
 """After how many times its own duration the records are read again: in a large fleet, that is a minute."""
-TABLES, GITHUB = "Table Storage", "GitHub"
+TABLES, GITHUB, CLOCK = "Table Storage", "GitHub", "Clock"
 _RECORDS = "records"
 
 
@@ -160,6 +161,7 @@ class Health:
     def _new_reading(self) -> Reading:
         ports = self._ports
         probes: dict[str, Callable[[], Any]] = {
+            CLOCK: lambda: enter(ports),
             TABLES: lambda: expected_runs(ports),
             GITHUB: lambda: ports.repository.read_head(ports.config.branch),
             **{name: probe.probe for name, probe in ports.probes.items()},
@@ -168,7 +170,7 @@ class Health:
             {_RECORDS: self._read_records} if ports.elapsed() >= self._read_at else {}
         )
         answers, problems = self._ask({**probes, **records})
-        now, runs = ports.clock(), answers.get(TABLES)
+        now, runs = time_now(ports), answers.get(TABLES)
         services = [ServiceState(name, problems.get(name, "")) for name in probes]
         timers = [
             timer_state(name, schedule, runs[name], now, runs.get(ENDS.get(name, "")))
@@ -202,6 +204,8 @@ class Health:
                 continue
             try:
                 answers[name] = call.result()
+            except NotReady as error:
+                problems[name] = str(error)
             except ReconcileError as error:
                 problems[name] = f"{error.kind}: {error}"
             except Exception as error:

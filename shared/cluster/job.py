@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 
 from shared.cluster.recipes import STEPS, Recipe, Step
 from shared.frozen import replace
-
-FARTHEST = timedelta(hours=6)
-"""More than the longest wait of a job: the queue of Azure's slowest limit is four hours long."""
 
 
 @dataclass(frozen=True)
@@ -225,11 +222,10 @@ class Job:
 def due(at: datetime, delay: Delay, leased_until: datetime | None, now: datetime) -> datetime:
     """Return the time from which a message has an effect whose step is to run at a time.
 
-    A step that nothing delays is due at once, and a time that lies farther ahead than any wait counts as
-    reached: in both cases a later time is that of an instance whose clock was wrong.
+    A step that nothing delays is due at once, also by a clock that is a little behind.
     """
-    times = [min(now, at) if delay is Delay.NONE else at, leased_until]
-    return max((each for each in times if each is not None and each <= now + FARTHEST), default=now)
+    at = min(now, at) if delay is Delay.NONE else at
+    return at if leased_until is None else max(at, leased_until)
 
 
 def start_step(step: Step, now: datetime) -> StepState:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
+from email.utils import parsedate_to_datetime
 from operator import itemgetter
 from typing import Any
 
@@ -41,6 +42,8 @@ READERS = 8
 """How many entities are read in parallel."""
 TOGETHER = 100
 """How many entities of one partition a transaction can have."""
+_ANY = "time"
+"""An entity that does not exist: an answer is all that is wanted."""
 _PAGE = 1000
 """The most entities that a query may ask for at a time; the service answers 400 to more.
 
@@ -63,6 +66,21 @@ def table_service(
 
 def _transport(url: str) -> RequestsTransport:
     return pooled_transport(url, connect_seconds=5, read_seconds=20)
+
+
+def table_time(service: TableServiceClient) -> datetime:
+    """Return the time of Table Storage in whole seconds, by the header ``Date`` of an answer."""
+    answers: list[str] = []
+
+    def note(response: Any) -> None:
+        answers.append(response.http_response.headers.get("Date") or "")
+
+    with _translated(), suppress(ResourceNotFoundError):
+        service.get_table_client(_ANY).get_entity(_ANY, _ANY, raw_response_hook=note)
+    try:
+        return parsedate_to_datetime(answers[-1])
+    except (IndexError, ValueError) as error:
+        raise Unavailable("Table Storage did not say its time") from error
 
 
 class Storage:

@@ -8,7 +8,6 @@ messages with the same id count as one.
 from shared.app.outbox.jobs import (
     CHECK_SESSIONS,
     CHECKED_TOGETHER,
-    MAX_SKEW,
     postpone_message,
     request_checks,
     request_next_check,
@@ -32,13 +31,13 @@ from shared.app.outbox.plans import (
     send,
     send_unlike,
 )
-from shared.app.outbox.times import WAITING, is_at_time, send_again
+from shared.app.outbox.times import WAITING, WAITING_SECONDS, is_at_time, send_again
 
 __all__ = [
     "CHECKED_TOGETHER",
     "CHECK_SESSIONS",
-    "MAX_SKEW",
     "WAITING",
+    "WAITING_SECONDS",
     "is_at_time",
     "postpone_message",
     "request_awaited_deletes",

@@ -16,9 +16,6 @@ from shared.cluster.record import ClusterRecord
 from shared.language.desired import digest_of
 from shared.ports import Message, Ports, Queue
 
-MAX_SKEW = timedelta(minutes=10)
-"""A message of a clock that differs by more is left to the timer."""
-
 
 def send_continuation(record: ClusterRecord, ports: Ports) -> None:
     """Send the message that the record waits for, at its time; duplicate detection drops an extra one."""
@@ -45,7 +42,7 @@ def send_later(record: ClusterRecord, early: JobMessage, ports: Ports) -> None:
     now = ports.clock()
     at = record.job.due(now)
     if early.at is not None and early.at > now:
-        at += min(early.at - now, MAX_SKEW)
+        at += early.at - now
     _send_job(record, f"{math.ceil(at.timestamp())}-{record.job.step.abandoned_leases}", at, ports)
 
 

@@ -64,7 +64,7 @@ def plan_missed_head(ports: Ports) -> bool:
 
 
 def _was_read(fleet: FleetRecord, now: datetime) -> bool:
-    return fleet.last_read is not None and abs(now - fleet.last_read.started) < LONG_UNREAD
+    return fleet.last_read is not None and now - fleet.last_read.started < LONG_UNREAD
 
 
 def request_missing_plan(read: BranchHead, found_by: FoundBy, ports: Ports) -> bool:
@@ -117,8 +117,7 @@ def _with_expiry(read: BranchHead, fleet: FleetRecord, ports: Ports) -> FleetRec
 
 def _makes_progress(fleet: FleetRecord, now: datetime) -> bool:
     """Return whether a plan that is not finished has progressed a short time ago."""
-    # A difference in the other direction is that of a wrong clock.
-    return fleet.handover is not None and abs(now - fleet.handover.at) < STANDS_STILL
+    return fleet.handover is not None and now - fleet.handover.at < STANDS_STILL
 
 
 def _report_unreadable(error: ReconcileError, ports: Ports) -> None:

@@ -11,7 +11,7 @@ from shared.app.access.azure_state import azure_names, busy, profiles_of, runnin
 from shared.app.access.contests import UNKNOWN_LIFE, older_than_azure, outdated
 from shared.app.access.context import StepContext
 from shared.app.facts import notices_of
-from shared.app.outbox import MAX_SKEW, request_checks, request_next_check, send, send_continuation
+from shared.app.outbox import request_checks, request_next_check, send, send_continuation
 from shared.app.records import Send, Transition, change
 from shared.app.sweep.activity import ActivityLog
 from shared.app.sweep.held_corrections import still_held, unless_held
@@ -68,8 +68,8 @@ def conclude_from_list(
     record = readable(name, ports.state)
     if record is None or not is_at_rest(record):
         return False
-    if -MAX_SKEW <= listed_at - record.updated <= SETTLED:
-        return None  # one that was written later than this can last has the time of a wrong clock
+    if listed_at - record.updated <= SETTLED:
+        return None
     return conclude(record, existing, sources, activity, ports)
 
 

@@ -8,7 +8,6 @@ from datetime import datetime
 
 from shared.cluster.failures.fleet_problem import FleetProblem
 from shared.cluster.gaps import Gaps
-from shared.cluster.messages import CLOCKS_DIFFER
 from shared.notices.routes import Route
 from shared.ports.github import BranchHead
 from shared.promotions.promoted_values import Had, Rule
@@ -136,13 +135,8 @@ class FleetRecord:
         return not self.planning and self.rollout not in ("", self.commit)
 
     def lets_start(self, now: datetime) -> bool:
-        """Return whether an item may start that a freeze, a window or a suspension holds.
-
-        A plan of a clock that was ahead has the windows and freezes of that time, so it is planned again.
-        """
-        if self.opens is None:
-            return False
-        return self.opens <= now or (self.at is not None and self.at - now > CLOCKS_DIFFER)
+        """Return whether an item may start that a freeze, a window or a suspension holds."""
+        return self.opens is not None and self.opens <= now
 
     @property
     def handed_over(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 from localcloud.azure.world.arm_resources import Timings
@@ -16,7 +15,7 @@ from tests.support import fleet_files
 from tests.support.one_cluster import ONE, advice, cluster, files, pool, pools, ready, record
 from tests.support.pipeline_runs import accepted, phases, push, step_until
 from tests.support.replaced_ports import on_azure
-from tests.support.sweeps import drifted, sweep, tag_by_hand
+from tests.support.sweeps import sweep
 
 PROTECTED = "  deletionProtection: true\n"
 
@@ -188,24 +187,3 @@ def test_a_time_that_a_wrong_clock_wrote_stops_no_delete() -> None:
     cloud.run()
     assert phases(cloud) == {}
     assert cloud.ports.azure.call(GetCluster(ONE)) is None
-
-
-def test_a_job_that_a_wrong_clock_began_is_not_taken_for_one_that_the_tables_do_not_know() -> None:
-    cloud = MemoryCloud(throttle=False)
-    cloud.with_ports(lambda ports: replace(ports, clock=lambda: cloud.clock() + timedelta(minutes=10)))
-    push(cloud, files())
-    step_until(cloud, lambda: phases(cloud) != {})
-    cloud.with_ports(lambda ports: replace(ports, clock=cloud.clock))
-    cloud.run()
-    push(cloud, files("  drift: {action: report}\n"))
-    cloud.run()
-    assert (phases(cloud), record(cloud).generation) == ({"one": Phase.READY}, 2)
-    assert record(cloud).job.started < cloud.clock()
-    cloud.clock.advance(900)
-    tag_by_hand(cloud, ONE, own="x")
-    sweep(cloud)
-    assert record(cloud).generation == 2
-    assert drifted(record(cloud)) == {"tags.own": ("", '"x"')}
-    push(cloud, fleet_files.fleet())
-    cloud.run()
-    assert phases(cloud) == {}
