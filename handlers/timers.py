@@ -15,6 +15,7 @@ import azure.functions as func
 from shared.app.check.changed_paths import check_changed_paths
 from shared.app.door import NotReady, enter
 from shared.app.outbox import request_whole_check, request_whole_sweep
+from shared.app.planner.recovery import end_recovery
 from shared.app.recovery import housekeeping, missed_work
 from shared.app.runs import record_run
 from shared.ports import Ports
@@ -44,6 +45,7 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
             "plan_missed_head",
             ports,
             housekeeping.record_changed_settings,
+            end_recovery,
             missed_work.plan_missed_head,
             housekeeping.measure_fleet,
             missed_work.wake_notifier,

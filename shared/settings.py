@@ -17,6 +17,7 @@ from shared.cluster.messages import CLOCKS_DIFFER
 from shared.kubernetes.flux_objects import GitCredentials
 from shared.language.resolve.work import PLAN_WORK
 from shared.ports import FleetConfig
+from shared.resource_ids import GroupId
 from shared.setting_texts import (
     ApiKey,
     ApiVersion,
@@ -48,6 +49,9 @@ class App(StrEnum):
     """The jobs that delete clusters: no right to change one."""
 
 
+AppGroup = Annotated[
+    str, Field(pattern=r"^(/subscriptions/[0-9a-fA-F-]{36}/resource[gG]roups/[^/\s]{1,90})?$")
+]
 SWEEP_SCHEDULE = "0 10 */4 * * *"
 CHECK_SCHEDULE = "0 40 */4 * * *"
 """When sweeps and checks are requested in an app that was deployed without the settings."""
@@ -61,6 +65,8 @@ class Settings(BaseModel):
     roadstead_fleet: Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
     roadstead_installation: Installation = ""
     """The id of this app on the tags of its clusters, which outlives the tables; infra/ derives it."""
+    app_resource_group: AppGroup = ""
+    """The resource id of the group of the app, whose tag has the epoch of the tables; infra/ names it."""
     roadstead_app: App | None = None
     """Which functions this app runs; None for all, as on a developer's machine."""
 
@@ -188,6 +194,7 @@ class Settings(BaseModel):
             repository=self.github_repository,
             branch=self.github_branch,
             installation=self.roadstead_installation,
+            app_group=_group(self.app_resource_group),
             public_url=(self.public_url or host).rstrip("/"),
             lease_seconds=self.lease_seconds,
             poll_seconds=self.poll_seconds,
@@ -247,6 +254,12 @@ class Settings(BaseModel):
         own = [value for value in values if isinstance(value, SecretStr)]
         named = (*self.approval_keys.values(), *self.notify.values())
         return tuple(value.get_secret_value() for value in (*own, *named))
+
+
+def _group(resource: str) -> GroupId | None:
+    """Return the group that a resource id names, None for ""."""
+    parts = resource.split("/")
+    return GroupId(parts[2], parts[4]) if resource else None
 
 
 TIMED = ("PLAN_SCHEDULE", "RESEND_SCHEDULE", "RETENTION_SCHEDULE")

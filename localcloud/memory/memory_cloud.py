@@ -50,6 +50,7 @@ from shared.app.intake import reported
 from shared.app.intake.flux_event import EventKeys
 from shared.app.notifier import notifier
 from shared.app.planner import planner
+from shared.app.planner.recovery import end_recovery
 from shared.app.proposals import promote, proposals
 from shared.app.pull_requests import pull_requests
 from shared.app.recovery import dead_letters, missed_work
@@ -70,6 +71,12 @@ QUEUES = ("plans", "jobs", "changes", "deletes", "previews")
 _PROMOTES = dict.fromkeys(("promote", "promotion"), promote)
 _HANDLERS: Mapping[str, Any] = {"sweep": sweep, "propose": proposals, "notify": notifier, **_PROMOTES}
 """Whom a message of the queue ``plans`` is for, if not for the planner."""
+_TIMERS = (
+    end_recovery,
+    missed_work.plan_missed_head,
+    missed_work.wake_notifier,
+    missed_work.resend_overdue,
+)
 JOB_QUEUES = tuple(queue.value for queue in JobQueue)
 
 
@@ -137,6 +144,9 @@ class MemoryCloud:
             peer.azure if peer else AzureWorld(self.clock, plane=self.kubernetes, throttle=throttle)
         )
         self.state = state or MemoryState()
+        group = config.app_group if config else None
+        if group is not None:
+            self.azure.engine.app_group(group.subscription, group.name)
         self.channels = MemoryChannels()
         self.endpoints = MemoryEndpoints()
         versions = random.Random(f"vault{seed}")  # noqa: S311
@@ -206,6 +216,11 @@ class MemoryCloud:
         """Have the app take what the Flux of a cluster reports."""
         return reported.receive(cluster, headers, body, self.event_keys, self.ports)
 
+    def restore(self, backup: Mapping[str, Any] | None = None) -> None:
+        """Stop the app, put a backup in place of its tables, or lose them, and start the app again."""
+        self.state.restore(backup) if backup is not None else self.state.lose()
+        self.ports.compared.tables_at = None
+
     def with_ports(self, change: Callable[[Ports], Ports]) -> None:
         """Replace ports, as by ones that fail."""
         self.ports = change(self.ports)
@@ -272,7 +287,12 @@ class MemoryCloud:
             inside = enter(ports)
         except NotReady:
             return
-        for timer in (missed_work.plan_missed_head, missed_work.wake_notifier, missed_work.resend_overdue):
+        for timer in (
+            end_recovery,
+            missed_work.plan_missed_head,
+            missed_work.wake_notifier,
+            missed_work.resend_overdue,
+        ):
             try:
                 timer(inside)
             except (Crash, ReconcileError):

@@ -43,7 +43,7 @@ from shared.ports.github import (
 )
 from shared.ports.kubernetes import Kubernetes, KubernetesApi
 from shared.ports.probe import Probe
-from shared.ports.process import KnownTimes, Stays, Together, TokenCache, in_threads
+from shared.ports.process import Comparisons, Stays, Together, TokenCache, in_threads
 from shared.ports.queue import Message, Queue
 from shared.ports.state import (
     BranchRead,
@@ -57,6 +57,7 @@ from shared.ports.state import (
 from shared.ports.state.clusters import GroupMember
 from shared.ports.telemetry import NoTelemetry, Telemetry
 from shared.ports.vault import Vaults, VaultSecret
+from shared.resource_ids import GroupId
 
 __all__ = [
     "Annotation",
@@ -147,6 +148,8 @@ class FleetConfig:
     """How long a pull request may be planned."""
     fork_seconds: float = 20
     """How long a pull request from a fork may be validated."""
+    app_group: GroupId | None = None
+    """The resource group of the app, whose tag has the epoch of the tables; None where nobody names it."""
     approval_by_others: bool = False
     """Whether only somebody who did not remove a cluster approves its delete."""
     approval_teams: tuple[str, ...] = ()
@@ -180,7 +183,7 @@ class Ports:
     of small changes, ``deletes`` those of the jobs that delete clusters. ``random`` returns a float in
     [0, 1), ``unique`` a new id of 8 hexadecimal digits; ``token_cache`` has the tokens that this process took
     from Azure's token buckets in advance. ``table_time`` reads the time of Table Storage, in whole seconds,
-    and ``known_times`` has what this process read. ``elapsed`` returns seconds since some moment: it measures
+    and ``compared`` has what this process read. ``elapsed`` returns seconds since some moment: it measures
     ages, as somebody may set the clock meanwhile. ``sleep`` waits so many seconds: less than one between two
     tries of a write, and a few in a cluster that a secret opens; for the rest a step sends a message.
     ``together`` does the same work for several values at a time. ``probes`` are the services without a read
@@ -209,7 +212,7 @@ class Ports:
     unique: Callable[[], str]
     token_cache: TokenCache = field(default_factory=TokenCache)
     stays: Stays = field(default_factory=Stays)
-    known_times: KnownTimes = field(default_factory=KnownTimes)
+    compared: Comparisons = field(default_factory=Comparisons)
     elapsed: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     together: Together = in_threads

@@ -96,7 +96,7 @@ class TokenCache:
             self._tokens.pop(key, None)
 
 
-# The time of Table Storage, as this process read it last.
+# What an instance compares with its surroundings, as this process read it last.
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,11 @@ class KnownTime:
         return zero - min(max(zero, self.first), self.last)
 
 
-class KnownTimes:
-    """What a process knows of the time: ``last``, None before the first read."""
+class Comparisons:
+    """What a process knows of its surroundings: the last time, and when the tables were found to be current.
 
-    last: KnownTime | None = None
+    Both are None before the first read; ``tables_at`` is a moment of ``elapsed``.
+    """
+
+    time: KnownTime | None = None
+    tables_at: float | None = None

@@ -117,7 +117,7 @@ class RolloutRules:
         staging: Staging,
         aside: datetime | None,
     ) -> None:
-        if _is_own(before, after) or _is_created_again(before, after) or before.compares:
+        if _is_own(before, after) or _is_created_again(before, after) or before.recovering:
             return  # one whose tables were lost is compared at once, and not written to
         if aside is not None and aside < self._context.loop.actor.since:
             what = f"{after.name} starts, and is {before.finding or 'contested'} since {aside}"

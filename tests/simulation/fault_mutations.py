@@ -40,7 +40,9 @@ def links_of_statuses_have_no_scheme(patch: pytest.MonkeyPatch) -> None:
 
 
 FAULT_MUTATIONS = (
-    mutation(an_instance_with_a_wrong_clock_handles_what_comes, "clock-jump", "lost work", "orphan"),
+    mutation(
+        an_instance_with_a_wrong_clock_handles_what_comes, "clock-jump", "lost work", "orphan", "open status"
+    ),
     mutation(a_refusal_empties_no_bucket, "limit-used-up", "rate limit"),
     mutation(links_of_statuses_have_no_scheme, "other-settings", "open status"),
     mutation(

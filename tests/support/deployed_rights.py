@@ -30,6 +30,7 @@ from shared.settings import App
 from tests.support.azure_operations import example
 from tests.support.azure_ports import SUBSCRIPTION, StaticCredential
 from tests.support.bicep import Template
+from tests.support.lost_tables import CONFIG
 from tests.support.replaced_ports import Noted
 
 T = TypeVar("T")
@@ -52,7 +53,18 @@ AT_AN_IDENTITY = ("federator", "federationRemover")
 @cache
 def actions(app: App) -> frozenset[str]:
     """Return the actions of an app's roles in a target subscription, with those that are options."""
-    return frozenset[str].union(_actions(app, app), *(_actions(role, app) for role in OPTIONS[app]))
+    options = (_actions(role, app) for role in OPTIONS[app])
+    return frozenset[str].union(_actions(app, app), _of_epoch(app), *options)
+
+
+def _of_epoch(app: App) -> frozenset[str]:
+    """Return the actions of an app at the resource group of the app."""
+    resources = Template(INFRA / "epoch.bicep").of("resource")
+    assigned = resources[f"{app}Epoch"].value["properties"]
+    assert assigned["principalId"] == f"{app}PrincipalId"
+    role = str(assigned["roleDefinitionId"]).removesuffix(".id")
+    (permissions,) = resources[role].value["properties"]["permissions"]
+    return frozenset(permissions["actions"])
 
 
 def _actions(role: str, app: App) -> frozenset[str]:
@@ -130,7 +142,7 @@ class CloudWithRights(MemoryCloud):
     """A cloud in which every function acts as the identity of its app; ``calls`` are its calls to Azure."""
 
     def __init__(self) -> None:
-        super().__init__(throttle=False)
+        super().__init__(throttle=False, config=replace(CONFIG, installation=""))
         self.calls: defaultdict[App, set[type[AzureCall[Any]]]] = defaultdict(set)
         self.sent: defaultdict[App, set[str]] = defaultdict(set)
         self.written: defaultdict[str, set[App]] = defaultdict(set)

@@ -16,6 +16,7 @@ from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
+from shared.app.door import put_epoch, with_next_epoch
 from shared.app.outbox import send_continuations
 from shared.app.records import Transition, change
 from shared.app.repository import PlanInputs
@@ -90,7 +91,10 @@ def hand_over(
         done = len(acting) - len(left)
         some, left = left[: ports.config.handover_clusters], left[ports.config.handover_clusters :]
         names = tuple(item.cluster for item in some)
+        fleet = with_next_epoch(fleet) if not changed else fleet
         fleet = _check(fleet, Handover(ports.clock(), since, done, len(acting), names), ports)
+        if not changed:
+            put_epoch(fleet, ports)
         start = partial(
             _start,
             plan_record=plan_record,
@@ -216,6 +220,8 @@ def _start(
             job = starting(job, at)
         of_rollout = plan_record.plan.commit if inputs.desired.rollout else ""
         accepted = under_installation(replace(accepted, job=job, rollout=of_rollout), fleet.installation)
+        if record is None and fleet.is_behind:
+            accepted = replace(accepted, recovering=True)
         restored = record is not None and record.deleting and not accepted.deleting
         tried.append(accepted)
         approved = _approved_by(accepted, plan_record.approval)

@@ -45,7 +45,8 @@ def first_generation(inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> in
         return fleet.first_generation
     if not (inputs.records or inputs.unreadable or inputs.desired.clusters):
         return 0
-    if inputs.records or inputs.unreadable or not _were_lost(inputs, ports):
+    lost = fleet.is_behind or (not (inputs.records or inputs.unreadable) and _were_lost(inputs, ports))
+    if not lost:
         return 1
     first = above_any(ports.clock())
     log.warning("the tables were lost, or cannot be known not to be: generations begin at %d", first)

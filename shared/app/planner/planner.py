@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import partial
 
+from shared.app.door import newer_epoch
 from shared.app.facts import store_approval
 from shared.app.outbox import request_handover, request_outdated_marks, send, send_unlike
 from shared.app.planner.approvals import approved_plan, approved_request
@@ -27,7 +28,7 @@ from shared.app.planner.branch import (
     with_read,
 )
 from shared.app.planner.handover import begun, hand_over, may_be_saved, small_changes, supersede
-from shared.app.planner.identity import first_generation, identified, index_groups, with_promotions
+from shared.app.planner.identity import identified, index_groups, with_promotions
 from shared.app.planner.partial_plan import carry_out_partial_plan, partial_plan_of
 from shared.app.planner.plan_problems import (
     answer_approval,
@@ -35,6 +36,7 @@ from shared.app.planner.plan_problems import (
     report_outage,
     report_unreadable,
 )
+from shared.app.planner.recovery import begin_recovery, identified_tables
 from shared.app.planner.reporter import report, report_again
 from shared.app.planner.rollouts import advance, hold_items, oversized, retried, stage
 from shared.app.repository import (
@@ -150,6 +152,10 @@ def _plan_head(request: ToPlan, ports: Ports, *, some: bool = False) -> bool:
     are needed.
     """
     fleet, now = ports.state.fleet(), ports.clock()
+    newer = newer_epoch(fleet, ports)
+    if newer:
+        fleet, some = begin_recovery(fleet, newer, ports), False
+        request = request.model_copy(update={"again": True})
     read, at = serving_read(request, fleet, now), next_read_at(fleet, now)
     new = read is None
     if read is None and at > now:
@@ -312,7 +318,7 @@ def _carry_out(
     head = fleet.planning
     continues = isinstance(request, RolloutRequest) and head == fleet.commit
     earlier = ports.state.plan(head)
-    fleet = replace(fleet, first_generation=first_generation(inputs, fleet, ports))
+    fleet = identified_tables(inputs, fleet, ports)
     approved = approved_plan(request, inputs, fleet, earlier, ports)
     before = earlier.plan if earlier else None
     planned = approved.plan.without_oversized(before)
@@ -357,6 +363,8 @@ def _carry_out(
         fleet = with_promotions(fleet, inputs.desired, plan_record.at)
     ended_fleet = replace(fleet, commit=head, at=plan_record.at, planning="", handover=None, problem=None)
     ended_fleet = replace(ended_fleet, awaiting_deletion=awaiting, unreadable=plan.unreadable)
+    if fleet.is_behind and fleet.recovery is not None:  # every record is a part of it
+        ended_fleet = replace(ended_fleet, epoch=fleet.recovery.epoch)
     replacing = remembered(replaced, plan.items)
     replacing = {**{old: new for old, new in known.items() if old in inputs.unreadable}, **replacing}
     ports.state.save_fleet(replace(ended_fleet, replacing=replacing, awaiting_ready=awaited(plan.items)))

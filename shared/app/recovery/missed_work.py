@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.app import outbox
+from shared.app.door import newer_epoch
 from shared.app.outbox import send, send_overdue
 from shared.app.repository import is_own
 from shared.app.runs import record_end
@@ -76,7 +77,8 @@ def request_missing_plan(read: BranchHead, found_by: FoundBy, ports: Ports) -> b
     """
     fleet = _with_expiry(read, ports.state.fleet(), ports)
     head, known = read.commit, is_own(read, fleet, ports)
-    again = bool(fleet.planning) or (head == fleet.commit and _is_planned_anew(fleet, ports))
+    again = bool(fleet.planning or newer_epoch(fleet, ports))
+    again = again or (head == fleet.commit and _is_planned_anew(fleet, ports))
     if head == fleet.commit and known and not (fleet.problem or fleet.waiting or again):
         return False
     if head == fleet.planning and known and _makes_progress(fleet, ports.clock()):

@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.app.access.azure_state import azure_names, busy, profiles_of, running_of
-from shared.app.access.contests import UNKNOWN_LIFE, older_than_azure, outdated
 from shared.app.access.context import StepContext
 from shared.app.facts import notices_of
 from shared.app.outbox import request_checks, request_next_check, send, send_continuation
@@ -129,11 +128,6 @@ def _decided(
         list[Event](),
     )
     suspended = record.phase is Phase.SUSPENDED
-    older = None
-    if existing is not None and not record.job.active:
-        older = _older_than(StepContext.of(record, ports), existing, found)
-    if older is not None:
-        return True, _rebuild(record, older, now, ports)
     if found:
         found = replace(found, error=activity.named(found.error, record, now))
     if suspended:
@@ -187,20 +181,6 @@ def _decided(
 def _differs_since(record: ClusterRecord) -> datetime | None:
     in_sync = record.condition(IN_SYNC)
     return in_sync.since if record.drift and in_sync else None
-
-
-def _older_than(context: StepContext, existing: Json, found: Found | None) -> Fail | None:
-    """Return the failure of a record that does not know what this app wrote to a cluster last."""
-    if found is None:
-        return outdated(context, existing)
-    of_life = found.contest is not None and found.contest.kind is ContestKind.LIFE
-    return older_than_azure(context, UNKNOWN_LIFE) if of_life else None
-
-
-def _rebuild(record: ClusterRecord, older: Fail, now: datetime, ports: Ports) -> Transition:
-    """Return that a record is older than Azure; the plan that was requested brings it up to date."""
-    after = apply_outcome(record, older, now=now, jitter=0)
-    return Transition(after, [*events_between(record, after, older)], notices_of(record, after, ports))
 
 
 def _is_news(found: Found | None, record: ClusterRecord, now: datetime) -> bool:

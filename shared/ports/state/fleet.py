@@ -57,6 +57,16 @@ class Override:
 
 
 @dataclass(frozen=True)
+class Recovery:
+    """The tables were lost, or restored: since when each record only compares, and the epoch of the tables
+    once that holds for every record.
+    """
+
+    since: datetime
+    epoch: int
+
+
+@dataclass(frozen=True)
 class FleetRecord:
     """The state of the planner: what it planned last, what it plans now, and what prevents the next plan."""
 
@@ -81,6 +91,10 @@ class FleetRecord:
     """The ids that this state had before: clusters may still carry them."""
     first_generation: int = 0
     """The generation of a new cluster, above any that lost tables had; 0 before a plan has one."""
+    epoch: int = 0
+    """How often a hand-over began that these tables know; the same number stands outside them."""
+    recovery: Recovery | None = None
+    """The recovery that has records left to compare, None for none."""
     source: Source | None = None
     """Where the fleet is planned from; None before the first plan."""
     other_source: Source | None = None
@@ -125,6 +139,11 @@ class FleetRecord:
     """The last override of freezes and windows, None for none; it is of one commit."""
     etag: str = field(default="", compare=False)
     """The version that was read, "" for a record not saved yet."""
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether a recovery began, and not every record is known to be a part of it."""
+        return self.recovery is not None and self.epoch < self.recovery.epoch
 
     @property
     def stands_still(self) -> bool:

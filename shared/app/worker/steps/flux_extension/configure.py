@@ -133,7 +133,7 @@ def _written(context: StepContext, name: str, body: Json, live: Json | None) -> 
     """Write a configuration; None where it is as wanted. Its secret is in no digest and in no record."""
     credentials = context.ports.config.git_credentials
     secret = name == MAIN and uses_app_credentials(context.desired.spec.flux, credentials)
-    secret = secret and not context.record.rebuilding
+    secret = secret and not context.record.recovering
     what, changed = f"the configuration {name} of Flux", changed_fields(body, live) if live else []
     failed = live is not None and has_failed(live)
     put = AcceptedWrite(WriteKind.PUT, name, digest_of(body))
