@@ -26,6 +26,7 @@ from shared.adapters.arm import ArmRequests
 from shared.cluster.failures.errors import Unauthorized
 from shared.ports import Azure, Message, Ports, Queue
 from shared.ports.azure import AzureCall
+from shared.ports.process import Comparisons
 from shared.settings import App
 from tests.support.azure_operations import example
 from tests.support.azure_ports import SUBSCRIPTION, StaticCredential
@@ -144,6 +145,7 @@ class CloudWithRights(MemoryCloud):
     def __init__(self) -> None:
         super().__init__(throttle=False, config=replace(CONFIG, installation=""))
         self.calls: defaultdict[App, set[type[AzureCall[Any]]]] = defaultdict(set)
+        self.compared: defaultdict[App, Comparisons] = defaultdict(Comparisons)
         self.sent: defaultdict[App, set[str]] = defaultdict(set)
         self.written: defaultdict[str, set[App]] = defaultdict(set)
         """The apps that call each method which writes to the fleet repository."""
@@ -168,7 +170,8 @@ class CloudWithRights(MemoryCloud):
         """Return the ports with the rights of an app."""
         queues: dict[str, Any] = {name: _QueueAs(app, name, getattr(ports, name), self) for name in QUEUES}
         proposing = Noted(ports.proposing, lambda name: self.written[name].add(app))
-        return replace(ports, azure=_AzureAs(app, ports.azure, self), proposing=proposing, **queues)
+        azure, compared = _AzureAs(app, ports.azure, self), self.compared[app]
+        return replace(ports, azure=azure, proposing=proposing, compared=compared, **queues)
 
 
 class _AzureAs:
