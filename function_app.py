@@ -23,7 +23,7 @@ from handlers.sign_in import SignIn
 from shared import logs
 from shared.app.door import watched
 from shared.masking import Masker, platform_secrets
-from shared.ports import Azure, Ports, Probe, Telemetry
+from shared.ports import Azure, Ports, Probe, State, Telemetry
 from shared.ports.azure import GetKubeconfig
 from shared.ports.masked import masked
 from shared.ports.telemetry import NoTelemetry
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from shared.adapters.github import GitHubRepository
     from shared.adapters.kubernetes import KubernetesConnections
     from shared.adapters.servicebus import ServiceBusQueue
-    from shared.adapters.tables import TablesState
     from shared.adapters.vault import KeyVaults, VaultProbe
 
 log = logging.getLogger(__name__)
@@ -107,11 +106,11 @@ class Adapters:
             credential=self._credential(),
         )
 
-    def state(self) -> TablesState:
+    def state(self) -> State:
         """Return the fleet's tables."""
-        from shared.adapters.tables import TablesState
+        from shared.adapters.tables import storage_tables
 
-        return TablesState(self._tables(), self._settings.roadstead_fleet)
+        return State(storage_tables(self._tables()), self._settings.roadstead_fleet)
 
     def table_time(self) -> datetime:
         """Return the time of Table Storage."""

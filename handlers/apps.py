@@ -16,7 +16,6 @@ from handlers import (
     dead_letters,
     flux_events,
     github,
-    health,
     queues,
     system_approvals,
     timers,
@@ -47,7 +46,6 @@ def blueprints(
             dead_letters.blueprint(ports, "previews"),
             timers.blueprint(ports, sweep_schedule=sweep_schedule, check_schedule=check_schedule),
             api.blueprint(ports, sign_in),
-            health.blueprint(ports, sign_in),
         ),
         App.WORKER: (
             queues.worker(ports),

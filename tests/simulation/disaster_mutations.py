@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.app.planner import recovery
+from shared.app.planner import compute
 from shared.app.worker.steps import registry
 from tests.simulation.mutations import mutation
 
@@ -14,7 +14,7 @@ def a_recovering_record_is_like_any_other(patch: pytest.MonkeyPatch) -> None:
 
 
 def generations_begin_at_one_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(recovery, "first_generation", lambda *_: 1)
+    patch.setattr(compute, "_first_generation", lambda *_: 1)
 
 
 DISASTER_MUTATIONS = (

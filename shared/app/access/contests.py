@@ -7,6 +7,8 @@ the contest tag before its next write, because that write has the same condition
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from shared.app.access.azure_state import (
     OBSERVE_SECONDS,
     busy,
@@ -29,6 +31,22 @@ from shared.ports.azure import GetCluster, PatchCluster
 
 _STOP = "Stop the other app, or take the cluster over with `roadstead takeover NAME`."
 _VERIFY = "Verify that the cluster is this fleet's, then run `roadstead takeover NAME`."
+
+
+class NotWritten(Exception):
+    """The step would write to a cluster that may not be written to; ``outcome`` says why."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(str(outcome))
+        self.outcome = outcome
+
+
+def ours(context: StepContext) -> Json:
+    """Return the cluster, read before a write without a condition; raise NotWritten."""
+    found = read_ours(context)
+    if not isinstance(found, Mapping):
+        raise NotWritten(found)
+    return found
 
 
 def read_ours(context: StepContext) -> Json | Outcome:

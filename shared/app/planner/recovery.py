@@ -11,9 +11,7 @@ import logging
 from functools import partial
 
 from shared.app.outbox import send
-from shared.app.planner.identity import first_generation
 from shared.app.records import Transition, change
-from shared.app.repository import PlanInputs
 from shared.cluster.failures.errors import Stale, Unreadable
 from shared.cluster.messages import PlanRequest
 from shared.cluster.record import ClusterRecord
@@ -47,17 +45,6 @@ def _recover(name: str, ports: Ports) -> None:
         change(name, decide, ports)
     except Unreadable as error:
         log.warning("%s: %s", name, error)
-
-
-def identified_tables(inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> FleetRecord:
-    """Return the fleet's record with the generation of a new cluster, and with a recovery of empty tables.
-
-    These are known by the clusters in Azure where no epoch stands outside them, as after a move of the app.
-    """
-    first = first_generation(inputs, fleet, ports)
-    lost = first > 1 and not (fleet.first_generation or fleet.is_behind)
-    recovery = Recovery(ports.clock(), fleet.epoch + 1) if lost else fleet.recovery
-    return replace(fleet, first_generation=first, recovery=recovery)
 
 
 def end_recovery(ports: Ports) -> None:

@@ -12,7 +12,7 @@ from shared.cluster.findings.conditions import IN_SYNC, MESSAGE_LIMIT, with_cond
 from shared.cluster.findings.health import HealthCondition
 from shared.cluster.findings.losses import loss_of
 from shared.cluster.recipes import CONDITIONS, Step
-from shared.cluster.record import ClusterRecord, Condition
+from shared.cluster.record import UNREAD_COMPANIONS, ClusterRecord, Condition
 from shared.cluster.transitions.acceptance import accept_retry
 from shared.frozen import replace
 from shared.language.model.cluster.drift import DriftAction
@@ -61,8 +61,7 @@ def apply_finding(record: ClusterRecord, error: NoLongerReady | None, now: datet
             verified=None,
             running=None,
             inside=None,
-            windows=(),
-            compliance=None,
+            companions=UNREAD_COMPANIONS,
             api_server=None,
             facts=None,
         )

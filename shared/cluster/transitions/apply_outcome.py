@@ -22,7 +22,15 @@ from shared.cluster.findings.losses import reassessed
 from shared.cluster.job import AcceptedWrite, ContestKind, Delay, Failure, NextRun, StepState, start_step
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.cluster.recipes import CONDITIONS, STEPS, Recipe, Step, deadline, next_step
-from shared.cluster.record import READY, ClusterRecord, Condition, ConditionReason, Phase, working_phase
+from shared.cluster.record import (
+    NOTHING_REMOVED,
+    READY,
+    ClusterRecord,
+    Condition,
+    ConditionReason,
+    Phase,
+    working_phase,
+)
 from shared.cluster.transitions.apply_comparison import apply_finding
 from shared.frozen import replace
 from shared.masking import cut
@@ -175,17 +183,16 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
         if outcome.verified is not None:
             again = record.verified is not None and record.observed_generation == record.generation
             remaining = remaining_after(record.drift, record.job.left, same_generation=again)
-            windows = tuple(each for each in record.windows if each.path in record.job.left)
-            record = replace(record, verified=outcome.verified, windows=windows)
+            known, left = record.companions, record.job.left
+            differing = tuple(found for found in known.differences if found.path in left)
+            companions = replace(known, differences=differing)
+            record = replace(record, verified=outcome.verified, companions=companions)
             record = with_in_sync(record, remaining, now, compared=outcome.in_sync)
         record = replace(
             record,
             observed_generation=record.generation,
             running=outcome.running or record.running,
-            removed_keys={},
-            removed_systems={},
-            removed_configurations=(),
-            former_grants=(),
+            removals=NOTHING_REMOVED,
             recreating=False,
             recovering=False,
             loss=None,

@@ -8,7 +8,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import Counter, MemoryCloud, tripwired
 from shared.app.api.acts.approval import approve
-from shared.app.api.acts.replay import replay
+from shared.app.api.acts.cluster import replay
 from shared.app.api.views.why import why_view
 from shared.app.recovery.missed_work import resend_overdue
 from shared.cluster.record import Phase
@@ -102,7 +102,7 @@ def test_a_message_that_is_lost_there_is_sent_by_the_timer_and_only_while_a_dele
     assert lost
     resend_overdue(cloud.ports)
     cloud.run()
-    assert (phases(cloud), cloud.state.fleet().awaiting_ready) == ({"two": Phase.READY}, {})
+    assert (phases(cloud), cloud.state.fleet().expects.ready) == ({"two": Phase.READY}, {})
 
 
 def test_why_and_the_commit_status_say_what_the_delete_waits_for() -> None:

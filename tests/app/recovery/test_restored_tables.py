@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.takeover import take_over
+from shared.app.api.acts.cluster import take_over
 from shared.app.door import EPOCH_TAG
 from shared.app.recovery.missed_work import resend_overdue
 from shared.cluster.failures.errors import Unavailable

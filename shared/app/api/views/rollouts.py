@@ -76,7 +76,7 @@ def waits_now(fleet: FleetRecord, ports: Ports) -> tuple[str, Decision] | None:
         rollout = ports.state.rollout(fleet.rollout or fleet.commit)
     except Unreadable:
         return None
-    if rollout is None or not (fleet.rollout or rollout.skipped):
+    if rollout is None or not (fleet.rollout or rollout.people.skipped):
         return None
     return rollout.commit, _decided(rollout, fleet, ports.state.summaries(), ports.clock())
 
@@ -93,17 +93,16 @@ def wait_of(name: str, decision: Decision) -> Wait | None:
 
 def waiting_cluster(name: str, wait: Wait, commit: str) -> schema.WaitingCluster:
     """Return why a cluster does not start now."""
-    return {
-        "cluster": name,
-        "reason": wait.reason.value,
-        "stage": wait.stage,
-        "group": wait.group + 1 if wait.reason in _OF_A_GROUP else None,
-        "waits": describe_wait(wait, commit),
-        "suggestedAction": remedy(wait),
-        "since": iso(wait.since),
-        "owner": wait.by.by if wait.by else "",
-        "because": wait.by.reason if wait.by else "",
-    }
+    return projected(
+        schema.WaitingCluster,
+        wait,
+        cluster=name,
+        group=wait.group + 1 if wait.reason in _OF_A_GROUP else None,
+        waits=describe_wait(wait, commit),
+        suggestedAction=remedy(wait),
+        owner=wait.by.by if wait.by else "",
+        because=wait.by.reason if wait.by else "",
+    )
 
 
 def _decided(
@@ -118,16 +117,15 @@ def _decided(
 def _summary(decision: Decision, under_way: str) -> schema.RolloutSummary:
     """Return how far a rollout is now: the planner stores a few seconds later that it has ended."""
     rollout = decision.rollout
-    return {
-        "commit": rollout.commit,
-        "strategy": rollout.strategy,
-        "selected": rollout.selected,
-        "state": state_of(rollout, decision),
-        "progress": describe(rollout, decision),
-        "beganAt": iso(rollout.began),
-        "endedAt": iso(rollout.ended) if rollout.ended else None,
-        "underWay": rollout.commit == under_way,
-    }
+    return projected(
+        schema.RolloutSummary,
+        rollout,
+        rollout.choice,
+        strategy=rollout.choice.name,
+        state=state_of(rollout, decision),
+        progress=describe(rollout, decision),
+        underWay=rollout.commit == under_way,
+    )
 
 
 def _stage(rollout: Rollout, decision: Decision, number: int, now: datetime) -> schema.RolloutStage:
@@ -149,7 +147,7 @@ def _estimate(decision: Decision, fleet: FleetRecord, now: datetime) -> schema.R
     rollout = decision.rollout
     if rollout.state is not State.ACTIVE:
         return None
-    return as_object(estimate(rollout.kind, _left(decision, now), fleet.durations))
+    return as_object(estimate(rollout.choice.kind, _left(decision, now), fleet.durations))
 
 
 def as_object(found: Estimate) -> schema.RolloutEstimate:
@@ -181,15 +179,15 @@ def _gate(decision: Decision, number: int, now: datetime) -> schema.RolloutGate:
     rollout = decision.rollout
     stage, reached = rollout.stages[number], rollout.reached(number)
     opens = stage.gate.opens(reached) if reached else stage.gate.not_before
-    return {
-        "owner": stage.gate.owner,
-        "reason": stage.gate.reason,
-        "reachedAt": iso(reached) if reached else None,
-        "opensAt": iso(opens) if opens else None,
-        "role": (stage.gate.role or Role.APPROVER.value) if stage.approval else "",
-        "entered": number in rollout.entered,
-        "checks": list(_checks(decision, number, now)),
-    }
+    return projected(
+        schema.RolloutGate,
+        stage.gate,
+        reachedAt=reached,
+        opensAt=opens,
+        role=(stage.gate.role or Role.APPROVER) if stage.approval else "",
+        entered=number in rollout.entered,
+        checks=_checks(decision, number, now),
+    )
 
 
 def _checks(decision: Decision, number: int, now: datetime) -> Iterator[schema.RolloutCheck]:
@@ -206,8 +204,8 @@ def _checks(decision: Decision, number: int, now: datetime) -> Iterator[schema.R
             "state": (found.state if found else CheckState.MISSING).value,
             "answer": found.detail if found else "",
             "expected": asked.expected if asked else "success",
-            "askedAt": iso(found.at) if found else None,
-            "nextAt": iso(at) if at else None,
+            "askedAt": iso(found.at if found else None),
+            "nextAt": iso(at),
             "consecutiveSuccesses": found.successes if found else 0,
             "consecutiveSuccessLimit": asked.successes if asked else None,
             "failures": found.failures if found else 0,
@@ -231,16 +229,16 @@ def _group(rollout: Rollout, decision: Decision, stage: int, number: int) -> sch
         "failed": [name for name in own if decision.standings[name] is Standing.FAILED],
         "waiting": counts[Standing.WAITING],
         "setAside": [name for name in own if decision.standings[name] is Standing.ASIDE],
-        "passedAt": iso(passed) if passed else None,
+        "passedAt": iso(passed),
     }
 
 
 def _decisions(rollout: Rollout) -> Iterator[schema.RolloutDecision]:
     """Yield what people decided and what still holds, oldest first."""
-    decided = [(ActKind.APPROVE, each) for each in rollout.approved]
-    decided += [(ActKind.SKIP, each) for each in rollout.skipped]
-    decided += [(ActKind.PAUSE, rollout.paused)] if rollout.paused else []
-    decided += [(ActKind.ABORT, rollout.aborted)] if rollout.aborted else []
-    decided += [(ActKind.OVERRIDE, rollout.overridden)] if rollout.overridden else []
+    decided = [(ActKind.APPROVE, each) for each in rollout.people.approved]
+    decided += [(ActKind.SKIP, each) for each in rollout.people.skipped]
+    decided += [(ActKind.PAUSE, rollout.people.paused)] if rollout.people.paused else []
+    decided += [(ActKind.ABORT, rollout.people.aborted)] if rollout.people.aborted else []
+    decided += [(ActKind.OVERRIDE, rollout.people.overridden)] if rollout.people.overridden else []
     for act, each in sorted(decided, key=lambda pair: pair[1].at):
         yield projected(schema.RolloutDecision, each, act=act.value)

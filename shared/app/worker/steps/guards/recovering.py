@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.context import StepContext
-from shared.app.worker.steps.maintenance_windows import differing_windows
+from shared.app.worker.steps.companions import differing_windows
 from shared.azure.differences import differences_of
 from shared.azure.ownership import LIFE_TAG, created_for, tag
 from shared.cluster.job import Contest, ContestKind
@@ -35,8 +35,8 @@ def held(context: StepContext, existing: Json | None, would: str) -> Wait:
 
 def differing_fields(context: StepContext, existing: Json) -> list[str]:
     """Return what of a cluster, its pools and its maintenance windows differs from git."""
-    differences = [*map(str, differences_of(context.desired, context.owner, existing))]
-    return differences + [f"maintenanceWindows[{name}]" for name in differing_windows(context)]
+    differences = map(str, differences_of(context.desired, context.owner, existing))
+    return [*differences, *differing_windows(context)]
 
 
 def missed_rebuild(context: StepContext, existing: Json) -> Wait | None:

@@ -1,0 +1,271 @@
+"""What operators have read of Azure: an import, clusters as they are now, a drill. Nothing is written.
+
+A drill rebuilds the records next to the live ones, as after a loss of the tables, and compares. It reads one
+list for each subscription, and decides with the functions of a rebuild; what is inside clusters, checks read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from shared.app.access.context import StepContext
+from shared.app.access.rate_limiter import RateLimited, RateLimiter
+from shared.app.api import schema
+from shared.app.api.acts import Refusal, answers, known_cluster
+from shared.app.api.parts import projected
+from shared.app.repository import read_desired
+from shared.azure.changes.writes import ImmutableChange
+from shared.azure.cluster_body import cluster_write
+from shared.azure.differences import differences_of
+from shared.azure.importer import NotImportable, document, imported
+from shared.azure.ownership import CLUSTER_TAG, LIFE_TAG, Owner, tag
+from shared.cluster.failures.errors import ReconcileError
+from shared.cluster.findings.conditions import shown_phase
+from shared.cluster.record import NOTHING_REMOVED, ClusterRecord
+from shared.cluster.transitions.acceptance import accept_new
+from shared.json_tree import Json
+from shared.language.desired import Desired
+from shared.ports import Ports
+from shared.ports.azure import GetCluster, ListClusters, ListMaintenance, every_document
+from shared.resource_ids import ClusterId, SubscriptionId
+
+_RESOURCE = re.compile(
+    r"(?i)/subscriptions/(?P<subscription>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
+    r"/resourceGroups/(?P<group>[\w\-.()]{0,89}[\w\-()])"
+    r"/providers/Microsoft\.ContainerService/managedClusters/(?P<name>[A-Za-z0-9_-]{1,63})/?"
+)
+"""A resource group's name does not end with a period: learn.microsoft.com, "Naming rules and restrictions for
+Azure resources". So none is a step upwards in an address."""
+MAX_LEFT = 200
+
+
+@answers(200)
+def import_cluster(resource: str, ports: Ports) -> schema.Imported:
+    """Return the manifest of the cluster with an ARM resource id."""
+    match = _RESOURCE.fullmatch(resource.strip())
+    if match is None:
+        form = ClusterId("SUBSCRIPTION", "GROUP", "NAME").resource
+        raise Refusal(400, f"resource must be the id of a managed cluster, such as {form}")
+    cluster = ClusterId(match["subscription"].lower(), match["group"], match["name"])
+    config = ports.config
+    owner = Owner(config.fleet, config.repository, cluster.name.lower(), config.previous_repository)
+    try:
+        existing = ports.azure.call(GetCluster(cluster))
+        if existing is None:
+            missing = f"there is no managed cluster {cluster.name} in {cluster.resource_group}"
+            raise Refusal(404, f"{missing}, or Roadstead's identity may not see it")
+        windows = ports.azure.call(ListMaintenance(cluster))
+        result = imported(cluster, owner, existing, windows)
+    except NotImportable as error:
+        raise Refusal(409, str(error)) from error
+    except ReconcileError as error:
+        raise Refusal(502, f"Azure could not be read: {error.kind}: {error}") from error
+    return {
+        "resource": cluster.resource,
+        "manifest": document(result.name, result.short),
+        "spec": dict(result.spec),
+        "left": list(result.left[:MAX_LEFT]),
+        "differences": list(result.differences[:MAX_LEFT]),
+    }
+
+
+# Clusters as Azure shows them now, to compare files with them that nobody has pushed. It writes nothing.
+
+WRONG_NAMES = f"clusters must be 1 to {schema.LIVE_CLUSTERS} names, separated by commas"
+
+
+@answers(200)
+def read_live(names: Sequence[str], ports: Ports) -> schema.Live:
+    """Return these clusters as Azure shows them, each read once, with a token of the read limit.
+
+    Only clusters with a record are read, where their records say. One that cannot be read has the reason.
+    """
+    records = [known_cluster(name, ports.state.cluster(name), ports) for name in names]
+    reading = RateLimiter(None, ports).over(ports)
+    return projected(
+        schema.Live,
+        ports.config,
+        readAt=ports.clock(),
+        clusters=[_read(record, reading) for record in records],
+    )
+
+
+def _read(record: ClusterRecord, ports: Ports) -> schema.LiveCluster:
+    existing, problem = None, ""
+    try:
+        if record.desired.is_existing:
+            problem = "it is not in Azure: checks read it from inside"
+        else:
+            existing = ports.azure.call(GetCluster(record.desired.id))
+    except RateLimited as limited:
+        problem = str(limited)
+    except ReconcileError as error:
+        problem = f"{error.kind}: {error}"
+    return projected(
+        schema.LiveCluster,
+        record,
+        resource="" if record.desired.is_existing else record.desired.id.resource,
+        phase=shown_phase(record),
+        existing=existing,
+        unmanaged=record.verified.unmanaged if record.verified else None,
+        problem=problem,
+    )
+
+
+_UID = "drill"
+_INSIDE = "it is not in Azure: a job would read inside it whose it is, and write nothing"
+_NO_ID = "the app has no ROADSTEAD_INSTALLATION, so that it would be another installation"
+
+
+@answers(200)
+def drill(ports: Ports) -> schema.Drill:
+    """Return what a loss of all tables would cost now, at the commit that was planned last."""
+    fleet, began = ports.state.fleet(), ports.elapsed()
+    if not fleet.commit:
+        raise Refusal(409, "no commit was planned yet")
+    try:
+        desired = read_desired(fleet.commit, {}, ports)
+    except ReconcileError as error:
+        raise Refusal(502, f"the fleet repository could not be read: {error.kind}: {error}") from error
+    records = {record.name: record for record in ports.state.clusters()}
+    clusters = [_resolved(cluster) for _, cluster in sorted(desired.clusters.items())]
+    listed, unread = _list(_subscriptions([*clusters, *(one.desired for one in records.values())]), ports)
+    return projected(
+        schema.Drill,
+        ports.config,
+        commit=fleet.commit,
+        readAt=ports.clock(),
+        clusters=[
+            _drilled(cluster, records.get(cluster.name), listed, unread, ports) for cluster in clusters
+        ],
+        orphans=_orphans(clusters, records, listed, ports),
+        invalid=sorted(desired.invalid),
+        unread=[{"subscription": name, "problem": problem} for name, problem in sorted(unread.items())],
+        seconds=round(ports.elapsed() - began, 1),
+    )
+
+
+def _resolved(cluster: Desired) -> Desired:
+    return Desired.from_document(cluster.document())
+
+
+def _subscriptions(clusters: Iterable[Desired]) -> list[str]:
+    return sorted({one.azure_names.subscription_id.lower() for one in clusters if not one.is_existing})
+
+
+def _list(subscriptions: Sequence[str], ports: Ports) -> tuple[Mapping[str, Json], Mapping[str, str]]:
+    """Return the clusters by their places, and why a subscription could not be listed.
+
+    Several are listed at a time: whoever asks waits for the answer.
+    """
+    listed: dict[str, Json] = {}
+    unread: dict[str, str] = {}
+    found = ports.together(partial(_listed, ports=ports), subscriptions)
+    for subscription, one in zip(subscriptions, found, strict=True):
+        if isinstance(one, str):
+            unread[subscription] = one
+        else:
+            listed |= one
+    return listed, unread
+
+
+def _listed(subscription: str, *, ports: Ports) -> dict[str, Json] | str:
+    """Return the clusters of a subscription by their places, or why they could not be listed."""
+    azure = RateLimiter(None, ports).over(ports).azure
+    try:
+        listed = every_document(azure, ListClusters(SubscriptionId(subscription)))
+        return {str(cluster["id"]).lower(): cluster for cluster in listed}
+    except RateLimited as limited:
+        return str(limited)
+    except ReconcileError as error:
+        return f"{error.kind}: {error}"
+
+
+def _drilled(
+    desired: Desired,
+    record: ClusterRecord | None,
+    listed: Mapping[str, Json],
+    unread: Mapping[str, str],
+    ports: Ports,
+) -> schema.DrilledCluster:
+    """Return what would happen to a cluster of git."""
+    existing = listed.get(desired.id.resource.lower())
+    rebuilt = accept_new(desired, uid=_UID, commit="", now=ports.clock())
+    outcome, reason, differs = _outcome(rebuilt, existing, unread, ports)
+    unlike = list(_unlike(rebuilt, record, existing)) if outcome in ("rebuilt", "differs") else []
+    return {"name": desired.name, "outcome": outcome, "reason": reason, "differs": differs, "unlike": unlike}
+
+
+def _outcome(
+    rebuilt: ClusterRecord, existing: Json | None, unread: Mapping[str, str], ports: Ports
+) -> tuple[schema.DrillOutcome, str, list[str]]:
+    """Return the outcome, its reason, and the fields that differ."""
+    if rebuilt.desired.is_existing:
+        return "unknown", _INSIDE, []
+    problem = unread.get(rebuilt.desired.azure_names.subscription_id.lower())
+    if problem is not None:
+        return "unknown", problem, []
+    if existing is None:
+        return "create", "Azure has no such cluster, so that it would be created", []
+    if not ports.config.installation:
+        return "takeover", _NO_ID, []
+    owner = StepContext.of(replace(rebuilt, life=tag(existing, LIFE_TAG) or ""), ports).owner
+    if not owner.owns(existing):
+        return "takeover", owner.describe_tags(existing), []
+    rivals = owner.rivals(existing)
+    if rivals:
+        named = " and ".join(dict.fromkeys(str(each) if each.id else "no installation" for each in rivals))
+        return "takeover", f"its tags name {named}", []
+    differs = _differences(rebuilt.desired, owner, existing)
+    return ("differs", "it is not as git has it", differs) if differs else ("rebuilt", "", [])
+
+
+def _differences(desired: Desired, owner: Owner, existing: Json) -> list[str]:
+    found = [*map(str, differences_of(desired, owner, existing))]
+    if found:
+        return found
+    try:
+        write = cluster_write(desired, owner, existing)
+    except ImmutableChange as error:
+        return [str(error)]
+    return ["its tags, or an operation that failed"] if write is not None else []
+
+
+def _unlike(rebuilt: ClusterRecord, record: ClusterRecord | None, existing: Json | None) -> Iterator[str]:
+    """Yield what of a live record a rebuilt one would lack."""
+    if record is None:
+        yield "there is no record of it now"
+        return
+    life = tag(existing, LIFE_TAG) if existing else None
+    if life != (record.life or record.uid):
+        yield f"its record has the life {record.life or record.uid}, and its tag {life or 'none'}"
+    if rebuilt.digest != record.digest:
+        yield "its accepted spec is not that of the commit"
+    if record.removals != NOTHING_REMOVED:
+        yield "what accepted commits took from it is still to be removed"
+    if record.predecessors:
+        yield "its resource group may have the tag of a former installation, and would stay after a delete"
+
+
+def _orphans(
+    clusters: Iterable[Desired],
+    records: Mapping[str, ClusterRecord],
+    listed: Mapping[str, Json],
+    ports: Ports,
+) -> Iterator[schema.DrilledOrphan]:
+    """Yield the clusters with the fleet's tags that git does not have."""
+    known, config = {one.id.resource.lower() for one in clusters}, ports.config
+    for place, existing in sorted(listed.items()):
+        name = tag(existing, CLUSTER_TAG) or ""
+        owner = Owner(config.fleet, config.repository, name, config.previous_repository)
+        if place in known or not name or not owner.owns(existing):
+            continue
+        record = records.get(name)
+        yield {
+            "name": name,
+            "resource": str(existing["id"]),
+            "deleting": record is not None and record.deleting,
+        }

@@ -1,0 +1,140 @@
+"""What operators ask of the whole fleet: another source, a sync, a test of a route, no more dead letters."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from dataclasses import replace
+
+from shared.app.api import schema
+from shared.app.api.acts import Refusal, answers, operator
+from shared.app.api.parts import projected
+from shared.app.http_result import HttpResult, meant
+from shared.app.outbox import send
+from shared.app.pull_requests.markdown import fence
+from shared.app.records import again
+from shared.app.recovery.missed_work import request_missing_plan
+from shared.cluster.failures.errors import ReconcileError, Retryable, Stale, Unavailable
+from shared.cluster.gaps import FoundBy
+from shared.cluster.messages import PlanRequest
+from shared.masking import cut
+from shared.notifications.digest import Outgoing
+from shared.notifications.kinds import Severity
+from shared.notifications.routes import RouteType
+from shared.ports import DeadLetter, Ports
+
+log = logging.getLogger(__name__)
+
+
+@answers(202)
+@again
+def accept_source(actor: str, ports: Ports) -> schema.SourceReceipt:
+    """Plan the fleet from now on from the repository or branch that the planner refused at last.
+
+    In another repository, a number is that of another issue or pull request: those of the former are dropped.
+    """
+    fleet = ports.state.fleet()
+    source = fleet.other_source
+    if source is None:
+        raise Refusal(409, "the fleet is planned from the repository and branch of its settings")
+    if fleet.source is not None and fleet.source.repository != source.repository:
+        _drop_numbers(ports)
+    after = replace(fleet, source=source, other_source=None)
+    try:
+        ports.state.save_fleet(after)
+    except (Stale, Unavailable):
+        if ports.state.fleet() != after:  # else it was saved, and the answer was lost
+            raise
+    by = operator(actor)
+    request = PlanRequest(again=True, reason="another repository was accepted")
+    try:
+        send(request, ports, message_id=f"source:{fleet.etag}")
+    except ReconcileError as error:
+        log.warning("the timer plans from the accepted source: %s: %s", error.kind, error)
+    return {"repositoryId": source.repository, "branch": source.branch, "by": by}
+
+
+def _drop_numbers(ports: Ports) -> None:
+    """Drop the numbers of issues and pull requests; what people decided of values stays. Raise Stale."""
+    state = ports.state
+    for proposal in state.proposals():
+        state.save_proposal(replace(proposal, number=0, url="", values=(), digest=""))
+    for promotion in state.promotions():
+        state.save_promotion(replace(promotion, number=0, url="", values=(), digest=""))
+    known = state.announced()
+    routes = {name: replace(each, issues={}) for name, each in known.routes.items()}
+    state.save_announced(replace(known, routes=routes))
+
+
+# Syncs: an operator has the branch read now, instead of with the timer, and its head planned.
+
+
+def sync(actor: str, ports: Ports) -> HttpResult:
+    """Read the head of the branch, and queue its plan unless it was planned or is being planned."""
+    read = ports.repository.read_head(ports.config.branch)
+    queued = request_missing_plan(read, FoundBy.SYNC, ports)
+    receipt: schema.SyncReceipt = {"commit": read.commit, "queued": queued, "by": operator(actor)}
+    return HttpResult(202 if queued else 200, receipt)
+
+
+# A test message to a route of notifications.
+
+WRONG_TEST = 'the body must be {"route": "name"}'
+
+
+@answers(200)
+def try_route(name: str, actor: str, ports: Ports) -> schema.RouteReceipt:
+    """Send a test message to a route at once, whatever waits for it; the answer has its error."""
+    fleet = ports.state.fleet()
+    route = next((each for each in fleet.rules.routes if each.name == name), None)
+    if route is None:
+        known = ", ".join(each.name for each in fleet.rules.routes) or "none"
+        near = meant(name, (each.name for each in fleet.rules.routes))
+        raise Refusal(404, f"the newest plan has no route {cut(name, 63)}; it has: {known}{near}")
+    by = operator(actor)
+    title = f"{ports.config.fleet}: a test of the route {name}"
+    text = f"{by} asked for this test. The route works."
+    message = Outgoing(f"test-{ports.unique()}", ports.config.fleet, title, Severity.INFO, text, (), ())
+    try:
+        if route.type is RouteType.GITHUB:
+            ports.issues.close_issue(ports.issues.open_issue(title, fence(text)))
+        else:
+            ports.channels.send(route, message)
+    except ReconcileError as error:
+        raise Refusal(409, f"{name} does not deliver: {error.kind}: {error}") from error
+    return {"route": name, "delivered": True, "by": by}
+
+
+# Dead letters, listed and dismissed by an operator.
+
+log = logging.getLogger(__name__)
+
+LETTERS_SHOWN = 100
+
+
+def dead_letters_view(ports: Ports) -> schema.DeadLetters:
+    """Return the newest messages that a queue gave up and that could not be handled."""
+    return {
+        "deadLetters": [
+            projected(schema.DeadLetter, letter) for letter in ports.state.dead_letters(LETTERS_SHOWN)
+        ]
+    }
+
+
+def dismiss(named: Collection[tuple[str, str]], actor: str, ports: Ports) -> schema.DismissReceipt:
+    """Remove those of the newest dead letters that are named by queue and id; say how many were removed."""
+    letters, left = _named(named, ports), 0
+    try:
+        for letter in letters:
+            log.warning("%s dismisses the dead letter %s of the queue %s", actor, letter.id, letter.queue)
+            ports.state.delete_dead_letter(letter)
+    except Retryable:
+        left = len(_named(named, ports))
+        if left == len(letters):
+            raise
+    return {"dismissed": len(letters) - left}
+
+
+def _named(named: Collection[tuple[str, str]], ports: Ports) -> list[DeadLetter]:
+    newest = ports.state.dead_letters(LETTERS_SHOWN)
+    return [letter for letter in newest if (letter.queue, letter.id) in named]

@@ -1,0 +1,194 @@
+"""The pull requests that operators ask for: promotions by hand, and rollbacks of node pools.
+
+What is wrong with one is answered at once. That of a promotion is opened by a message, which evaluates it
+again; a merged rollback is carried out by the worker, which reads Azure's conditions again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from shared.app.access.azure_state import profiles_of
+from shared.app.access.context import StepContext
+from shared.app.access.rate_limiter import RateLimited, RateLimiter
+from shared.app.api import schema
+from shared.app.api.acts import Refusal, answers, known_cluster, operator
+from shared.app.http_result import meant
+from shared.app.outbox import send
+from shared.app.proposals.evaluation import evaluate
+from shared.app.proposals.head import Head
+from shared.app.proposals.own_pull import PERMISSIONS
+from shared.app.proposals.promote import refusal
+from shared.app.proposals.rollback_pull import RollbackAsked, open_rollback
+from shared.azure.node_pools.replacement import serving
+from shared.azure.node_pools.rollback import (
+    Versions,
+    asked_for,
+    nothing_listed,
+    recently_used,
+    unmet,
+    versions_of,
+)
+from shared.cluster.failures.errors import Conflict, ReconcileError, Unauthorized
+from shared.cluster.messages import PromotionAsked, PromotionRequest
+from shared.cluster.record import ClusterRecord
+from shared.json_tree import Json
+from shared.language.desired import Desired
+from shared.language.model.node_pool import NodePool
+from shared.language.yaml.editing import NotEditable, with_value
+from shared.masking import cut
+from shared.ports import Ports
+from shared.ports.azure import GetCluster, GetPoolUpgradeProfile
+from shared.promotions.promoted_values import What
+
+MAX_REASON = 500
+WRONG_PROMOTION = (
+    'the body must be {"from": "environment", "to": "environment", "what": []}, with none or some of '
+    f"{', '.join(What)}"
+)
+
+
+@answers(202)
+def promote(
+    source: str, target: str, what: Sequence[str], actor: str, ports: Ports, reason: str = ""
+) -> schema.PromotionReceipt:
+    """Queue the pull request; ``what`` is empty for everything that differs."""
+    if source == target or not {*what} <= {*What}:
+        raise Refusal(400, WRONG_PROMOTION)
+    chosen = tuple(map(What, dict.fromkeys(what)))
+    found = evaluate(source, target, chosen or tuple(What), Head(ports.state.fleet(), ports))
+    problem = refusal(found, named=bool(chosen))
+    if problem:
+        known = {each.environment for each in ports.state.summaries()} - {""}
+        hints = (meant(name, known) for name in (source, target) if name not in known)
+        raise Refusal(409, problem + "".join(hints))
+    by = operator(actor)
+    asked = PromotionAsked(
+        source=source, target=target, what=chosen, by=by, at=ports.clock(), reason=cut(reason, MAX_REASON)
+    )
+    send(PromotionRequest(promotion=asked), ports)
+    return {
+        "queued": "promotion",
+        "source": source,
+        "target": target,
+        "values": [{"field": proof.value.path, "value": proof.value.value} for proof in found.proofs],
+        "clusters": list(found.takers),
+        "by": by,
+    }
+
+
+@answers(201)
+def roll_back(name: str, pool: str, actor: str, ports: Ports, reason: str = "") -> schema.RollbackReceipt:
+    """Open the pull request that rolls a node pool of a cluster back by one step."""
+    record = known_cluster(name, ports.state.cluster(name), ports)
+    head, asked = Head(ports.state.fleet(), ports), None
+    try:
+        asked = _asked(record, pool, head, ports, by=operator(actor), reason=reason)
+        pull = open_rollback(asked, head, ports)
+    except Conflict as error:
+        raise Refusal(409, str(error)) from error
+    except RateLimited as limited:
+        raise Refusal(503, str(limited)) from limited
+    except ReconcileError as error:
+        hint = f"; {PERMISSIONS}" if asked is not None and isinstance(error, Unauthorized) else ""
+        raise Refusal(502, f"{error.kind}: {error}{hint}") from error
+    return {
+        "cluster": name,
+        "pool": pool,
+        "running": _shown(asked.before),
+        "target": _shown(asked.target),
+        "lastUsed": asked.target.moment,
+        "pullRequest": pull.url,
+        "by": asked.by,
+    }
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A pool of the manifest, and the one in Azure that serves it."""
+
+    desired: Desired
+    pool: NodePool
+    manifest: str
+    cluster: Json
+    profile: Json
+
+
+def _asked(
+    record: ClusterRecord, pool: str, head: Head, ports: Ports, *, by: str, reason: str
+) -> RollbackAsked:
+    azure = RateLimiter(None, ports).over(ports).azure
+    found = _found(record, pool, head, ports)
+    answer = azure.call(GetPoolUpgradeProfile(record.desired.id, str(found.profile["name"])))
+    listed = recently_used(answer)
+    if not listed:
+        nothing = nothing_listed(pool)
+        _refuse(f"{nothing.problem}; {nothing.remedy}")
+    target = listed[0]
+    failing = unmet(
+        pool,
+        target,
+        listed,
+        found.cluster,
+        found.profile,
+        oldest_image=found.desired.spec.min_node_image_version or "",
+        now=ports.clock(),
+    )
+    if failing:
+        _refuse(". ".join(f"{each.problem}: {each.remedy}" for each in failing))
+    if asked_for(found.pool) == target:
+        _refuse(f"git asks for this rollback already: roadstead why {record.name} says what it waits for")
+    content = _edited(record.name, found, target, head)
+    return RollbackAsked(record.name, pool, versions_of(found.profile), target, content, by, reason)
+
+
+def _found(record: ClusterRecord, pool: str, head: Head, ports: Ports) -> _Found:
+    if record.desired.is_existing:
+        _refuse(f"{record.name} is attached: Roadstead does not manage its node pools")
+    manifest = head.manifest(record.name)
+    desired = (
+        head.resolve(record.name, manifest) if manifest is not None else "the newest commit has no manifest"
+    )
+    if manifest is None or isinstance(desired, str):
+        _refuse(f"the manifest of {record.name} cannot be changed: {desired}")
+    wanted = next((each for each in desired.spec.node_pools if each.name == pool), None)
+    if wanted is None:
+        names = ", ".join(each.name for each in desired.spec.node_pools)
+        _refuse(f"{record.name} has no node pool {cut(pool, 63)}; it has {names}")
+    owner = StepContext.of(record, ports).owner
+    existing = RateLimiter(None, ports).over(ports).azure.call(GetCluster(record.desired.id))
+    if existing is None or not owner.owns(existing):
+        _refuse(f"Azure does not show the cluster {record.name} as this fleet's")
+    mine = serving(profiles_of(existing), owner).get(pool, ())
+    if len(mine) != 1:
+        state = "is being replaced" if mine else "does not exist in Azure"
+        _refuse(f"the node pool {pool} of {record.name} {state}")
+    return _Found(desired, wanted, manifest, existing, mine[0])
+
+
+def _edited(name: str, found: _Found, target: Versions, head: Head) -> str:
+    """Return the manifest with the rollback; every other character of it stays."""
+    at = ["spec", "nodePools", f"[{found.pool.name}]"]
+    asked = {"nodeImageVersion": target.image, "lastUsed": target.moment}
+    try:
+        text = with_value(found.manifest, [*at, "orchestratorVersion"], target.kubernetes)
+        text = with_value(text, [*at, "rollback"], asked)
+    except NotEditable as error:
+        _refuse(f"the manifest of {name} cannot be changed by itself ({error}): write it by hand")
+    after = head.resolve(name, text)
+    if isinstance(after, str):
+        _refuse(f"the manifest of {name} would be invalid: {after}")
+    pools = {each.name: each for each in after.spec.node_pools}
+    if asked_for(pools[found.pool.name]) != target:
+        _refuse(f"another file sets the versions of the pool {found.pool.name}")
+    return text
+
+
+def _shown(versions: Versions) -> schema.PoolVersions:
+    return {"orchestratorVersion": versions.kubernetes, "nodeImageVersion": versions.image}
+
+
+def _refuse(why: str) -> NoReturn:
+    raise Refusal(409, why)

@@ -1,0 +1,320 @@
+"""What a route gets: notifications in groups, and groups in few messages of bounded size. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from shared.language.desired import digest_of
+from shared.notifications.kinds import KINDS, Severity
+from shared.notifications.notification import Notification
+from shared.sentences import many, some_of
+
+MOST_MESSAGES = 5
+"""So many messages a digest has at most; the notifications of further ones wait for the next digest."""
+_REASONS, _ACTIONS, _COMMITS, _DIFFS = 3, 3, 3, 3
+"""How many different reasons, actions, commits and diffs of a group a message shows."""
+_NAMED = 3
+"""How many clusters a message names for each of several actions."""
+_MARGIN = 600
+"""Bytes for the title and for what is said of notifications that were dropped."""
+
+
+@dataclass(frozen=True)
+class Links:
+    """Where links lead: to commits of ``repository`` and to pages of the app; "" for none."""
+
+    repository: str = ""
+    app: str = ""
+
+    def of(self, commit: str) -> Mapping[str, str]:
+        """Return the links to a commit, and to its plan."""
+        links = {
+            "commit": f"{self.repository}/commit/{commit}" if self.repository else "",
+            "plan": f"{self.app}/api/plans/{commit}/page" if self.app else "",
+        }
+        return {name: link for name, link in links.items() if link and commit}
+
+
+@dataclass(frozen=True)
+class Group:
+    """Notifications of one kind, with one class of error, in one region.
+
+    ``began``: these are ends of problems that began in the same digest, and have what each of them was.
+    """
+
+    facts: tuple[Notification, ...]
+    began: bool = False
+
+    @property
+    def title(self) -> str:
+        """What happened, to how many, and where."""
+        first, about = self.facts[0], KINDS[self.facts[0].kind]
+        count = len({fact.key for fact in self.facts})
+        what = f"1 {about.one}" if count == 1 else f"{count} {about.many}"
+        place = f" in {first.location}" if first.location else ""
+        if first.became:
+            if first.became == first.kind:
+                return f"{what} {about.begins} for another reason{place}"
+            return f"{what}: {first.kind} became {first.became}{place}"
+        if first.over and not self.began:
+            return f"{what} {about.over}{place}"
+        why = f": {first.reason}" if first.reason else ""
+        now = f"; now {about.over}" if first.over else ""
+        return f"{what} {about.begins}{place}{why}{now}"
+
+    @property
+    def severity(self) -> Severity:
+        """The severity of its kind; the end of a problem is no reason to hurry."""
+        return Severity.INFO if self.facts[0].over else self.facts[0].severity
+
+    @property
+    def since(self) -> datetime:
+        """When the first of it began."""
+        return min(fact.since or fact.at for fact in self.facts)
+
+    @property
+    def until(self) -> datetime:
+        """When the last of it happened."""
+        return max(fact.at for fact in self.facts)
+
+    @property
+    def diffs(self) -> Sequence[Notification]:
+        """The notifications with a diff."""
+        return [fact for fact in self.facts if fact.diff]
+
+    def distinct(self, field: str) -> list[str]:
+        """Return the different values of a field, the most frequent first."""
+        counts: defaultdict[str, int] = defaultdict(int)
+        for fact in self.facts:
+            counts[getattr(fact, field)] += 1
+        return [value for value in sorted(counts, key=lambda value: (-counts[value], value)) if value]
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """A message: its title and text for people, its groups for programs; ``facts`` are their ids.
+
+    ``id`` is the same when the same notifications are sent again. ``dropped`` notifications are in no
+    message.
+    """
+
+    id: str
+    fleet: str
+    title: str
+    severity: Severity
+    text: str
+    groups: tuple[Group, ...]
+    facts: tuple[str, ...]
+    links: Links = Links()
+    dropped: int = 0
+
+    @property
+    def labelled_links(self) -> Mapping[str, str]:
+        """Each link of its commits, with what to call it."""
+        commits = dict.fromkeys(fact.commit for group in self.groups for fact in group.facts if fact.commit)
+        each = ((commit, name, link) for commit in commits for name, link in self.links.of(commit).items())
+        return {link: f"{name} {commit[:8]}" for commit, name, link in each}
+
+
+def messages(
+    facts: Sequence[Notification],
+    *,
+    fleet: str,
+    limit: int,
+    links: Links,
+    dropped: int = 0,
+    together: bool = True,
+) -> Sequence[Outgoing]:
+    """Return the messages of a digest, each with a text of at most ``limit`` bytes.
+
+    Every message names all of its notifications: what begins and is over in the same digest is one part,
+    which says both. Without ``together``, each group is a message.
+    """
+    groups = _groups(facts)
+    several = [groups] if together else [[group] for group in groups]
+    parts = (part for some in several for part in _parts(some, limit - _MARGIN, links))
+    some = [_message(part, fleet, links) for part in parts]
+    some = some[:MOST_MESSAGES]
+    if some and dropped:
+        were = f"{many(dropped, 'older notification')} {'was' if dropped == 1 else 'were'}"
+        missed = f"{were} dropped while this channel did not deliver: `roadstead events NAME`."
+        some[0] = replace(some[0], text=f"{some[0].text}\n\n{missed}", dropped=dropped)
+    absorbed = _absorbed(facts)
+    return [
+        replace(one, facts=tuple(each for fact in one.facts for each in (*absorbed.get(fact, ()), fact)))
+        for one in some
+    ]
+
+
+def _absorbed(facts: Sequence[Notification]) -> Mapping[str, Sequence[str]]:
+    """Return, by the id of each problem's end, the ids of what it was before that is sent with it."""
+    ends = {fact.id.removesuffix(":over"): fact.id for fact in facts if fact.over}
+    return {ends[fact.id]: (fact.id,) for fact in facts if fact.id in ends}
+
+
+def _groups(facts: Sequence[Notification]) -> Sequence[Group]:
+    absorbing, by_id = _absorbed(facts), {fact.id: fact for fact in facts}
+    absorbed = {each for ids in absorbing.values() for each in ids}
+    groups: defaultdict[tuple[bool, bool, str, tuple[str, str, str]], list[Notification]] = defaultdict(list)
+    for fact in facts:
+        if fact.id in absorbing:
+            (began,) = absorbing[fact.id]
+            whole = replace(fact, detail=by_id[began].detail, diff=by_id[began].diff)
+            groups[(True, True, fact.became, fact.group)].append(whole)
+        elif fact.id not in absorbed:
+            groups[(fact.over, False, fact.became, fact.group)].append(fact)
+    found = [Group(tuple(group), began) for (_, began, _, _), group in groups.items()]
+    return sorted(found, key=lambda group: (-group.severity.rank, group.since))
+
+
+def _parts(groups: Sequence[Group], limit: int, links: Links) -> Iterator[Sequence[Group]]:
+    """Yield the groups of each message; a group that is too long for one goes on in the next."""
+    part: list[Group] = []
+    size = 0
+    for group in groups:
+        for piece in _pieces(group, limit, links):
+            length = _bytes(piece, links)
+            if part and size + length > limit:
+                yield part
+                part, size = [], 0
+            part, size = [*part, piece], size + length
+    if part:
+        yield part
+
+
+def _pieces(group: Group, limit: int, links: Links) -> Iterator[Group]:
+    """Yield a group in pieces, halved until the text of each is within the limit."""
+    if len(group.facts) == 1 or _bytes(group, links) <= limit:
+        yield group
+        return
+    half = len(group.facts) // 2
+    for some in (group.facts[:half], group.facts[half:]):
+        yield from _pieces(Group(some, group.began), limit, links)
+
+
+def _bytes(group: Group, links: Links) -> int:
+    return len(text_of(group, links).encode()) + 2
+
+
+def _message(groups: Sequence[Group], fleet: str, links: Links) -> Outgoing:
+    facts = tuple(fact.id for group in groups for fact in group.facts)
+    severity = max((group.severity for group in groups), key=lambda each: each.rank)
+    more = f", and {len(groups) - 1} more" if len(groups) > 1 else ""
+    identifier = digest_of(sorted(facts))[:32]
+    return Outgoing(
+        id=identifier,
+        fleet=fleet,
+        title=f"{fleet}: {groups[0].title}{more}",
+        severity=severity,
+        text="\n\n".join(text_of(group, links) for group in groups),
+        groups=tuple(groups),
+        facts=facts,
+        links=links,
+    )
+
+
+def text_of(group: Group, links: Links) -> str:
+    """Return what a person reads of a group: what, since when, why, what next, which, and the links."""
+    first, lasted = group.facts[0], group.until != group.since
+    until = f" until {clock(group.until)}" if first.over else f", the last at {clock(group.until)}"
+    reasons, commits = group.distinct("detail"), group.distinct("commit")
+    lines = [f"{group.title}", f"Since {clock(group.since)}{until if lasted else ''}"]
+    lines += [f"Why: {reason}" for reason in reasons[:_REASONS]]
+    lines += [f"{many(len(reasons) - _REASONS, 'more reason')}."] if len(reasons) > _REASONS else []
+    lines += _next(group)
+    lines += [f"Diff:\n{fact.diff}" for fact in group.diffs[:_DIFFS]]
+    more = len(group.diffs) - _DIFFS
+    lines += [f"{many(more, 'more diff')}: `roadstead drift` shows them."] if more > 0 else []
+    lines.append(f"{'Which' if len(group.facts) > 1 else 'What'}: {', '.join(map(_named, group.facts))}")
+    for commit in commits[:_COMMITS]:
+        shown = ", ".join(f"{name} {link}" for name, link in links.of(commit).items())
+        lines.append(f"Commit {commit[:8]}: {shown}" if shown else f"Commit {commit[:8]}")
+    return "\n".join(lines)
+
+
+def _next(group: Group) -> Iterator[str]:
+    """Yield what comes next, and for which notifications where that differs, the most frequent first."""
+    alike: defaultdict[str, list[Notification]] = defaultdict(list)
+    for fact in group.facts:
+        if fact.action:
+            alike[_of_any(fact)].append(fact)
+    frequent = sorted(alike.items(), key=lambda each: (-len(each[1]), each[0]))
+    for action, facts in frequent[:_ACTIONS]:
+        subjects = list(dict.fromkeys(fact.subject for fact in facts))
+        which = f" for {some_of(subjects, _NAMED)}" if len(alike) > 1 else ""
+        yield f"Next{which}: {action if len(subjects) > 1 else facts[0].action}"
+    if len(frequent) > _ACTIONS:
+        yield f"{many(len(frequent) - _ACTIONS, 'more action')}: `roadstead why NAME`."
+
+
+def _of_any(fact: Notification) -> str:
+    """Return what comes next, with NAME in place of the cluster in its commands: what others may have too."""
+    parts = fact.action.split("`")
+    parts[1::2] = [_with_any_name(command, fact.subject) for command in parts[1::2]]
+    return "`".join(parts)
+
+
+def _with_any_name(command: str, name: str) -> str:
+    words = command.split(" ")
+    return " ".join([*words[:2], *("NAME" if word == name else word for word in words[2:])])
+
+
+def _named(fact: Notification) -> str:
+    clusters = f" ({', '.join(fact.names)})" if fact.names else ""
+    return f"{fact.subject}{clusters} {fact.at:%H:%M:%S}"
+
+
+def clock(moment: datetime) -> str:
+    """Return a time as a message shows it."""
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def body_of(message: Outgoing) -> Mapping[str, Any]:
+    """Return a message as a program reads it."""
+    return {
+        "version": 1,
+        "id": message.id,
+        "fleet": message.fleet,
+        "severity": message.severity.value,
+        "title": message.title,
+        "text": message.text,
+        "dropped": message.dropped,
+        "groups": [_json(group, message.links) for group in message.groups],
+    }
+
+
+def _json(group: Group, links: Links) -> Mapping[str, Any]:
+    first, shown = group.facts[0], group.diffs[:_DIFFS]
+    return {
+        "kind": first.kind.value,
+        "severity": group.severity.value,
+        "over": first.over,
+        "became": first.became,
+        "reason": first.reason,
+        "location": first.location,
+        "title": group.title,
+        "since": group.since.isoformat(),
+        "until": group.until.isoformat(),
+        "facts": [_fact(fact, links, shown) for fact in group.facts],
+    }
+
+
+def _fact(fact: Notification, links: Links, with_diff: Sequence[Notification]) -> Mapping[str, Any]:
+    return {
+        "id": fact.id,
+        "subject": fact.subject,
+        "clusters": list(fact.names) or ([fact.subject] if fact.of_cluster else []),
+        "environment": fact.environment,
+        "at": fact.at.isoformat(),
+        "since": (fact.since or fact.at).isoformat(),
+        "why": fact.detail,
+        "next": fact.action,
+        "diff": fact.diff if fact in with_diff else "",
+        "outputs": dict(fact.outputs),
+        "commit": fact.commit,
+        "links": dict(links.of(fact.commit)),
+    }

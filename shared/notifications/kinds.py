@@ -1,0 +1,153 @@
+"""The kinds of notifications, with the severity and the description of each: their one table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """How urgent a notification is; a route takes its own severity and every higher one."""
+
+    INFO = "info"
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+    @property
+    def rank(self) -> int:
+        """The place in the order, from the least urgent."""
+        return tuple(Severity).index(self)
+
+
+class Kind(StrEnum):
+    """What a notification is, as in ``events`` of a route and as stored."""
+
+    FAILED = "failed"
+    LOST = "lost"
+    STALLED = "stalled"
+    HELD = "held"
+    DRIFT = "drift"
+    REFUSED = "refused"
+    INVALID = "invalid"
+    PLAN = "plan"
+    CREDENTIAL = "credential"
+    EXPIRING = "expiring"
+    TOKEN = "token"  # noqa: S105 - the name of a kind
+    SWEEP = "sweep"
+    ORPHAN = "orphan"
+    DEAD_LETTER = "dead-letter"
+    CHANNEL = "channel"
+    APPROVED = "approved"
+    OUTPUTS = "outputs"
+    READY = "ready"
+    DELETED = "deleted"
+    RELEASED = "released"
+
+
+@dataclass(frozen=True)
+class About:
+    """The severity of a kind, and its description: what it counts, what happened, and what its end is.
+
+    ``over`` is "" for a notification that has no end. ``meaning`` is its line in docs/notifications.md.
+    """
+
+    severity: Severity
+    one: str
+    many: str
+    begins: str
+    over: str
+    meaning: str
+
+
+_C, _CS = "cluster", "clusters"
+
+KINDS: Mapping[Kind, About] = {
+    Kind.FAILED: About(
+        Severity.CRITICAL, _C, _CS, "failed", "no longer failed", "The job of a cluster has failed."
+    ),
+    Kind.LOST: About(
+        Severity.CRITICAL,
+        *(_C, _CS, "no longer as verified", "as verified again"),
+        "A cluster that was Ready, or is suspended, is missing, stopped, failed, contested or unhealthy, "
+        "and no exemption ignores that.",
+    ),
+    Kind.STALLED: About(
+        Severity.WARNING, _C, _CS, "stalled", "no longer stalled", "A step makes no progress in its time."
+    ),
+    Kind.HELD: About(
+        Severity.WARNING,
+        *(_C, _CS, "waiting for a person", "no longer waiting for a person"),
+        "A job waits until somebody acts, such as a contest or a drain that is blocked.",
+    ),
+    Kind.DRIFT: About(
+        Severity.WARNING,
+        *(_C, _CS, "with drift", "as git has it again"),
+        "A sweep found that a cluster differs from git, also if a job corrects it.",
+    ),
+    Kind.REFUSED: About(
+        Severity.WARNING,
+        *("commit", "commits", "waiting for an approval", "no longer waiting for an approval"),
+        "The newest commit deletes or releases clusters, or takes namespaces, and needs an approval.",
+    ),
+    Kind.INVALID: About(
+        Severity.WARNING,
+        *("commit", "commits", "with a change that is not carried out", "carried out as a whole"),
+        "Manifests of the newest commit are invalid, or ask for what cannot be changed.",
+    ),
+    Kind.PLAN: About(
+        Severity.CRITICAL,
+        *("fleet", "fleets", "whose newest commit cannot be planned", "planned again"),
+        "The newest commit cannot be read or planned: nothing newer is carried out.",
+    ),
+    Kind.CREDENTIAL: About(
+        Severity.CRITICAL,
+        *("credential", "credentials", "refused", "accepted again"),
+        "GitHub refuses the credential of the app: it has expired or was revoked.",
+    ),
+    Kind.EXPIRING: About(
+        Severity.WARNING,
+        *(_C, _CS, "with a certificate that ends soon", "whose certificates last again"),
+        "A certificate of a cluster's API server, or of its authority, ends within 30 days or has ended.",
+    ),
+    Kind.TOKEN: About(
+        Severity.WARNING,
+        *("token", "tokens", "that will end soon", "replaced"),
+        "The token for GitHub ends within 30 days.",
+    ),
+    Kind.SWEEP: About(
+        Severity.WARNING,
+        *("subscription", "subscriptions", "that a sweep could not list as a whole", "listed again"),
+        "The list of a subscription's clusters concludes nothing, or lacks clusters.",
+    ),
+    Kind.ORPHAN: About(
+        Severity.WARNING,
+        *("cluster", "clusters", "with this fleet's tags that the fleet does not know", "no longer seen"),
+        "A sweep found a cluster in Azure with the fleet's tags and without a record.",
+    ),
+    Kind.DEAD_LETTER: About(
+        Severity.WARNING,
+        *("queue", "queues", "with dead letters", "without dead letters"),
+        "A queue gave up a message that could not be handled.",
+    ),
+    Kind.CHANNEL: About(
+        Severity.WARNING,
+        *("channel", "channels", "failing", "delivering again"),
+        "A route of notifications cannot deliver; the other routes say so.",
+    ),
+    Kind.APPROVED: About(
+        Severity.INFO,
+        *("approval", "approvals", "given", ""),
+        "Somebody approved deletes or releases, or a correction of drift.",
+    ),
+    Kind.OUTPUTS: About(
+        Severity.INFO, _C, _CS, "with new outputs", "", "The outputs of a cluster are known, or have changed."
+    ),
+    Kind.READY: About(Severity.INFO, _C, _CS, "ready", "", "A cluster was verified Ready after a job."),
+    Kind.DELETED: About(Severity.INFO, _C, _CS, "deleted", "", "A cluster was deleted, as git asked."),
+    Kind.RELEASED: About(
+        Severity.INFO,
+        *(_C, _CS, "released", ""),
+        "A cluster outside Azure left the fleet, as git asked; what runs there stays.",
+    ),
+}

@@ -1,0 +1,237 @@
+"""What the notifier remembers: the problems that are open, and what each route has not received yet. Pure.
+
+A notification is taken once, however often it is read, and stays until every route that takes it has received
+it. So nothing is lost while a channel does not answer, and what a crash repeats is at most the last message
+of a route.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from shared.notifications.kinds import Kind
+from shared.notifications.notification import Notification, end_of
+from shared.notifications.routes import Route
+
+COLLECT = timedelta(seconds=10)
+"""How long the first notification waits for others that belong to the same message."""
+LONGEST = timedelta(minutes=5)
+"""The longest time between two digests of a route while notifications keep coming."""
+CONFIRM = timedelta(minutes=2)
+"""How long after a problem its cluster's record is read: by then its writer has saved it, or has died."""
+CONFIRM_AGAIN = timedelta(hours=1)
+"""How often it is read again: the notification that ended the problem may be lost with a table."""
+PASSING: Mapping[Kind, timedelta] = {
+    Kind.PLAN: timedelta(minutes=2),
+    Kind.SWEEP: timedelta(minutes=15),
+}
+"""How long a problem lasts before it is taken, of a kind that Roadstead tries again by itself."""
+MOST_PENDING = 2000
+"""So many notifications wait for a route at most; of older ones the next message has the number."""
+
+
+@dataclass(frozen=True)
+class Outage:
+    """Why a channel does not deliver: the class of the last error, since when, and how many attempts."""
+
+    kind: str
+    message: str
+    since: datetime
+    attempts: int
+
+
+@dataclass(frozen=True)
+class RouteState:
+    """What a route has not received, by ids of notifications, oldest first.
+
+    ``sending`` are the notifications of the message that is being delivered: it is sent again as it is until
+    the channel takes it, so that its id stays the same. ``pending`` are all others. ``next_at`` is when it
+    gets a message at the earliest, None for at once. ``burst`` counts successive digests, ``dropped`` the
+    notifications of which it gets the number alone, ``sent`` every message. ``issues`` are the open issues of
+    GitHub by group.
+    """
+
+    pending: tuple[str, ...] = ()
+    next_at: datetime | None = None
+    burst: int = 0
+    dropped: int = 0
+    sent: int = 0
+    outage: Outage | None = None
+    issues: Mapping[str, int] = field(default_factory=dict)
+    sending: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Every notification that the route has not received."""
+        return (*self.sending, *self.pending)
+
+
+@dataclass(frozen=True)
+class NotifierRecord:
+    """The notifications that are needed, by id; the open problem of each key; the routes by name.
+
+    ``accepted`` are the ids of the stored notifications that were taken last and may still be stored,
+    ``confirmed`` has those of open problems, with when a read of the record showed each last. ``since`` has
+    when a problem was seen first that may pass by itself, by its key. ``plan_at`` is the time of the plan
+    whose notifications were taken last. ``etag`` is the version that was read, "" for one not saved yet.
+    """
+
+    facts: Mapping[str, Notification] = field(default_factory=dict)
+    open: Mapping[str, str] = field(default_factory=dict)
+    routes: Mapping[str, RouteState] = field(default_factory=dict)
+    accepted: tuple[str, ...] = ()
+    confirmed: Mapping[str, datetime] = field(default_factory=dict)
+    since: Mapping[str, datetime] = field(default_factory=dict)
+    plan_at: datetime | None = None
+    etag: str = field(default="", compare=False)
+
+
+def take(
+    known: NotifierRecord, stored: Sequence[Notification], routes: Sequence[Route], now: datetime
+) -> NotifierRecord:
+    """Take the stored notifications that are new, oldest first; drop routes that no longer exist."""
+    after = replace(
+        known, routes={route.name: known.routes.get(route.name, RouteState()) for route in routes}
+    )
+    for fact in sorted(stored, key=lambda each: (each.at, each.sequence, each.id)):
+        if fact.id not in known.accepted:
+            after = _taken(after, fact, routes, now)
+    return without_unused(replace(after, accepted=tuple(fact.id for fact in stored)))
+
+
+def compare(
+    known: NotifierRecord,
+    present: Sequence[Notification],
+    kinds: Collection[Kind],
+    routes: Sequence[Route],
+    now: datetime,
+) -> NotifierRecord:
+    """Take the problems of the fleet that are ``present`` now, and end those of ``kinds`` that are not.
+
+    A problem of a kind that often passes by itself is taken when it has lasted.
+    """
+    after = known
+    by_key = {fact.key: fact for fact in present}
+    for key, identifier in known.open.items():
+        if key not in by_key and known.facts[identifier].kind in kinds:
+            after = _ended(after, key, now, "", routes)
+    since = {key: at for key, at in known.since.items() if key in by_key}
+    for key, fact in by_key.items():
+        since.setdefault(key, now)
+        lasted = now - since[key] >= PASSING.get(fact.kind, timedelta(0))
+        if known.open.get(key) != fact.id and lasted:
+            after = _taken(after, fact, routes, now)
+    passing = (key for key, fact in by_key.items() if fact.kind in PASSING)
+    waiting = {key: since[key] for key in passing if after.open.get(key) != by_key[key].id}
+    return without_unused(replace(after, since=waiting))
+
+
+def _taken(
+    known: NotifierRecord, fact: Notification, routes: Sequence[Route], now: datetime
+) -> NotifierRecord:
+    if known.open.get(fact.key) == fact.id:
+        return known
+    if fact.lasting:
+        known = _replaced(known, fact, routes, now)
+        known = replace(known, facts={**known.facts, fact.id: fact}, open={**known.open, fact.key: fact.id})
+        return _queued(known, fact, routes, now)
+    problem = known.facts[known.open[fact.key]] if fact.key in known.open else None
+    known = _ended(known, fact.key, fact.at, fact.detail, routes, now=now, became=fact.became)
+    if fact.over:
+        return known
+    told = {route.name for route in routes if problem and route.takes(problem)}
+    others = [route for route in routes if route.name not in told or fact.kind is not Kind.READY]
+    return _queued(known, fact, others, now)
+
+
+def _replaced(
+    known: NotifierRecord, fact: Notification, routes: Sequence[Route], now: datetime
+) -> NotifierRecord:
+    """End the open problem that ``fact`` replaces, for whoever does not get ``fact`` as its next part.
+
+    A problem of the same group goes on; one of another group is another problem.
+    """
+    before = known.facts.get(known.open.get(fact.key, ""))
+    if before is None:
+        return known
+    same = before.group == fact.group
+    left = [route for route in routes if not (same and route.takes(fact))]
+    end = replace(end_of(before, fact.at), became=fact.kind.value)
+    return _queued(known, end, left, now)
+
+
+def _ended(
+    known: NotifierRecord,
+    key: str,
+    at: datetime,
+    detail: str,
+    routes: Sequence[Route],
+    *,
+    now: datetime | None = None,
+    became: str = "",
+) -> NotifierRecord:
+    """End the open problem of a key, if there is one; ``became`` is what took its place, "" for nothing."""
+    if key not in known.open:
+        return known
+    problem = known.facts[known.open[key]]
+    left = {other: identifier for other, identifier in known.open.items() if other != key}
+    end = replace(end_of(problem, at, detail), became=became)
+    return _queued(replace(known, open=left), end, routes, now or at)
+
+
+def _queued(
+    known: NotifierRecord, fact: Notification, routes: Iterable[Route], now: datetime
+) -> NotifierRecord:
+    """Return with a notification that each route which takes it has not received."""
+    takers = {route.name for route in routes if route.takes(fact)}
+    states = dict(known.routes)
+    for name in takers & states.keys():
+        state = states[name]
+        if fact.id in state.missing:
+            continue
+        pending = (*state.pending, fact.id)
+        excess = max(0, len(pending) - MOST_PENDING)
+        after = replace(state, pending=pending[excess:], dropped=state.dropped + excess)
+        states[name] = after if state.missing else _first_of_a_digest(after, now)
+    return replace(known, facts={**known.facts, fact.id: fact}, routes=states)
+
+
+def _first_of_a_digest(state: RouteState, now: datetime) -> RouteState:
+    """Return a route with its first notification after the last digest: others may follow within seconds."""
+    quiet = state.next_at is None or now - state.next_at > LONGEST
+    collected = now + COLLECT
+    next_at = collected if state.next_at is None else max(collected, state.next_at)
+    return replace(state, next_at=next_at, burst=0 if quiet else state.burst)
+
+
+def without_unused(known: NotifierRecord) -> NotifierRecord:
+    """Return without the notifications that are neither open nor due to a route."""
+    used = set(known.open.values()).union(*(state.missing for state in known.routes.values()))
+    return replace(known, facts={key: fact for key, fact in known.facts.items() if key in used})
+
+
+def unconfirmed(known: NotifierRecord, now: datetime) -> Sequence[Notification]:
+    """Return the open problems of clusters that no read of the record has shown, or none for an hour."""
+    facts = (known.facts[identifier] for identifier in known.open.values())
+    again = {identifier for identifier, at in known.confirmed.items() if now - at < CONFIRM_AGAIN}
+    some = (fact for fact in facts if fact.of_cluster and fact.id not in again)
+    return [fact for fact in some if now - fact.at >= CONFIRM]
+
+
+def confirm(
+    known: NotifierRecord, checked: Mapping[str, bool], routes: Sequence[Route], now: datetime
+) -> NotifierRecord:
+    """End the problems, by id, that the records do not show.
+
+    A notification is stored before the record, so that it is never missing. The record may have been written
+    by somebody else then, and the problem has not come to be.
+    """
+    after = known
+    for identifier, holds in checked.items():
+        if not holds:
+            after = _ended(after, known.facts[identifier].key, now, "", routes)
+    left = {**known.confirmed, **dict.fromkeys(checked, now)}
+    confirmed = {each: left[each] for each in after.open.values() if each in left}
+    return without_unused(replace(after, confirmed=confirmed))

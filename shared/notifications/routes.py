@@ -1,0 +1,81 @@
+"""Who is notified of which notifications."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from shared.language.model.fleet_rules import Route as RouteManifest
+from shared.notifications.kinds import Kind, Severity
+from shared.notifications.notification import Notification
+
+
+class RouteType(StrEnum):
+    """The kinds of channels."""
+
+    SLACK = "slack"
+    TEAMS = "teams"
+    WEBHOOK = "webhook"
+    EMAIL = "email"
+    APPRISE = "apprise"
+    GITHUB = "github"
+
+
+@dataclass(frozen=True)
+class Route:
+    """A channel, and which notifications it gets; empty ``events``, ``environments`` and ``labels`` are all.
+
+    ``address`` is the name of the setting with the address, "" for issues of the fleet repository.
+    """
+
+    name: str
+    type: RouteType
+    address: str = ""
+    severity: Severity = Severity.WARNING
+    events: tuple[Kind, ...] = ()
+    environments: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def takes(self, fact: Notification) -> bool:
+        """Return whether the route gets a notification; one of the fleet has no environment and no labels.
+
+        Named events come whatever their severity.
+        """
+        wanted = fact.kind in self.events if self.events else fact.severity.rank >= self.severity.rank
+        return (
+            wanted
+            and (not self.environments or fact.environment in self.environments)
+            and all(fact.labels.get(key) == value for key, value in self.labels.items())
+        )
+
+
+def routes_of(manifests: Sequence[RouteManifest]) -> tuple[Route, ...]:
+    """Return the routes of ``spec.notifications``."""
+    return tuple(
+        Route(
+            name=each.name,
+            type=RouteType(each.type),
+            address=each.address,
+            severity=Severity(each.severity),
+            events=tuple(map(Kind, each.events)),
+            environments=each.environments,
+            labels=dict(each.labels),
+        )
+        for each in manifests
+    )
+
+
+LIMITS: Mapping[RouteType, int] = {
+    RouteType.SLACK: 12_000,
+    RouteType.TEAMS: 4_500,
+    RouteType.WEBHOOK: 60_000,
+    RouteType.EMAIL: 30_000,
+    RouteType.APPRISE: 30_000,
+    RouteType.GITHUB: 60_000,
+}
+"""The most bytes of a message's text; docs/notifications.md names each vendor's limit and its source.
+
+Slack truncates a text of more than 40,000 characters. A Teams message may have 28 KB with its JSON, in which
+a character may count as two bytes. GitHub takes 65,536 characters.
+"""

@@ -1,0 +1,117 @@
+"""What docs/notifications.md promises, whatever happens and fails: by generated facts."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.notifications.digest import MOST_MESSAGES
+from shared.notifications.kinds import Kind, Severity
+from shared.notifications.notification import Notification
+from shared.notifications.record import COLLECT, LONGEST
+from shared.notifications.routes import Route, RouteType
+from tests.support.hypothesis_settings import GENERATED
+from tests.support.notifications import ROUTES, after, fact
+from tests.support.notifier_driver import Driver
+
+KINDS = (Kind.FAILED, Kind.STALLED, Kind.HELD, Kind.LOST, Kind.READY, Kind.DELETED)
+ENDLESS = (Kind.READY.value, Kind.DELETED.value)
+changes = st.lists(
+    st.tuples(
+        st.integers(0, 900),
+        st.sampled_from("abcdefgh"),
+        st.sampled_from(KINDS),
+        st.sampled_from(("westeurope", "eastus")),
+    ),
+    max_size=60,
+)
+
+
+def _facts(drawn: Sequence[tuple[int, str, Kind, str]]) -> list[Notification]:
+    """Return facts in the order of their times, each with an id of its own."""
+    ordered = enumerate(sorted(drawn, key=lambda each: each[0]))
+    return [
+        fact(cluster, kind, seconds, location=place, number=n)
+        for n, (seconds, cluster, kind, place) in ordered
+    ]
+
+
+@GENERATED
+@given(changes, st.lists(st.booleans(), max_size=12))
+def test_every_fact_of_a_route_is_told_exactly_once_whatever_fails(
+    drawn: list[tuple[int, str, Kind, str]], down: list[bool]
+) -> None:
+    facts = _facts(drawn)
+    driver = Driver(down=down)
+    driver.run(facts, after(86_400))
+    expected = {notice.id for notice in facts if ROUTES[0].takes(notice)}
+    ends = {each for each in driver.facts() if each.endswith(":over")}
+    assert driver.facts() == Counter([*expected, *ends])
+    assert not driver.known.routes["ops"].missing
+    ids: dict[str, set[str]] = {}
+    for message in driver.tried:
+        for each in message.facts:
+            ids.setdefault(each, set()).add(message.id)
+    assert all(len(some) == 1 for some in ids.values()), "a message that is sent again has its id"
+
+
+@GENERATED
+@given(changes)
+def test_every_problem_that_ends_is_told_to_have_ended(drawn: list[tuple[int, str, Kind, str]]) -> None:
+    facts = _facts(drawn)
+    driver = Driver()
+    driver.run(facts, after(86_400))
+    open_problems: dict[str, Notification] = {}
+    ended = set()
+    for notice in facts:
+        before = open_problems.pop(notice.key, None)
+        if before is not None and not (notice.lasting and notice.group == before.group):
+            ended.add(f"{before.id}:over")
+        if notice.lasting:
+            open_problems[notice.key] = notice
+    assert {each for each in driver.facts() if each.endswith(":over")} == ended
+    assert set(driver.known.open.values()) == {notice.id for notice in open_problems.values()}
+
+
+@GENERATED
+@given(changes, st.lists(st.booleans(), max_size=12))
+def test_whoever_reads_a_route_knows_the_problems_that_are_open_and_no_other(
+    drawn: list[tuple[int, str, Kind, str]], down: list[bool]
+) -> None:
+    routes = (
+        *ROUTES,
+        Route("stalls", RouteType.TEAMS, "A", events=(Kind.STALLED,)),
+        Route("worst", RouteType.WEBHOOK, "B", Severity.CRITICAL),
+        Route("places", RouteType.SLACK, "C", events=(Kind.HELD, Kind.LOST)),
+    )
+    driver = Driver(routes, down)
+    driver.run(_facts(drawn), after(86_400))
+    for route in routes:
+        told: dict[tuple[str, tuple[str, str, str]], int] = {}
+        for _, name, message in driver.sent:
+            groups = message.groups if name == route.name else ()
+            for one in (each for group in groups for each in group.facts):
+                place = (one.key, one.group)
+                if not one.over:
+                    told[place] = one.sequence
+                elif told.get(place, one.sequence + 1) <= one.sequence:
+                    del told[place]
+        now_open = (driver.known.facts[each] for each in driver.known.open.values())
+        wanted = {(one.key, one.group): one.sequence for one in now_open if route.takes(one)}
+        lasting = {place: each for place, each in told.items() if place[1][0] not in ENDLESS}
+        assert lasting == wanted
+
+
+@GENERATED
+@given(st.integers(1, 400), st.integers(1, 7200))
+def test_the_number_of_messages_grows_with_the_time_and_not_with_the_facts(count: int, seconds: int) -> None:
+    driver = Driver()
+    driver.run([fact(f"c{n}", seconds=n * seconds // count, number=n) for n in range(count)], after(seconds))
+    doublings = math.ceil(math.log2(LONGEST / COLLECT)) + 1
+    most = doublings + 1 + seconds / LONGEST.total_seconds()
+    assert len(driver.sent) <= most * MOST_MESSAGES
+    assert len({at for at, _, _ in driver.sent}) <= most

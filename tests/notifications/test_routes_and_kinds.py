@@ -1,0 +1,42 @@
+"""Which route gets which fact; the table of kinds is what manifests may name."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from shared.language.model.fleet_rules import EventName
+from shared.notifications.kinds import KINDS, Kind, Severity
+from shared.notifications.routes import LIMITS, Route, RouteType
+from tests.support.notifications import fact
+
+
+def test_manifests_may_name_every_kind_and_no_other() -> None:
+    assert set(get_args(EventName)) == set(Kind)
+
+
+def test_every_kind_has_a_line_in_the_table() -> None:
+    assert set(KINDS) == set(Kind)
+    assert set(LIMITS) == set(RouteType)
+
+
+@pytest.mark.parametrize(
+    ("route", "taken"),
+    [
+        (Route("r", RouteType.SLACK), {Kind.FAILED, Kind.STALLED}),
+        (Route("r", RouteType.SLACK, severity=Severity.CRITICAL), {Kind.FAILED}),
+        (Route("r", RouteType.SLACK, severity=Severity.INFO), {Kind.FAILED, Kind.STALLED, Kind.READY}),
+        (Route("r", RouteType.SLACK, events=(Kind.READY,)), {Kind.READY}),
+        (Route("r", RouteType.SLACK, environments=("prod",)), {Kind.FAILED}),
+        (Route("r", RouteType.SLACK, environments=("dev",), severity=Severity.INFO), {Kind.READY}),
+        (Route("r", RouteType.SLACK, labels={"team": "a"}), set()),
+    ],
+)
+def test_a_route_gets_what_it_asks_for(route: Route, taken: set[Kind]) -> None:
+    facts = [
+        fact("one", Kind.FAILED, environment="prod"),
+        fact("two", Kind.STALLED),
+        fact("three", Kind.READY, environment="dev"),
+    ]
+    assert {each.kind for each in facts if route.takes(each)} == taken
