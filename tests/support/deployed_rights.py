@@ -26,6 +26,7 @@ from shared.adapters.arm import ArmRequests
 from shared.cluster.failures.errors import Unauthorized
 from shared.ports import Azure, Message, Ports, Queue
 from shared.ports.azure import AzureCall
+from shared.ports.git_host import Proposing
 from shared.ports.process import Comparisons
 from shared.settings import App
 from tests.support.azure_operations import example
@@ -169,9 +170,13 @@ class CloudWithRights(MemoryCloud):
     def acting_as(self, app: App, ports: Ports) -> Ports:
         """Return the ports with the rights of an app."""
         queues: dict[str, Any] = {name: _QueueAs(app, name, getattr(ports, name), self) for name in QUEUES}
-        proposing = Noted(ports.proposing, lambda name: self.written[name].add(app))
-        azure, compared = _AzureAs(app, ports.azure, self), self.compared[app]
-        return replace(ports, azure=azure, proposing=proposing, compared=compared, **queues)
+
+        def note(name: str) -> None:
+            if name in vars(Proposing):
+                self.written[name].add(app)
+
+        host, azure = Noted(ports.git_host, note), _AzureAs(app, ports.azure, self)
+        return replace(ports, azure=azure, git_host=host, compared=self.compared[app], **queues)
 
 
 class _AzureAs:

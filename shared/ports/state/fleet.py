@@ -9,7 +9,7 @@ from datetime import datetime
 from shared.cluster.failures.fleet_problem import FleetProblem
 from shared.cluster.gaps import Gaps
 from shared.notifications.routes import Route
-from shared.ports.github import BranchHead
+from shared.ports.git_host import BranchHead
 from shared.ports.state.clusters import FLEETS
 from shared.ports.state.reading import Repository, TextKind
 from shared.promotions.promoted_values import Had, Rule

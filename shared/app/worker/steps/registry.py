@@ -90,7 +90,7 @@ def _held(context: StepContext, would: str) -> Outcome:
 
 
 def _withheld(error: Withheld) -> Wait:
-    """Return the wait of a step that GitHub does not give what it needs until somebody acts there."""
+    """Return the wait of a step that the git host does not give what it needs until somebody acts there."""
     reason, action = f"{error.kind}: {error}", suggested_action(error.kind, failed=False)
     return Wait(OBSERVE_SECONDS, reason, action_required=action, open_ended=True)
 
