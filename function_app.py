@@ -21,6 +21,7 @@ import azure.functions as func
 from handlers.apps import blueprints
 from handlers.sign_in import SignIn
 from shared import logs
+from shared.app.door import watched
 from shared.masking import Masker, platform_secrets
 from shared.ports import Azure, Ports, Probe, State, Telemetry
 from shared.ports.azure import GetKubeconfig
@@ -34,6 +35,7 @@ from shared.settings import Settings, load_settings, secret_text
 
 if TYPE_CHECKING:
     from azure.core.credentials import TokenCredential
+    from azure.data.tables import TableServiceClient
     from azure.servicebus import ServiceBusClient
 
     from shared.adapters.arm import ArmAzure
@@ -72,6 +74,7 @@ class Adapters:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._credential = cache(self._new_credential)
+        self._tables = cache(self._new_tables)
         self._bus = on_first_use(self._new_bus)
 
     def _new_credential(self) -> TokenCredential:
@@ -94,16 +97,26 @@ class Adapters:
 
         return ServiceBusQueue(self._bus, name)
 
-    def state(self) -> State:
-        """Return the fleet's tables."""
-        from shared.adapters.tables import storage_tables, table_service
+    def _new_tables(self) -> TableServiceClient:
+        from shared.adapters.tables import table_service
 
-        service = table_service(
+        return table_service(
             connection_string=secret_text(self._settings.tables_connection_string),
             endpoint=self._settings.tables_endpoint,
             credential=self._credential(),
         )
-        return State(storage_tables(service), self._settings.roadstead_fleet)
+
+    def state(self) -> State:
+        """Return the fleet's tables."""
+        from shared.adapters.tables import storage_tables
+
+        return State(storage_tables(self._tables()), self._settings.roadstead_fleet)
+
+    def table_time(self) -> datetime:
+        """Return the time of Table Storage."""
+        from shared.adapters.tables import table_time
+
+        return table_time(self._tables())
 
     def git_host(self) -> GitHubHost:
         """Return the host of the fleet repository."""
@@ -209,6 +222,7 @@ def build_ports(settings: Settings) -> Ports:
         channels=on_first_use(adapters.channels),
         endpoints=on_first_use(adapters.endpoints),
         clock=_now,
+        table_time=adapters.table_time,
         random=random.random,
         unique=lambda: uuid.uuid4().hex[:8],
         probes=probes,
@@ -220,7 +234,7 @@ def build_app(settings: Settings) -> func.FunctionApp:
     """Return the function app with the functions of its settings."""
     mask = Masker((*settings.secrets, *platform_secrets(os.environ)))
     logs.configure(mask, settings.roadstead_fleet)
-    ports = masked(build_ports(settings), mask)
+    ports = watched(masked(build_ports(settings), mask))
     app = func.FunctionApp()
     groups = blueprints(
         ports,

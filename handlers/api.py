@@ -48,7 +48,7 @@ LONGEST_NUMBER = 9
 def blueprint(ports: Ports, sign_in: SignIn) -> func.Blueprint:
     """Return the API."""
     bp = func.Blueprint()
-    routes = Routes(bp, sign_in)
+    routes = Routes(bp, sign_in, ports)
     for name, whole in WHOLE.items():
         _add_whole(routes, name, whole, ports)
     for name, of_cluster in OF_CLUSTER.items():

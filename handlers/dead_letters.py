@@ -10,6 +10,7 @@ from datetime import UTC
 
 import azure.functions as func
 
+from shared.app.door import enter
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from shared.ports import Ports
 
@@ -23,7 +24,7 @@ def blueprint(ports: Ports, queue: str) -> func.Blueprint:
         "message", "ServiceBus", f"{queue}/$deadletterqueue", data_type=func.DataType.BINARY
     )
     def dead_letter(message: func.ServiceBusMessage) -> None:
-        handle_dead_letter(received(message), ports)
+        handle_dead_letter(received(message), enter(ports))
 
     def received(message: func.ServiceBusMessage) -> ReceivedDeadLetter:
         body, at = message.get_body(), message.enqueued_time_utc or ports.clock()

@@ -22,6 +22,7 @@ def blueprint(ports: Ports) -> func.Blueprint:
     @partial(callable_by, SIGNATURE)
     def flux(req: func.HttpRequest) -> func.HttpResponse:
         cluster = req.route_params["cluster"]
-        return answered("flux", lambda: reply(receive(cluster, req.headers, req.get_body(), keys, ports)))
+        body = req.get_body()
+        return answered("flux", lambda: reply(receive(cluster, req.headers, body, keys, ports)), ports)
 
     return bp

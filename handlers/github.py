@@ -29,6 +29,6 @@ def blueprint(ports: Ports, *, secrets: Sequence[str]) -> func.Blueprint:
             repository=ports.config.repository,
             branch=ports.config.branch,
         )
-        return answered("github", lambda: reply(accept(delivery, ports)))
+        return answered("github", lambda: reply(accept(delivery, ports)), ports)
 
     return bp

@@ -14,8 +14,8 @@ from typing import Any
 import azure.functions as func
 
 from shared.app.check.check import handle as handle_check
+from shared.app.door import receive
 from shared.app.notifier.notifier import handle as handle_notifications
-from shared.app.outbox import WAITING, send_again
 from shared.app.planner.planner import handle as handle_plan_request
 from shared.app.proposals.promote import handle as handle_promotions
 from shared.app.proposals.proposals import handle as handle_proposals
@@ -56,18 +56,18 @@ def handle_request(request: QueueRequest, ports: Ports) -> None:
 
 
 def _receive(
-    message: func.ServiceBusMessage, queue: str, ports: Ports, handle: Callable[[bytes], None]
+    message: func.ServiceBusMessage, queue: str, ports: Ports, handle: Callable[[bytes, Ports], None]
 ) -> None:
-    """Handle the body of a message, or let the message wait; measure how long it did."""
-    now, sent = ports.clock(), message.enqueued_time_utc
-    if sent is not None:  # of a scheduled message, Service Bus gives the time for which it was scheduled
-        waited = (now - (sent if sent.tzinfo else sent.replace(tzinfo=UTC))).total_seconds()
-        ports.telemetry.record([Measurement(QUEUE_DELAY, max(0.0, waited), {"queue": queue})])
-    body = message.get_body()
-    try:
-        handle(body)
-    except WAITING as error:
-        send_again(queue, message.session_id or "", body, error, ports)
+    """Handle the body of a message behind the door, or let the message wait; measure how long it did."""
+
+    def inside(body: bytes, ports: Ports) -> None:
+        now, sent = ports.clock(), message.enqueued_time_utc
+        if sent is not None:  # of a scheduled message, Service Bus gives the time for which it was scheduled
+            waited = (now - (sent if sent.tzinfo else sent.replace(tzinfo=UTC))).total_seconds()
+            ports.telemetry.record([Measurement(QUEUE_DELAY, max(0.0, waited), {"queue": queue})])
+        handle(body, ports)
+
+    receive(queue, message.session_id or "", message.get_body(), inside, ports)
 
 
 def planner(ports: Ports) -> func.Blueprint:
@@ -79,12 +79,7 @@ def planner(ports: Ports) -> func.Blueprint:
         "message", "ServiceBus", "plans", data_type=func.DataType.BINARY, is_sessions_enabled=True
     )
     def plan(message: func.ServiceBusMessage) -> None:
-        _receive(
-            message,
-            "plans",
-            ports,
-            lambda body: handle_request(request_of(body), ports),
-        )
+        _receive(message, "plans", ports, lambda body, inside: handle_request(request_of(body), inside))
 
     return bp
 
@@ -93,7 +88,7 @@ def previewer(ports: Ports) -> func.Blueprint:
     """Return the previewer, which plans pull requests."""
     bp = func.Blueprint()
 
-    def handle(body: bytes) -> None:
+    def handle(body: bytes, ports: Ports) -> None:
         request = request_of(body)
         with about(commit=commit_of(request)):
             handle_pull_request(request, ports)
@@ -112,7 +107,7 @@ def worker(ports: Ports) -> func.Blueprint:
     """Return the worker, which creates and changes clusters, and checks them from inside."""
     bp = func.Blueprint()
 
-    def handle(body: bytes) -> None:
+    def handle(body: bytes, ports: Ports) -> None:
         read = message_of_worker(body)
         if isinstance(read, CheckMessage):
             handle_check(read, ports)
@@ -158,6 +153,7 @@ def deleter(ports: Ports) -> func.Blueprint:
 
 
 def _job(message: func.ServiceBusMessage, queue: JobQueue, ports: Ports) -> None:
-    _receive(
-        message, queue, ports, lambda body: handle_job(JobMessage.model_validate_json(body), queue, ports)
-    )
+    def handle(body: bytes, ports: Ports) -> None:
+        handle_job(JobMessage.model_validate_json(body), queue, ports)
+
+    _receive(message, queue, ports, handle)

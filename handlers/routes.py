@@ -20,9 +20,11 @@ from handlers.sign_in import SignIn
 from shared.app.api.access import Caller, Denied, Role, decide
 from shared.app.api.openapi import Operation
 from shared.app.api.views.plan_page import message_page
+from shared.app.door import NotReady, enter
 from shared.app.http_result import rejected
 from shared.cluster.failures.errors import ReconcileError, Unreadable
 from shared.cluster.failures.remedies import suggested_action
+from shared.ports import Ports
 
 log = logging.getLogger(__name__)
 
@@ -38,10 +40,14 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Routes:
-    """Adds functions to a blueprint, each for the callers with a role."""
+    """Adds functions to a blueprint, each for the callers with a role.
+
+    Without ``ports`` they answer also on an instance that handles nothing else.
+    """
 
     bp: func.Blueprint
     sign_in: SignIn
+    ports: Ports | None = None
     operations: list[Operation] = field(default_factory=list)
     """What the OpenAPI document has of the functions."""
 
@@ -75,7 +81,7 @@ class Routes:
                     return reply(rejected(415, "send the header Content-Type: application/json"))
                 if role is not Role.READER and _is_of_another_site(req):
                     return reply(rejected(403, "a page of another site asks for this"))
-                return answered(name, lambda: handler(req, caller))
+                return answered(name, lambda: handler(req, caller), self.ports)
 
             route = self.bp.route(path, methods=[method], auth_level=func.AuthLevel.ANONYMOUS)
             self.bp.function_name(name)(route(callable_by(role, function)))
@@ -102,10 +108,14 @@ def _sign_in_address(page: func.HttpRequest) -> str:
     return f"/.auth/login/aad?post_login_redirect_uri={quote(back, safe='')}"
 
 
-def answered(name: str, answer: Callable[[], func.HttpResponse]) -> func.HttpResponse:
-    """Return the answer of a function, or 503 with the reason when a service that it needs has failed."""
+def answered(name: str, answer: Callable[[], func.HttpResponse], ports: Ports | None) -> func.HttpResponse:
+    """Return the answer of a function, or 503 with the reason: this instance is not ready, or a service."""
     try:
+        if ports is not None:
+            enter(ports)
         return answer()
+    except NotReady as error:
+        return reply(rejected(503, str(error)))
     except Unreadable as error:
         log.warning("%s: %s", name, error)
         return reply(rejected(503, f"{error}. {suggested_action(error.kind, failed=False)}"))

@@ -26,6 +26,7 @@ def blueprint(ports: Ports, *, keys: Mapping[str, str]) -> func.Blueprint:
         return answered(
             "system_approval",
             lambda: reply(receive_approval(system, req.headers, body, keys, ports, address)),
+            ports,
         )
 
     return bp

@@ -1,17 +1,21 @@
 """The timers: the safety net for lost webhooks, crashes and lost messages. Their schedules are settings.
 
-Each records that it came to its end, which the health of the app is about.
+Each records that it came to its end, which the health of the app is about. An instance that handles nothing
+leaves its run to the next one.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 
 import azure.functions as func
 
 from shared.app.check.changed_paths import check_changed_paths
+from shared.app.door import NotReady, enter
 from shared.app.outbox import request_whole_check, request_whole_sweep
+from shared.app.planner.recovery import end_recovery
 from shared.app.recovery import housekeeping, missed_work
 from shared.app.runs import record_run
 from shared.ports import Ports
@@ -37,51 +41,55 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
     @bp.function_name("plan_missed_head")
     @bp.timer_trigger("timer", "%PLAN_SCHEDULE%", run_on_startup=False, use_monitor=False)
     def plan_missed_head(timer: func.TimerRequest) -> None:
-        _run_each(
+        _run(
+            "plan_missed_head",
             ports,
             housekeeping.record_changed_settings,
+            end_recovery,
             missed_work.plan_missed_head,
             housekeeping.measure_fleet,
             missed_work.wake_notifier,
             check_changed_paths,
         )
-        record_run("plan_missed_head", ports)
 
     @bp.function_name("resend_overdue")
     @bp.timer_trigger("timer", "%RESEND_SCHEDULE%", run_on_startup=False, use_monitor=False)
     def resend_overdue(timer: func.TimerRequest) -> None:
-        missed_work.resend_overdue(ports)
-        record_run("resend_overdue", ports)
+        _run("resend_overdue", ports, missed_work.resend_overdue)
 
     @bp.function_name("purge_expired")
     @bp.timer_trigger("timer", "%RETENTION_SCHEDULE%", run_on_startup=False, use_monitor=False)
     def purge_expired(timer: func.TimerRequest) -> None:
-        housekeeping.purge_expired(ports)
-        record_run("purge_expired", ports)
+        _run("purge_expired", ports, housekeeping.purge_expired)
 
     @bp.function_name("sweep")
     @bp.timer_trigger("timer", sweep_schedule, run_on_startup=False, use_monitor=False)
     def sweep(timer: func.TimerRequest) -> None:
-        request_whole_sweep(ports, within=SWEEP_WITHIN)
-        record_run("sweep", ports)
+        _run("sweep", ports, partial(request_whole_sweep, within=SWEEP_WITHIN))
 
     @bp.function_name("check")
     @bp.timer_trigger("timer", check_schedule, run_on_startup=False, use_monitor=False)
     def check(timer: func.TimerRequest) -> None:
-        request_whole_check(ports, within=CHECK_WITHIN)
-        record_run("check", ports)
+        _run("check", ports, partial(request_whole_check, within=CHECK_WITHIN))
 
     return bp
 
 
-def _run_each(ports: Ports, *parts: Callable[[Ports], object]) -> None:
-    """Run each part, whatever the others do; raise the first error in the end."""
+def _run(name: str, ports: Ports, *parts: Callable[[Ports], object]) -> None:
+    """Run each part of a timer, whatever the others do; raise the first error in the end."""
+    try:
+        inside = enter(ports)
+    except NotReady as error:
+        log.warning("%s: %s", name, error)
+        return
     first: Exception | None = None
     for part in parts:
         try:
-            part(ports)
+            part(inside)
         except Exception as error:
-            log.exception("%s failed; the other parts of the run go on", part.__name__)
+            failed = getattr(part, "__name__", name)
+            log.exception("%s failed; the other parts of the run go on", failed)
             first = first or error
     if first is not None:
         raise first
+    record_run(name, inside)

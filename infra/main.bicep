@@ -179,6 +179,7 @@ var vaultAddresses = join(
 var settings = {
   ROADSTEAD_FLEET: fleet
   ROADSTEAD_INSTALLATION: installationId
+  APP_RESOURCE_GROUP: group.id
   GITHUB_API_URL: githubApiUrl
   GITHUB_REPOSITORY: githubRepository
   GITHUB_REPOSITORY_PREVIOUS: githubRepositoryPrevious
@@ -447,6 +448,16 @@ module health 'health.bicep' = if (!empty(alertActionGroupIds)) {
     componentName: monitoring.outputs.componentName
     hostName: control.outputs.hostName
     actionGroupIds: alertActionGroupIds
+  }
+}
+
+module epoch 'epoch.bicep' = {
+  scope: group
+  name: 'roadstead-epoch-${unique}'
+  params: {
+    controlPrincipalId: controlIdentity.outputs.principalId
+    workerPrincipalId: workerIdentity.outputs.principalId
+    deleterPrincipalId: deleterIdentity.outputs.principalId
   }
 }
 

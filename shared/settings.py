@@ -17,6 +17,7 @@ from shared.cluster.messages import CLOCKS_DIFFER
 from shared.kubernetes.flux_objects import GitCredentials
 from shared.language.resolve.work import PLAN_WORK
 from shared.ports import FleetConfig
+from shared.resource_ids import GroupId
 from shared.setting_texts import (
     ApiKey,
     ApiVersion,
@@ -48,6 +49,9 @@ class App(StrEnum):
     """The jobs that delete clusters: no right to change one."""
 
 
+AppGroup = Annotated[
+    str, Field(pattern=r"^(/subscriptions/[0-9a-fA-F-]{36}/resource[gG]roups/[^/\s]{1,90})?$")
+]
 SWEEP_SCHEDULE = "0 10 */4 * * *"
 CHECK_SCHEDULE = "0 40 */4 * * *"
 """When sweeps and checks are requested in an app that was deployed without the settings."""
@@ -61,6 +65,8 @@ class Settings(BaseModel):
     roadstead_fleet: Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
     roadstead_installation: Installation = ""
     """The id of this app on the tags of its clusters, which outlives the tables; infra/ derives it."""
+    app_resource_group: AppGroup = ""
+    """The resource id of the group of the app, whose tag has the epoch of the tables; infra/ names it."""
     roadstead_app: App | None = None
     """Which functions this app runs; None for all, as on a developer's machine."""
 
@@ -125,7 +131,7 @@ class Settings(BaseModel):
     lease_seconds: Annotated[float, Field(ge=5, le=280)] = 90
     poll_seconds: Annotated[float, Field(ge=0.5, le=300)] = 20
     lag_seconds: Annotated[float, Field(ge=1, le=120)] = 20
-    clock_skew_seconds: Annotated[float, Field(ge=0, le=60)] = CLOCKS_DIFFER.total_seconds()
+    clock_skew_seconds: Annotated[float, Field(ge=0, le=60)] = CLOCKS_DIFFER.total_seconds() / 2
     plan_work: Annotated[int, Field(ge=100_000, le=1_000_000_000)] = PLAN_WORK
     pull_seconds: Annotated[float, Field(ge=5, le=240)] = 120
     fork_seconds: Annotated[float, Field(ge=5, le=240)] = 20
@@ -188,11 +194,12 @@ class Settings(BaseModel):
             repository=self.github_repository,
             branch=self.github_branch,
             installation=self.roadstead_installation,
+            app_group=_group(self.app_resource_group),
             public_url=(self.public_url or host).rstrip("/"),
             lease_seconds=self.lease_seconds,
             poll_seconds=self.poll_seconds,
             lag_seconds=self.lag_seconds,
-            clocks_differ=timedelta(seconds=self.clock_skew_seconds),
+            clock_skew=timedelta(seconds=self.clock_skew_seconds),
             vaults=frozenset(vault_addresses(self.key_vaults)),
             reaches_private=self.reaches_private_clusters,
             plan_work=self.plan_work,
@@ -247,6 +254,12 @@ class Settings(BaseModel):
         own = [value for value in values if isinstance(value, SecretStr)]
         named = (*self.approval_keys.values(), *self.notify.values())
         return tuple(value.get_secret_value() for value in (*own, *named))
+
+
+def _group(resource: str) -> GroupId | None:
+    """Return the group that a resource id names, None for ""."""
+    parts = resource.split("/")
+    return GroupId(parts[2], parts[4]) if resource else None
 
 
 TIMED = ("PLAN_SCHEDULE", "RESEND_SCHEDULE", "RETENTION_SCHEDULE")

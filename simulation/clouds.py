@@ -9,6 +9,7 @@ from localcloud.kubernetes.world.controllers import Delays
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.kubernetes.flux_objects import GitCredentials
 from shared.ports import FleetConfig
+from shared.resource_ids import GroupId
 from simulation.invariants.end import SECRET
 from simulation.invariants.hand_overs import SMALL_CHANGES
 from simulation.observed_ports import ObservedState
@@ -19,6 +20,8 @@ CRD_SECONDS = (0.2, 0.2, 15.0, 90.0)
 HAND_OVERS = ((40, 60.0), (1, 0.0), (2, 0.0), (1, 60.0))
 """How many clusters are handed over at a time, and the seconds after which a message continues."""
 WITH_IDS = 0.7
+OF_THE_APPS = "00000000-0000-0000-0000-000000000002"
+"""The subscription of the apps: what an instance reads there takes no token of the others."""
 UNHEALTHY_SECONDS = 60.0
 
 
@@ -39,6 +42,7 @@ def clouds_of(
             name,
             f"example/{name}",
             installation=f"{name}-the-app" if ids else "",
+            app_group=GroupId(OF_THE_APPS, f"rg-{name}"),
             git_credentials=GitCredentials("flux", SECRET, host="github.com"),
             handover_clusters=hand_overs[0],
             handover_seconds=hand_overs[1],

@@ -17,6 +17,7 @@ from typing import Any
 from localcloud.memory.memory_cloud import JOB_QUEUES, QUEUES, Crash, MemoryCloud
 from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX
 from localcloud.servicebus.world.broker_values import Draft, SessionLock
+from shared.app.door import NotReady, enter
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.job import Lease
 from shared.ports import Message, Ports
@@ -27,11 +28,9 @@ MOST_EVENTS = 20_000
 DEEPEST = 2
 SHORT_FREEZE = 10.0
 """The longest freeze, in seconds, between the lease guard and the write that it guards."""
-FAR = timedelta(hours=12)
-"""No message is scheduled for later, except by a wrong clock."""
 UNSERVED = timedelta(minutes=5)
 """After so long a queue of jobs is served first."""
-MAX_SKEW = 3.0
+MAX_SKEW = 2.5
 """By how many seconds the clock of a worker may differ from the real time."""
 
 
@@ -49,9 +48,9 @@ class Unbounded(BaseException):
 class Actor:
     """Who acts now: a function of a fleet with the lock of its message and the lease that it took.
 
-    Without a cloud: an operator. ``since`` is when it began, ``ahead`` by how much its clock is ahead,
-    ``jumped`` whether it is wrong at all, ``faulty`` whether one of its calls met a fault, ``has_accepted``
-    whether it gave a cluster a new generation. ``request`` is the message of a planner, empty for all others.
+    Without a cloud: an operator. ``since`` is when it began, ``faulty`` whether one of its calls met a fault,
+    ``has_accepted`` whether it gave a cluster a new generation. ``request`` is the message of a planner, ""
+    for all others.
     """
 
     since: datetime
@@ -59,8 +58,6 @@ class Actor:
     queue: str = ""
     lock: SessionLock | None = None
     lease: Lease | None = None
-    ahead: float = 0.0
-    jumped: bool = False
     faulty: bool = False
     has_accepted: bool = False
     request: bytes = b""
@@ -133,26 +130,12 @@ class EventLoop:
     def end_faults(self) -> None:
         """Note that no fault happens from now on."""
         self.log("no more faults")
-        self._cancel_far_messages()
         self._calm_since = self.clock()
-
-    def _cancel_far_messages(self) -> None:
-        """Cancel the messages that a wrong clock scheduled: they would have no effect, in days."""
-        for cloud in self.clouds:
-            for queue in QUEUES:
-                for message in cloud.broker.peek(queue):
-                    at = message.draft.at
-                    if at is not None and at > self.clock() + FAR:
-                        cloud.broker.cancel_scheduled(queue, message.sequence)
 
     @property
     def is_running(self) -> bool:
         """Whether a function, or a frozen one, runs at this moment."""
         return any(actor.cloud is not None for actor in self._actors)
-
-    def has_wrong_clock(self, cloud: MemoryCloud) -> bool:
-        """Return whether the clock of a function of an app, running or frozen, is wrong."""
-        return any(actor.jumped for actor in self._actors if actor.cloud is cloud)
 
     @property
     def peaceful(self) -> bool:
@@ -174,8 +157,8 @@ class EventLoop:
         """Run a function of a fleet on one of its workers."""
         with self.as_actor(Actor(self.clock(), cloud)):
             try:
-                function(self._worker(cloud))
-            except (Crash, ReconcileError) as error:
+                function(enter(self._worker(cloud)))
+            except (Crash, NotReady, ReconcileError) as error:
                 self.log("    ended by %s %s", type(error).__name__, error)
 
     def resend(self, cloud: MemoryCloud) -> None:

@@ -22,8 +22,7 @@ LIST_LAG = 10.0
 class Approval:
     """What somebody, or an external system, said of a stage, and when; whether it counts is for the rules.
 
-    ``author``: that of the commit. ``proven``: a system signed it with its key. ``misdated``: the clock of
-    the instance that took it was wrong.
+    ``author``: that of the commit. ``proven``: a system signed it with its key.
     """
 
     commit: str
@@ -34,7 +33,6 @@ class Approval:
     author: bool = False
     system: bool = False
     proven: bool = True
-    misdated: bool = False
 
 
 class FleetHistory:

@@ -36,7 +36,7 @@ def purge(loop: EventLoop, cloud: MemoryCloud) -> None:
     loop.log("%s: purges as after %d days", cloud.ports.config.fleet, later.days)
 
     def after_days(ports: Ports) -> None:
-        latest = loop.clock() + later + timedelta(seconds=MAX_SKEW + loop.actor.ahead)
+        latest = loop.clock() + later + timedelta(seconds=MAX_SKEW)
         with loop.on_purge(cloud, latest):
             purge_expired(replace(ports, clock=lambda: ports.clock() + later))
 

@@ -57,12 +57,7 @@ class Throttling:
         self._refusals = {key: refusal for key, refusal in self._refusals.items() if key[0] != fleet}
 
     def after_event(self, actor: Actor) -> None:
-        """Note the end of a step: its refusals are known, unless a fault prevented it from saving them.
-
-        A step with a wrong clock may have taken those that its app knew for over, and saved that.
-        """
-        if actor.jumped and actor.cloud is not None:
-            self.forget(_app(actor.cloud))
+        """Note the end of a step: its refusals are known, unless a fault prevented it from saving them."""
         for key, refusal in [*self._refusals.items()]:
             if refusal.actor is not actor or refusal.known_since is not None:
                 continue
@@ -72,11 +67,8 @@ class Throttling:
                 refusal.known_since = self._loop.clock()
 
     def _excused(self, actor: Actor) -> bool:
-        """Return whether the step has a reservation, which counts from before, or its app a wrong clock.
-
-        A frozen step with such a clock may have saved already that the refusals are over.
-        """
-        if actor.cloud is None or actor.lock is None or self._loop.has_wrong_clock(actor.cloud):
+        """Return whether the step has a reservation, which counts from before."""
+        if actor.cloud is None or actor.lock is None:
             return True
         record = actor.cloud.state.cluster(actor.lock.session)
         return record is None or bool(record.job.next_run.reservations)

@@ -31,7 +31,7 @@ class Recorded:
     running_version: str
     rebuilt_for: str = ""
     ready: bool = False
-    outdated: bool = False
+    recovering: bool = False
 
 
 @dataclass(frozen=True)

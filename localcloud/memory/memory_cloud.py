@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import count
 from typing import Any
 from uuid import UUID
@@ -40,12 +41,13 @@ from localcloud.servicebus.world.broker_values import (
 )
 from localcloud.tables.memory_state import MemoryState
 from shared.app.check import check as checks
+from shared.app.door import NotReady, enter, receive
 from shared.app.http_result import HttpResult
+from shared.app.intake import reported
 from shared.app.intake.flux_event import EventKeys
-from shared.app.intake.reported import receive
 from shared.app.notifier import notifier
-from shared.app.outbox import WAITING, send_again
 from shared.app.planner import planner
+from shared.app.planner.recovery import end_recovery
 from shared.app.proposals import promote, proposals
 from shared.app.pull_requests import pull_requests
 from shared.app.recovery import dead_letters, missed_work
@@ -66,6 +68,12 @@ QUEUES = ("plans", "jobs", "changes", "deletes", "previews")
 _PROMOTES = dict.fromkeys(("promote", "promotion"), promote)
 _HANDLERS: Mapping[str, Any] = {"sweep": sweep, "propose": proposals, "notify": notifier, **_PROMOTES}
 """Whom a message of the queue ``plans`` is for, if not for the planner."""
+_TIMERS = (
+    end_recovery,
+    missed_work.plan_missed_head,
+    missed_work.wake_notifier,
+    missed_work.resend_overdue,
+)
 JOB_QUEUES = tuple(queue.value for queue in JobQueue)
 
 
@@ -134,6 +142,9 @@ class MemoryCloud:
             peer.azure if peer else AzureWorld(self.clock, plane=self.kubernetes, throttle=throttle)
         )
         self.state = state or MemoryState()
+        group = config.app_group if config else None
+        if group is not None:
+            self.azure.engine.app_group(group.subscription, group.name)
         self.channels = MemoryChannels()
         self.endpoints = MemoryEndpoints()
         versions = random.Random(f"vault{seed}")  # noqa: S311
@@ -159,6 +170,7 @@ class MemoryCloud:
             channels=self.channels,
             endpoints=self.endpoints,
             clock=self.clock,
+            table_time=self.table_time,
             elapsed=lambda: self.clock().timestamp(),
             sleep=self.sleep,
             together=in_turn,
@@ -197,7 +209,12 @@ class MemoryCloud:
 
     def reported(self, cluster: str, headers: Mapping[str, str], body: bytes) -> HttpResult:
         """Have the app take what the Flux of a cluster reports."""
-        return receive(cluster, headers, body, self.event_keys, self.ports)
+        return reported.receive(cluster, headers, body, self.event_keys, self.ports)
+
+    def restore(self, backup: Mapping[str, Any] | None = None) -> None:
+        """Stop the app, put a backup in place of its tables, or lose them, and start the app again."""
+        self.state.restore(backup) if backup is not None else self.state.lose()
+        self.ports.compared.tables_at = None
 
     def with_ports(self, change: Callable[[Ports], Ports]) -> None:
         """Replace ports, as by ones that fail."""
@@ -242,6 +259,10 @@ class MemoryCloud:
         message = self.broker.next_time()
         return min(timer, message) if message else timer
 
+    def table_time(self) -> datetime:
+        """Return the time of Table Storage, which is the real one, in whole seconds."""
+        return self.clock().replace(microsecond=0)
+
     def sleep(self, seconds: float) -> None:
         """Let time go by while a function waits: Azure and clusters go on, and no message is delivered."""
         self.clock.advance(seconds)
@@ -256,10 +277,19 @@ class MemoryCloud:
             self.run_timers(self.ports)
 
     def run_timers(self, ports: Ports) -> None:
-        """Run the timers once."""
-        for timer in (missed_work.plan_missed_head, missed_work.wake_notifier, missed_work.resend_overdue):
+        """Run the timers once, on an instance that handles anything."""
+        try:
+            inside = enter(ports)
+        except NotReady:
+            return
+        for timer in (
+            end_recovery,
+            missed_work.plan_missed_head,
+            missed_work.wake_notifier,
+            missed_work.resend_overdue,
+        ):
             try:
-                timer(ports)
+                timer(inside)
             except (Crash, ReconcileError):
                 continue  # a timer that fails runs again at its next time
 
@@ -271,12 +301,8 @@ class MemoryCloud:
         if delivery is None:
             self.broker.release_session(queue, lock)
             return
-        body = delivery.message.draft.body
         try:
-            try:
-                _handle(queue, body, ports)
-            except WAITING as error:
-                send_again(queue, lock.session, body, error, ports)
+            receive(queue, lock.session, delivery.message.draft.body, partial(_handle, queue), ports)
         except Crash:
             return  # the locks stay until they end, as after kill -9
         except (ReconcileError, ValueError):
@@ -307,9 +333,9 @@ class MemoryCloud:
         )
         self.dead_letters.append(letter)
         try:
-            dead_letters.handle_dead_letter(letter, ports)
+            dead_letters.handle_dead_letter(letter, enter(ports))
             self.broker.complete(source, delivery.lock_token)
-        except (Crash, ReconcileError, MessageLockLost):
+        except (NotReady, Crash, ReconcileError, MessageLockLost):
             return True
         return True
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from operator import itemgetter
 from typing import Any
 
@@ -35,6 +37,8 @@ from shared.ports.tables import MOST_REMOVED, Condition, Entity, Key, Properties
 _TOGETHER = 100
 _TOGETHER_BYTES = 2 << 20
 """A transaction holds 100 entities of one partition and 4 MiB; bytes grow by a third in transit."""
+_ANY = "time"
+"""An entity that does not exist: an answer is all that is wanted."""
 _PAGE = 1000
 """The most entities that a query may ask for at a time; the service answers 400 to more.
 
@@ -53,6 +57,21 @@ def table_service(
         )
     url = endpoint or ""
     return TableServiceClient(endpoint=url, credential=credential, transport=_transport(url), retry_total=0)
+
+
+def table_time(service: TableServiceClient) -> datetime:
+    """Return the time of Table Storage in whole seconds, by the header ``Date`` of an answer."""
+    answers: list[str] = []
+
+    def note(response: Any) -> None:
+        answers.append(response.http_response.headers.get("Date") or "")
+
+    with _translated(), suppress(ResourceNotFoundError):
+        service.get_table_client(_ANY).get_entity(_ANY, _ANY, raw_response_hook=note)
+    try:
+        return parsedate_to_datetime(answers[-1])
+    except (IndexError, ValueError) as error:
+        raise Unavailable("Table Storage did not say its time") from error
 
 
 def _transport(url: str) -> RequestsTransport:

@@ -17,6 +17,7 @@ from typing import Any
 
 from shared.app.api import schema
 from shared.app.api.parts import projected, unreadable_records
+from shared.app.door import NotReady, enter, time_now
 from shared.app.http_result import HttpResult
 from shared.app.runs import ENDS, expected_names
 from shared.cluster.failures.errors import ReconcileError
@@ -73,7 +74,7 @@ def expected_runs(ports: Ports) -> Mapping[str, TimerRun]:
     runs = dict(ports.state.timer_runs())
     new = [name for name in expected_names(ports.config.timers) if name not in runs]
     if new:
-        now = ports.clock()
+        now = time_now(ports)
         ports.state.expect_timers(new, now)
         runs |= {name: TimerRun(now, ran=False) for name in new}
     return runs
@@ -84,7 +85,7 @@ def timer_state(
 ) -> TimerState:
     """Return how a timer does; ``run`` is what is stored of it, ``end`` of what it asks for."""
     last = run.at if run.ran else None
-    due = next_time(schedule, min(run.at, now))  # a time ahead is that of a wrong clock
+    due = next_time(schedule, run.at)
     missed = f"its run of {due:%Y-%m-%d %H:%M:%S} UTC did not come to its end" if due + GRACE < now else ""
     return TimerState(name, missed or _endless(name, schedule, end, now), schedule, last, due)
 
@@ -93,7 +94,7 @@ def _endless(name: str, schedule: str, end: TimerRun | None, now: datetime) -> s
     """Return that what a timer asks for does not come to its end, "" where it does."""
     if end is None:
         return ""
-    due = next_time(schedule, min(end.at, now))
+    due = next_time(schedule, end.at)
     if due + WORK >= now:
         return ""
     last = f"the last end was at {end.at:%Y-%m-%d %H:%M:%S} UTC" if end.ran else "none has ended yet"
@@ -108,7 +109,7 @@ REUSED_SECONDS = 15.0
 """For how long a reading serves callers: at most four calls a minute to each service from an instance."""
 READ_SHARE = 20
 """After how many times its own duration the records are read again: in a large fleet, that is a minute."""
-TABLES = "Table Storage"
+TABLES, CLOCK = "Table Storage", "Clock"
 _RECORDS = "records"
 
 
@@ -163,6 +164,7 @@ class Health:
     def _new_reading(self) -> Reading:
         ports, host = self._ports, self._ports.git_host
         probes: dict[str, Callable[[], Any]] = {
+            CLOCK: lambda: enter(ports),
             TABLES: lambda: expected_runs(ports),
             host.name: lambda: host.read_head(ports.config.branch),
             **{name: probe.probe for name, probe in ports.probes.items()},
@@ -171,7 +173,7 @@ class Health:
             {_RECORDS: self._read_records} if ports.elapsed() >= self._read_at else {}
         )
         answers, problems = self._ask({**probes, **records})
-        now, runs = ports.clock(), answers.get(TABLES)
+        now, runs = time_now(ports), answers.get(TABLES)
         services = [ServiceState(name, problems.get(name, "")) for name in probes]
         timers = [
             timer_state(name, schedule, runs[name], now, runs.get(ENDS.get(name, "")))
@@ -206,6 +208,8 @@ class Health:
                 continue
             try:
                 answers[name] = call.result()
+            except NotReady as error:
+                problems[name] = str(error)
             except ReconcileError as error:
                 problems[name] = f"{error.kind}: {error}"
             except Exception as error:

@@ -148,7 +148,7 @@ def with_rebuild_time(record: ClusterRecord, outcome: Done, ports: Ports) -> Don
     It is said of a cluster that was rebuilt, and of one that replaces another.
     """
     old = str(record.document.get("replaces", ""))
-    later = record.observed_generation or record.deleting or record.rebuilding
+    later = record.observed_generation or record.deleting or record.recovering
     if later or not (record.rebuilt_for or old):
         return outcome
     events = [*ports.state.events(record.name, ports.config.events_kept), *record.recent_events]

@@ -82,7 +82,6 @@ def cluster_write(desired: Desired, owner: Owner, existing: Json | None) -> Writ
     body["tags"], unmarked = _without_mark(body["tags"])
     if not (changes or unmarked) and not last_write_failed(properties):
         return None
-    body, _ = overlay(body, {"tags": owner.job_tag})
     body = {key: body[key] for key in _WRITTEN if body.get(key) is not None}
     return Write(without_rivals(writable_cluster(body), wanted), (*changes, *unmarked))
 
@@ -182,7 +181,7 @@ def _new_cluster(desired: Desired, owner: Owner) -> dict[str, Any]:
         "location": spec.location,
         **_next_to_properties(desired),
         "sku": {"name": spec.sku.name or "Base", "tier": spec.sku.tier or "Standard"},
-        "tags": {**spec.tags, **owner.cluster_tags(), **owner.job_tag},
+        "tags": {**spec.tags, **owner.cluster_tags()},
         "identity": _identity(desired) or {"type": "SystemAssigned"},
         "properties": properties,
     }

@@ -2,8 +2,8 @@
 
 The tags with fleet, cluster and repository say what a resource belongs to; a second app with a state of its
 own has the same. So a cluster and its group also carry the installation: an id that each state has, and the
-branch. A cluster carries its life, which is the uid of the record that created it and says for which rebuild,
-and when the job started that wrote to it last. An installation that meets the cluster of another one leaves
+branch. A cluster carries its life, which is the uid of the record that created it and says for which rebuild.
+An installation that meets the cluster of another one leaves
 its contest tag there, so that the other one sees it too, and writes nothing else (docs/decisions/0013).
 """
 
@@ -19,7 +19,7 @@ from shared.json_tree import Json
 POOL_TAG = "roadstead-pool"
 """The manifest's name of a node pool, on a pool that has another name in Azure."""
 FLEET_TAG, CLUSTER_TAG, REPOSITORY_TAG = "roadstead-fleet", "roadstead-cluster", "roadstead-repository"
-INSTALLATION_TAG, LIFE_TAG, JOB_TAG = "roadstead-installation", "roadstead-life", "roadstead-job"
+INSTALLATION_TAG, LIFE_TAG = "roadstead-installation", "roadstead-life"
 ROLLBACK_TAG = "roadstead-rollback"
 """The rollback that a node pool carried out last, or was created for: see ``shared.language.rollback``."""
 CONTEST_TAG = "roadstead-contested-by"
@@ -64,7 +64,6 @@ class Owner:
     previous: str = ""
     installation: Installation | None = None
     life: str = ""
-    job: datetime | None = None
     known: bool = True
     overruled: tuple[str, ...] = ()
     predecessors: tuple[str, ...] = ()
@@ -83,11 +82,6 @@ class Owner:
         """Return the tags of the cluster; an existing one keeps its life."""
         life = (tag(existing, LIFE_TAG) if existing else None) or self.life
         return {**self.group_tags, **({LIFE_TAG: life} if life and self.installation else {})}
-
-    @property
-    def job_tag(self) -> dict[str, str]:
-        """The tag that each write of a job sets, and that alone is no reason to write."""
-        return {JOB_TAG: self.job.isoformat(timespec="seconds")} if self.job and self.installation else {}
 
     @property
     def _identity(self) -> dict[str, str]:
@@ -126,12 +120,6 @@ class Owner:
     def is_our_life(self, cluster: Json) -> bool:
         """Return whether a cluster lives the life that the record knows; one without the tag does."""
         return tag(cluster, LIFE_TAG) in (None, self.life)
-
-    def last_written(self, cluster: Json) -> datetime | None:
-        """Return when the job started that wrote last to a cluster or its pools, None if unknown."""
-        pools = (cluster.get("properties") or {}).get("agentPoolProfiles") or ()
-        times = (_time(tag(resource, JOB_TAG)) for resource in (cluster, *pools) if self.owns(resource))
-        return max((time for time in times if time is not None), default=None)
 
     def created_group(self, group: Json) -> bool:
         """Return whether this installation, or one that it took over, created a group."""
@@ -173,15 +161,6 @@ def tag(resource: Json, key: str) -> str | None:
     """Return the value of a tag, None where there is none; Azure may change the case of its key."""
     tags = resource.get("tags") or {}
     return next((str(value) for name, value in tags.items() if name.lower() == key), None)
-
-
-def _time(value: str | None) -> datetime | None:
-    """Return the time in a tag, None for another value: anybody may have changed it."""
-    try:
-        time = datetime.fromisoformat(value or "")
-    except ValueError:
-        return None
-    return time if time.tzinfo else None
 
 
 def rollback_tag(last_used: datetime) -> str:

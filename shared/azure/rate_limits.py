@@ -26,10 +26,6 @@ LONGEST = 3600
 SLACK = 6.0
 """Seconds by which a call may come early: clocks differ by up to 5, and a message may run 1 early."""
 
-REACH = timedelta(hours=4)
-"""The longest possible queue: the hour of a refusal, and the 5,000 clusters that a subscription may have,
-each with two calls of the slowest limit."""
-
 SET_ASIDE_BURST, SET_ASIDE_RATE = 0.2, 0.02
 """The parts of a limit that are set aside for small changes. The first lets five clusters through at once.
 The second fills it again; it is lost to large changes even if no small one uses it."""
@@ -89,7 +85,6 @@ class Bucket:
 
 def reserve(bucket: Bucket, limit: Limit, *, now: datetime) -> tuple[Bucket, datetime]:
     """Take the next token; return the bucket without it, and when it may be used: now, or later."""
-    bucket = _repaired(bucket, limit, now)
     reservation = max(now, bucket.full_at - (limit.usable - 1) * limit.interval)
     return replace(bucket, full_at=max(bucket.full_at, reservation) + limit.interval), reservation
 
@@ -106,12 +101,8 @@ def take(bucket: Bucket, limit: Limit, *, now: datetime, most: int) -> tuple[Buc
 
 
 def spare(bucket: Bucket, limit: Limit, *, now: datetime) -> bool:
-    """Return whether half of a limit is unused now: what is not urgent leaves the rest to others.
-
-    So it is where a wrong clock filled the bucket: whoever takes a token repairs it, and nobody else does.
-    """
-    half = now + limit.usable // 2 * limit.interval
-    return bucket.full_at <= half or bucket.full_at - now > REACH
+    """Return whether half of a limit is unused now: what is not urgent leaves the rest to others."""
+    return bucket.full_at <= now + limit.usable // 2 * limit.interval
 
 
 def correct(bucket: Bucket, limit: Limit, *, now: datetime, seconds: float) -> Bucket:
@@ -119,15 +110,5 @@ def correct(bucket: Bucket, limit: Limit, *, now: datetime, seconds: float) -> B
 
     As a retry does, it waits an hour at most: every cluster of the subscription shares the bucket.
     """
-    bucket, wait = _repaired(bucket, limit, now), timedelta(seconds=min(seconds, LONGEST))
-    return replace(bucket, full_at=max(bucket.full_at, now + wait + _emptied(limit)))
-
-
-def _repaired(bucket: Bucket, limit: Limit, now: datetime) -> Bucket:
-    """Return an empty bucket for one that is full later than any queue can reach, as after a wrong clock."""
-    return replace(bucket, full_at=now + _emptied(limit)) if bucket.full_at - now > REACH else bucket
-
-
-def _emptied(limit: Limit) -> timedelta:
-    """Return how long an empty bucket takes to be full again."""
-    return (limit.usable - 1) * limit.interval
+    empty = now + timedelta(seconds=min(seconds, LONGEST)) + (limit.usable - 1) * limit.interval
+    return replace(bucket, full_at=max(bucket.full_at, empty))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from shared.cluster.job import FARTHEST, Delay, JobQueue, due
+from shared.cluster.job import Delay, JobQueue, due
 from shared.cluster.record import ClusterRecord, Phase
 
 LONGEST_BACKLOG = 3600.0
@@ -71,8 +71,6 @@ def overdue(
     at = continuation.due(now)
     if at > now:
         return 0
-    if continuation.at > now + FARTHEST:  # a wrong clock: its message may come in years
-        return 1 + int(now.timestamp() // grace)
     late = (now - at).total_seconds()
     waits = served is not None and at > served - timedelta(seconds=grace)
     if late < grace or (waits and late < LONGEST_BACKLOG):

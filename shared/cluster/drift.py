@@ -283,8 +283,7 @@ def corrected(
 
 
 def _recent(correction: Correction, now: datetime) -> bool:
-    # A difference in the other direction is that of a wrong clock.
-    return abs(now - correction.at) < timedelta(days=EXHAUSTED_DAYS)
+    return now - correction.at < timedelta(days=EXHAUSTED_DAYS)
 
 
 def is_news(drift: Drift | None, before: Drift | None) -> bool:

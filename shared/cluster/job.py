@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 
 from shared.cluster.recipes import STEPS, Recipe, Step
 from shared.frozen import replace
-
-FARTHEST = timedelta(hours=6)
-"""More than the longest wait of a job: the queue of Azure's slowest limit is four hours long."""
 
 
 @dataclass(frozen=True)
@@ -93,10 +90,8 @@ class ContestKind(StrEnum):
     """The kubeconfig leads to another cluster than before."""
     INSTALLATION = "installation"
     """It names another installation, as its owner or in its contest tag; or no record of ours has seen it."""
-    REBUILT = "rebuilt"
-    """The tables do not know what was written to it last, and it differs from git."""
-    LIFE = "life"
-    """A tombstone meets a cluster that was created, or written to, after what the state knows."""
+    RECOVERY = "recovery"
+    """The tables do not know what was written to it last, and its job would write; or nothing of its life."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +174,6 @@ class Job:
     ``sequence`` grows with every saved outcome. ``restarts`` counts how often the job went back to its first
     step because a resource had vanished. ``small_change``: it waits behind no large change. ``earlier`` is
     the failure with which it ended before a sweep found something else about its cluster, None for none.
-    ``ahead`` is when an earlier job of the record started, if its clock was ahead of this one's, else None.
     """
 
     recipe: Recipe
@@ -193,12 +187,6 @@ class Job:
     small_change: bool = False
     left: tuple[str, ...] = ()
     earlier: Failure | None = None
-    ahead: datetime | None = None
-
-    @property
-    def newest_start(self) -> datetime:
-        """When this job started, or an earlier one by a clock that was ahead."""
-        return max(self.started, self.ahead) if self.ahead else self.started
 
     @property
     def queue(self) -> JobQueue:
@@ -225,11 +213,10 @@ class Job:
 def due(at: datetime, delay: Delay, leased_until: datetime | None, now: datetime) -> datetime:
     """Return the time from which a message has an effect whose step is to run at a time.
 
-    A step that nothing delays is due at once, and a time that lies farther ahead than any wait counts as
-    reached: in both cases a later time is that of an instance whose clock was wrong.
+    A step that nothing delays is due at once, also by a clock that is a little behind.
     """
-    times = [min(now, at) if delay is Delay.NONE else at, leased_until]
-    return max((each for each in times if each is not None and each <= now + FARTHEST), default=now)
+    at = min(now, at) if delay is Delay.NONE else at
+    return at if leased_until is None else max(at, leased_until)
 
 
 def start_step(step: Step, now: datetime) -> StepState:
@@ -247,5 +234,4 @@ def job_after(
 ) -> Job:
     """Return the job that follows another one; ``lease`` is that of a step that still runs."""
     job = new_job(recipe, now=now, sequence=before.sequence + 1)
-    ahead = before.newest_start if before.newest_start > now else None
-    return replace(job, lease=lease, left=left, ahead=ahead)
+    return replace(job, lease=lease, left=left)

@@ -411,9 +411,6 @@ def continuation_id(record: ClusterRecord, copy: str = "") -> str:
 
 # Messages that follow from a decision, as values.
 
-MAX_SKEW = timedelta(minutes=10)
-"""A message of a clock that differs by more is left to the timer."""
-
 
 @dataclass(frozen=True)
 class Envelope:

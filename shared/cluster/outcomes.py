@@ -20,8 +20,7 @@ class Done:
     life of the cluster as its tag says it, "" for that of the record. ``running`` is what a verification saw.
     ``verified`` is how Azure shows the cluster after the last step of a job, None where no step has compared
     it. ``in_sync``: it differs from git in nothing but the fields that the job leaves as they are. ``facts``
-    are those of the cluster, None where the step has not read them. ``rebuilding``: the record does not know
-    the cluster, which is as git has it, so that the steps that follow only compare. ``cluster_uid`` is the
+    are those of the cluster, None where the step has not read them. ``cluster_uid`` is the
     identity of a cluster that exists outside Roadstead, "" where the step has not read it. ``had_systems``:
     objects of teams are on the cluster, whatever the record knows.
     """
@@ -33,7 +32,6 @@ class Done:
     verified: Verified | None = None
     in_sync: bool = False
     facts: Mapping[str, str] | None = None
-    rebuilding: bool = False
     cluster_uid: str = ""
     had_systems: bool = False
 

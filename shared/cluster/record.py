@@ -24,12 +24,11 @@ from shared.cluster.failures.errors import (
     ClusterStopped,
     DeadLettered,
     NoLongerReady,
-    Outdated,
     Retryable,
     Unhealthy,
     classes,
 )
-from shared.cluster.job import ContestKind, Delay, Job
+from shared.cluster.job import Delay, Job
 from shared.cluster.recipes import CONDITIONS, Step
 from shared.kubernetes.api_server import ApiServer
 from shared.kubernetes.inside import Inside
@@ -187,7 +186,7 @@ class ClusterRecord:
 
     ``rollout`` is the commit whose plan gave it its generation in a fleet with rollouts, "" in any other.
 
-    ``rebuilding``: the record does not know what was written to the cluster last, so that the job only
+    ``recovering``: the record may not know what was written to the cluster last, so that the job only
     compares: nothing is written until the cluster is verified, or an operator takes it over.
 
     ``rebuilt_for`` is the time of the rebuild that this life of the cluster was created for, "" for none.
@@ -237,7 +236,7 @@ class ClusterRecord:
     facts: Mapping[str, str] | None = None
     has_rival: bool = False
     rollout: str = ""
-    rebuilding: bool = False
+    recovering: bool = False
     cluster_uid: str = ""
     rebuilt_for: str = ""
     held: HeldStart | None = None
@@ -257,7 +256,7 @@ class ClusterRecord:
         delete may have started.
         """
         certain = self.job.lease is None and not self.job.step.abandoned_leases
-        says_so = self.job.next_run.delay is Delay.RESTORED or self.outdated
+        says_so = self.job.next_run.delay is Delay.RESTORED or self.recovering
         return self.deleting and certain and says_so
 
     @property
@@ -285,12 +284,6 @@ class ClusterRecord:
         return self.deleting or (failure is not None and failure.kind in _TRANSIENT)
 
     @property
-    def outdated(self) -> bool:
-        """Whether the job failed because something that the tables do not know wrote to the cluster."""
-        failure = self.job.step.failure
-        return failure is not None and failure.kind == Outdated.__name__ and self.failed
-
-    @property
     def running_version(self) -> str:
         """The Kubernetes version of the control plane when it was read last, "" if it never was."""
         return self.running.kubernetes_version if self.running else ""
@@ -307,10 +300,10 @@ class ClusterRecord:
         return self.job.next_run.contest is not None
 
     @property
-    def compares(self) -> bool:
-        """Whether the job only compares, because the record is rebuilt after a loss of the tables."""
-        contest = self.job.next_run.contest
-        return self.rebuilding or (contest is not None and contest.kind is ContestKind.REBUILT)
+    def to_compare(self) -> bool:
+        """Whether the record is recovering, and its job has neither ended nor shown what it would write."""
+        waits = self.needs_action or self.phase is Phase.SUSPENDED
+        return self.recovering and self.job.active and not waits
 
     @property
     def lost(self) -> bool:

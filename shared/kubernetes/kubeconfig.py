@@ -163,8 +163,6 @@ def _checked(found: Kubeconfig) -> Kubeconfig:
 # the cluster is ours, another fleet's or another installation's.
 
 OWNER_MAP = ObjectRef("v1", "ConfigMap", "roadstead", "kube-system")
-GENERATION = "roadstead-generation"
-"""The generation of the record whose job wrote the ConfigMap last."""
 
 
 def owner_map(tags: Mapping[str, str]) -> Json:
@@ -177,9 +175,3 @@ def owner_map(tags: Mapping[str, str]) -> Json:
 def as_tagged(live: Json) -> Json:
     """Return the ConfigMap as a resource with tags."""
     return {"tags": {str(key): str(value) for key, value in (live.get("data") or {}).items()}}
-
-
-def generation_in(live: Json) -> int:
-    """Return the generation that the ConfigMap names, 0 for none."""
-    written = str((live.get("data") or {}).get(GENERATION) or "")
-    return int(written) if written.isascii() and written.isdecimal() and len(written) <= 18 else 0

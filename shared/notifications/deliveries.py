@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.cluster.failures.retry import RetryPolicy
-from shared.cluster.job import FARTHEST
 from shared.notifications.notification import Notification
 from shared.notifications.record import (
     COLLECT,
@@ -29,7 +28,7 @@ def due(known: NotifierRecord, route: str, now: datetime) -> Sequence[Notificati
     """Return what a route gets now, oldest first; nothing before its time.
 
     A message whose delivery was started comes first, and alone. The end of a problem waits, but not for long,
-    while others of its group are open. A time after ``now`` is that of a wrong clock.
+    while others of its group are open.
     """
     state = known.routes[route]
     if _waits(state, now):
@@ -38,12 +37,12 @@ def due(known: NotifierRecord, route: str, now: datetime) -> Sequence[Notificati
         return [known.facts[identifier] for identifier in state.sending]
     groups = {known.facts[identifier].group for identifier in known.open.values()}
     facts = [known.facts[identifier] for identifier in state.pending]
-    return [fact for fact in facts if not fact.over or fact.group not in groups or abs(now - fact.at) >= OVER]
+    return [fact for fact in facts if not fact.over or fact.group not in groups or now - fact.at >= OVER]
 
 
 def _waits(state: RouteState, now: datetime) -> bool:
-    """Return whether a route's time has not come; one beyond every pause is of a wrong clock."""
-    return state.next_at is not None and now < state.next_at < now + FARTHEST
+    """Return whether a route's time has not come."""
+    return state.next_at is not None and now < state.next_at
 
 
 def next_moment(known: NotifierRecord, now: datetime) -> datetime | None:

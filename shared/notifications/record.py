@@ -110,15 +110,14 @@ def compare(
 ) -> NotifierRecord:
     """Take the problems of the fleet that are ``present`` now, and end those of ``kinds`` that are not.
 
-    A problem of a kind that often passes by itself is taken when it has lasted. A time after ``now`` is that
-    of a wrong clock.
+    A problem of a kind that often passes by itself is taken when it has lasted.
     """
     after = known
     by_key = {fact.key: fact for fact in present}
     for key, identifier in known.open.items():
         if key not in by_key and known.facts[identifier].kind in kinds:
             after = _ended(after, key, now, "", routes)
-    since = {key: min(at, now) for key, at in known.since.items() if key in by_key}
+    since = {key: at for key, at in known.since.items() if key in by_key}
     for key, fact in by_key.items():
         since.setdefault(key, now)
         lasted = now - since[key] >= PASSING.get(fact.kind, timedelta(0))
@@ -214,14 +213,11 @@ def without_unused(known: NotifierRecord) -> NotifierRecord:
 
 
 def unconfirmed(known: NotifierRecord, now: datetime) -> Sequence[Notification]:
-    """Return the open problems of clusters that no read of the record has shown, or none for an hour.
-
-    A difference in the other direction is that of a wrong clock.
-    """
+    """Return the open problems of clusters that no read of the record has shown, or none for an hour."""
     facts = (known.facts[identifier] for identifier in known.open.values())
-    again = {identifier for identifier, at in known.confirmed.items() if abs(now - at) < CONFIRM_AGAIN}
+    again = {identifier for identifier, at in known.confirmed.items() if now - at < CONFIRM_AGAIN}
     some = (fact for fact in facts if fact.of_cluster and fact.id not in again)
-    return [fact for fact in some if abs(now - fact.at) >= CONFIRM]
+    return [fact for fact in some if now - fact.at >= CONFIRM]
 
 
 def confirm(

@@ -17,7 +17,7 @@ from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.repository_layout import FLEET_FILE
 from shared.plan.differences import Change, differences
 from shared.plan.holds import Hold, HoldKind
-from shared.plan.plan import Action, Item, Plan, Recorded, above_any
+from shared.plan.plan import Action, Item, Plan, Recorded
 from shared.plan.rebuilds import asks_for_rebuild, deletes_of, guard_of_delete, hold_of_rebuild
 from shared.plan.replacements import (
     Replacing,
@@ -93,9 +93,9 @@ def make_plan(
                 approved=name in approved,
                 now=now,
             )
-            items.append(_rebuild(cluster, record, desired, guard, now))
+            items.append(_rebuild(cluster, record, desired, guard))
             continue
-        item = _wanted(name, desired, record, holds.get(name), retained.get(name), now)
+        item = _wanted(name, desired, record, holds.get(name), retained.get(name))
         items.append(_with_retained(item, retained.get(name)))
     waiting = waiting_items(replaced, items, recorded) if desired.guards else {}
     items += waiting.values()
@@ -128,7 +128,7 @@ def _is_settled(cluster: Desired, record: Recorded) -> bool:
     That is so for nearly every cluster of a fleet, so a plan asks it first.
     """
     same = cluster.digest == record.digest and not cluster.rebuild
-    return same and not (record.deleting or record.outdated or record.retryable_failure)
+    return same and not (record.deleting or record.retryable_failure)
 
 
 def _with_retained(item: Item, retained: Retained | None) -> Item:
@@ -145,7 +145,6 @@ def _wanted(
     record: Recorded | None,
     hold: Hold | None,
     retained: Retained | None,
-    now: datetime,
 ) -> Item:
     """Return the item of a cluster that the commit contains; ``retained`` systems do not change."""
     if name in desired.invalid:
@@ -160,10 +159,10 @@ def _wanted(
     if retained is not None:
         cluster = keeping(cluster, systems_in(record.document), retained.names)
     if cluster.digest == record.digest:
-        return _unchanged(record, name, now)
+        return _unchanged(record, name)
     before, document = normalised(record.document), cluster.document()
     if alike(before, document):
-        return _unchanged(record, name, now)
+        return _unchanged(record, name)
     moved = _move(before, document)
     if moved:
         return _same_spec(record, name, Action.ON_HOLD, moved)
@@ -172,12 +171,10 @@ def _wanted(
     refused = _immutable(changes)
     if refused:
         return Item(name, Action.REFUSED, record.generation, record.uid, changes, refused)
-    return Item(name, Action.UPDATE, _following(record, now), record.uid, changes)
+    return Item(name, Action.UPDATE, record.generation + 1, record.uid, changes)
 
 
-def _rebuild(
-    cluster: Desired, record: Recorded, desired: DesiredFleet, hold: Hold | None, now: datetime
-) -> Item:
+def _rebuild(cluster: Desired, record: Recorded, desired: DesiredFleet, hold: Hold | None) -> Item:
     """Return the item of a cluster whose manifest asks for another one in its place.
 
     Where the present one is being deleted already, its delete continues, whoever asked for it.
@@ -189,7 +186,7 @@ def _rebuild(
     changes = tuple(_explained(change, name, desired) for change in changed)
     if hold:
         return Item(name, Action.ON_HOLD, record.generation, record.uid, changes, hold)
-    return Item(name, Action.REBUILD, _following(record, now), record.uid, changes)
+    return Item(name, Action.REBUILD, record.generation + 1, record.uid, changes)
 
 
 def unreadable_item(name: str, problem: str) -> Item:
@@ -203,19 +200,10 @@ def _awaits_deletion(record: Recorded, name: str) -> Item:
     return _same_spec(record, name, action, Hold(HoldKind.AWAITS_DELETION))
 
 
-def _following(record: Recorded, now: datetime) -> int:
-    """Return the generation after that of a record; above any that it lost, where it is older than Azure."""
-    following = record.generation + 1
-    return max(following, above_any(now)) if record.outdated else following
-
-
-def _unchanged(record: Recorded, name: str, now: datetime) -> Item:
-    """Return the item of a cluster with the same spec; git takes back a removal that can be taken back.
-
-    A record that is older than Azure is brought up to date under another generation.
-    """
-    if record.deleting or record.outdated:
-        return Item(name, Action.UPDATE, _following(record, now), record.uid)
+def _unchanged(record: Recorded, name: str) -> Item:
+    """Return the item of a cluster with the same spec; git takes back a removal that can be taken back."""
+    if record.deleting:
+        return Item(name, Action.UPDATE, record.generation + 1, record.uid)
     return _same_spec(record, name, Action.RETRY if record.retryable_failure else Action.UNCHANGED)
 
 
@@ -291,4 +279,4 @@ def _removed(
             yield _same_spec(record, name, Action.ON_HOLD, guard)
         else:
             action = Action.RELEASE if is_attached(record.document) else Action.DELETE
-            yield Item(name, action, _following(record, now), record.uid)
+            yield Item(name, action, record.generation + 1, record.uid)

@@ -76,8 +76,8 @@ class Recorded(Protocol):
         """Whether its job failed for a reason that may be temporary, or is a failed delete."""
 
     @property
-    def outdated(self) -> bool:
-        """Whether its job failed because the tables are older than Azure."""
+    def recovering(self) -> bool:
+        """Whether the tables may not know what was written to it last."""
 
     @property
     def ready(self) -> bool:

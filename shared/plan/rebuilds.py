@@ -20,9 +20,9 @@ from shared.plan.plan import Recorded
 def asks_for_rebuild(cluster: Desired, record: Recorded) -> bool:
     """Return whether a manifest asks for another life of its cluster.
 
-    A record that is older than Azure does not know for which rebuild the present life was created.
+    A record that is recovering does not know for which rebuild the present life was created.
     """
-    return cluster.rebuild > record.rebuilt_for and not record.outdated
+    return cluster.rebuild > record.rebuilt_for and not record.recovering
 
 
 def deletes_of(

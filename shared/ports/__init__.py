@@ -36,7 +36,7 @@ from shared.ports.git_host import (
     TreeEntry,
 )
 from shared.ports.kubernetes import Kubernetes, KubernetesApi
-from shared.ports.process import Stays, Together, TokenCache, in_threads
+from shared.ports.process import Comparisons, Stays, Together, TokenCache, in_threads
 from shared.ports.services import (
     Channels,
     Endpoints,
@@ -58,6 +58,7 @@ from shared.ports.state import (
     State,
 )
 from shared.ports.state.clusters import GroupMember
+from shared.resource_ids import GroupId
 
 __all__ = [
     "Annotation",
@@ -122,8 +123,8 @@ class FleetConfig:
     """The time between two reads of a long operation."""
     lag_seconds: float = 20
     """How late Azure may show what it did: a resource that it does not show is read again after that."""
-    clocks_differ: timedelta = CLOCKS_DIFFER
-    """By how much the clocks of two instances may differ."""
+    clock_skew: timedelta = CLOCKS_DIFFER / 2
+    """How far the clock of an instance may be from that of Table Storage."""
     small_change: int = SMALL_CHANGE
     """How many clusters may be in small changes at a time."""
     events_kept: int = 500
@@ -144,6 +145,8 @@ class FleetConfig:
     """How long a pull request may be planned."""
     fork_seconds: float = 20
     """How long a pull request from a fork may be validated."""
+    app_group: GroupId | None = None
+    """The resource group of the app, whose tag has the epoch of the tables; None where nobody names it."""
     approval_by_others: bool = False
     """Whether only somebody who did not remove a cluster approves its delete."""
     approval_teams: tuple[str, ...] = ()
@@ -163,6 +166,11 @@ class FleetConfig:
     retries: Policies = field(default_factory=lambda: DEFAULTS)
     """How often, and at what intervals, each class of error is retried."""
 
+    @property
+    def clocks_differ(self) -> timedelta:
+        """By how much the clocks of two instances may differ."""
+        return 2 * self.clock_skew
+
 
 @dataclass(frozen=True)
 class Ports:
@@ -171,8 +179,9 @@ class Ports:
     ``jobs`` carries the messages of the jobs that create and change clusters, ``changes`` those of the jobs
     of small changes, ``deletes`` those of the jobs that delete clusters. ``random`` returns a float in
     [0, 1), ``unique`` a new id of 8 hexadecimal digits; ``token_cache`` has the tokens that this process took
-    from Azure's token buckets in advance. ``elapsed`` returns seconds since some moment, and measures ages:
-    somebody may set the clock meanwhile. ``sleep`` waits so many seconds: less than one between two
+    from Azure's token buckets in advance. ``table_time`` reads the time of Table Storage, in whole seconds,
+    and ``compared`` has what this process read. ``elapsed`` returns seconds since some moment: it measures
+    ages, as somebody may set the clock meanwhile. ``sleep`` waits so many seconds: less than one between two
     tries of a write, and a few in a cluster that a secret opens; for the rest a step sends a message.
     ``together`` does the same work for several values at a time. ``probes`` are the services without a read
     of our own that shows whether they answer, by name. ``telemetry`` takes what was measured.
@@ -192,10 +201,12 @@ class Ports:
     channels: Channels
     endpoints: Endpoints
     clock: Clock
+    table_time: Clock
     random: Callable[[], float]
     unique: Callable[[], str]
     token_cache: TokenCache = field(default_factory=TokenCache)
     stays: Stays = field(default_factory=Stays)
+    compared: Comparisons = field(default_factory=Comparisons)
     elapsed: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     together: Together = in_threads

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -93,3 +94,36 @@ class TokenCache:
         """Discard the tokens of a bucket."""
         with self._lock:
             self._tokens.pop(key, None)
+
+
+# What an instance compares with its surroundings, as this process read it last.
+
+
+@dataclass(frozen=True)
+class KnownTime:
+    """The bounds of the Unix time at which ``elapsed`` was 0, read at ``at`` of ``elapsed``."""
+
+    at: float
+    first: float
+    last: float
+
+    @classmethod
+    def of(cls, read: datetime, began: float, ended: float) -> KnownTime:
+        """Return what a read in whole seconds says between two moments of ``elapsed``."""
+        seconds = read.timestamp()
+        return cls(ended, seconds - ended, seconds + 1 - began)
+
+    def ahead(self, now: datetime, elapsed: float) -> float:
+        """Return by how many seconds a clock that shows ``now`` is ahead at least, below 0 for behind."""
+        zero = now.timestamp() - elapsed
+        return zero - min(max(zero, self.first), self.last)
+
+
+class Comparisons:
+    """What a process knows of its surroundings: the last time, and when the tables were found to be current.
+
+    Both are None before the first read; ``tables_at`` is a moment of ``elapsed``.
+    """
+
+    time: KnownTime | None = None
+    tables_at: float | None = None

@@ -90,7 +90,7 @@ def candidates_of(
             continue
         one = _candidate(record, wanted, item.generation, now)
         suspends, creates = _is_suspended_by(record, wanted, now), _is_created_again(record, wanted)
-        at_once = record.deleting or is_own(item) or suspends or creates or record.compares
+        at_once = record.deleting or is_own(item) or suspends or creates or record.recovering
         started = _has_started(record, members.get(item.cluster))
         adds = started or item.cluster not in members or _adds(item, planned.get(item.cluster))
         touched, aside = started or record.failed, one.aside or suspends

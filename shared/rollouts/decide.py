@@ -58,7 +58,6 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     standings = {each.cluster: standing(each, rollout, seen, now) for each in rollout.members}
     if rollout.state is not State.ACTIVE:
         return Decision(rollout, standings, waits=_inactive(rollout, standings, seen))
-    rollout = rollout.in_the_past(now)
     shut = shut_members(rollout, standings, now)
     busy = {name for name in shut if standings[name] is Standing.BUSY}
     standings |= {name: Standing.ASIDE for name, each in shut.items() if not each.staggered}
@@ -220,12 +219,11 @@ class _Part:
     def soaking(self, watched: datetime, now: datetime) -> Wait | None:
         """Return until when the next group waits although this one has succeeded, None if it does not.
 
-        A cluster that has been Ready for longer than the group is ``watched`` counts from then on. What is
-        Ready since a time that is still to come was verified by an instance with a wrong clock.
+        A cluster that has been Ready for longer than the group is ``watched`` counts from then on.
         """
         if not self.rule.soak or not self.ready:
             return None
-        known = [watched if at is None or at > now else at for at in self.ready]
+        known = [watched if at is None else at for at in self.ready]
         ends = max(known) + self.rule.soak
         soak = Wait(Reason.SOAK, self.name, self.number, until=ends, since=watched)
         return soak if ends > now else None

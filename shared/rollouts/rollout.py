@@ -248,21 +248,6 @@ class Rollout:
         for stage, each in enumerate(self.stages):
             yield from ((stage, group) for group in range(len(each.groups)))
 
-    def in_the_past(self, now: datetime) -> Rollout:
-        """Return it with nothing found later than ``now``: a later time is that of a wrong clock.
-
-        So a gate that was reached by a clock that was ahead opens when its time has passed from now on.
-        """
-        stages = (replace(one, reached=min(one.reached, now)) if one.reached else one for one in self.stages)
-        return replace(
-            self,
-            began=min(self.began, now),
-            stages=tuple(stages),
-            passed=tuple(replace(each, at=min(each.at, now)) for each in self.passed),
-            watched=tuple(replace(each, at=min(each.at, now)) for each in self.watched),
-            checked=tuple(replace(each, at=min(each.at, now)) for each in self.checked),
-        )
-
     def has_passed(self, stage: int, group: int) -> bool:
         """Return whether a group was found to have passed."""
         return any((each.stage, each.group) == (stage, group) for each in self.passed)

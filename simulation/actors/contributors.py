@@ -155,15 +155,14 @@ class Contributors:
     def _deliver(self, pull: PullRecord, action: str) -> None:
         """Deliver an event; GitHub shows one that was not accepted.
 
-        An instance with a wrong clock may take it for one of an earlier moment, or answer it in days. When a
-        frozen one accepts it, the event of a later commit may have been lost meanwhile.
+        When a frozen instance accepts it, the event of a later commit may have been lost meanwhile.
         """
         event = PullChanged("p1", f"pull-{self._chance.getrandbits(64)}", pull.number, pull.sha, action)
         self._undelivered[pull.number] = pull.sha
 
         def accepted(ports: Ports) -> None:
             accept(event, ports)
-            if not self._loop.actor.jumped and self._undelivered.get(pull.number) == pull.sha:
+            if self._undelivered.get(pull.number) == pull.sha:
                 del self._undelivered[pull.number]
 
         self._loop.run_function(self._cloud, accepted)

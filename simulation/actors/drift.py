@@ -131,7 +131,7 @@ class Drift(ByHand):
                 for condition in record.conditions
                 if condition.type == "InSync" and now - condition.since >= LASTING
             ]
-            compared = any(record.compares for record in cloud.state.clusters())
+            compared = any(record.recovering for record in cloud.state.clusters())
             for one in cloud.repository.statuses.latest(commit):
                 what = f"{cloud.ports.config.fleet}: the status of {commit[:8]} is {one.status.description}"
                 if lasting and one.status.state == "success":

@@ -115,15 +115,10 @@ class Promotions(Upkeep):
                 return
             values: Any = answer.body["values"]
             for each in values:
-                operators.history.promoted[each["value"]] = self._loop.clock() + self._ahead
+                operators.history.promoted[each["value"]] = self._loop.clock()
                 operators.history.declined.pop(each["value"], None)
 
         self._loop.run_function(operators.cloud, act)
-
-    @property
-    def _ahead(self) -> timedelta:
-        """How much later a wrong clock may say that somebody promoted."""
-        return timedelta(days=60 if self._loop.actor.jumped else 0)
 
     def _decide(self, operators: Operators) -> None:
         """Merge or close the pull request, or reopen one that somebody closed."""

@@ -111,7 +111,7 @@ class Rollbacks(Upkeep):
         def ask(ports: Ports) -> None:
             found.extend(self._unmet(operators, name, pool))
             answers.append(roll_back(name, pool, "somebody", ports, "it crashes"))
-            if not (self._loop.actor.jumped or self._loop.actor.faulty):
+            if not self._loop.actor.faulty:
                 found.append("")
 
         self._loop.run_function(operators.cloud, ask)

@@ -156,14 +156,12 @@ class StageApprovers:
         self._noted(operators, given, act)
 
     def _noted(self, operators: Operators, given: Approval, act: Callable[[Ports], HttpResult]) -> None:
-        """Carry it out, and note what was not refused, and whether the clock was wrong of who took it."""
+        """Carry it out, and note what was not refused."""
 
         def noted(ports: Ports) -> None:
-            misdated = self._loop.actor.jumped and not given.system
-            taken = replace(given, misdated=misdated)
-            operators.history.approvals.append(taken)
+            operators.history.approvals.append(given)
             if act(ports).status != ACCEPTED:
-                operators.history.approvals.remove(taken)
+                operators.history.approvals.remove(given)
 
         self._loop.run_function(operators.cloud, noted)
 

@@ -42,8 +42,6 @@ a record may be too large, and the rules of two apps know clusters by their name
 WITHOUT_ROLLBACKS = frozenset({LARGE_RECORDS, SECOND_APP})
 """With these no node pool is rolled back, and nothing is promoted: a record may be too large, and the rules
 know one app."""
-REMOVES_FACTS = frozenset({"clock-jump"})
-"""A clock that is wrong by a month removes facts as the purge does: no channel can be asked for them then."""
 
 
 def compatible(kinds: frozenset[str]) -> frozenset[str]:
@@ -54,5 +52,4 @@ def compatible(kinds: frozenset[str]) -> frozenset[str]:
     kinds = kinds - {REPLACEMENTS} if kinds & WITHOUT_REPLACEMENTS else kinds
     kinds = kinds - {PROMOTIONS, ROLLBACKS} if kinds & WITHOUT_ROLLBACKS else kinds
     kinds = kinds - {CHANNELS, ROLLOUTS, SECRETS} if SECOND_APP in kinds else kinds
-    kinds = kinds - disasters.FAULTS.keys() if kinds & {SECOND_APP, CHANNELS} else kinds
-    return kinds - REMOVES_FACTS if CHANNELS in kinds else kinds
+    return kinds - disasters.FAULTS.keys() if kinds & {SECOND_APP, CHANNELS} else kinds

@@ -10,7 +10,7 @@ from shared.cluster.failures.retry import with_limits
 from shared.ports import Ports
 from simulation.faults.calls import Scene
 
-JUMPS = (-86_400.0, -3600.0, -600.0, 600.0, 3600.0, 30 * 86_400.0)
+JUMPS = (-86_400.0, -3600.0, -600.0, -5.0, 5.0, 600.0, 3600.0, 30 * 86_400.0)
 """Seconds by which a clock is wrong."""
 READINGS = (0, 0, 1, 2, 4, 8)
 """How often an instance has read its clock before somebody, or the time service, sets it."""
@@ -23,7 +23,6 @@ def _clock_jumps(ports: Ports, scene: Scene) -> Ports:
     chance, seconds = scene.loop.chance, scene.loop.chance.choice(JUMPS)
     after, clock = chance.choice(READINGS), ports.clock
     scene.loop.log("    its clock jumps by %d s after %d readings", seconds, after)
-    scene.loop.actor.ahead, scene.loop.actor.jumped = max(0.0, seconds), True
     readings = 0
 
     def jumping() -> datetime:

@@ -22,8 +22,7 @@ def approved_in_time(context: Context, cloud: MemoryCloud, rollout: Rollout, sta
     if written is None or not written.approvers:
         return
     given = (each for each in history.approvals if (each.commit, each.stage) == (rollout.commit, stage))
-    decided = None if actor.jumped else actor.since - CLOCKS
-    by = {each.by for each in given if _counts(each, written.rule, decided)}
+    by = {each.by for each in given if _counts(each, written.rule, actor.since - CLOCKS)}
     if len(by) < written.approvers:
         people = ", ".join(sorted(by)) or "nobody"
         what = f"{stage} of {rollout.commit[:8]} begins, and {people} of {written.approvers} approved it"
@@ -45,15 +44,13 @@ def newly_entered(cloud: MemoryCloud, before: Rollout | None, after: Rollout) ->
     return left - earlier
 
 
-def _counts(given: Approval, rule: ApprovalRule, decided: datetime | None) -> bool:
-    """Return whether an approval counts for a stage at a time; None: at a time that nobody knows."""
+def _counts(given: Approval, rule: ApprovalRule, decided: datetime) -> bool:
+    """Return whether an approval counts for a stage at a time."""
     if given.system and not (rule.system and given.proven):
         return False
     if (rule.admin and not given.admin) or (rule.others and given.author):
         return False
-    if given.misdated:
-        return True
     times = (given.at - CLOCKS, given.at, given.at + CLOCKS)
     if rule.hours is not None and not any(map(rule.hours.cover, times)):
         return False
-    return not rule.expires or decided is None or decided < given.at + timedelta(minutes=rule.expires)
+    return not rule.expires or decided < given.at + timedelta(minutes=rule.expires)

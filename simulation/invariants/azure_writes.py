@@ -41,6 +41,11 @@ class AzureWrites:
         cloud, lock = self._context.loop.actor.cloud, self._context.loop.actor.lock
         name = parts[8] if len(parts) > 8 else lock.session if lock else ""
         key = ClusterId(parts[2], parts[4].lower(), name)
+        if kind == "update-tags":
+            group = cloud.ports.config.app_group if cloud is not None else None
+            if group is None or parts[4] != group.name:
+                raise RuleViolated("foreign write", f"the tags of {parts[4]} are written")
+            return
         if kind.endswith(OF_IDENTITIES):
             if cloud is not None and lock is not None:
                 self._granted(kind, cloud, lock.session)

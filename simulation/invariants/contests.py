@@ -177,7 +177,9 @@ class Contests:
             if record is not None and contest is not None:
                 self._shows(other, key.name)
                 # A rebuilt record asks its own operators about what differs, which is nothing for the owner.
-                wants = contest.kind is not ContestKind.REBUILT and not record.deleting
+                wants = contest.kind is not ContestKind.RECOVERY and not (
+                    record.deleting or record.recovering
+                )
                 idle = live["properties"]["powerState"]["code"] == "Running"
                 late = record.job.next_run.at > self._context.loop.clock() + READS_AGAIN  # of a wrong clock
                 if wants and idle and not marked and not late and not record.finding:  # a sweep leaves none

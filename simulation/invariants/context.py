@@ -100,7 +100,7 @@ class Context:
         """Return whether a record is suspended, by the clock of every worker."""
         suspension = record.document["spec"].get("suspend")
         ends = datetime.fromisoformat(suspension["until"]) if suspension else LONG_AGO
-        return ends > self.loop.clock() + timedelta(seconds=MAX_SKEW + self.loop.actor.ahead)
+        return ends > self.loop.clock() + timedelta(seconds=MAX_SKEW)
 
 
 def moment_of_message(message: JobMessage) -> tuple[str, int, int]:

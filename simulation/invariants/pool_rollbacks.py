@@ -97,7 +97,7 @@ class Rollbacks:
         self.after_event()  # an operation of Azure may have ended since
         failure = after.job.step.failure if after.failed else None
         actor = self.context.loop.actor
-        if failure and REFUSED in failure.message and not (actor.jumped or actor.faulty):
+        if failure and REFUSED in failure.message and not actor.faulty:
             raise RuleViolated(RULE, f"{after.name} fails, because its job did not wait: {failure.message}")
         for pool, name, seen in self._asking(after, asked.pools):
             if pool.rollback is None:

@@ -30,12 +30,11 @@ NOW = datetime.max.replace(tzinfo=UTC)
 
 @dataclass
 class Ready:
-    """Since when a generation of a cluster is Ready, and until when; ``misdated``: by a wrong clock."""
+    """Since when a generation of a cluster is Ready, and until when."""
 
     uid: str
     generation: int
     since: datetime
-    misdated: bool
     until: datetime = NOW
 
 
@@ -60,8 +59,7 @@ class Promotions:
             if known is not None and known.until == NOW:
                 known.until = now
         elif known is None or not same or known.until != NOW:
-            misdated = self._context.loop.actor.jumped
-            self._ready[key] = Ready(record.uid, record.generation, now, misdated)
+            self._ready[key] = Ready(record.uid, record.generation, now)
 
     def planned(self, cloud: MemoryCloud, record: FleetRecord) -> None:
         """Note what a plan that has ended takes from the environment that is proposed something."""
@@ -76,8 +74,7 @@ class Promotions:
         has = desired.environments[-1].components
         had = history.desired(before).environments[-1].components if before else has
         if had != has:
-            at = NOW if self._context.loop.actor.jumped else record.at or LONG_AGO
-            self._withdrawn[fleet][had] = (LONG_AGO if at == NOW else at, self._context.loop.clock())
+            self._withdrawn[fleet][had] = (record.at or LONG_AGO, self._context.loop.clock())
         self._withdrawn[fleet].pop(has, None)
         history.declined.pop(has, None)
 
@@ -124,8 +121,7 @@ class Promotions:
             return f"{name} is not Ready"
         if record.document["spec"]["flux"]["components"] != value and ready.until == NOW:
             return f"{name} has another value"
-        exact = not (ready.misdated or loop.actor.jumped)
-        if exact and loop.clock() + CLOCKS < ready.since + timedelta(seconds=soak):
+        if loop.clock() + CLOCKS < ready.since + timedelta(seconds=soak):
             return f"{name} is Ready since {ready.since}, and is watched for {soak} s"
         return ""
 

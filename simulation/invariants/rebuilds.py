@@ -2,25 +2,20 @@
 
 "written after a loss": an app wrote to a cluster whose record it had lost, before that cluster was Ready
 again or somebody had taken it over. "generation": a record that was rebuilt has a generation that the lost
-one may have had. The generations of such a record are the seconds since 2020, so one above them was given by
-a clock that was ahead: until that time comes, those that follow are lower, and none is given twice. So is one
-that comes from a clock that is behind.
+one may have had.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record import ClusterRecord, Phase
 from shared.resource_ids import ClusterId
-from simulation.event_loop import MAX_SKEW
 from simulation.invariants.context import FROZEN, Context
 from simulation.rule import RuleViolated
-
-_COUNTED_FROM = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 @dataclass
@@ -69,12 +64,7 @@ class Rebuilds:
         old, key = loss.generations.get(record.name, 0), key_of(record.desired.id)
         same_life = loss.lives.get(key) == self._context.azure.lives[key]
         exists = self._context.oracle.live(key) is not None and same_life
-        lost_at = (loss.at - _COUNTED_FROM).total_seconds()
-        first = cloud.state.fleet().app.first_generation
-        behind = 1 < first < lost_at - MAX_SKEW  # a planner with a wrong clock has decided it
-        wrong = old > lost_at + MAX_SKEW or behind or self._context.loop.actor.jumped
-        not_above = record.generation == old or (record.generation < old and not wrong)
-        if before is None and exists and not_above:
+        if before is None and exists and record.generation <= old:
             what = f"{record.name} has the generation {record.generation}"
             raise RuleViolated("generation", f"{what}, and its lost record had {old}")
         if record.phase is Phase.READY:

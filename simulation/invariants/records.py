@@ -52,7 +52,7 @@ class Records:
             self._may_be_deleted(cloud, before, after.commit)
         elif after.generation > before.generation:
             self._requested(cloud, after, new=False)
-            if before.outdated:
+            if before.recovering:
                 self._is_created_for(cloud, after)
         if after.observed_generation > before.observed_generation:
             self._really_ready(cloud, after)
@@ -83,12 +83,15 @@ class Records:
             raise RuleViolated("drift", f"{after.name} is suspended, and {min(started)} is corrected")
 
     def _not_started(self, cloud: MemoryCloud, before: ClusterRecord) -> None:
-        """Check that a tombstone is taken back before its delete begins, as its lease and Azure show."""
+        """Check that a tombstone is taken back before its delete begins, as its lease and Azure show.
+
+        The delete of one that is recovering may be under way: its job only compares then.
+        """
         fleet, key, what = cloud.ports.config.fleet, key_of(before.desired.id), before.name
         if before.job.lease is not None:
             raise RuleViolated("tombstone", f"the tombstone of {what} is taken back while its delete runs")
         accepted = (fleet, what, before.uid, self._context.azure.lives[key]) in self._context.deletes
-        if accepted:
+        if accepted and not before.recovering:
             raise RuleViolated("tombstone", f"the tombstone of {what} is taken back after its delete began")
         self._context.history(cloud).forget_approvals(what)
 
@@ -141,9 +144,9 @@ class Records:
     def _is_kept(self, cloud: MemoryCloud, desired: DesiredFleet, record: ClusterRecord) -> bool:
         """Return whether a commit keeps a cluster; a restored record may be older than its rebuild.
 
-        One that Azure has shown to be so is not rebuilt: its next job compares the cluster and holds it.
+        One that is recovering is not rebuilt: its job compares the cluster and holds it.
         """
-        if record.outdated and record.name in desired.clusters:
+        if record.recovering and record.name in desired.clusters:
             return True
         in_azure = self._context.azure.created_for.get(key_of(record.desired.id), 0)
         return desired.keeps(record.name, max(self._created_for(cloud, record), in_azure))
@@ -169,8 +172,8 @@ class Records:
     def _is_created_for(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
         """Note for which rebuild a record began.
 
-        One that is older than Azure counts as created for that of its commit: its job compares the cluster
-        and holds it, and whoever takes it over keeps it.
+        One that is recovering counts as created for that of its commit: its job compares the cluster and
+        holds it, and whoever takes it over keeps it.
         """
         asked = self._context.history(cloud).desired(record.commit).clusters[record.name].asked
         of = cloud.ports.config.fleet, record.name, record.uid

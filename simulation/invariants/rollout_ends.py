@@ -20,14 +20,10 @@ class RolloutEnds:
 
     def __init__(self, context: Context, starts: RolloutRules) -> None:
         self._context, self._starts = context, starts
-        self._misdated: set[str] = set()
-        """The commits of rollouts that an instance with a wrong clock has stored."""
 
     def decided(self, cloud: MemoryCloud, before: Rollout | None, after: Rollout) -> None:
         """Check a version of a rollout against the one before."""
         fleet, desired = cloud.ports.config.fleet, self._selected(cloud, after)
-        if self._context.loop.actor.jumped:
-            self._misdated.add(after.commit)
         ended = after.state is State.COMPLETED and (before is None or before.state is not State.COMPLETED)
         if not ended or self._context.replaced[fleet] or desired.in_force is None:
             return
@@ -83,17 +79,17 @@ class RolloutEnds:
         What could not take part catches up and keeps no group waiting.
         A newer commit that changes nothing goes on with the wait of the older one.
         """
-        actor, what = self._context.loop.actor, f"that of {rollout.commit[:8]} is completed"
+        what = f"that of {rollout.commit[:8]} is completed"
         inherited = any(stage.name == FINAL and stage.reached for stage in rollout.stages)
         opens = (LONG_AGO if inherited else reached) + timedelta(minutes=final.after)
-        if rollout.commit not in self._misdated and self._context.loop.clock() + CLOCKS < opens:
+        if self._context.loop.clock() + CLOCKS < opens:
             raise RuleViolated("rollout final", f"{what}, and its final gate opens at {opens}")
         runs = cloud.repository.pulls.checks(rollout.commit)
         succeeded = any((each.name, each.conclusion) == (CHECK, "success") for each in runs)
         if final.checked and not succeeded:
             raise RuleViolated("rollout final", f"{what}, and {CHECK} has not succeeded")
         answers = [answer for _, answer in cloud.endpoints.asked]
-        if final.asked and not actor.jumped and (answers.count(200) < 2 or answers[-1] != 200):
+        if final.asked and (answers.count(200) < 2 or answers[-1] != 200):
             raise RuleViolated("rollout final", f"{what} after the answers {answers[-3:]}")
 
 

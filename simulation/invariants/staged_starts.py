@@ -31,14 +31,12 @@ _OWN = ("suspend", "deletionProtection", "drift")
 class Seen:
     """What was seen of a life of a cluster; ``verified`` has when each generation was verified first.
 
-    ``misdated`` are the generations that an instance with a wrong clock has verified.
     ``failed`` is when it failed last, ``failures`` the generations at which it did. ``found`` is since when a
     sweep says that it is missing or stopped, or it is contested; None for neither. ``aside`` has until when
     it could not take part at each generation, and ``suspended`` until when it was suspended; ``NOW`` if so.
     """
 
     verified: dict[int, datetime] = field(default_factory=dict)
-    misdated: set[int] = field(default_factory=set)
     failed: datetime = LONG_AGO
     failures: set[int] = field(default_factory=set)
     found: datetime | None = None
@@ -94,8 +92,6 @@ class RolloutRules:
         fleet, now = cloud.ports.config.fleet, self._context.loop.clock()
         seen = self.seen.setdefault((fleet, after.name, after.uid), Seen())
         if after.observed_generation == after.generation and after.phase is Phase.READY:
-            if after.generation not in seen.verified and self._context.loop.actor.jumped:
-                seen.misdated.add(after.generation)
             seen.verified.setdefault(after.generation, now)
         if after.failed and (before is None or not before.failed):
             seen.failed = now
@@ -118,7 +114,7 @@ class RolloutRules:
         staging: Staging,
         aside: datetime | None,
     ) -> None:
-        if _is_own(before, after) or _is_created_again(before, after) or before.compares:
+        if _is_own(before, after) or _is_created_again(before, after) or before.recovering:
             return  # one whose tables were lost is compared at once, and not written to
         if aside is not None and aside < self._context.loop.actor.since:
             what = f"{after.name} starts, and is {before.finding or 'contested'} since {aside}"
@@ -173,7 +169,7 @@ class RolloutRules:
     def _not_shut(self, rollout: Rollout, after: ClusterRecord, staging: Staging) -> None:
         """Check that a cluster starts inside its window, and in no freeze; clocks differ a little."""
         actor, shut = self._context.loop.actor, stage_of(staging, after.name).shut_for("changes")
-        if shut is None or rollout.people.overridden or actor.jumped:
+        if shut is None or rollout.people.overridden:
             return
         first, last = actor.since - CLOCKS, self._context.loop.clock() + CLOCKS
         if shut.covers(first, last):
@@ -227,8 +223,7 @@ class RolloutRules:
             if not times:
                 what = f"{member.cluster} starts before {other.cluster} is Ready at {other.generation}"
                 raise RuleViolated("rollout order", what)
-            if not any(generation >= other.generation for generation in seen.misdated):
-                self._soaked(rollout, member, other, min(times), staging)
+            self._soaked(rollout, member, other, min(times), staging)
             if other.stage < member.stage:
                 reached = max(reached, min(times))
         self._enough_succeeded(cloud, rollout, member, staging)
@@ -271,7 +266,7 @@ class RolloutRules:
 
         An instance with another clock may think that its own last question was not due.
         """
-        fleet, actor = cloud.ports.config.fleet, self._context.loop.actor
+        fleet = cloud.ports.config.fleet
         for each in rollout.members:
             seen = self.seen.get((fleet, each.cluster, each.uid))
             if seen is None or each.stage != member.stage or each == member:
@@ -279,7 +274,7 @@ class RolloutRules:
             if any(generation >= each.generation for generation in seen.started):
                 return
         answers = [answer for _, answer in cloud.endpoints.asked]
-        if not actor.jumped and (answers.count(200) < 2 or answers[-1] != 200):
+        if answers.count(200) < 2 or answers[-1] != 200:
             raise RuleViolated("rollout check", f"{member.cluster} starts after the answers {answers[-3:]}")
 
     def _past_its_gate(
@@ -290,10 +285,10 @@ class RolloutRules:
         A stage of which nothing is left to start needs no approval, so only its own clusters show one. Once
         it has started, its approvals may expire.
         """
-        name, actor = rollout.stages[member.stage].name, self._context.loop.actor
+        name = rollout.stages[member.stage].name
         if member.stage not in rollout.entered:
             approved_in_time(self._context, cloud, rollout, name)
-        if rollout.people.overridden or actor.jumped:
+        if rollout.people.overridden:
             return
         if self._context.loop.clock() + CLOCKS < reached + timedelta(minutes=written.after):
             what = f"{member.cluster} starts, {name} waits for {written.after} min since {reached}"
@@ -303,7 +298,7 @@ class RolloutRules:
         self, rollout: Rollout, member: Member, other: Member, ready: datetime, staging: Staging
     ) -> None:
         rule = _rule(rollout, other, staging)
-        if rule is None or self._context.loop.actor.jumped:
+        if rule is None:
             return
         if self._context.loop.clock() + CLOCKS < ready + timedelta(seconds=rule.soak):
             what = f"{member.cluster} starts at {self._context.loop.clock()}, {other.cluster} is Ready since"

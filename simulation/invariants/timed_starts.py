@@ -25,7 +25,7 @@ class TimedStarts:
         """Check a record with a job that the record before did not have."""
         fleet, actor = cloud.ports.config.fleet, self._context.loop.actor
         start = _start(before, after)
-        if not start or actor.jumped or self._context.replaced[fleet] or self._is_overridden(cloud, after):
+        if not start or self._context.replaced[fleet] or self._is_overridden(cloud, after):
             return
         history = self._context.history(cloud)
         staging = history.desired(after.commit).in_force

@@ -25,6 +25,7 @@ from tests.support.cluster_records import record
 from tests.support.replaced_ports import around
 
 READS = {
+    "get_tags",
     *("get_group", "list_resources", "get_cluster", "get_kubeconfig", "get_upgrade_profile", "list_clusters"),
     "get_pool_upgrade_profile",
     *("list_versions", "list_maintenance", "list_activity", "server", "check", "get", "list"),

@@ -178,14 +178,6 @@ def test_an_excessive_retry_after_stops_a_subscription_for_one_hour(seconds: flo
     assert messages == ["Throttled: slow down (attempt 1, again in 3600 s)"]
 
 
-def test_a_worker_whose_clock_is_hours_ahead_blocks_no_other() -> None:
-    cloud, record = cloud_with_record()
-    ahead = replace(cloud.ports, clock=lambda: cloud.clock() + timedelta(hours=10))
-    RateLimiter(record, ahead).call(SUBSCRIPTION, [ARM_WRITE], lambda: None)
-    cloud.run(3600)
-    assert phases(cloud) == {"one": Phase.READY}
-
-
 def test_a_contended_bucket_postpones_the_step() -> None:
     cloud, record = cloud_with_record()
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from shared.azure.differences import Difference
 from shared.azure.drift.policy import Decided
 from shared.cluster.failures.errors import ClusterStopped, QuotaExceeded, Throttled, Unavailable
-from shared.cluster.findings.conditions import STALLED, with_condition
+from shared.cluster.findings.conditions import STALLED
 from shared.cluster.outcomes import Done, Fail, Outcome, Restart, Retry, Wait
 from shared.cluster.recipes import Step, deadline
 from shared.cluster.record import READY, ClusterRecord, Condition, Phase
@@ -159,12 +159,3 @@ def test_whatever_happens_ready_and_stalled_are_as_the_phase_says(
         assert ready.since <= later(seconds)
         assert stalled.verified == later(seconds)
         assert current == replace(current, conditions=tuple(dict.fromkeys(current.conditions)))
-
-
-def test_a_condition_whose_start_a_wrong_clock_set_counts_from_the_next_time_that_it_is_found() -> None:
-    at = later(30 * 86400)
-    stopped = Condition("FluxHealthy", False, "FluxUnhealthy", "no controller", at, 1, at)
-    ahead = with_condition(verified(), stopped)
-    found = with_condition(ahead, replace(stopped, since=later(60)))
-    assert of(found, "FluxHealthy").since == later(60)
-    assert of(with_condition(found, replace(stopped, since=later(90))), "FluxHealthy").since == later(60)

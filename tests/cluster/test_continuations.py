@@ -7,21 +7,9 @@ from dataclasses import replace
 import pytest
 
 from shared.cluster.continuations import LONGEST_BACKLOG, continuation_of, overdue, served_until
-from shared.cluster.job import Delay, JobQueue, Lease
+from shared.cluster.job import JobQueue, Lease
 from shared.cluster.record import ClusterRecord
 from tests.support.cluster_records import NOW, later, record
-
-
-def test_a_continuation_that_a_wrong_clock_has_scheduled_is_overdue_each_time() -> None:
-    far = record(at=later(30 * 86_400), delay=Delay.WAIT)
-    first, second = (overdue(continuation_of(far), now=now, grace=180) for now in (NOW, later(300)))
-    assert 0 < first < second
-
-
-def test_a_continuation_that_waits_for_a_lease_is_not_overdue_whatever_a_wrong_clock_has_written() -> None:
-    far = record(at=later(30 * 86_400), delay=Delay.WAIT, lease=Lease("other", later(20), NOW))
-    assert overdue(continuation_of(far), now=NOW, grace=180) == 0
-    assert overdue(continuation_of(far), now=later(21), grace=180) > 0
 
 
 @pytest.mark.parametrize(

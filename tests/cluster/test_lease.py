@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shared.cluster.failures.errors import NotYetVisible, Unavailable, Unexpected
-from shared.cluster.job import FARTHEST, Contest, ContestKind, Delay, Lease, WaitingOn, WaitKind
+from shared.cluster.job import Contest, ContestKind, Delay, Lease
 from shared.cluster.messages import JobMessage, continuation_id, job_message
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.cluster.recipes import Step
@@ -77,24 +77,6 @@ def test_a_step_that_an_earlier_one_leads_back_to_is_due_at_once_by_any_clock() 
 
 def test_a_step_that_nothing_delays_is_due_at_once_even_by_a_clock_that_is_behind() -> None:
     assert isinstance(decide(record(at=later(3600)), job_message(record())), Run)
-
-
-def test_a_time_that_only_a_wrong_clock_can_have_written_delays_nothing() -> None:
-    far = FARTHEST.total_seconds() + 1
-    assert isinstance(decide(record(at=later(far), delay=Delay.WAIT), job_message(record())), Run)
-    leased = record(lease=Lease("other", later(far), NOW))
-    assert isinstance(decide(leased, job_message(leased)), Run)
-
-
-def test_what_a_step_waits_for_does_not_last_longer_by_the_time_that_a_clock_was_ahead() -> None:
-    ahead, waits = later(30 * 86_400), WaitingOn(WaitKind.DRAIN, "apps", NOW)
-    before = record()
-    step = replace(before.job.step, since=ahead, last_progress=ahead, waiting_on=replace(waits, since=ahead))
-    wrong = replace(before, job=replace(before.job, step=step))
-    decision = decide(wrong, job_message(wrong))
-    assert isinstance(decision, Run)
-    found = decision.record.job.step
-    assert (found.since, found.last_progress, found.waiting_on) == (NOW, NOW, waits)
 
 
 def test_a_leased_record_is_left_to_its_worker_until_the_lease_ends() -> None:

@@ -125,17 +125,6 @@ def test_a_longer_refusal_counts_as_one_hour(limit: Limit, seconds: float) -> No
     assert reservation - NOW <= timedelta(hours=1)
 
 
-@given(limit=LIMITS, ahead=st.floats(4.1, 80_000))
-def test_a_bucket_written_by_a_wrong_clock_counts_as_empty(limit: Limit, ahead: float) -> None:
-    wrong = later(ahead * 3600)
-    bucket, _ = reserve(Bucket(wrong), limit, now=wrong)
-    bucket, reservation = reserve(bucket, limit, now=NOW)
-    assert reservation == NOW
-    _, second = reserve(bucket, limit, now=NOW)
-    assert second - reservation >= limit.interval - timedelta(milliseconds=1)
-    assert reserve(correct(Bucket(wrong), limit, now=NOW, seconds=10), limit, now=NOW)[1] <= later(10)
-
-
 def test_the_limits_are_the_documented_ones_less_the_slack() -> None:
     table = {limit.name: (limit.burst, limit.per_second, limit.usable) for limit in (ARM_READ, ARM_WRITE)}
     assert table == {"arm-read": (250, 25, 100), "arm-write": (200, 10, 140)}

@@ -77,8 +77,8 @@ def test_nobody_learns_more_than_that_the_app_is_not_ready() -> None:
     assert ask(cloud, "ready") == (503, {"live": True, "ready": False})
     assert ask(cloud, "health")[0] == 401
     status, health = ask(cloud, "health", ADMIN)
-    assert (status, health["services"][0]["ok"]) == (503, False)
-    assert "does not answer" in health["services"][0]["problem"]
+    assert (status, health["services"][1]["ok"]) == (503, False)
+    assert "does not answer" in health["services"][1]["problem"]
 
 
 def test_the_app_of_the_timers_knows_their_schedules_and_no_other_app_does() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 from shared.notifications.deliveries import OVER, RETRIES, begin, delivered, due, failed, next_moment
@@ -143,14 +142,6 @@ def test_what_a_channel_missed_for_days_is_bounded_and_counted() -> None:
     assert "30 older notifications were dropped" in first.text
 
 
-def test_a_time_beyond_every_pause_is_that_of_a_wrong_clock() -> None:
-    known = take(NotifierRecord(), [fact("one")], ROUTES, T0)
-    wrong = replace(known.routes["ops"], next_at=T0 + timedelta(days=400))
-    known = replace(known, routes={"ops": wrong})
-    assert due(known, "ops", after(20))
-    assert next_moment(known, after(20)) == after(20)
-
-
 def test_problems_of_the_fleet_begin_and_end_with_what_is_present() -> None:
     problem = Notification("orphan:1", Kind.ORPHAN, "orphan:1", "ghost", T0, detail="nobody knows it")
     known = compare(take(NotifierRecord(), [], ROUTES, T0), [problem], {Kind.ORPHAN}, ROUTES, T0)
@@ -176,27 +167,6 @@ def test_a_problem_that_may_pass_by_itself_is_taken_when_it_has_lasted() -> None
     lasted = compare(known, [problem], {Kind.PLAN}, ROUTES, T0 + lasts)
     assert lasted.routes["ops"].pending == ("plan:1",)
     assert not lasted.since
-
-
-def test_a_clock_that_was_ahead_keeps_no_problem_from_being_taken() -> None:
-    problem, ahead = Notification("plan:1", Kind.PLAN, "fleet", "c0ffee", T0), timedelta(days=30)
-    known = take(NotifierRecord(), [], ROUTES, T0)
-    known = compare(known, [problem], {Kind.PLAN}, ROUTES, T0 + ahead)
-    known = compare(known, [problem], {Kind.PLAN}, ROUTES, T0)
-    assert next_moment(known, T0) == T0 + PASSING[Kind.PLAN]
-    lasted = compare(known, [problem], {Kind.PLAN}, ROUTES, T0 + PASSING[Kind.PLAN])
-    assert lasted.routes["ops"].pending == ("plan:1",)
-
-
-def test_a_clock_that_was_ahead_keeps_no_problem_open_and_no_end_back() -> None:
-    facts = [replace(fact(name), at=T0 + timedelta(days=30)) for name in ("one", "two")]
-    known = take(NotifierRecord(), facts, ROUTES, T0)
-    assert [each.subject for each in unconfirmed(known, T0)] == ["one", "two"]
-    checked = confirm(known, dict.fromkeys(known.open.values(), True), ROUTES, T0 + timedelta(days=30))
-    assert [each.subject for each in unconfirmed(checked, T0)] == ["one", "two"]
-    over = replace(fact("one", Kind.READY), at=T0 + timedelta(days=30), sequence=2)
-    ended = take(delivered(known, "ops", [each.id for each in facts], T0), [*facts, over], ROUTES, after(60))
-    assert [each.subject for each in due(ended, "ops", after(600))] == ["one"]
 
 
 def test_a_route_that_git_no_longer_has_is_forgotten_and_a_new_one_begins_empty() -> None:

@@ -67,7 +67,7 @@ def test_an_environment_without_clusters_proves_nothing() -> None:
         {"phase": Phase.UPDATING},
         {"phase": Phase.FAILED},
         {"observed_generation": 0},
-        {"rebuilding": True},
+        {"recovering": True},
         {"conditions": (Condition("Ready", False, "ClusterMissing", "", NOW, 1, NOW),)},
     ],
     ids=lambda changes: next(iter(changes)),

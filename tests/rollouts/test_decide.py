@@ -12,7 +12,7 @@ from shared.rollouts.calendar import Freeze
 from shared.rollouts.decide import decide
 from shared.rollouts.report import describe, describe_wait, remedy
 from shared.rollouts.rollout import ActKind, Decided, State, act_on
-from shared.rollouts.strategy import DEFAULT_GROUPS, NO_GATE, GroupRule, StageRule
+from shared.rollouts.strategy import DEFAULT_GROUPS, GroupRule, StageRule
 from shared.rollouts.waits import Reason, Wait
 from tests.support.rollout_fleets import NOW, Fleet, stage
 
@@ -274,15 +274,6 @@ def test_the_same_approval_again_in_whatever_order_changes_nothing() -> None:
     for at in (NOW, NOW + timedelta(seconds=5)):
         approved(fleet, "one", at)
         assert fleet.rollout == before
-
-
-def test_a_gate_that_was_reached_by_a_clock_that_was_ahead_opens_after_its_time_from_now_on() -> None:
-    gate = replace(NO_GATE, owner="ops", reason="a night", after=timedelta(hours=1))
-    fleet = Fleet((replace(stage("dev"), gate=gate),), {"a": "dev"})
-    fleet.now = NOW - timedelta(days=30)
-    assert fleet.start() == ()
-    fleet.wait(timedelta(hours=1))
-    assert fleet.start() == ("a",)
 
 
 def test_a_rollout_without_a_final_gate_ends_after_the_last_soak_although_a_cluster_has_failed() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,16 +9,15 @@ import pytest
 from shared.app import repository as commit_reader
 from shared.app.access.rate_limiter import RateLimiter
 from shared.app.planner import planner, reporter
-from shared.cluster import continuations, job
 from shared.cluster.failures.errors import Unauthenticated
 from shared.language.model.fleet_rules import Guards
 from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.ports.process import KnownTime
 from tests.simulation.mutations import mutation, two_planners_may_plan_at_once
 
 
-def times_of_a_wrong_clock_are_believed(patch: pytest.MonkeyPatch) -> None:
-    for module in (job, continuations):
-        patch.setattr(module, "FARTHEST", timedelta(days=9999))
+def an_instance_with_a_wrong_clock_handles_what_comes(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(KnownTime, "ahead", lambda *_: 0.0)
 
 
 def a_refusal_empties_no_bucket(patch: pytest.MonkeyPatch) -> None:
@@ -42,7 +40,9 @@ def links_of_statuses_have_no_scheme(patch: pytest.MonkeyPatch) -> None:
 
 
 FAULT_MUTATIONS = (
-    mutation(times_of_a_wrong_clock_are_believed, "clock-jump", "lost work", "orphan"),
+    mutation(
+        an_instance_with_a_wrong_clock_handles_what_comes, "clock-jump", "lost work", "orphan", "open status"
+    ),
     mutation(a_refusal_empties_no_bucket, "limit-used-up", "rate limit"),
     mutation(links_of_statuses_have_no_scheme, "other-settings", "open status"),
     mutation(

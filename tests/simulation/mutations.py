@@ -60,7 +60,7 @@ def a_cluster_that_is_being_deleted_takes_a_new_spec(patch: pytest.MonkeyPatch) 
             self.document, self.digest, self.uid = record.document, "", record.uid
             self.generation, self.deleting, self.retryable_failure = record.generation, False, False
             self.restorable, self.running_version = False, record.running_version
-            self.outdated, self.rebuilt_for, self.ready = False, record.rebuilt_for, False
+            self.recovering, self.rebuilt_for, self.ready = False, record.rebuilt_for, False
 
     original = decision.make_plan
 

@@ -27,10 +27,12 @@ from shared.cluster.failures.errors import Unauthorized
 from shared.ports import Azure, Message, Ports, Queue
 from shared.ports.azure import AzureCall
 from shared.ports.git_host import Proposing
+from shared.ports.process import Comparisons
 from shared.settings import App
 from tests.support.azure_operations import example
 from tests.support.azure_ports import SUBSCRIPTION, StaticCredential
 from tests.support.bicep import Template
+from tests.support.lost_tables import CONFIG
 from tests.support.replaced_ports import Noted
 
 T = TypeVar("T")
@@ -53,7 +55,18 @@ AT_AN_IDENTITY = ("federator", "federationRemover")
 @cache
 def actions(app: App) -> frozenset[str]:
     """Return the actions of an app's roles in a target subscription, with those that are options."""
-    return frozenset[str].union(_actions(app, app), *(_actions(role, app) for role in OPTIONS[app]))
+    options = (_actions(role, app) for role in OPTIONS[app])
+    return frozenset[str].union(_actions(app, app), _of_epoch(app), *options)
+
+
+def _of_epoch(app: App) -> frozenset[str]:
+    """Return the actions of an app at the resource group of the app."""
+    resources = Template(INFRA / "epoch.bicep").of("resource")
+    assigned = resources[f"{app}Epoch"].value["properties"]
+    assert assigned["principalId"] == f"{app}PrincipalId"
+    role = str(assigned["roleDefinitionId"]).removesuffix(".id")
+    (permissions,) = resources[role].value["properties"]["permissions"]
+    return frozenset(permissions["actions"])
 
 
 def _actions(role: str, app: App) -> frozenset[str]:
@@ -131,8 +144,9 @@ class CloudWithRights(MemoryCloud):
     """A cloud in which every function acts as the identity of its app; ``calls`` are its calls to Azure."""
 
     def __init__(self) -> None:
-        super().__init__(throttle=False)
+        super().__init__(throttle=False, config=replace(CONFIG, installation=""))
         self.calls: defaultdict[App, set[type[AzureCall[Any]]]] = defaultdict(set)
+        self.compared: defaultdict[App, Comparisons] = defaultdict(Comparisons)
         self.sent: defaultdict[App, set[str]] = defaultdict(set)
         self.written: defaultdict[str, set[App]] = defaultdict(set)
         """The apps that call each method which writes to the fleet repository."""
@@ -161,8 +175,8 @@ class CloudWithRights(MemoryCloud):
             if name in vars(Proposing):
                 self.written[name].add(app)
 
-        host = Noted(ports.git_host, note)
-        return replace(ports, azure=_AzureAs(app, ports.azure, self), git_host=host, **queues)
+        host, azure = Noted(ports.git_host, note), _AzureAs(app, ports.azure, self)
+        return replace(ports, azure=azure, git_host=host, compared=self.compared[app], **queues)
 
 
 class _AzureAs:

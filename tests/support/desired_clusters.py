@@ -27,7 +27,7 @@ class Row:
     restorable: bool = False
     running_version: str = ""
     uid: str = "0badcafe"
-    outdated: bool = False
+    recovering: bool = False
     rebuilt_for: str = ""
     ready: bool = True
 

@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record import Phase
 from shared.ports import FleetConfig
+from shared.resource_ids import GroupId
+from tests.support.one_cluster import ONE
 from tests.support.pipeline_runs import phases, push
 
 ID = "5f0c7a52-the-app"
-CONFIG = FleetConfig("example", "example/fleet", installation=ID, lease_seconds=20, poll_seconds=5)
+APP_GROUP = GroupId(ONE.subscription, "rg-roadstead")
+CONFIG = FleetConfig(
+    "example",
+    "example/fleet",
+    installation=ID,
+    app_group=APP_GROUP,
+    lease_seconds=20,
+    poll_seconds=5,
+)
+
+
+def with_epoch(cloud: MemoryCloud) -> MemoryCloud:
+    """Give the tables an epoch that stands outside them, before the first push."""
+    cloud.azure.engine.app_group(APP_GROUP.subscription, APP_GROUP.name)
+    config = replace(cloud.ports.config, app_group=APP_GROUP)
+    cloud.with_ports(lambda ports: replace(ports, config=config))
+    return cloud
 
 
 def ready(manifests: dict[str, bytes], config: FleetConfig = CONFIG) -> MemoryCloud:
@@ -21,6 +41,6 @@ def ready(manifests: dict[str, bytes], config: FleetConfig = CONFIG) -> MemoryCl
 
 def lose(cloud: MemoryCloud) -> None:
     """Lose every table, and let the timers find that nothing is planned."""
-    cloud.state.lose()
+    cloud.restore()
     cloud.clock.advance(3600)
     cloud.run(seconds=1800)

@@ -47,7 +47,9 @@ def phases(cloud: MemoryCloud) -> dict[str, Phase]:
 
 
 def accepted(cloud: MemoryCloud) -> Tally[tuple[str, str]]:
-    return Tally((write["accepted"], write["resource"].rsplit("/", 1)[-1]) for write in cloud.azure.accepted)
+    """Return the writes that Azure accepted, but for those to the tags of the app's group."""
+    writes = (write for write in cloud.azure.accepted if write["accepted"] != "update-tags")
+    return Tally((write["accepted"], write["resource"].rsplit("/", 1)[-1]) for write in writes)
 
 
 def status(cloud: MemoryCloud, commit: str) -> tuple[str, str]:

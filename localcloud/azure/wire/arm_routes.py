@@ -57,6 +57,14 @@ def _patch_group(world: AzureWorld, request: Request, at: re.Match[str]) -> Resp
     return _accepted(request, at, world.patch_group(at["subscription"], at["group"], read_body(request)))
 
 
+def _get_tags(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
+    return json_response(200, world.get_tags(at["subscription"], at["group"]))
+
+
+def _patch_tags(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
+    return _accepted(request, at, world.patch_tags(at["subscription"], at["group"], read_body(request)))
+
+
 def _delete_group(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
     return _accepted(request, at, world.delete_group(at["subscription"], at["group"]))
 
@@ -355,6 +363,8 @@ _TABLE: tuple[tuple[str, str, _Handler], ...] = (
     ("PUT", _CONFIGURATION, _put_configuration),
     ("DELETE", _CONFIGURATION, _delete_configuration),
     ("GET", _CONFIGURATION + "/operations/(?P<operation>[^/]+)", _operation),
+    ("GET", f"{_GROUP}/providers/microsoft.resources/tags/default", _get_tags),
+    ("PATCH", f"{_GROUP}/providers/microsoft.resources/tags/default", _patch_tags),
     ("GET", _GROUP, _get_group),
     ("HEAD", _GROUP, _group_exists),
     ("PUT", _GROUP, _put_group),

@@ -132,6 +132,13 @@ class AzureEngine:
         """Record a write in the activity log."""
         self.activity.record(kind, resource, self._clock())
 
+    def app_group(self, subscription: str, name: str) -> None:
+        """Let the resource group of an app exist, as its deployment creates it."""
+        if subscription not in self.subscriptions:
+            self.subscriptions = (*self.subscriptions, subscription)
+        document = {"id": f"/subscriptions/{subscription}/resourceGroups/{name}", "location": "westeurope"}
+        self.groups.setdefault(group_key(subscription, name), Group({**document, "name": name, "tags": {}}))
+
     def group(self, subscription: str, name: str) -> Group:
         """Return a resource group; raise ArmError (404) when there is none."""
         group = self.groups.get(group_key(subscription, name))

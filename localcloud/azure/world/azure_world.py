@@ -71,6 +71,7 @@ class AzureWorld:
             groups.put_group,
         )
         self.patch_group, self.delete_group = groups.patch_group, groups.delete_group
+        self.get_tags, self.patch_tags = groups.get_tags, groups.patch_tags
         self.list_resources = groups.list_resources
         upkeep = Upkeep(self.engine)
         self.list_versions, self.get_upgrade_profile = upkeep.list_versions, upkeep.get_upgrade_profile

@@ -64,6 +64,31 @@ class ResourceGroups:
                 document["tags"] = dict(tags)
             return self.engine.accept(Accepted("update-group", document["id"], 200, copied(document)))
 
+    def get_tags(self, subscription: str, name: str) -> Json:
+        """Return the tags of a group."""
+        with self.engine.request(subscription, limits.ARM_READ):
+            return self._tags(subscription, name)
+
+    def patch_tags(self, subscription: str, name: str, body: Json) -> Accepted:
+        """Set some tags of a group."""
+        with self.engine.request(subscription, limits.ARM_WRITE):
+            document = self.engine.group(subscription, name).document
+            if body.get("operation") != "Merge":
+                raise ArmError(400, "InvalidTagPatchOperation", "The local Azure only merges tags.")
+            document["tags"] = {**(document.get("tags") or {}), **body["properties"]["tags"]}
+            return self.engine.accept(
+                Accepted("update-tags", document["id"], 200, self._tags(subscription, name))
+            )
+
+    def _tags(self, subscription: str, name: str) -> Json:
+        document = self.engine.group(subscription, name).document
+        return {
+            "id": f"{document['id']}/providers/Microsoft.Resources/tags/default",
+            "name": "default",
+            "type": "Microsoft.Resources/tags",
+            "properties": {"tags": dict(document.get("tags") or {})},
+        }
+
     def delete_group(self, subscription: str, name: str) -> Accepted:
         """Start to delete a group and all that is in it."""
         with self.engine.request(subscription, limits.ARM_DELETE) as now:

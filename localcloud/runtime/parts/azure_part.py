@@ -170,6 +170,8 @@ def serve(config: Config, clusters: OpenPlane = small_clusters) -> Iterator[None
             timings=timings(config.options["create_seconds"]),
             subscriptions=config.options["subscriptions"],
         )
+        _, _, subscription, _, group = settings["APP_RESOURCE_GROUP"].split("/")
+        world.engine.app_group(subscription, group)
         stack.enter_context(
             ArmServer(
                 world,

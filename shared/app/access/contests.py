@@ -8,7 +8,6 @@ the contest tag before its next write, because that write has the same condition
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
 
 from shared.app.access.azure_state import (
     OBSERVE_SECONDS,
@@ -20,28 +19,18 @@ from shared.app.access.azure_state import (
     vanished,
 )
 from shared.app.access.context import StepContext
-from shared.app.outbox import send_all
 from shared.azure.changes.writes import is_stopped
 from shared.azure.ownership import CONTEST_TAG, LIFE_TAG, Installation, tag
-from shared.cluster.failures.errors import NotOwned, Outdated, Terminal, Unauthorized
+from shared.cluster.failures.errors import NotOwned, Terminal, Unauthorized
 from shared.cluster.job import Contest, ContestKind
-from shared.cluster.messages import Envelope, PlanRequest
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Wait
 from shared.cluster.recipes import Step
-from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
 from shared.json_tree import Json
 from shared.ports.azure import GetCluster, PatchCluster
 
-SKEW = timedelta(seconds=60)
-"""How far the clocks of two workers or planners may differ."""
-REPLAN_SECONDS = 30.0
-"""By then the record is saved whose plan is requested."""
-LEARN_LIFE = (Step.CLUSTER, Step.ACCESS)
-"""The steps that read the life of a cluster into its record: in Azure, and outside it."""
-UNKNOWN_LIFE = "the cluster has a life of which the tables know nothing"
 _STOP = "Stop the other app, or take the cluster over with `roadstead takeover NAME`."
-_VERIFY = "Verify that the cluster may be deleted, then run `roadstead takeover NAME`; or restore its folder."
+_VERIFY = "Verify that the cluster is this fleet's, then run `roadstead takeover NAME`."
 
 
 class NotWritten(Exception):
@@ -72,7 +61,7 @@ def not_ours(context: StepContext, existing: Json) -> Outcome | None:
     """Refuse a cluster that does not carry our tags, unless it is being deleted; or that is contested."""
     owner, name = context.owner, context.record.name
     if owner.owns(existing):
-        return contested(context, existing) or outdated(context, existing)
+        return contested(context, existing) or unknown_life(context, existing)
     if state_of(existing) == "Deleting":
         return foreign_delete(context)
     problem = f"the cluster {name} is not touched: it is not this fleet's: {owner.describe_tags(existing)}"
@@ -121,61 +110,24 @@ def _leave_mark(context: StepContext, existing: Json, creator: Installation) -> 
     """
     mine, owner = context.owner.installation, context.owner
     version, unready = etag_of(existing), is_stopped(existing) or busy(existing["properties"])
-    pointless = not creator.id or owner.is_contested(existing)
+    pointless = not creator.id or owner.is_contested(existing) or context.record.recovering
     if mine is None or pointless or context.record.deleting or not version or unready:
         return
     tags = {**(existing.get("tags") or {}), CONTEST_TAG: str(mine)}
     context.azure(PatchCluster(context.cluster, {"tags": tags}, etag=version))
 
 
-def outdated(context: StepContext, existing: Json) -> Fail | None:
-    """Return the failure of a job that is older than what wrote to the cluster, and request a plan."""
-    why = why_outdated(context, existing)
-    return older_than_azure(context, why) if why else None
+def unknown_life(context: StepContext, existing: Json) -> Wait | None:
+    """Return the wait of a cluster whose life no record knows, None for its own, and while it is recovering.
 
-
-def older_than_azure(context: StepContext, why: str) -> Fail:
-    """Request a plan, and return the failure of a record that does not know what was written last."""
-    send_all([plan_for(context.record)], context.ports)
-    return failure_of(why)
-
-
-def why_outdated(context: StepContext, existing: Json) -> str:
-    """Return why a job is older than what wrote to the cluster, "" where it is not.
-
-    The steps that learn the life of the cluster compare it by themselves; after them it is the record's.
+    Somebody may have created it in the place of ours, with our tags; or tables were exchanged under the app.
     """
-    written, record = written_later(context, existing), context.record
-    if written is None:
-        known = context.job.step.name in LEARN_LIFE or context.owner.is_our_life(existing)
-        return "" if known else UNKNOWN_LIFE
-    since = f"a job of {written:%Y-%m-%d %H:%M:%S} UTC wrote to the cluster {record.name}"
-    older = f"and this one is of {record.job.started:%Y-%m-%d %H:%M:%S} UTC: the tables are older than Azure"
-    return f"{since}, {older}"
-
-
-def failure_of(why: str) -> Fail:
-    """Return the failure of a record that does not know what was written last."""
-    return Fail(Outdated(f"{why}; the head of the branch is planned again"))
-
-
-def plan_for(record: ClusterRecord) -> Envelope:
-    """Return the request for the plan that brings such a record up to date."""
-    request = PlanRequest(again=True, reason="a record is older than Azure")
-    moment = f"{record.name}:{record.uid}:{record.job.sequence}"
-    return Envelope(request, f"outdated:{moment}", after=REPLAN_SECONDS)
-
-
-def written_later(context: StepContext, existing: Json) -> datetime | None:
-    """Return when a later job than this one wrote to the cluster, None for none.
-
-    A time in the future is that of a wrong clock, and does not count, nor does that of an earlier job of the
-    record whose clock was ahead.
-    """
-    written = context.owner.last_written(existing)
-    if written is None or not context.job.newest_start + SKEW < written <= context.ports.clock() + SKEW:
+    known = context.owner.is_our_life(existing) and not is_another_resource(context, existing)
+    if context.record.recovering or known:
         return None
-    return written
+    contest = Contest(ContestKind.RECOVERY, life=tag(existing, LIFE_TAG) or "")
+    reason = f"the cluster {context.record.name} is not written to: the tables know nothing of its life"
+    return Wait(OBSERVE_SECONDS, reason, action_required=_VERIFY, open_ended=True, contest=contest)
 
 
 def is_another_resource(context: StepContext, existing: Json) -> bool:
@@ -198,15 +150,3 @@ def exists_again(context: StepContext) -> Outcome | None:
     if record.deleted and resource_uid(existing) == record.deleted:
         return None  # Azure shows the deleted one late
     return GoToStep(Step.DELETE_CLUSTER, f"there is a cluster {record.name} again, which is not deleted yet")
-
-
-def of_later_life(context: StepContext, existing: Json) -> Wait | None:
-    """Return the wait of a tombstone that knows nothing of the cluster's present life, None for its own."""
-    other = is_another_resource(context, existing)
-    known = context.owner.is_our_life(existing) and not context.record.rebuilding
-    if not other and known and written_later(context, existing) is None:
-        return None
-    contest = Contest(ContestKind.LIFE, life=tag(existing, LIFE_TAG) or "")
-    later = "it was created, or written to, after the moment that this tombstone knows"
-    reason = f"the cluster {context.record.name} is not deleted: {later}"
-    return Wait(OBSERVE_SECONDS, reason, action_required=_VERIFY, open_ended=True, contest=contest)

@@ -39,7 +39,6 @@ class StepContext:
             config.previous_repository,
             installation=Installation(mine, config.branch) if mine else None,
             life=record.life or record.uid,
-            job=record.job.started,
             known=record.was_tagged,
             overruled=(*record.overruled, *former),
             predecessors=(*record.predecessors, *former),

@@ -31,7 +31,6 @@ from shared.azure.rate_limits import (
     take,
 )
 from shared.cluster.failures.errors import Retryable, Stale, Throttled
-from shared.cluster.job import FARTHEST
 from shared.cluster.record import ClusterRecord
 from shared.cluster.transitions.lease import EARLY
 from shared.frozen import replace
@@ -92,12 +91,8 @@ class RateLimiter:
         self._ports = ports
         self._small_change = record is not None and record.job.small_change
         self._called: Counter[tuple[Limit, str]] = Counter()
-        farthest = ports.clock() + FARTHEST
         stored = record.job.next_run.reservations if record else reservations
-        self.reservations = {
-            key: [each for each in moments if each <= farthest]  # later ones are of a wrong clock
-            for key, moments in (stored or {}).items()
-        }
+        self.reservations = {key: [*moments] for key, moments in (stored or {}).items()}
         self.wrote = False
         self.request_ids: list[str] = []
 

@@ -59,8 +59,8 @@ def _next(paths: PathsCheck, fleet: FleetRecord, now: datetime) -> PathsCheck:
 
 
 def _is_settled(paths: PathsCheck, now: datetime) -> bool:
-    """Return whether Flux had the time to apply a commit; a plan of the future is one of a wrong clock."""
-    return paths.since is None or abs(now - paths.since) >= SETTLED
+    """Return whether Flux had the time to apply a commit."""
+    return paths.since is None or now - paths.since >= SETTLED
 
 
 def _advanced(paths: PathsCheck, fleet: FleetRecord, ports: Ports) -> PathsCheck:
@@ -72,7 +72,7 @@ def _advanced(paths: PathsCheck, fleet: FleetRecord, ports: Ports) -> PathsCheck
         except ReconcileError as error:
             problem = f"what {paths.commit[:8]} changes is not known: {error.kind}: {error}"
             log.warning("%s", problem)
-            if paths.since is not None and abs(ports.clock() - paths.since) < GIVES_UP:
+            if paths.since is not None and ports.clock() - paths.since < GIVES_UP:
                 return replace(paths, problem=f"{problem}; the next run asks again")
             problem += "; every cluster is checked instead"
     names = _following(paths, changed, fleet, ports) if changed is None or changed else ()
@@ -89,7 +89,7 @@ def _following(
 
     Without ``changed`` each folder may have.
     """
-    unverified = _unverified(paths, fleet, ports.clock())
+    unverified = _unverified(paths, fleet)
     return sorted(
         record.name
         for record in ports.state.clusters()
@@ -101,16 +101,13 @@ def _following(
     )
 
 
-def _unverified(paths: PathsCheck, fleet: FleetRecord, now: datetime) -> Callable[[ClusterRecord], bool]:
-    """Return whether neither a job that ended well nor a check has read how Flux does with a commit.
-
-    What was read at a time in the future was read by a wrong clock.
-    """
-    settled = now if paths.since is None else paths.since + SETTLED
+def _unverified(paths: PathsCheck, fleet: FleetRecord) -> Callable[[ClusterRecord], bool]:
+    """Return whether neither a job that ended well nor a check has read how Flux does with a commit."""
+    settled = paths.since and paths.since + SETTLED
 
     def unverified(record: ClusterRecord) -> bool:
         verified = record.commit in (paths.commit, fleet.commit) and not is_unfinished(record)
-        return not verified and not (record.inside and settled <= record.inside.at <= now)
+        return not verified and not (record.inside and settled and settled <= record.inside.at)
 
     return unverified
 

@@ -170,8 +170,7 @@ def _of_sweep(sweep: SweepRecord, known: NotifierRecord, now: datetime) -> Itera
 def _of_channels(known: NotifierRecord, now: datetime) -> Iterator[Notification]:
     for name, state in known.routes.items():
         outage = state.outage
-        # A difference in the other direction is that of a wrong clock.
-        if outage is not None and abs(now - outage.since) >= OUTAGE:
+        if outage is not None and now - outage.since >= OUTAGE:
             yield Notification(
                 id=f"{Kind.CHANNEL}:{name}:{_moment(outage.since)}",
                 kind=Kind.CHANNEL,

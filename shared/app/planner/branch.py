@@ -218,7 +218,7 @@ def _after(time: datetime | None, earlier: datetime) -> bool:
 BURST = 6
 INTERVAL = timedelta(seconds=3)
 MAX_AGE = timedelta(seconds=10)
-"""An older read serves nobody, and neither does one that a wrong clock has dated so far ahead."""
+"""An older read serves nobody."""
 
 
 def serving_read(request: ToPlan, fleet: FleetRecord, now: datetime) -> BranchRead | None:
@@ -230,7 +230,7 @@ def serving_read(request: ToPlan, fleet: FleetRecord, now: datetime) -> BranchRe
     read = fleet.reads.last
     if read is None or request.read_from is None or read.started <= request.read_from:
         return None
-    if abs(now - read.started) > MAX_AGE:
+    if now - read.started > MAX_AGE:
         return None
     if read.head is None:  # the read failed, and its request tries again; what must not be lost does, too
         return None if request.again or request.approval else read
@@ -241,16 +241,12 @@ def serving_read(request: ToPlan, fleet: FleetRecord, now: datetime) -> BranchRe
 def next_read_at(fleet: FleetRecord, now: datetime) -> datetime:
     """Return when the branch may be read again: now, or later."""
     full_at = fleet.reads.full_at
-    if full_at is None or full_at - now > BURST * INTERVAL:  # the latter by a clock that was set back
-        return now
-    return max(now, full_at - (BURST - 1) * INTERVAL)
+    return now if full_at is None else max(now, full_at - (BURST - 1) * INTERVAL)
 
 
 def with_read(fleet: FleetRecord, read: BranchRead) -> FleetRecord:
     """Return the record with a new read."""
-    full_at = fleet.reads.full_at
-    if full_at is None or full_at - read.started > BURST * INTERVAL:
-        full_at = read.started
+    full_at = fleet.reads.full_at or read.started
     reads = replace(fleet.reads, last=read, full_at=max(full_at, read.started) + INTERVAL)
     return replace(fleet, reads=reads)
 

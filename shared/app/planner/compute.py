@@ -29,6 +29,7 @@ from shared.plan.plan import Item, Plan, above_any, held_since
 from shared.plan.replacements import Replaced, remembered, replaced_in
 from shared.ports import FleetRecord, GroupMember, PlanRecord, Ports
 from shared.ports.azure import ListClusters, every_document
+from shared.ports.state.fleet import Recovery
 from shared.resource_ids import SubscriptionId
 from shared.rollouts.rollout import Rollout
 
@@ -70,7 +71,9 @@ def compute_plan(
     before = earlier.plan if earlier else None
     continues = isinstance(request, RolloutRequest) and head == fleet.commit
     first = _first_generation(inputs, fleet, ports)
-    fleet = replace(fleet, app=replace(fleet.app, first_generation=first))
+    lost = first > 1 and not (fleet.app.first_generation or fleet.is_behind)
+    recovery = Recovery(now, fleet.epoch + 1) if lost else fleet.recovery
+    fleet = replace(fleet, app=replace(fleet.app, first_generation=first), recovery=recovery)
     approved = approved_plan(request, inputs, fleet, earlier, ports)
     staged = stage(approved.plan.without_oversized(before), before, inputs, fleet, ports, continues=continues)
     items = tuple(_with_life(item, inputs, fleet, ports) for item in staged.plan.items)
@@ -157,7 +160,8 @@ def _first_generation(inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> i
         return fleet.app.first_generation
     if not (inputs.records or inputs.unreadable or inputs.desired.clusters):
         return 0
-    if inputs.records or inputs.unreadable or not _were_lost(inputs, ports):
+    lost = fleet.is_behind or (not (inputs.records or inputs.unreadable) and _were_lost(inputs, ports))
+    if not lost:
         return 1
     first = above_any(ports.clock())
     log.warning("the tables were lost, or cannot be known not to be: generations begin at %d", first)

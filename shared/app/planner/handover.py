@@ -16,6 +16,7 @@ from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
+from shared.app.door import put_epoch, with_next_epoch
 from shared.app.outbox import send_all
 from shared.app.planner.compute import ComputedPlan
 from shared.app.records import Transition, change
@@ -141,7 +142,10 @@ def hand_over(computed: ComputedPlan, ports: Ports) -> HandedOver:
         done = len(acting) - len(left)
         some, left = left[: ports.config.handover_clusters], left[ports.config.handover_clusters :]
         names = tuple(item.cluster for item in some)
+        fleet = with_next_epoch(fleet) if not changed else fleet
         fleet = _check(fleet, Handover(ports.clock(), since, done, len(acting), names), ports)
+        if not changed:
+            put_epoch(fleet, ports)
         start = partial(_start, computed=replace(computed, fleet=fleet), later=later, ports=ports)
         started: Sequence[_Started] = ports.together(start, some)
         _send_continuations([each.record for each in started], ports)
@@ -238,6 +242,8 @@ def _started(
         job = starting(job, at)
     accepted = replace(accepted, job=job, rollout=commit if wanted.rollout else "")
     accepted = under_installation(accepted, computed.fleet.app.installation)
+    if record is None and computed.fleet.is_behind:
+        accepted = replace(accepted, recovering=True)
     restored = record is not None and record.deleting and not accepted.deleting
     approved = _approved_by(accepted, plan_record.approval)
     rebuild = desired.rebuild if desired and item.action is Action.REBUILD else ""

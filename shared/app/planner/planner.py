@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 
+from shared.app.door import newer_epoch
 from shared.app.outbox import send, send_unlike
 from shared.app.planner.approvals import approved_request
 from shared.app.planner.branch import HeadDecision, head_to_plan
@@ -17,6 +18,7 @@ from shared.app.planner.compute import compute_plan
 from shared.app.planner.handover import begin, may_be_saved
 from shared.app.planner.partial_plan import partial_plan_of
 from shared.app.planner.plan_problems import report_failed_plan, report_outage, report_unreadable
+from shared.app.planner.recovery import begin_recovery
 from shared.app.planner.reporter import report, report_again
 from shared.app.planner.rollouts import advance
 from shared.app.repository import PlanInputs, read_desired, read_known
@@ -104,6 +106,11 @@ def _plan_and_report(request: ToPlan, ports: Ports, *, some: bool = False) -> No
 
     ``some``: only the clusters of its rollout that may start are needed.
     """
+    fleet = ports.state.fleet()
+    newer = newer_epoch(fleet, ports)
+    if newer:
+        begin_recovery(fleet, newer, ports)
+        request, some = request.model_copy(update={"again": True}), False
     decided = head_to_plan(request, ports)
     if decided.head is not None:
         with about(commit=decided.head.commit):

@@ -29,7 +29,6 @@ from shared.app.planner.commit_status import (
 from shared.app.records import again
 from shared.cluster.failures.errors import ReconcileError, Retryable, Stale, Unreadable, Withheld
 from shared.cluster.failures.retry import wait_before_retry
-from shared.cluster.job import FARTHEST
 from shared.cluster.listed import Listed
 from shared.cluster.messages import NotifyRequest, PlanRequest, ReportRequest, StatusRequest
 from shared.cluster.reporting.summary import ClusterSummary
@@ -55,7 +54,7 @@ def report(ports: Ports) -> None:
     if ports.state.fleet().rules.routes:
         send(NotifyRequest(), ports)
     until, now = ports.state.next_report_at(), ports.clock()
-    if until is not None and _waits(until, now):
+    if until is not None and now < until:
         if until - now > timedelta(seconds=LONGEST):  # as only a git host asks for; the API shows it
             _save_contested(ports.state.fleet(), ports.state.summaries(), ports)
         send(ReportRequest(), ports, after=(until - now).total_seconds())
@@ -87,7 +86,7 @@ def report_open_plans(ports: Ports) -> None:
             _plan_unfinished(fleet.commit, ports)
             continue
         now = ports.clock()
-        if plan_record.not_before is not None and _waits(plan_record.not_before, now):
+        if plan_record.not_before is not None and now < plan_record.not_before:
             send(ReportRequest(), ports, after=(plan_record.not_before - now).total_seconds())
             continue
         pause = interval(now - plan_record.at, len(clusters))
@@ -257,11 +256,6 @@ def _rollout_progress(fleet: FleetRecord, clusters: Seen, ports: Ports) -> Rollo
     )
 
 
-def _waits(until: datetime, now: datetime) -> bool:
-    """Return whether a report waits for its time; one that no service asks for is of a wrong clock."""
-    return now < until < now + FARTHEST
-
-
 def _next(
     plan_record: PlanRecord,
     clusters: Seen,
@@ -310,7 +304,7 @@ def _next(
 def _without_dead_write(plan_record: PlanRecord, now: datetime) -> PlanRecord:
     """Return a plan whose status is not known once a write without an end can no longer happen."""
     began = plan_record.writing
-    if began is None or _waits(began + STANDS_STILL, now):
+    if began is None or now < began + STANDS_STILL:
         return plan_record
     return replace(plan_record, writing=None, reported="")
 

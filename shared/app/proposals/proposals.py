@@ -80,7 +80,7 @@ def _all(request: ProposeRequest, ports: Ports) -> str:
         require_name(fleet, ports)
     since = ports.state.sweep().started if names else None
     head, waiting, unread, strange = Head(fleet, ports), 0, "", list[str]()
-    room = opened_since(known.values(), since, ports.clock()) < NEW_AT_ONCE
+    room = opened_since(known.values(), since) < NEW_AT_ONCE
     last = request.beyond
     for name in names:
         digest = summaries[name].proposed if name in summaries else ""
@@ -127,7 +127,7 @@ def _all(request: ProposeRequest, ports: Ports) -> str:
         known.pop(name, None)
         changed = ports.state.proposal(name)
         known |= {name: changed} if changed else {}
-        room = opened_since(known.values(), since, ports.clock()) < NEW_AT_ONCE
+        room = opened_since(known.values(), since) < NEW_AT_ONCE
     if unread:
         raise Unavailable(unread)
     return "; ".join(filter(None, (_waits(waiting), _not_understood(strange))))

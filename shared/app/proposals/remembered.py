@@ -8,7 +8,6 @@ from datetime import datetime
 
 from shared.app.proposals.own_pull import declined_after
 from shared.cluster.drift import BRANCHES, Drift, DriftedField
-from shared.cluster.messages import CLOCKS_DIFFER
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.language.desired import digest_of
 from shared.language.model.cluster.drift import DriftAction
@@ -59,10 +58,9 @@ def _may_be_over(proposal: Proposal, commit: str) -> bool:
     return proposal.commit != commit and (by_git or bool(proposal.problem))
 
 
-def opened_since(known: Iterable[Proposal], at: datetime | None, now: datetime) -> int:
-    """Return how many pull requests were opened since a time; one after ``now`` is that of a wrong clock."""
-    times = (each.opened for each in known if each.opened and each.opened <= now + CLOCKS_DIFFER)
-    return sum(1 for opened in times if at is None or opened >= at)
+def opened_since(known: Iterable[Proposal], at: datetime | None) -> int:
+    """Return how many pull requests were opened since a time."""
+    return sum(1 for each in known if each.opened and (at is None or each.opened >= at))
 
 
 def value_of(field: DriftedField) -> str:

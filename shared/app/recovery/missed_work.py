@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.app import outbox
+from shared.app.door import newer_epoch
 from shared.app.outbox import send, send_all
 from shared.app.repository import is_own
 from shared.app.runs import record_end
@@ -65,7 +66,7 @@ def plan_missed_head(ports: Ports) -> bool:
 
 
 def _was_read(fleet: FleetRecord, now: datetime) -> bool:
-    return fleet.reads.last is not None and abs(now - fleet.reads.last.started) < LONG_UNREAD
+    return fleet.reads.last is not None and now - fleet.reads.last.started < LONG_UNREAD
 
 
 def request_missing_plan(read: BranchHead, found_by: FoundBy, ports: Ports) -> bool:
@@ -77,7 +78,8 @@ def request_missing_plan(read: BranchHead, found_by: FoundBy, ports: Ports) -> b
     """
     fleet = _with_expiry(read, ports.state.fleet(), ports)
     head, known = read.commit, is_own(read, fleet, ports)
-    again = bool(fleet.planning) or (head == fleet.commit and _is_planned_anew(fleet, ports))
+    again = bool(fleet.planning or newer_epoch(fleet, ports))
+    again = again or (head == fleet.commit and _is_planned_anew(fleet, ports))
     if head == fleet.commit and known and not (fleet.problem or fleet.waiting or again):
         return False
     if head == fleet.planning and known and _makes_progress(fleet, ports.clock()):
@@ -119,8 +121,7 @@ def _with_expiry(read: BranchHead, fleet: FleetRecord, ports: Ports) -> FleetRec
 
 def _makes_progress(fleet: FleetRecord, now: datetime) -> bool:
     """Return whether a plan that is not finished has progressed a short time ago."""
-    # A difference in the other direction is that of a wrong clock.
-    return fleet.handover is not None and abs(now - fleet.handover.at) < STANDS_STILL
+    return fleet.handover is not None and now - fleet.handover.at < STANDS_STILL
 
 
 def _report_unreadable(error: ReconcileError, ports: Ports) -> None:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.app.access.azure_state import azure_names
-from shared.app.access.contests import UNKNOWN_LIFE, failure_of, plan_for, why_outdated
 from shared.app.access.context import StepContext
 from shared.app.notifications import notifications_of
 from shared.app.outbox import next_check_of, send_all
@@ -16,15 +15,12 @@ from shared.app.records import Transition, change
 from shared.app.sweep.activity import ActivityLog
 from shared.app.sweep.corrections import Shown, compare, correct, is_news
 from shared.app.sweep.sources import Sources
-from shared.app.sweep.verdicts import Found, verdict
+from shared.app.sweep.verdicts import verdict
 from shared.cluster.drift import attributed
 from shared.cluster.failures.errors import ClusterMissing
 from shared.cluster.findings.conditions import is_at_rest, is_unfinished
-from shared.cluster.job import ContestKind
-from shared.cluster.messages import MAX_SKEW, Envelope
+from shared.cluster.messages import Envelope
 from shared.cluster.record import ClusterRecord
-from shared.cluster.reporting.events import events_between
-from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.json_tree import Json
 from shared.logs import about_record
 from shared.ports import Ports
@@ -46,8 +42,8 @@ def conclude_from_list(
     record = readable(name, ports.state)
     if record is None or not is_at_rest(record):
         return False
-    if -MAX_SKEW <= listed_at - record.updated <= SETTLED:
-        return None  # one that was written later than this can last has the time of a wrong clock
+    if listed_at - record.updated <= SETTLED:
+        return None
     return conclude(record, existing, sources, activity, ports)
 
 
@@ -105,10 +101,6 @@ def _conclusion(
     """Read what else is needed to know; return what is saved and sent, and whether that is news."""
     context, now = StepContext.of(record, ports), ports.clock()
     found = verdict(existing, context.owner, unfinished=is_unfinished(record))
-    if existing is not None and not record.job.active:
-        why = _why_older(context, existing, found)
-        if why:
-            return _older(record, why, ports), True
     if found:
         found = replace(found, error=activity.named(found.error, record, now))
     shown = Shown(existing, found, context.owner, lambda: ports.state.fleet().rules.calendar, now)
@@ -125,22 +117,6 @@ def _conclusion(
     checks = next_check_of(after, ports) if compared.turned else ()
     decided = replace(decided, notifications=told, first=[*decided.first, *checks])
     return decided, is_news(record, compared, after)
-
-
-def _why_older(context: StepContext, existing: Json, found: Found | None) -> str:
-    """Return why a record does not know what this app wrote to a cluster last, "" where it does."""
-    if found is None:
-        return why_outdated(context, existing)
-    of_life = found.contest is not None and found.contest.kind is ContestKind.LIFE
-    return UNKNOWN_LIFE if of_life else ""
-
-
-def _older(record: ClusterRecord, why: str, ports: Ports) -> Transition:
-    """Return that a record is older than Azure; the plan that is requested brings it up to date."""
-    older = failure_of(why)
-    after = apply_outcome(record, older, now=ports.clock(), jitter=0)
-    events, told = [*events_between(record, after, older)], notifications_of(record, after, ports)
-    return Transition(after, events, told, [plan_for(record)])
 
 
 def _attributed(

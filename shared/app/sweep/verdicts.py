@@ -63,7 +63,7 @@ def _contested(existing: Json, owner: Owner) -> Found | None:
         return Found(error, Contest(ContestKind.INSTALLATION, ids, life))
     if not owner.is_our_life(existing):
         error = ClusterContested("another cluster of this name has the place of the one that was verified")
-        return Found(error, Contest(ContestKind.LIFE, life=life))
+        return Found(error, Contest(ContestKind.RECOVERY, life=life))
     return None
 
 

@@ -37,7 +37,6 @@ from shared.cluster.failures.errors import NOT_FOUND, ReconcileError, Retryable,
 from shared.cluster.findings.health import needs_check
 from shared.cluster.job import JobQueue
 from shared.cluster.messages import (
-    MAX_SKEW,
     Envelope,
     JobMessage,
     ReportRequest,
@@ -143,7 +142,7 @@ def _later(record: ClusterRecord, early: JobMessage, now: datetime) -> tuple[Env
     """
     at = record.job.due(now)
     if early.at is not None and early.at > now:
-        at += min(early.at - now, MAX_SKEW)
+        at += early.at - now
     return continuation_at(record, at, now, f"{math.ceil(at.timestamp())}-{record.job.step.abandoned_leases}")
 
 

@@ -52,7 +52,6 @@ def pool_write(
         return Write({"properties": {**_sized(pool, existing, existing), **power}}, tuple(switch))
     if not changes and not last_write_failed(existing):
         return None
-    body, _ = overlay(body, {"tags": owner.job_tag})
     return Write(
         {"properties": {**_sized(pool, existing, body), **({} if switch else power)}}, tuple(changes)
     )
@@ -66,7 +65,6 @@ def new_pool_write(
     Until the control plane is upgraded, the new pool begins at the version that runs.
     """
     properties = new_pool(pool, owner, name)
-    properties["tags"] = {**properties["tags"], **owner.job_tag}
     if pool.orchestrator_version:
         properties["orchestratorVersion"] = no_newer_than(control_plane, pool.orchestrator_version)
     if like and pool.min_count is not None and pool.max_count is not None:

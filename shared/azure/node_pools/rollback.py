@@ -23,7 +23,7 @@ from shared.azure.changes.writes import (
     running_version,
 )
 from shared.azure.cluster_body import control_plane
-from shared.azure.ownership import ROLLBACK_TAG, Owner, rollback_tag, tag
+from shared.azure.ownership import ROLLBACK_TAG, rollback_tag, tag
 from shared.json_tree import Json
 from shared.kubernetes_versions import image_older, lags, runs_newer
 from shared.language.model.node_pool import NodePool
@@ -86,7 +86,7 @@ def runs(target: Versions, profile: Json) -> bool:
     return (running_version(profile, VERSION), profile.get(IMAGE)) == (target.kubernetes, target.image)
 
 
-def rollback_write(target: Versions, owner: Owner, profile: Json) -> Write:
+def rollback_write(target: Versions, profile: Json) -> Write:
     """Return the PUT that rolls a pool back and notes that it did, and changes nothing else.
 
     A pool that runs these versions already is only tagged: somebody rolled it back by hand.
@@ -94,7 +94,7 @@ def rollback_write(target: Versions, owner: Owner, profile: Json) -> Write:
     wanted = {"tags": {ROLLBACK_TAG: rollback_tag(target.last_used)}}
     versions = {} if runs(target, profile) else {VERSION: target.kubernetes, IMAGE: target.image}
     changes = overlay(profile, wanted | versions)[1]
-    body, _ = overlay(writable_pool(profile), {"tags": {**wanted["tags"], **owner.job_tag}})
+    body, _ = overlay(writable_pool(profile), wanted)
     known = {key: value for key, value in body.items() if value is not None}
     return Write({"properties": {**known, **versions}}, tuple(changes))
 

@@ -17,7 +17,6 @@
     │   ├── Interrupted          Azure abandoned an operation for a transient reason; write again
     │   │   └── OutOfCapacity    Azure has no room in the region or zone now; write again after a long wait
     │   ├── Blocked              a PodDisruptionBudget or an admission policy does not allow an eviction now
-    │   ├── Outdated             the record is older than what Azure shows; the next plan renews it
     │   ├── Unreadable           a record of our own cannot be read; wait until somebody has put it right
     │   ├── Unexpected           an unforeseen error; a few attempts
     │   ├── Unauthenticated      we have no valid credential; a few attempts, because an identity may be late
@@ -134,10 +133,6 @@ class OutOfCapacity(Interrupted):
 
 class Blocked(Retryable):
     """A PodDisruptionBudget or an admission policy does not allow the eviction now."""
-
-
-class Outdated(Retryable):
-    """The record is older than what Azure shows: its table was restored; the next plan renews it."""
 
 
 class Unreadable(Retryable):

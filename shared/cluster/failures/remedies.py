@@ -135,14 +135,6 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         " The next commit retries it.",
         no_policy=True,
     ),
-    errors.Outdated: Remedy(
-        "A job that the state does not know wrote to the cluster: older tables were restored.",
-        "No action needed: the head of the branch is planned again, and a job compares the cluster with it.",
-        "Writes nothing, and plans the head of the branch again. The job that follows writes nothing either:"
-        " where the cluster differs from git, it waits for `roadstead takeover NAME`.",
-        action_if_it_lasts="`roadstead status` shows why the head of the branch is not planned: correct it.",
-        no_policy=True,
-    ),
     errors.Unreadable: Remedy(
         "A record of Roadstead cannot be read: somebody edited it in its table, or restored a part of it.",
         "Put the record right in Table Storage, for example from a backup: the message names the table, the"

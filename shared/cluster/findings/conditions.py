@@ -30,10 +30,7 @@ _NOT_COMPARED = (
 
 
 def with_condition(record: ClusterRecord, new: Condition) -> ClusterRecord:
-    """Return the record with a condition set; its ``since`` changes only when its status does.
-
-    A ``since`` after the present moment is that of a wrong clock, and ends now.
-    """
+    """Return the record with a condition set; its ``since`` changes only when its status does."""
     return replace(record, conditions=_with(record.conditions, new))
 
 
@@ -41,7 +38,7 @@ def _with(conditions: tuple[Condition, ...], new: Condition) -> tuple[Condition,
     before = next((each for each in conditions if each.type == new.type), None)
     if before is None:
         return (*conditions, new)
-    if before.status == new.status and before.since < new.since:
+    if before.status == new.status:
         new = replace(new, since=before.since)
     return tuple(new if each is before else each for each in conditions)
 

@@ -59,8 +59,7 @@ class Finding:
 def checked(record: ClusterRecord, findings: Iterable[Finding], now: datetime) -> ClusterRecord:
     """Return the record with the conditions that a check found.
 
-    One that is why the cluster is not Ready, and is still so, verifies that again. A cluster that is Ready
-    since a time in the future, that of a wrong clock, is so from now on.
+    One that is why the cluster is not Ready, and is still so, verifies that again.
     """
     for found in findings:
         message, generation = cut(found.message, MESSAGE_LIMIT), record.observed_generation
@@ -68,9 +67,6 @@ def checked(record: ClusterRecord, findings: Iterable[Finding], now: datetime) -
             record, Condition(found.kind, found.status, found.reason, message, now, generation, now)
         )
     ready = record.condition(READY)
-    if ready is not None and ready.since > now:
-        ready = replace(ready, since=now)
-        record = with_condition(record, ready)
     if ready is not None and record.finding in {error_of(each).kind for each in faults_of(record)}:
         record = with_condition(record, replace(ready, verified=now))
     return record
@@ -173,14 +169,12 @@ def corrects_flux(record: ClusterRecord) -> bool:
 def applies_again(record: ClusterRecord, now: datetime) -> bool:
     """Return whether a check has found objects that the policy has applied again, or resumed.
 
-    What a check found before the last job came to its end is nothing: that job has applied them. An end after
-    the present moment is that of a wrong clock: it decides nothing, or it would for as long as it is ahead.
-    Nothing is applied to a cluster while a sweep finds it failed.
+    What a check found before the last job came to its end is nothing: that job has applied them. Nothing is
+    applied to a cluster while a sweep finds it failed.
     """
     inside = record.inside
     if inside is None or not record.idle or finding_of_sweep(record.finding) or not corrects_flux(record):
         return False
     found = {each.reason for part in inside.parts for each in part.unhealthy}
-    end = record.job.step.since
-    is_newer = inside.at > end or end > now
+    is_newer = inside.at > record.job.step.since
     return is_newer and not found.isdisjoint(_CORRECTED) and FLUX not in exhausted(record.corrections, now)

@@ -49,6 +49,13 @@ def replayed_event(record: ClusterRecord, by: str, reason: str = "") -> Event:
     return replace(_event(record, "Replayed", message), step=record.job.step.name)
 
 
+def recovery_event(record: ClusterRecord) -> Event:
+    """Return the event of a record of restored tables, whose job compares the cluster with git."""
+    return _event(
+        record, "Recovering", "the tables were restored: a job compares the cluster, and writes nothing"
+    )
+
+
 def restarted_event(record: ClusterRecord) -> Event:
     """Return the event of a job that had ended because Azure did not show its cluster, and starts again."""
     return _event(record, "Restarted", "a sweep found the cluster, so the job that missed it starts again")
@@ -144,8 +151,8 @@ def _descriptions(
     waited = (after.updated - before.job.step.since).total_seconds()
     match outcome:
         case Done(note=note) if not after.job.active:
-            rebuilt = "the record was rebuilt, and nothing was written" if before.rebuilding else ""
-            yield "Ready", "; ".join(filter(None, (rebuilt, note))) or "verified", False
+            recovered = "the record was recovered, and nothing was written" if before.recovering else ""
+            yield "Ready", "; ".join(filter(None, (recovered, note))) or "verified", False
         case Done(note=note):
             yield "StepDone", note or f"in sync, after {waited:.0f} s", False
         case Wait(reason=reason):

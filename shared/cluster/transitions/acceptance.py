@@ -86,8 +86,8 @@ def accept_change(
 
     ``generation`` is the next one unless it is given.
 
-    A tombstone is taken back, which requires a restorable record. A record that is older than Azure counts as
-    created for the rebuild that the spec asks for; its job compares that with the cluster's life.
+    A tombstone is taken back, which requires a restorable record. One that is recovering counts as created
+    for the rebuild that the spec asks for; its job compares that with the cluster's life.
     """
     document = desired.document()
     changed = replace(
@@ -101,7 +101,7 @@ def accept_change(
         job=_following_job(record, _bringing(desired), now),
         commit=commit,
         delete_accepted=False,
-        rebuilt_for=max(record.rebuilt_for, desired.rebuild) if record.outdated else record.rebuilt_for,
+        rebuilt_for=max(record.rebuilt_for, desired.rebuild) if record.recovering else record.rebuilt_for,
         corrections=(),
         held=None,
         updated=now,
@@ -146,7 +146,7 @@ def accept_takeover(record: ClusterRecord, contest: Contest, *, now: datetime) -
         has_rival=False,
         predecessors=tuple(dict.fromkeys((*record.predecessors, *contest.installations))),
         life=contest.life or record.life,
-        rebuilding=False,
+        recovering=False,
         cluster_uid="" if contest.kind is ContestKind.IDENTITY else record.cluster_uid,
         delete_accepted=record.delete_accepted and not _of_another_life(contest),
         phase=working_phase(record),
@@ -154,6 +154,21 @@ def accept_takeover(record: ClusterRecord, contest: Contest, *, now: datetime) -
         updated=now,
     )
     return with_summary(taken, now)
+
+
+def accept_recovery(record: ClusterRecord, *, now: datetime) -> ClusterRecord:
+    """Return the record of tables that are older than Azure: its job starts again, and only compares."""
+    return with_summary(
+        replace(
+            record,
+            recovering=True,
+            phase=working_phase(record),
+            job=job_after(record.job, record.job.recipe, now=now),
+            held=None,
+            updated=now,
+        ),
+        now,
+    )
 
 
 def under_installation(record: ClusterRecord, installation: str) -> ClusterRecord:
@@ -182,7 +197,7 @@ def _removals(record: ClusterRecord, after: Mapping[str, Any]) -> Removals:
 
 def _of_another_life(contest: Contest) -> bool:
     """Return whether a takeover is of a cluster that the delete which Azure accepted may not be about."""
-    return bool(contest.life) or contest.kind is ContestKind.LIFE
+    return bool(contest.life)
 
 
 def _bringing(desired: Desired) -> Recipe:

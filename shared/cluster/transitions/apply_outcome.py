@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
+from shared.azure.ownership import created_for
 from shared.cluster.drift import remaining_after
 from shared.cluster.failures.errors import (
     Aborted,
@@ -12,7 +13,6 @@ from shared.cluster.failures.errors import (
     Interrupted,
     NoLongerReady,
     NotYetVisible,
-    Outdated,
     OutOfCapacity,
     ReconcileError,
 )
@@ -150,9 +150,10 @@ def _with_tags_read(record: ClusterRecord, outcome: Outcome) -> ClusterRecord:
         return record
     life = outcome.life or record.life
     server = record.api_server if life == record.life else None
-    rebuilding = record.rebuilding or outcome.rebuilding
     uid = outcome.cluster_uid or record.cluster_uid
-    return replace(record, life=life, api_server=server, overruled=(), rebuilding=rebuilding, cluster_uid=uid)
+    rebuilt_for = max(record.rebuilt_for, created_for(life)) if record.recovering else record.rebuilt_for
+    record = replace(record, life=life, api_server=server, overruled=(), cluster_uid=uid)
+    return replace(record, rebuilt_for=rebuilt_for)
 
 
 def _advanced(
@@ -193,7 +194,7 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
             running=outcome.running or record.running,
             removals=NOTHING_REMOVED,
             recreating=False,
-            rebuilding=False,
+            recovering=False,
             loss=None,
         )
         return _ended(_advanced(record, step, NextRun(now, Delay.NONE), Phase.READY, now))
@@ -275,7 +276,6 @@ def _fail(record: ClusterRecord, error: ReconcileError, now: datetime) -> Cluste
     failed = _condition(record, False, error.kind, str(error), now)
     record = with_condition(record, failed)
     record = with_condition(record, replace(failed, type=READY))
-    record = replace(record, rebuilding=record.rebuilding or isinstance(error, Outdated))
     record = (
         apply_finding(record, error, now) if isinstance(error, NoLongerReady) else replace(record, loss=None)
     )

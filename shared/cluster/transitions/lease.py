@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from shared.cluster.job import Lease, StepState
+from shared.cluster.job import Lease
 from shared.cluster.messages import JobMessage
 from shared.cluster.recipes import Recipe, Step
 from shared.cluster.record import ClusterRecord
@@ -51,10 +51,7 @@ Decision = Run | Resend | Superseded | NotYet
 def acquire_lease(
     record: ClusterRecord | None, message: JobMessage, *, now: datetime, owner: str, seconds: float
 ) -> Decision:
-    """Decide what a message may do; ``seconds`` is how long a lease lasts.
-
-    Times of the step that are after the present moment are those of a wrong clock: they become ``now``.
-    """
+    """Decide what a message may do; ``seconds`` is how long a lease lasts."""
     if record is None:
         return Superseded("the cluster is no longer recorded")
     if record.uid != message.uid:
@@ -66,19 +63,11 @@ def acquire_lease(
     if record.job.due(now) > now + EARLY:
         return NotYet(record)
     lease = Lease(owner, now + timedelta(seconds=seconds), record.job.due(now))
-    job = replace(record.job, lease=lease, step=_not_after(record.job.step, now))
+    job = replace(record.job, lease=lease)
     if record.job.lease is not None:
         abandoned = job.step.abandoned_leases + 1
         job = replace(job, step=replace(job.step, abandoned_leases=abandoned, rechecking=False))
     return Run(replace(record, job=job))
-
-
-def _not_after(step: StepState, now: datetime) -> StepState:
-    waiting = step.waiting_on
-    if waiting is not None and waiting.since > now:
-        waiting = replace(waiting, since=now)
-    since, last_progress = min(step.since, now), min(step.last_progress, now)
-    return replace(step, since=since, last_progress=last_progress, waiting_on=waiting)
 
 
 def names_moment(message: JobMessage, record: ClusterRecord) -> bool:

@@ -36,7 +36,7 @@ class Request:
     The body is the field of that name. A LIST is a GET of all pages, and a QUERY is a POST that lists.
     """
 
-    verb: Literal["GET", "LIST", "QUERY", "PUT", "DELETE"]
+    verb: Literal["GET", "LIST", "QUERY", "PUT", "PATCH", "DELETE"]
     path: str
     version: str
 

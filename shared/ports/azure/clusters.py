@@ -9,15 +9,19 @@ pools as they are (github.com/Azure/AKS/pull/2889).
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shared.azure.rate_limits import AKS_OTHER, ARM_DELETE, ARM_READ, ARM_WRITE
 from shared.cluster.failures.errors import Dependency, Unavailable
 from shared.json_tree import Json
-from shared.ports.azure.calls import AzureCall, PageCall, Write
+from shared.ports.azure.calls import AzureCall, PageCall, Request, Write
 from shared.resource_ids import ClusterId, GroupId, SubscriptionId
 
+_TAGS_VERSION = "2021-04-01"
+_GROUP = "/subscriptions/{target.subscription}/resourceGroups/{target.name}"
+_TAGS = f"{_GROUP}/providers/Microsoft.Resources/tags/default"
+"""A right on these is none on the group (Microsoft's "Tags - Update At Scope")."""
 _NEEDS = ("id", "name", "location", "properties", "properties.agentPoolProfiles[].name")
 
 
@@ -118,6 +122,31 @@ class GetKubeconfig(AzureCall[str]):
 
 
 # The operations on resource groups.
+
+
+@dataclass(frozen=True)
+class GetTags(AzureCall[Mapping[str, str]]):
+    """Return the tags of a resource group."""
+
+    request, limits = Request("GET", _TAGS, _TAGS_VERSION), (ARM_READ,)
+    needs = ("properties",)
+    target: GroupId
+
+    def result(self, answer: Json) -> Mapping[str, str]:
+        """Return the tags; a group may have none."""
+        return {**(answer["properties"].get("tags") or {})}
+
+
+@dataclass(frozen=True)
+class PatchTags(Write):
+    """Set some tags of a resource group and leave the others, at once.
+
+    ``body`` has ``operation``, which is "Merge", and ``properties.tags``.
+    """
+
+    request, limits = Request("PATCH", _TAGS, _TAGS_VERSION), (ARM_WRITE,)
+    target: GroupId
+    body: Json
 
 
 @dataclass(frozen=True)

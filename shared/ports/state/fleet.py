@@ -8,7 +8,6 @@ from datetime import datetime
 
 from shared.cluster.failures.fleet_problem import FleetProblem
 from shared.cluster.gaps import Gaps
-from shared.cluster.messages import CLOCKS_DIFFER
 from shared.notifications.routes import Route
 from shared.ports.git_host import BranchHead
 from shared.ports.state.clusters import FLEETS
@@ -73,6 +72,16 @@ class AppIdentity:
 
 
 @dataclass(frozen=True)
+class Recovery:
+    """The tables were lost, or restored: since when each record only compares, and the epoch of the tables
+    once that holds for every record.
+    """
+
+    since: datetime
+    epoch: int
+
+
+@dataclass(frozen=True)
 class HeadReads:
     """The reads of the branch, which requests share."""
 
@@ -132,6 +141,10 @@ class FleetRecord:
     """How far that is; None for no ``planning``."""
     app: AppIdentity = AppIdentity()
     """The ids of this app, and the first generation of its clusters."""
+    epoch: int = 0
+    """How often a hand-over began that these tables know; the same number stands outside them."""
+    recovery: Recovery | None = None
+    """The recovery that has records left to compare, None for none."""
     reads: HeadReads = HeadReads()
     """When the branch was read."""
     expects: Expectations = Expectations()
@@ -161,6 +174,11 @@ class FleetRecord:
     """The version that was read, "" for a record not saved yet."""
 
     @property
+    def is_behind(self) -> bool:
+        """Whether a recovery began, and not every record is known to be a part of it."""
+        return self.recovery is not None and self.epoch < self.recovery.epoch
+
+    @property
     def stands_still(self) -> bool:
         """Whether the rollout starts nothing before another commit: the last fleet.yaml is invalid.
 
@@ -169,13 +187,8 @@ class FleetRecord:
         return not self.planning and self.rollout not in ("", self.commit)
 
     def lets_start(self, now: datetime) -> bool:
-        """Return whether an item may start that a freeze, a window or a suspension holds.
-
-        A plan of a clock that was ahead has the windows and freezes of that time, so it is planned again.
-        """
-        if self.opens is None:
-            return False
-        return self.opens <= now or (self.at is not None and self.at - now > CLOCKS_DIFFER)
+        """Return whether an item may start that a freeze, a window or a suspension holds."""
+        return self.opens is not None and self.opens <= now
 
     @property
     def handed_over(self) -> str:

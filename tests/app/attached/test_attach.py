@@ -64,7 +64,6 @@ def test_a_config_map_on_the_cluster_says_whose_it_is() -> None:
     assert written["roadstead-fleet"] == "example"
     assert written["roadstead-cluster"] == "harbour"
     assert written["roadstead-life"] == record(cloud).uid
-    assert written["roadstead-generation"] == "1"
 
 
 def test_a_second_job_writes_nothing_but_the_request_that_flux_reconciles() -> None:

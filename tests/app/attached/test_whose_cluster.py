@@ -7,6 +7,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import take_over
 from shared.cluster.job import ContestKind
 from shared.cluster.record import Phase
+from shared.frozen import replace
 from shared.kubernetes.flux_objects import FACTS
 from shared.kubernetes.kubeconfig import OWNER_MAP
 from shared.ports import FleetConfig
@@ -23,6 +24,7 @@ from tests.support.clusters_elsewhere import (
     record,
 )
 from tests.support.fleet_files import fleet
+from tests.support.lost_tables import APP_GROUP
 from tests.support.pipeline_runs import phases, push
 
 FIRST = FleetConfig(
@@ -128,8 +130,8 @@ def test_a_takeover_decides_which_installation_manages_it() -> None:
 
 
 def test_lost_tables_are_rebuilt_without_a_write() -> None:
-    cloud = attached(config=FIRST)
-    cloud.state.lose()
+    cloud = attached(config=replace(FIRST, app_group=APP_GROUP))
+    cloud.restore()
     cloud.clock.advance(3600)
     with counted(cloud) as calls:
         cloud.run(seconds=1800)
@@ -141,8 +143,8 @@ def test_lost_tables_are_rebuilt_without_a_write() -> None:
 
 
 def test_lost_tables_and_a_cluster_that_differs_from_git_wait_for_a_takeover() -> None:
-    cloud = attached(config=FIRST)
-    cloud.state.lose()
+    cloud = attached(config=replace(FIRST, app_group=APP_GROUP))
+    cloud.restore()
     cloud.clock.advance(3600)
     cloud.vault.set("fleet-age", "a-key-for-files")
     secret = f"{{name: age, vault: {EXAMPLE_VAULT}, keys: {{age.agekey: fleet-age}}}}"

@@ -297,14 +297,3 @@ def test_a_spec_that_this_version_refuses_stops_neither_the_timer_nor_the_check_
     one, two = cloud.state.clusters()
     assert (condition(one).status, condition(two).status) == (None, False)
     assert "this version refuses what was accepted" in condition(one).message
-
-
-def test_a_plan_of_a_clock_that_was_ahead_does_not_delay_it() -> None:
-    cloud = known()
-    commit = push(cloud, files() | BROKEN)
-    cloud.run()
-    planned = cloud.state.plan(commit)
-    assert planned is not None
-    cloud.state.save_plan(replace(planned, at=cloud.clock() + timedelta(days=30)))
-    tick(cloud)
-    assert checked(cloud)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from shared.app.access.rate_limiter import RateLimiter
 from shared.app.check import check as checks
 from shared.app.outbox import request_whole_check, send, send_all
 from shared.app.sweep import sweep
-from shared.azure.rate_limits import AKS_OTHER, Bucket, Limit
+from shared.azure.rate_limits import Limit
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.findings.health import HealthCondition
 from shared.cluster.messages import (
@@ -132,20 +131,6 @@ def test_a_cluster_whose_token_somebody_takes_first_is_read_once_there_is_anothe
     assert not read_of(cloud, "one")
     cloud.run(seconds=200, until=lambda: read_of(cloud, "one"))
     assert read_of(cloud, "one")
-
-
-def test_a_bucket_that_a_wrong_clock_filled_stops_no_check() -> None:
-    cloud = ready()
-    another_worker_for_each_message(cloud)
-    key = f"{ONE.subscription}|{AKS_OTHER.name}"
-    before = cloud.state.bucket(key)
-    full_at = cloud.clock() + timedelta(days=400)
-    cloud.state.save_bucket(key, Bucket(full_at, before.etag if before else ""))
-    check(cloud)
-    assert condition(record(cloud)).status is True
-    repaired = cloud.state.bucket(key)
-    assert repaired is not None
-    assert repaired.full_at - cloud.clock() < timedelta(minutes=5)
 
 
 def test_a_cluster_that_does_not_answer_is_unknown_and_never_healthy() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -101,18 +99,6 @@ def test_a_sweep_applies_nothing_again_that_the_last_job_has_applied() -> None:
     cloud.run()
     tag_by_hand(cloud, ONE, own="x")
     sweep(cloud)
-    assert len(corrections(cloud)) == 1
-
-
-def test_it_is_applied_again_also_after_a_job_that_ended_by_a_clock_of_next_month() -> None:
-    cloud = ready(CORRECT)
-    before = record(cloud)
-    step = replace(before.job.step, since=cloud.ports.clock() + timedelta(days=30))
-    cloud.state.save(replace(before, job=replace(before.job, step=step)))
-    another_path(cloud)
-    check(cloud)
-    cloud.run()
-    assert path_of(cloud) == "./platform"
     assert len(corrections(cloud)) == 1
 
 

@@ -58,7 +58,7 @@ def test_a_cluster_is_checked_again_by_one_message_at_a_time_however_often_it_is
 
 def test_a_check_on_an_instance_whose_clock_is_behind_is_not_the_last_one() -> None:
     cloud = unread()
-    behind = timedelta(seconds=100)
+    behind = timedelta(seconds=2)
     with_clock(cloud, behind)
     cloud.run(seconds=400, until=lambda: False)
     with_clock(cloud, -behind)
@@ -71,7 +71,7 @@ def test_a_check_on_such_an_instance_asks_for_no_check_that_has_just_been() -> N
     cloud.run(seconds=400)
     assert condition(record(cloud)).status is True
     cloud.kubernetes.set_power(ONE, on=False)
-    with_clock(cloud, timedelta(seconds=4))
+    with_clock(cloud, timedelta(seconds=2))
     send_all(checks_of(["one"], "a check"), cloud.ports)
     cloud.run(seconds=1)
     assert condition(record(cloud)).status is None

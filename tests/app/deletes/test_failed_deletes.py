@@ -106,7 +106,7 @@ def test_an_accepted_delete_says_nothing_about_a_cluster_that_was_created_again_
     assert accepted(cloud)["delete", "one"] == 1
     contest = record(cloud).job.next_run.contest
     assert contest is not None
-    assert contest.kind is ContestKind.LIFE
+    assert contest.kind is ContestKind.RECOVERY
     assert take_over("one", "jo", cloud.ports).status == 202
     cloud.run(HOUR)
     assert phases(cloud) == {}

@@ -173,7 +173,11 @@ def test_a_delete_that_begins_after_the_plan_was_made_is_not_taken_back() -> Non
 def test_a_delete_that_ends_after_the_plan_was_made_is_followed_by_a_creation() -> None:
     cloud = waiting()
 
-    frozen(cloud, "state", "add_group_members", lambda: cloud.state.delete(record(cloud)))
+    def ends() -> None:
+        cloud.azure.delete_cluster(ONE)
+        cloud.state.delete(record(cloud))
+
+    frozen(cloud, "state", "add_group_members", ends)
     plan_at_once(cloud, cloud.repository.head("main"))
     assert phases(cloud) == {}
     cloud.run()

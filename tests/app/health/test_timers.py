@@ -51,11 +51,6 @@ def test_a_timer_that_has_never_run_is_late_from_when_it_was_expected() -> None:
     assert problem(expected, NOON + timedelta(minutes=11))
 
 
-def test_a_run_that_a_wrong_clock_dated_ahead_hides_nothing_for_longer_than_until_then() -> None:
-    ahead = TimerRun(NOON + timedelta(days=3))
-    assert timer_state("plan", EVERY_FIVE, ahead, NOON).due == NOON + timedelta(minutes=5)
-
-
 def test_a_timer_whose_schedule_has_a_date_and_a_weekday_is_due_where_both_are() -> None:
     """The host needs both: CrontabSchedule.GetNextOccurrence of github.com/atifaziz/NCrontab."""
     first_monday, ran = "0 0 3 1-7 * Mon", datetime(2026, 1, 5, 3, tzinfo=UTC)

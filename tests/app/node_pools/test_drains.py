@@ -268,22 +268,6 @@ def test_a_pod_that_its_node_never_ends_is_not_waited_for() -> None:
     assert set(pools(cloud)) == {"system", "appsb"}
 
 
-@pytest.mark.parametrize("wrong", [timedelta(hours=1), timedelta(days=30), -timedelta(days=30)])
-def test_one_wrong_clock_neither_ends_nor_keeps_the_wait_for_a_pod(wrong: timedelta) -> None:
-    cloud = ready(pool())
-    api(cloud).apply(pod("ending", min(nodes(cloud, "apps")), finalizers=["example.com/never"]))
-    push(cloud, files(pool("Standard_D8s_v5")))
-    cloud.run(until=lambda: "1 of them ending" in record(cloud).job.reason)
-    right, sequence = cloud.clock, record(cloud).job.sequence
-    cloud.with_ports(lambda ports: replace(ports, clock=lambda: right() + wrong))
-    cloud.run(seconds=120, until=lambda: record(cloud).job.sequence > sequence)
-    cloud.with_ports(lambda ports: replace(ports, clock=right))
-    assert "apps" in pools(cloud)
-    assert "1 of them ending" in record(cloud).job.reason
-    cloud.run(seconds=7200)
-    assert set(pools(cloud)) == {"system", "appsb"}
-
-
 def test_the_autoscaler_of_a_draining_pool_is_off() -> None:
     scaled = "    - {name: apps, vmSize: SIZE, minCount: 1, maxCount: 5}\n"
     cloud = ready(scaled.replace("SIZE", "Standard_D4s_v5"))

@@ -10,7 +10,6 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.approval import approve
 from shared.app.api.acts.cluster import replay
 from shared.app.notifier.notifier import handle
-from shared.app.notifier.of_fleet import present
 from shared.app.recovery.missed_work import wake_notifier
 from shared.cluster.failures.errors import Throttled, Unauthenticated, Unavailable
 from shared.cluster.messages import NotifyRequest
@@ -18,10 +17,9 @@ from shared.cluster.record import Phase
 from shared.masking import Masker
 from shared.notifications.kinds import Kind
 from shared.notifications.notification import Notification
-from shared.notifications.record import NotifierRecord, Outage, RouteState
+from shared.notifications.record import NotifierRecord
 from shared.ports.azure import ListClusters, Page
 from shared.ports.masked import masked
-from shared.ports.state import FleetRecord, SweepRecord
 from tests.support.notified import ALL, OPS, kinds, notified_fleet, titles, with_failures
 from tests.support.one_cluster import ONE
 from tests.support.pipeline_runs import phases, push
@@ -178,14 +176,6 @@ def test_a_channel_that_fails_delays_no_job_and_gets_what_it_missed_as_a_digest(
     assert titles(cloud, "other")[2:] == ["example: 1 channel delivering again"]
     cloud.run(7200, until=lambda: len(titles(cloud)) > 1)
     assert kinds(cloud) == [(Kind.FAILED, "one", False), (Kind.CHANNEL, "ops", True)]
-
-
-def test_a_channel_that_failed_first_by_a_clock_that_was_ahead_is_told_all_the_same() -> None:
-    cloud = MemoryCloud()
-    outage = Outage("Unavailable", "no answer", cloud.clock() + timedelta(days=30), 3)
-    known = NotifierRecord(routes={"ops": RouteState(outage=outage)})
-    problems = present(FleetRecord(), SweepRecord(), [], known, cloud.clock(), cloud.git_host)
-    assert [each.kind for each in problems] == [Kind.CHANNEL]
 
 
 def test_a_channel_is_tried_again_when_it_asks_for_it() -> None:

@@ -9,7 +9,6 @@ from datetime import timedelta
 
 import pytest
 
-from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import Pushed
 from shared.app.planner import planner
@@ -167,17 +166,3 @@ def test_pushes_while_github_does_not_answer_cost_no_call_each(monkeypatch: pyte
     assert len(tried) < 60
     assert made.runs < 3 * 300
     assert "GitHub answered 500" in str(made.cloud.state.fleet().problem)
-
-
-def test_a_clock_that_was_far_ahead_for_a_moment_hides_no_push() -> None:
-    cloud = MemoryCloud()
-    now = cloud.clock
-    cloud.with_ports(lambda ports: replace(ports, clock=lambda: now() + timedelta(hours=2)))
-    accept(pushed(cloud, cloud.repository.push(fleet_files.fleet("one"))), cloud.ports)
-    assert cloud.step()
-    cloud.with_ports(lambda ports: replace(ports, clock=now))
-    cloud.clock.advance(3)
-    commit = cloud.repository.push(fleet_files.fleet("one", "two"))
-    accept(pushed(cloud, commit), cloud.ports)
-    cloud.run(10, until=lambda: cloud.state.fleet().commit == commit)
-    assert cloud.state.fleet().commit == commit

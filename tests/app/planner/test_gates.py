@@ -87,7 +87,7 @@ def test_a_stage_begins_at_its_time_also_where_the_clock_of_the_planner_is_behin
     cloud, commit = waiting(rollout)
     reached = rollout_of(cloud, commit).reached(1)
     assert reached is not None
-    cloud.with_ports(lambda ports: replace(ports, clock=lambda: cloud.clock() - CLOCKS_DIFFER))
+    cloud.with_ports(lambda ports: replace(ports, clock=lambda: cloud.clock() - CLOCKS_DIFFER / 2))
     cloud.run(seconds=(reached + timedelta(minutes=15) - cloud.clock()).total_seconds() + 8)
     assert changed(cloud, "one") == {*DEV, *PROD}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
@@ -15,7 +14,7 @@ from shared.plan.plan import Action, Item
 from shared.ports.azure import GetCluster
 from shared.rollouts.calendar import SPREAD
 from shared.rollouts.rollout import ActKind
-from tests.support.pipeline_runs import phases, push, status, step_until
+from tests.support.pipeline_runs import phases, push, status
 from tests.support.replaced_ports import on_azure
 from tests.support.staged_fleets import DEFAULT, FREEZE, ready_fleet, staged
 
@@ -89,23 +88,6 @@ def test_a_delete_outside_the_window_waits_until_it_opens() -> None:
     cloud = ready_fleet()
     opens = (cloud.clock() + timedelta(hours=5)).replace(minute=0, second=0, microsecond=0)
     push(cloud, without("b1", WINDOW.format(start=f"{opens:%H:%M}")))
-    cloud.run(seconds=(opens - cloud.clock()).total_seconds() - 60)
-    assert phases(cloud)["b1"] is Phase.READY
-    cloud.run(seconds=SPREAD.total_seconds() + 3600)
-    assert "b1" not in phases(cloud)
-
-
-def test_what_was_planned_by_a_clock_that_was_ahead_starts_when_the_present_window_opens() -> None:
-    cloud = ready_fleet()
-    right, opens = (
-        cloud.ports,
-        (cloud.clock() + timedelta(hours=5)).replace(minute=0, second=0, microsecond=0),
-    )
-    commit = push(cloud, without("b1", WINDOW.format(start=f"{opens:%H:%M}")))
-    ahead = timedelta(days=30)
-    cloud.with_ports(lambda ports: replace(ports, clock=lambda: cloud.clock() + ahead))
-    step_until(cloud, lambda: cloud.state.fleet().commit == commit)
-    cloud.ports = right
     cloud.run(seconds=(opens - cloud.clock()).total_seconds() - 60)
     assert phases(cloud)["b1"] is Phase.READY
     cloud.run(seconds=SPREAD.total_seconds() + 3600)

@@ -111,7 +111,7 @@ def test_a_flood_of_requests_is_a_few_reports_and_one_that_waits() -> None:
 
 @pytest.mark.parametrize("differ", [timedelta(), timedelta(seconds=2), CLOCKS_DIFFER])
 def test_the_one_message_of_some_seconds_comes_when_they_have_ended_by_every_clock(differ: timedelta) -> None:
-    cloud = MemoryCloud(config=FleetConfig("example", "example/fleet", clocks_differ=differ))
+    cloud = MemoryCloud(config=FleetConfig("example", "example/fleet", clock_skew=differ / 2))
     for _ in range(3):
         send(ReportRequest(), cloud.ports)
     (message,) = cloud.broker.peek("plans")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -270,23 +269,6 @@ def test_a_change_of_a_whole_region_opens_some_pull_requests_for_each_sweep(
     last = drift_of_cluster("c", cloud.ports)
     assert last is not None
     assert last["proposals"] == ""
-
-
-def test_pull_requests_of_a_clock_that_was_ahead_leave_others_their_room(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(proposals, "NEW_AT_ONCE", 2)
-    cloud = several(TAGS + PROPOSE)
-    *two, last = (each.desired.id for each in cloud.state.clusters())
-    for each in two:
-        tag_by_hand(cloud, each, cost="b")
-    sweep(cloud)
-    for opened in cloud.state.proposals():
-        assert opened.opened is not None
-        cloud.state.save_proposal(replace(opened, opened=opened.opened + timedelta(days=30)))
-    tag_by_hand(cloud, last, cost="b")
-    sweep(cloud)
-    assert len(numbers(cloud)) == 3
 
 
 def test_a_node_pool_that_somebody_deleted_is_reported_with_the_reason() -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import timedelta
-
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.missed_work import plan_missed_head
 from tests.support.fleet_files import fleet
@@ -58,25 +55,3 @@ def test_the_timer_plans_a_newer_head_however_much_progress_the_older_one_makes(
     plan_step(cloud)
     cloud.repository.push(fleet("one"))
     assert plan_missed_head(cloud.ports)
-
-
-def planned_by_a_clock(ahead: timedelta) -> MemoryCloud:
-    """Return a cloud whose planner has read the branch and handed a part of its plan over, by that clock."""
-    cloud = MemoryCloud(config=CUT)
-    push(cloud, fleet(*NAMES))
-    ports = cloud.ports
-    cloud.ports = replace(ports, clock=lambda: cloud.clock() + ahead)
-    plan_step(cloud)
-    cloud.ports = ports
-    return cloud
-
-
-def test_the_timer_is_not_kept_away_by_a_progress_that_a_wrong_clock_has_dated() -> None:
-    assert plan_missed_head(planned_by_a_clock(timedelta(hours=5)).ports)
-
-
-def test_a_read_that_a_wrong_clock_has_dated_does_not_show_that_requests_come_to_their_end() -> None:
-    cloud = planned_by_a_clock(timedelta(days=30))
-    cloud.repository.push(fleet("one"))
-    assert plan_missed_head(cloud.ports)
-    assert not cloud.state.timer_runs()

@@ -11,17 +11,19 @@ from shared.app.access.lease_guard import GuardedKubernetes
 from shared.app.api.acts.cluster import take_over
 from shared.app.api.views.clusters import fleet_view
 from shared.app.worker import worker
+from shared.cluster.failures.errors import Unauthorized
 from shared.cluster.job import ContestKind, JobQueue
 from shared.cluster.messages import JobMessage
 from shared.cluster.record import ClusterRecord, Phase
 from shared.kubernetes.flux_objects import GitCredentials
 from shared.ports import FleetConfig
-from shared.ports.azure import GetGroup
+from shared.ports.azure import GetGroup, ListClusters
 from tests.support import fleet_files
 from tests.support.extension_clusters import FLUX, PRIVATE
 from tests.support.lost_tables import CONFIG, ID, lose, ready
 from tests.support.one_cluster import ONE, WINDOW, advice, cluster, files, pool, record
 from tests.support.pipeline_runs import accepted, phases, push
+from tests.support.replaced_ports import on_azure
 from tests.support.sweeps import change_pool_by_hand, sweep, tag_by_hand
 
 EXAMPLE = ["atlantic-aks", "pacific-aks", "sargasso-aks"]
@@ -53,7 +55,7 @@ def test_the_records_are_rebuilt_without_a_write_to_azure_or_to_a_cluster() -> N
         old = lives[name]
         assert (rebuilt.life, rebuilt.document, rebuilt.facts) == (old.uid, old.document, old.facts)
         assert rebuilt.verified == old.verified
-        assert "the record was rebuilt, and nothing was written" in cloud.state.events(name, 1)[0].message
+        assert "the record was recovered, and nothing was written" in cloud.state.events(name, 1)[0].message
 
 
 def test_the_generations_of_a_rebuilt_fleet_are_above_any_old_one() -> None:
@@ -78,10 +80,14 @@ def test_a_new_app_counts_from_one() -> None:
 
 def test_an_app_that_cannot_list_the_clusters_counts_from_above() -> None:
     cloud = MemoryCloud(config=CONFIG, throttle=False)
-    cloud.azure.engine.subscriptions = ()
+    on_azure(cloud, ListClusters, refuse)
     push(cloud, files())
     cloud.run(seconds=60, until=lambda: False)
     assert record(cloud).generation > 1_000_000
+
+
+def refuse(_: object) -> object:
+    raise Unauthorized("no role")
 
 
 def test_a_message_of_the_lost_tables_does_nothing() -> None:
@@ -107,7 +113,7 @@ def test_what_differs_from_git_is_named_and_waits_for_a_person() -> None:
     held = record(cloud)
     assert "it differs from git in tags.team, nodePools[apps].count" in held.job.reason
     assert held.job.next_run.contest is not None
-    assert held.job.next_run.contest.kind is ContestKind.REBUILT
+    assert held.job.next_run.contest.kind is ContestKind.RECOVERY
     assert "roadstead takeover" in advice(cloud)
     assert fleet_view(cloud.ports)["problem"].endswith(": one")
 
@@ -121,7 +127,7 @@ def test_a_takeover_has_the_values_of_git_written() -> None:
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert cluster(cloud)["tags"]["team"] == "shop"
-    assert not record(cloud).rebuilding
+    assert not record(cloud).recovering
 
 
 def test_a_commit_that_takes_what_exists_ends_the_wait() -> None:
@@ -143,7 +149,7 @@ def test_what_differs_inside_a_cluster_waits_too() -> None:
     before, inside = accepted(cloud), written_inside(cloud)
     lose(cloud)
     assert (accepted(cloud), inside) == (before, [])
-    assert "its job would apply the " in record(cloud).job.reason
+    assert "the job would apply the " in record(cloud).job.reason
 
 
 def test_a_cluster_that_goes_with_its_group_before_its_record_is_rebuilt_waits_for_a_person() -> None:
@@ -151,11 +157,11 @@ def test_a_cluster_that_goes_with_its_group_before_its_record_is_rebuilt_waits_f
     path = next(path for path in files() if path.endswith("gotk-components.yaml"))
     cloud.repository.push(files() | {path: files()[path].replace(b"replicas: 1", b"replicas: 2")})
     lose(cloud)
-    assert record(cloud).rebuilding
+    assert record(cloud).recovering
     cloud.azure.delete_group(ONE.subscription, ONE.resource_group)
     cloud.run(seconds=3600)
     assert record(cloud).contested
-    assert record(cloud).job.reason.endswith("and it no longer exists in Azure")
+    assert "it does not exist in Azure, where the job would put" in record(cloud).job.reason
     assert take_over("one", "jo", cloud.ports).status == 202
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
@@ -167,7 +173,7 @@ def test_a_stopped_cluster_is_not_started_while_its_record_is_rebuilt() -> None:
     before = accepted(cloud)
     lose(cloud)
     assert accepted(cloud) == before
-    assert "its job would start cluster" in record(cloud).job.reason
+    assert "the job would start cluster" in record(cloud).job.reason
 
 
 def test_a_cluster_that_git_does_not_have_is_reported_and_stays() -> None:

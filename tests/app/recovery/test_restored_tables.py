@@ -1,77 +1,248 @@
-"""Tables that were restored from an older moment: what is younger in Azure is neither deleted nor undone."""
+"""Tables that were restored from an older moment: a recovery compares, writes nothing, and asks a person."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import timedelta
+import pytest
 
-from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import take_over
+from shared.app.door import EPOCH_TAG
 from shared.app.recovery.missed_work import resend_overdue
+from shared.cluster.failures.errors import Unavailable
 from shared.cluster.job import ContestKind
+from shared.cluster.recipes import IN_THE_CLUSTER, STEPS, Recipe, Step
 from shared.cluster.record import Phase
-from shared.ports.azure import GetCluster, GetGroup, PatchCluster, PutCluster, PutPool
+from shared.ports.azure import GetCluster, GetGroup, GetTags, PatchTags
+from shared.resource_ids import ObjectRef
+from tests.support import clusters_elsewhere as elsewhere
 from tests.support import fleet_files
-from tests.support.one_cluster import ONE, advice, cluster, files, pool, pools, ready, record
-from tests.support.pipeline_runs import accepted, phases, push, step_until
+from tests.support.bootstrap_secrets import AGE, SOPS, with_value
+from tests.support.identity_access import ACCESS, ISSUER, access_writes, with_identity
+from tests.support.lost_tables import APP_GROUP, CONFIG, ready, with_epoch
+from tests.support.one_cluster import ENTRA, ONE, WINDOW, advice, api, cluster, files, pool, pools, record
+from tests.support.pipeline_runs import (
+    accepted,
+    deliver_due,
+    one_step_a_message,
+    phases,
+    push,
+    step_until,
+)
+from tests.support.policies import POLICIES, policy_writes
 from tests.support.replaced_ports import on_azure
-from tests.support.sweeps import drifted, sweep, tag_by_hand
 
+AGAIN = {"README.md": b"git is as it was before the commit that the tables lost"}
 PROTECTED = "  deletionProtection: true\n"
+PATH = "  flux: {path: ./an/earlier/path}\n"
+SYNC = ObjectRef("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "flux-system", "flux-system")
+INSIDE = [step for step in STEPS[Recipe.PROVISION] if step in IN_THE_CLUSTER]
+
+
+def epoch(cloud: MemoryCloud) -> int:
+    return int(cloud.ports.azure.call(GetTags(APP_GROUP)).get(EPOCH_TAG, "0"))
+
+
+def recovered(cloud: MemoryCloud) -> bool:
+    """Let the recovery go on for a while; return whether it has ended."""
+    cloud.run(seconds=1800, until=lambda: False)
+    return cloud.state.fleet().recovery is None
+
+
+# The epoch: it grows before the jobs of a plan begin, and outside the tables it stands in a tag.
+
+
+def test_the_epoch_grows_once_for_each_plan_that_begins_jobs() -> None:
+    cloud = MemoryCloud(config=CONFIG, throttle=False)
+    push(cloud, fleet_files.fleet("one", "two", "three"))
+    cloud.run()
+    assert (epoch(cloud), cloud.state.fleet().epoch) == (1, 1)
+    push(cloud, fleet_files.fleet("one", "two", "three") | AGAIN)
+    cloud.run()
+    assert epoch(cloud) == 1
+    push(cloud, fleet_files.fleet("one", "two", budget=1))
+    cloud.run()
+    assert (epoch(cloud), cloud.state.fleet().epoch) == (2, 2)
+    writes = [write for write in cloud.azure.accepted if write["accepted"] == "update-tags"]
+    assert len(writes) == 2
+
+
+def test_no_job_begins_before_the_epoch_stands_outside_the_tables() -> None:
+    cloud, away = MemoryCloud(config=CONFIG, throttle=False), [Unavailable("answered 503")] * 3
+    azure = cloud.ports.azure
+
+    def refuse(operation: PatchTags) -> object:
+        if away:
+            raise away.pop()
+        return azure.call(operation)
+
+    on_azure(cloud, PatchTags, refuse)
+    push(cloud, files())
+    cloud.run(until=lambda: not away)
+    assert phases(cloud) == {}
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert epoch(cloud) == cloud.state.fleet().epoch
+
+
+def test_tables_of_a_moment_since_which_no_plan_began_jobs_need_no_recovery() -> None:
+    cloud = MemoryCloud(config=CONFIG, throttle=False)
+    push(cloud, files())
+    step_until(cloud, lambda: bool(phases(cloud)) and record(cloud).job.step.name is Step.CLUSTER)
+    older = cloud.state.backup()
+    cloud.run()
+    before = accepted(cloud)
+    cloud.restore(older)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert (accepted(cloud), record(cloud).generation) == (before, 1)
+
+
+# The recovery.
+
+
+def test_it_ends_when_every_record_was_compared_and_nothing_was_written() -> None:
+    cloud = ready(fleet_files.fleet("one", "two"))
+    older = cloud.state.backup()
+    push(cloud, fleet_files.fleet("one", "two", "three"))
+    cloud.run()
+    before = accepted(cloud)
+    cloud.restore(older)
+    cloud.run(until=lambda: cloud.state.fleet().recovery is not None)
+    cloud.run()
+    assert recovered(cloud)
+    assert phases(cloud) == dict.fromkeys(("one", "two", "three"), Phase.READY)
+    assert accepted(cloud) == before
+    assert not any(each.recovering for each in cloud.state.clusters())
+    assert epoch(cloud) == cloud.state.fleet().epoch
+    message = cloud.state.events("one", 1)[0].message
+    assert "the record was recovered, and nothing was written" in message
+
+
+def test_no_job_goes_on_before_every_record_is_a_part_of_it() -> None:
+    cloud = ready(files(pool("Standard_D4s_v5")))
+    push(cloud, files(pool("Standard_D8s_v5") + "  tags: {team: shop}\n"))
+    step_until(cloud, lambda: record(cloud).generation == 2)
+    older = cloud.state.backup()
+    cloud.run()
+    commit = push(cloud, files(pool("Standard_D4s_v5", count=3) + "  tags: {team: books}\n"))
+    cloud.run()
+    live, profiles, before = cluster(cloud), pools(cloud), accepted(cloud)
+    cloud.clock.advance(3600)
+    cloud.restore(older)
+    go_on_without_a_plan(cloud)
+    assert (record(cloud).generation, accepted(cloud)) == (2, before)
+    cloud.run()
+    assert recovered(cloud)
+    assert (phases(cloud), record(cloud).commit) == ({"one": Phase.READY}, commit)
+    assert (cluster(cloud), pools(cloud), accepted(cloud)) == (live, profiles, before)
+
+
+def go_on_without_a_plan(cloud: MemoryCloud) -> None:
+    """Let the restored jobs go on before the planner has read the branch."""
+    resend_overdue(cloud.ports)
+    for _ in range(20):
+        for queue in ("jobs", "changes", "deletes"):
+            deliver_due(cloud, queue)
+        cloud.clock.advance(2)
+
+
+def test_a_recovery_that_is_interrupted_goes_on() -> None:
+    cloud = ready(fleet_files.fleet("one", "two"))
+    older = cloud.state.backup()
+    push(cloud, fleet_files.fleet("one"))
+    cloud.run()
+    cloud.restore(older)
+    save, away = cloud.state.save, [Unavailable("answered 503")]
+
+    def refuse(saved: object) -> object:
+        if away and getattr(saved, "name", "") == "two":
+            raise away.pop()
+        return save(saved)  # type: ignore[arg-type]
+
+    cloud.state.save = refuse  # type: ignore[method-assign, assignment]
+    before = accepted(cloud)
+    cloud.run()
+    assert recovered(cloud)
+    assert (phases(cloud)["one"], accepted(cloud)) == (Phase.READY, before)
+
+
+BOOKS, SHOP = "  tags: {team: books}\n", "  tags: {team: shop}\n"
+DIFFERS = [
+    pytest.param(BOOKS, SHOP, "it differs from git in tags.team", id="a tag"),
+    pytest.param(pool(), pool(count=3), "it differs from git in nodePools[apps].count", id="a node pool"),
+    pytest.param(ACCESS, ISSUER, "the job would put federated credential", id="grants"),
+    pytest.param(POLICIES, "", "the job would put policy assignment", id="policies"),
+    pytest.param(WINDOW, WINDOW.replace("Sunday", "Monday"), "maintenanceWindows", id="a window"),
+    pytest.param(AGE, "", "the job would apply the ConfigMap", id="a bootstrap secret"),
+]
+"""What git has, what a commit had that the tables lost, and what its job would do."""
+
+
+@pytest.mark.parametrize(("extra", "lost", "would"), DIFFERS)
+@pytest.mark.parametrize("in_a_job", [False, True])
+def test_what_a_lost_commit_changed_waits_for_a_person(
+    extra: str, lost: str, would: str, *, in_a_job: bool
+) -> None:
+    cloud = with_epoch(with_value(with_identity()))
+    push(cloud, files(extra))
+    usual = one_step_a_message(cloud).ports
+    step_until(cloud, lambda: bool(phases(cloud)) and record(cloud).job.step.name is Step.FLUX_COMPONENTS)
+    older = cloud.state.backup()
+    cloud.run()
+    older = older if in_a_job else cloud.state.backup()
+    push(cloud, files(lost))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    cloud.repository.push(files(extra) | AGAIN)
+    cloud.ports = usual
+    cloud.restore(older)
+    before = accepted(cloud)
+    assert recovered(cloud)
+    assert accepted(cloud) == before
+    assert would in record(cloud).job.reason
+    assert "roadstead takeover" in advice(cloud)
+    assert take_over("one", "jo", cloud.ports).status == 202
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+
+
+# Deletes wait for a person.
 
 
 def tombstone_and_later_life(*, extra: str = "") -> MemoryCloud:
     """Return a cloud that has a cluster in its second life, with tables of the first one's tombstone."""
-    cloud = ready()
+    cloud = ready(files())
     push(cloud, fleet_files.fleet())
     step_until(cloud, lambda: phases(cloud) == {"one": Phase.DELETING})
     older = cloud.state.backup()
     cloud.run()
-    assert phases(cloud) == {}
     push(cloud, files(extra))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
-    cloud.clock.advance(3600)
     if extra:
-        push(cloud, fleet_files.fleet())
-        cloud.run(seconds=600)
-        assert phases(cloud) == {"one": Phase.READY}
-    cloud.state.restore(older)
-    return cloud
-
-
-def restored_before_another_life() -> MemoryCloud:
-    """Return a cloud that has a cluster in its second life, with tables that know the first one."""
-    cloud = ready()
-    older = cloud.state.backup()
-    push(cloud, fleet_files.fleet())
-    cloud.run()
-    push(cloud, files())
-    cloud.run()
-    cloud.state.restore(older)
+        cloud.repository.push(fleet_files.fleet())
+    cloud.restore(older)
     return cloud
 
 
 def test_a_restored_tombstone_does_not_delete_a_cluster_that_git_has() -> None:
     cloud = tombstone_and_later_life()
     before, life = accepted(cloud), cluster(cloud)["tags"]["roadstead-life"]
-    cloud.run()
+    assert recovered(cloud)
     assert phases(cloud) == {"one": Phase.READY}
-    assert accepted(cloud) == before
-    assert record(cloud).life == life
+    assert (accepted(cloud), record(cloud).life) == (before, life)
 
 
-def test_a_restored_tombstone_does_not_delete_the_cluster_of_a_later_life() -> None:
+def test_a_restored_tombstone_waits_for_a_person_before_it_deletes_a_later_life() -> None:
     cloud = tombstone_and_later_life(extra=PROTECTED)
     before = accepted(cloud)
-    cloud.run(seconds=1800, until=lambda: False)
+    assert recovered(cloud)
     assert accepted(cloud) == before
     contest = record(cloud).job.next_run.contest
     assert contest is not None
-    assert contest.kind is ContestKind.LIFE
-    assert "the cluster one is not deleted: it was created, or written to, after" in record(cloud).job.reason
-    assert "roadstead takeover one" in advice(cloud)
+    assert contest.kind is ContestKind.RECOVERY
+    assert "the job would delete cluster" in record(cloud).job.reason
+    assert "roadstead takeover one" in advice(cloud).replace("NAME", "one")
     assert take_over("one", "jo", cloud.ports).status == 202
     cloud.run()
     assert phases(cloud) == {}
@@ -79,133 +250,89 @@ def test_a_restored_tombstone_does_not_delete_the_cluster_of_a_later_life() -> N
     assert cloud.ports.azure.call(GetGroup(ONE.group)) is None
 
 
-def test_a_delete_by_the_record_of_an_earlier_life_waits_for_a_takeover() -> None:
-    cloud = ready()
+def test_a_removal_in_git_waits_until_the_cluster_was_compared_and_then_deletes_it() -> None:
+    cloud = tombstone_and_later_life()
+    assert recovered(cloud)
+    push(cloud, fleet_files.fleet())
+    cloud.run()
+    assert phases(cloud) == {}
+    assert cloud.ports.azure.call(GetCluster(ONE)) is None
+
+
+def test_a_record_of_an_earlier_life_deletes_nothing_by_itself() -> None:
+    cloud = ready(files())
     older = cloud.state.backup()
     push(cloud, fleet_files.fleet())
     cloud.run()
     push(cloud, files())
     cloud.run()
-    cloud.clock.advance(3600)
-    cloud.state.restore(older)
+    cloud.restore(older)
     before = accepted(cloud)
     push(cloud, fleet_files.fleet())
-    cloud.run(seconds=1800, until=lambda: False)
-    assert accepted(cloud) == before
-    assert record(cloud).contested
+    assert recovered(cloud)
+    assert (accepted(cloud), record(cloud).contested) == (before, True)
 
 
-def test_a_restored_record_learns_the_later_life_before_git_removes_the_cluster() -> None:
-    cloud = restored_before_another_life()
-    commit = push(cloud, files() | {"README.md": b"the next push"})
-    sweep(cloud)
-    assert phases(cloud) == {"one": Phase.READY}
-    assert record(cloud).commit == commit
-    assert record(cloud).life == cluster(cloud)["tags"]["roadstead-life"]
-    push(cloud, fleet_files.fleet())
+# A restored job writes nothing in or around a later life.
+
+
+def stopped_at(cloud: MemoryCloud, step: Step) -> MemoryCloud:
+    """Deliver messages, with one step each, until a cluster is at a step."""
+    step_until(cloud, lambda: {each.job.step.name for each in cloud.state.clusters()} == {step})
+    return cloud
+
+
+def after_a_later_life(cloud: MemoryCloud, later: dict[str, bytes]) -> None:
+    """Let the job end; bring the cluster to its next life, and restore the tables."""
+    older = cloud.state.backup()
     cloud.run()
+    if phases(cloud):
+        push(cloud, fleet_files.fleet())
+        cloud.run()
     assert phases(cloud) == {}
-    assert cloud.ports.azure.call(GetCluster(ONE)) is None
-
-
-def test_what_a_commit_changes_after_a_restore_waits_for_a_person() -> None:
-    cloud = restored_before_another_life()
-    before, generation = accepted(cloud), record(cloud).generation
-    push(cloud, files("  tags: {team: shop}\n"))
-    cloud.run(seconds=1200, until=lambda: False)
-    assert accepted(cloud) == before
-    assert "it differs from git in tags.team" in record(cloud).job.reason
-    assert record(cloud).generation > 1_000_000 > generation
-    assert take_over("one", "jo", cloud.ports).status == 202
+    push(cloud, later)
     cloud.run()
-    assert phases(cloud) == {"one": Phase.READY}
-    assert cluster(cloud)["tags"]["team"] == "shop"
-
-
-def test_a_sweep_finds_that_a_record_is_older_and_rebuilds_it_without_a_write() -> None:
-    cloud = ready()
-    older = cloud.state.backup()
-    cloud.clock.advance(600)
-    push(cloud, files("  tags: {team: shop}\n"))
-    cloud.run()
-    push(cloud, files() | {"README.md": b"git is as it was, and the cluster is not"})
-    cloud.run()
-    cloud.state.restore(older)
-    before, generation = accepted(cloud), record(cloud).generation
-    sweep(cloud)
-    cloud.run(seconds=600)
-    assert phases(cloud) == {"one": Phase.READY}
-    assert accepted(cloud) == before
-    assert record(cloud).generation > 1_000_000 > generation
-
-
-def test_a_restored_job_does_not_bring_an_older_spec_back() -> None:
-    cloud = ready(pool("Standard_D4s_v5"))
-    push(cloud, files(pool("Standard_D8s_v5") + "  tags: {team: shop}\n"))
-    step_until(cloud, lambda: record(cloud).generation == 2)
-    older = cloud.state.backup()
-    cloud.run()
-    cloud.clock.advance(600)
-    commit = push(cloud, files(pool("Standard_D4s_v5", count=3) + "  tags: {team: books}\n"))
-    cloud.run()
-    assert phases(cloud) == {"one": Phase.READY}
-    live, profiles = cluster(cloud), pools(cloud)
+    assert set(phases(cloud).values()) == {Phase.READY}
     cloud.clock.advance(3600)
-    cloud.state.restore(older)
-    written: list[object] = []
-    for kind in (PutCluster, PutPool):
-        on_azure(cloud, kind, written.append)
-    resend_overdue(cloud.ports)
-    while cloud.broker.counts("changes").active:
-        cloud.step()
-    assert record(cloud).job.reason.startswith("Outdated: ")
+    cloud.restore(older)
+
+
+@pytest.mark.parametrize("step", [Step.DELETE_IDENTITY_ACCESS, Step.DELETE_POLICIES])
+def test_a_restored_tombstone_takes_nothing_from_around_the_cluster_of_a_later_life(step: Step) -> None:
+    cloud, manifests = one_step_a_message(with_epoch(with_identity())), files(ACCESS + POLICIES)
+    push(cloud, manifests)
     cloud.run()
+    push(cloud, fleet_files.fleet())
+    after_a_later_life(stopped_at(cloud, step), manifests)
+    before = access_writes(cloud), policy_writes(cloud)
+    cloud.run()
+    assert recovered(cloud)
+    assert (access_writes(cloud), policy_writes(cloud)) == before
     assert phases(cloud) == {"one": Phase.READY}
-    assert record(cloud).commit == commit
-    assert written == []
-    assert (cluster(cloud), pools(cloud)) == (live, profiles)
 
 
-def test_a_deletion_in_azure_that_the_restored_tombstone_does_not_know_is_waited_for() -> None:
-    cloud = ready()
-    push(cloud, fleet_files.fleet())
-    step_until(cloud, lambda: phases(cloud) == {"one": Phase.DELETING})
-    older = cloud.state.backup()
-    cloud.azure.engine.timings = Timings(delete_cluster=600)
-    cloud.run(seconds=60, until=lambda: False)
-    cloud.state.restore(older)
+@pytest.mark.parametrize("entra", ["", ENTRA], ids=["certificate", "entra"])
+@pytest.mark.parametrize("step", INSIDE)
+def test_a_restored_job_writes_nothing_into_the_cluster_of_a_later_life(step: Step, entra: str) -> None:
+    cloud = one_step_a_message(with_epoch(with_value()))
+    push(cloud, files(entra + AGE + PATH))
+    after_a_later_life(stopped_at(cloud, step), files(entra))
+    before = api(cloud).get(SYNC)
+    go_on_without_a_plan(cloud)
+    assert (api(cloud).get(SOPS), api(cloud).get(SYNC)) == (None, before)
     cloud.run()
-    assert phases(cloud) == {}
-    assert accepted(cloud)["delete", "one"] == 1
+    assert recovered(cloud)
+    assert phases(cloud) == {"one": Phase.READY}
 
 
-def test_a_time_that_a_wrong_clock_wrote_stops_no_delete() -> None:
-    cloud = ready()
-    tags = {**cluster(cloud)["tags"], "roadstead-job": (cloud.clock() + timedelta(days=30)).isoformat()}
-    cloud.ports.azure.call(PatchCluster(ONE, {"tags": tags}, etag=cluster(cloud)["eTag"]))
-    cloud.run(seconds=60)
-    push(cloud, fleet_files.fleet())
+def test_a_restored_job_writes_nothing_into_an_existing_cluster_that_was_attached_again() -> None:
+    cloud = with_epoch(elsewhere.cloud_with_harbour())
+    with_value(one_step_a_message(cloud))
+    push(cloud, elsewhere.files(extra=AGE))
+    after_a_later_life(stopped_at(cloud, Step.BOOTSTRAP_SECRETS), elsewhere.files())
+    go_on_without_a_plan(cloud)
+    assert elsewhere.api(cloud).get(SOPS) is None
     cloud.run()
-    assert phases(cloud) == {}
-    assert cloud.ports.azure.call(GetCluster(ONE)) is None
-
-
-def test_a_job_that_a_wrong_clock_began_is_not_taken_for_one_that_the_tables_do_not_know() -> None:
-    cloud = MemoryCloud(throttle=False)
-    cloud.with_ports(lambda ports: replace(ports, clock=lambda: cloud.clock() + timedelta(minutes=10)))
-    push(cloud, files())
-    step_until(cloud, lambda: phases(cloud) != {})
-    cloud.with_ports(lambda ports: replace(ports, clock=cloud.clock))
-    cloud.run()
-    push(cloud, files("  drift: {action: report}\n"))
-    cloud.run()
-    assert (phases(cloud), record(cloud).generation) == ({"one": Phase.READY}, 2)
-    assert record(cloud).job.started < cloud.clock()
-    cloud.clock.advance(900)
-    tag_by_hand(cloud, ONE, own="x")
-    sweep(cloud)
-    assert record(cloud).generation == 2
-    assert drifted(record(cloud)) == {"tags.own": ("", '"x"')}
-    push(cloud, fleet_files.fleet())
-    cloud.run()
-    assert phases(cloud) == {}
+    assert recovered(cloud)
+    assert phases(cloud) == {"harbour": Phase.READY}
+    assert elsewhere.record(cloud).life == elsewhere.owner(cloud)["roadstead-life"]

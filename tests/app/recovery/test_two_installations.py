@@ -263,7 +263,7 @@ def test_a_cluster_whose_tags_somebody_removed_stays_with_the_app_whose_record_k
     assert tags(first)["roadstead-life"] == record(first).uid
 
 
-_NEW_TAGS = ("roadstead-installation", "roadstead-life", "roadstead-job")
+_NEW_TAGS = ("roadstead-installation", "roadstead-life")
 
 
 @pytest.mark.parametrize("kind", [PatchCluster, PutCluster])

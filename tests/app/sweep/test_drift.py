@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 
@@ -45,19 +44,6 @@ def test_a_pool_that_somebody_scales_differs_in_its_count_until_it_is_scaled_bac
     assert (drifted(record(cloud)), in_sync(record(cloud))) == ({}, (True, "Done"))
     reasons = [event.reason for event in cloud.state.events("one", 2)]
     assert reasons == ["InSync", "Drifted"]
-
-
-def test_a_difference_that_a_clock_found_which_was_ahead_fails_the_commit_once_it_has_lasted() -> None:
-    cloud = ready(pool(count=2))
-    cloud.azure.interventions.scale(ONE, "apps", 5)
-    cloud.clock.advance(LATER)
-    handle(cloud, SweepRequest(sweep="one", clusters=("one",)))
-    assert in_sync(record(cloud)) == (False, "Drifted")
-    ahead = timedelta(days=30)
-    conditions = (replace(each, since=each.since + ahead) for each in record(cloud).conditions)
-    cloud.state.save(replace(record(cloud), conditions=tuple(conditions)))
-    sweep(cloud)
-    assert status(cloud, cloud.repository.head("main"))[0] == "failure"
 
 
 def test_a_cluster_that_differs_again_and_again_keeps_about_the_configured_number_of_events() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
@@ -210,19 +209,6 @@ def test_corrections_of_long_ago_do_not_count() -> None:
         cloud.azure.interventions.scale(ONE, "apps", 5)
         sweep(cloud)
         cloud.clock.advance(4 * 86400)
-    assert pools(cloud)["apps"]["count"] == 2
-
-
-def test_corrections_of_a_clock_that_was_ahead_do_not_count() -> None:
-    cloud = ready(pool(count=2) + CORRECT)
-    for _ in range(4):
-        cloud.azure.interventions.scale(ONE, "apps", 5)
-        sweep(cloud)
-    assert pools(cloud)["apps"]["count"] == 5
-    ahead = cloud.clock() + timedelta(days=30)
-    corrections = tuple(replace(each, at=ahead) for each in record(cloud).corrections)
-    cloud.state.save(replace(record(cloud), corrections=corrections))
-    sweep(cloud)
     assert pools(cloud)["apps"]["count"] == 2
 
 

@@ -112,7 +112,7 @@ def test_a_correction_starts_when_the_freeze_ends_also_by_an_instance_whose_cloc
     ends = cloud.state.fleet().rules.calendar.freezes[0][1].ends
     tag_by_hand(cloud, ONE, cost="b")
     sweep_now(cloud)
-    cloud.with_ports(lambda ports: replace(ports, clock=lambda: cloud.clock() - CLOCKS_DIFFER))
+    cloud.with_ports(lambda ports: replace(ports, clock=lambda: cloud.clock() - CLOCKS_DIFFER / 2))
     cloud.run(seconds=(ends - cloud.clock()).total_seconds() + 60)
     assert (cost(cloud), record(cloud).held) == ("a", None)
 

@@ -115,7 +115,7 @@ def test_a_sweep_that_comes_before_its_tokens_by_the_clock_of_its_instance_waits
     request_whole_sweep(cloud.ports)
     cloud.run(seconds=30, until=lambda: False)
     assert "waits for Azure's read limit" in cloud.state.sweep().listings[0].problem
-    behind = timedelta(seconds=3)
+    behind = timedelta(seconds=2.5)
     cloud.with_ports(lambda ports: replace(ports, clock=lambda: cloud.clock() - behind))
     cloud.run(seconds=300)
     assert cloud.state.sweep().listings[0].problem == ""

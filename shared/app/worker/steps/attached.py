@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.cluster_access import identity_of
-from shared.app.access.contests import UNKNOWN_LIFE, contest_of, older_than_azure, outdated
+from shared.app.access.contests import contest_of, unknown_life
 from shared.app.access.context import StepContext
 from shared.app.worker.steps.flux.sync import other_source
-from shared.app.worker.steps.guards.rebuilt import CONFIRM, is_rebuilt, unknown_generation
 from shared.app.worker.steps.guards.still_removed import not_removed
 from shared.azure.ownership import CONTEST_TAG, LIFE_TAG, tag
 from shared.cluster.failures.errors import AnotherCluster, NotOwned, SecretMissing
@@ -22,23 +21,15 @@ from shared.frozen import replace
 from shared.json_tree import Json
 from shared.kubernetes.cluster_facts import PREFIX, facts_of
 from shared.kubernetes.flux_objects import FACTS, is_ours
-from shared.kubernetes.kubeconfig import GENERATION, OWNER_MAP, as_tagged, generation_in, owner_map
+from shared.kubernetes.kubeconfig import OWNER_MAP, as_tagged, owner_map
 from shared.ports import KubernetesApi
 
-# The holds of a cluster outside Azure, which a takeover ends.
+# The hold of a cluster outside Azure, which a takeover ends.
 
 _PUT_BACK = (
     "Put the kubeconfig of the right cluster into the vault; or, if the cluster was built again, run"
     " `roadstead takeover NAME`."
 )
-
-
-def held_elsewhere(context: StepContext, why: str, life: str = "") -> Wait:
-    """Return the wait of a cluster whose record is rebuilt, and that is not as git has it."""
-    contest = Contest(ContestKind.REBUILT, life=life)
-    what = f"the cluster {context.record.name} is not written to"
-    reason = f"{what}: the tables do not know what was written to it last, and {why}"
-    return Wait(OBSERVE_SECONDS, reason, action_required=CONFIRM, open_ended=True, contest=contest)
 
 
 def another_cluster(context: StepContext, error: AnotherCluster) -> Wait:
@@ -58,8 +49,6 @@ _SOURCES = (
 
 def first_entry(context: StepContext, api: KubernetesApi) -> Outcome | None:
     """Return why a cluster that nobody has marked is not taken, None where it may be."""
-    if context.record.rebuilding:
-        return held_elsewhere(context, "nothing on it says whose it is")
     facts = api.get(FACTS) or {}
     in_azure = (facts.get("data") or {}).get(f"{PREFIX}resource_id")
     if facts and is_ours(facts) and in_azure:
@@ -90,10 +79,7 @@ def ensure_owner(context: StepContext) -> Outcome:
     if hindrance:
         return hindrance
     done = replace(done, life=tag(existing, LIFE_TAG) or "")
-    if is_rebuilt(context, existing):
-        note = "the cluster is marked as this fleet's; nothing is written"
-        return unknown_generation(context, existing) or replace(done, note=note, rebuilding=True)
-    if _is_written(context, existing, live):
+    if _is_written(context, existing):
         return done
     api.replace({**live, "data": _tags(context, existing)})
     return replace(done, note="marked the cluster again as this fleet's")
@@ -110,15 +96,14 @@ def still_ours(context: StepContext) -> Json | Outcome:
 
 
 def _tags(context: StepContext, existing: Json) -> dict[str, str]:
-    owner = context.owner
-    return {**owner.cluster_tags(existing), **owner.job_tag, GENERATION: str(context.record.generation)}
+    return context.owner.cluster_tags(existing)
 
 
-def _is_written(context: StepContext, existing: Json, live: Json) -> bool:
-    """Return whether the cluster is marked as a job of this generation would mark it."""
+def _is_written(context: StepContext, existing: Json) -> bool:
+    """Return whether the cluster is marked as a job would mark it."""
     wanted = context.owner.cluster_tags(existing)
     same = all(tag(existing, key) == value for key, value in wanted.items())
-    return same and tag(existing, CONTEST_TAG) is None and generation_in(live) == context.record.generation
+    return same and tag(existing, CONTEST_TAG) is None
 
 
 def _hindrance(context: StepContext, api: KubernetesApi, live: Json, existing: Json) -> Outcome | None:
@@ -131,13 +116,7 @@ def _hindrance(context: StepContext, api: KubernetesApi, live: Json, existing: J
     if contest:
         _leave_mark(context, api, live, existing, contest)
         return contest
-    written = generation_in(live)
-    if written > record.generation and not record.rebuilding:
-        later = (
-            f"a job of generation {written} wrote to the cluster, and the record is of {record.generation}"
-        )
-        return older_than_azure(context, f"{later}: {UNKNOWN_LIFE}")
-    return outdated(context, existing)
+    return unknown_life(context, existing)
 
 
 def _leave_mark(context: StepContext, api: KubernetesApi, live: Json, existing: Json, contest: Wait) -> None:
@@ -146,7 +125,7 @@ def _leave_mark(context: StepContext, api: KubernetesApi, live: Json, existing: 
     named = contest.contest is not None and any(contest.contest.installations)
     if mine is None or not named or owner.is_contested(existing) or owner.is_by_us(existing):
         return
-    if not context.record.rebuilding:
+    if not context.record.recovering:
         api.replace({**live, "data": {**(live.get("data") or {}), CONTEST_TAG: str(mine)}})
 
 

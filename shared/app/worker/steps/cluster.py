@@ -21,9 +21,8 @@ from shared.app.access.azure_state import (
 )
 from shared.app.access.contests import not_ours
 from shared.app.access.context import StepContext
-from shared.app.worker.steps.companions import differing_windows
 from shared.app.worker.steps.flux import extension, sync
-from shared.app.worker.steps.guards.rebuilt import compare_cluster, compare_missing, is_rebuilt
+from shared.app.worker.steps.guards.recovering import SHOWN, differing_fields, missed_rebuild
 from shared.app.worker.steps.guards.still_removed import cluster_that_deletes_group, others_in_group
 from shared.app.worker.steps.guards.writable import not_ready, send, wait_for
 from shared.azure.changes.upgrades import next_version, not_offered, offered_upgrades, offered_versions
@@ -36,7 +35,6 @@ from shared.azure.cluster_body import (
     pools_to_upgrade,
     upgrade_pending,
 )
-from shared.azure.differences import differences_of
 from shared.azure.ownership import LIFE_TAG, tag
 from shared.cluster.failures.errors import ClusterMissing, Immutable, InvalidManifest
 from shared.cluster.findings.losses import act_known, exemption_of, with_act
@@ -52,8 +50,6 @@ from shared.resource_ids import RegionId
 from shared.sentences import some_of
 
 FOREIGN_GROUP = AcceptedWrite(WriteKind.TAG_FOREIGN_GROUP)
-SHOWN = 8
-"""How many differences are named one by one."""
 
 
 def ensure_resource_group(context: StepContext) -> Outcome:
@@ -64,8 +60,6 @@ def ensure_resource_group(context: StepContext) -> Outcome:
         reason = f"{deleting} is being deleted, maybe with the resource group {name}"
         return Wait(context.poll_seconds, reason)
     existing = context.azure(GetGroup(context.cluster.group))
-    if existing is None and context.record.rebuilding:
-        return compare_missing(context)  # there is no cluster without its group
     if existing is None:
         return _not_created(context) or _absent_group(context)
     if state_of(existing) == "Deleting":
@@ -111,10 +105,6 @@ def _give_back(context: StepContext, existing: Json) -> Outcome:
 def ensure_cluster(context: StepContext) -> Outcome:
     """Bring the managed cluster to the spec; its node pools come with its creation."""
     existing = context.azure(GetCluster(context.cluster))
-    if existing is None and context.record.rebuilding:
-        return compare_missing(context)
-    if existing is not None and is_rebuilt(context, existing):
-        return compare_cluster(context, existing)
     hindrance = _not_created(context) if existing is None else _hindrance(context, existing)
     if hindrance:
         return hindrance
@@ -151,6 +141,7 @@ def _hindrance(context: StepContext, existing: Json) -> Outcome | None:
         unsafe = not_taken_over(existing, f"the cluster {context.record.name}")
         return not_ready(context, existing) or unsafe or _observed(context, existing)
     hindrance = not_ours(context, existing) or not_ready(context, existing)
+    hindrance = hindrance or missed_rebuild(context, existing)
     return hindrance or _impossible_upgrade(context, existing)
 
 
@@ -158,8 +149,7 @@ def _observed(context: StepContext, existing: Json) -> Outcome | None:
     """Return the wait of a cluster that differs before its adoption, None when it may be taken over."""
     if context.desired.adopt == "with-differences":
         return _impossible_upgrade(context, existing)
-    differences = [*map(str, differences_of(context.desired, context.owner, existing))]
-    differences += differing_windows(context)
+    differences = differing_fields(context, existing)
     other = extension.other_source if context.desired.has_extension else sync.other_source
     differences += other(context)
     if not differences:

@@ -14,7 +14,7 @@ from shared.app.access.azure_state import (
     resource_uid,
     state_of,
 )
-from shared.app.access.contests import contested, is_another_resource, of_later_life
+from shared.app.access.contests import contested, is_another_resource, unknown_life
 from shared.app.access.context import StepContext
 from shared.app.outbox import send
 from shared.app.worker.steps.guards.still_removed import group_of, member_of, not_removed, others_in_group
@@ -61,14 +61,14 @@ def delete_cluster(context: StepContext) -> Outcome:
     delete = next_attempt(context, write)
     if delete is None:
         return still_exists(what)
-    later = of_later_life(context, existing)
-    started = record.delete_accepted and later is None
+    unknown = unknown_life(context, existing)
+    started = record.delete_accepted and not (unknown or record.recovering)
     restored = not_removed(context, existing, started=started)
     unsure = not started and _may_have_started(context, accepted=accepted)
     if restored and unsure and not context.job.step.rechecking:
         unseen = f"Azure may not show yet that it deletes {what}; reading once more"
         return read_once_more(context, unseen)
-    held = restored or _of_others(context, existing) or later
+    held = restored or _of_others(context, existing) or unknown
     if held:
         return held
     written = context.azure(DeleteCluster(context.cluster, etag=etag_of(existing)))

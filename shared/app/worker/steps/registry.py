@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.app.access.azure_state import OBSERVE_SECONDS, vanished
+from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.contests import NotWritten
 from shared.app.access.context import StepContext
 from shared.app.access.lease_guard import WriteHeld, without_writes
@@ -17,9 +17,8 @@ from shared.app.worker.steps.flux.extension import (
 )
 from shared.app.worker.steps.flux.sync import ensure_sync
 from shared.app.worker.steps.flux.verify import verify
-from shared.app.worker.steps.guards.compared_again import verify_all
 from shared.app.worker.steps.guards.inside import knowing_whose
-from shared.app.worker.steps.guards.rebuilt import held
+from shared.app.worker.steps.guards.recovering import held
 from shared.app.worker.steps.guards.writable import stopped, suspended
 from shared.app.worker.steps.node_pools import pools as node_pools
 from shared.app.worker.steps.systems import apply as systems
@@ -85,13 +84,9 @@ def _refused(context: StepContext) -> Fail | None:
 
 
 def _held(context: StepContext, would: str) -> Outcome:
-    """Return the wait of a step that would write to a cluster whose record is rebuilt."""
-    if context.desired.is_existing:
-        return attached.held_elsewhere(context, f"its job would {would}", context.record.life)
-    found = context.azure(GetCluster(context.cluster))
-    if found is None:
-        return vanished(context)
-    return held(context, found, f"its job would {would}")
+    """Return the wait of a step that would write to a cluster whose record is recovering."""
+    found = None if context.desired.is_existing else context.azure(GetCluster(context.cluster))
+    return held(context, found, would)
 
 
 def _withheld(error: Withheld) -> Wait:
@@ -110,15 +105,14 @@ def run_step(record: ClusterRecord, ports: Ports, *, inside: bool = False) -> Ou
     if instead:
         return instead
     elsewhere = context.desired.is_existing
-    if record.rebuilding and not record.deleting and step is not (Step.ACCESS if elsewhere else Step.CLUSTER):
-        # That step compares by itself, also where the record does not know yet that it is rebuilt.
+    if record.recovering:
         context = replace(context, ports=without_writes(ports))
     elif inside:
         context = replace(context, ports=knowing_whose(context))
     others = _WITH_EXTENSION if context.desired.has_extension else _ELSEWHERE if elsewhere else {}
     run = others.get(step, _STEPS[step])
     try:
-        return verify_all(context, run) if step is Step.VERIFY and not elsewhere else run(context)
+        return run(context)
     except WriteHeld as write:
         return _held(context, str(write))
     except NotWritten as instead_of_write:

@@ -97,7 +97,7 @@ def _written(context: StepContext, name: str, body: Json, live: Json | None) -> 
     """Write a configuration; None where it is as wanted. Its secret is in no digest and in no record."""
     credentials = context.ports.config.git_credentials
     secret = name == MAIN and uses_app_credentials(context.desired.spec.flux, credentials)
-    secret = secret and not context.record.rebuilding
+    secret = secret and not context.record.recovering
     whole = with_key(body, credentials) if secret and credentials is not None else body
     changed = changed_fields(body, live) if live else []
     error: Json = {"message": ((live or {}).get("properties") or {}).get("errorMessage")}

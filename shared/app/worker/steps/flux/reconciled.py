@@ -63,7 +63,7 @@ def _other_credentials(context: StepContext, api: KubernetesApi, sources: Iterab
 
     An earlier step has applied those; a deployment of the app may have brought others since.
     """
-    if context.record.rebuilding or not any(isinstance(one.state, Failed) for one in sources):
+    if context.record.recovering or not any(isinstance(one.state, Failed) for one in sources):
         return None
     for manifest in sync_objects(context.desired, context.ports.config.git_credentials):
         secret = flux_objects.ref_of(manifest) == flux_objects.SECRET

@@ -50,7 +50,7 @@ def ensure_sync(context: StepContext) -> Outcome:
     suspended, unless the policy corrects what Roadstead applied of Flux.
     """
     credentials, flux = context.ports.config.git_credentials, context.desired.spec.flux
-    request = "" if context.record.rebuilding else request_of(context)
+    request = "" if context.record.recovering else request_of(context)
     wanted = sync_objects(context.desired, credentials, facts=context.record.facts, request=request)
     wanted = (*wanted, *event_objects(context.desired, context.ports.config.public_url))
     refused = _undefined(context, wanted) or _without_address(context)
@@ -58,7 +58,7 @@ def ensure_sync(context: StepContext) -> Outcome:
         return refused
     api = context.kubernetes()
     live = LiveObjects([ref_of(manifest) for manifest in wanted], api)
-    if context.record.rebuilding:
+    if context.record.recovering:
         wanted = tuple(as_requested_before(manifest, live.get(ref_of(manifest))) for manifest in wanted)
     resumes = corrects_flux(context.record)
     applied = apply_differing(wanted, live, api, entirely=True, resumes=resumes).note("sync object")

@@ -1,8 +1,7 @@
 """A message that begins inside a cluster reads whose cluster it is, before its first write there.
 
-The steps before have read that, but in an earlier message: with tables that were restored since, the record
-can be of an earlier life of the cluster, and the job of an earlier spec. A step that writes nothing costs no
-read.
+The steps before have read that, but in an earlier message: another installation may have marked it since. A
+step that writes nothing costs no read.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Whether a delete may begin: git still asks for it, and nobody shares the resource group.
 
-A tombstone can be old when its delete begins: Azure may have been away, or the tables may have been restored
-from an older moment. So the step reads the head of the branch once more, and deletes only if the cluster is
-absent there. While the head has it, the delete waits, and its record says that it has not started: only then
-can the planner take the tombstone back. As soon as a head lacks the cluster again, the delete begins. So a
-stale read of the branch, and a commit that comes and goes, only delay a delete.
+A tombstone can be old when its delete begins: Azure may have been away. So the step reads the head of the
+branch once more, and deletes only if the cluster is absent there. While the head has it, the delete waits,
+and its record says that it has not started: only then can the planner take the tombstone back. As soon as a
+head lacks the cluster again, the delete begins. So a stale read of the branch, and a commit that comes and
+goes, only delay a delete.
 
 A head that asks for a rebuild has the cluster, and wants its delete all the same.
 
@@ -19,11 +19,9 @@ from __future__ import annotations
 from pydantic import TypeAdapter, ValidationError
 
 from shared.app.access.azure_state import OBSERVE_SECONDS
-from shared.app.access.contests import older_than_azure
 from shared.app.access.context import StepContext
 from shared.app.outbox import send
 from shared.app.repository import read_blobs, read_files, require_own
-from shared.azure.ownership import LIFE_TAG, created_for, tag
 from shared.cluster.failures.errors import Unreadable
 from shared.cluster.listed import Listed
 from shared.cluster.messages import PlanRequest
@@ -40,8 +38,7 @@ from shared.ports import GroupMember, State
 
 # Whether the head of the branch asks for a rebuild of the cluster whose delete is about to begin.
 #
-# The annotation is read from git itself, and the life from the cluster in Azure: neither old tables, nor
-# whoever can write them, have a cluster deleted that git keeps, or that was rebuilt already.
+# The annotation is read from git itself: whoever can write the tables has no cluster deleted that git keeps.
 
 _MOMENT = TypeAdapter(UtcMoment)
 _ANNOTATION = ("metadata", "annotations", REBUILD)
@@ -60,11 +57,6 @@ def asked_rebuild(context: StepContext, head: str, files: Files) -> str:
     if asked <= record.rebuilt_for:
         return ""
     return asked if head == record.commit or _is_planned(context, head) else ""
-
-
-def is_rebuilt_already(existing: Json, asked: str) -> bool:
-    """Return whether the life of a cluster was created for this rebuild, or for a later one."""
-    return created_for(tag(existing, LIFE_TAG) or "") >= asked
 
 
 def _annotation(content: bytes, path: str) -> str:
@@ -101,8 +93,7 @@ _COMPLETE = (
 def not_removed(context: StepContext, existing: Json, *, started: bool) -> Wait | Fail | None:
     """Return the wait of a delete that git no longer asks for, None when it may be sent.
 
-    ``started``: Azure has accepted it before, in this life of the cluster. A cluster that was rebuilt already
-    is not deleted for the same rebuild: the tables are older than Azure.
+    ``started``: Azure has accepted it before, in this life of the cluster.
 
     Costs two calls to GitHub, which it counts only where the head has moved. The tree is read even where the
     record names the head as the commit that removed the cluster: whoever can write the record could have
@@ -116,10 +107,8 @@ def not_removed(context: StepContext, existing: Json, *, started: bool) -> Wait 
     if record.name not in files.folders and not files.unreadable:
         return None if started else _lost_replacement(context, files)
     asked = asked_rebuild(context, head, files)
-    if asked and not is_rebuilt_already(existing, asked):
+    if asked:
         return None
-    if asked and not started:
-        return older_than_azure(context, f"the cluster {record.name} was rebuilt for {asked} already")
     again = f"commit {head[:8]} has the cluster again"
     if fleet.planning or head != fleet.commit:  # the commit that removed it may be the one in planning
         return Wait(RECHECK_SECONDS, f"{again}, and is not planned yet", restored=not started)

@@ -207,7 +207,7 @@ class _Listed:
     """The pods that have to move from each node, listed once in a step."""
 
     def __init__(self, context: StepContext, api: KubernetesApi) -> None:
-        self._now, self._api = _by_two_clocks(context), api
+        self._now, self._api = context.ports.clock(), api
         self._by_node: dict[str, list[Json]] = {}
 
     def moving(self, node: Json) -> list[Json]:
@@ -221,28 +221,16 @@ class _Listed:
         return self._by_node[name]
 
 
-def _by_two_clocks(context: StepContext) -> datetime | None:
-    """Return a time that has passed by the clock of this instance, and by that of the one before it.
-
-    That one set the time of this run. None where no earlier run of the drain did. The pool is deleted once no
-    pod is waited for, so one clock that is ahead must not decide that; one that is late costs a run.
-    """
-    waiting = context.job.step.waiting_on
-    if waiting is None or waiting.kind is not WaitKind.DRAIN:
-        return None
-    return min(context.ports.clock(), context.job.next_run.at)
-
-
 def _rotated(objects: Sequence[Json], fraction: float) -> list[Json]:
     first = int(fraction * len(objects))
     return [*objects[first:], *objects[:first]]
 
 
-def _is_lost(pod: Json, cordoned: datetime | None, now: datetime | None) -> bool:
+def _is_lost(pod: Json, cordoned: datetime | None, now: datetime) -> bool:
     """Return whether a pod is not waited for: its node does not end it, or it started on a cordoned node."""
     metadata = pod["metadata"]
     ends, created = metadata.get("deletionTimestamp"), metadata.get("creationTimestamp")
-    if ends and now and now - datetime.fromisoformat(ends) > LOST:
+    if ends and now - datetime.fromisoformat(ends) > LOST:
         return True
     return bool(cordoned and created and datetime.fromisoformat(created) - cordoned > LATE)
 

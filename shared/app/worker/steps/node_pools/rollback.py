@@ -33,7 +33,7 @@ def rollback_of(context: StepContext, existing: Json, pool: NodePool, profile: J
         hold = _hold(context, existing, pool, profile, target)
         if hold:
             return hold
-    return rollback_write(target, context.owner, profile)
+    return rollback_write(target, profile)
 
 
 def _hold(

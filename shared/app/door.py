@@ -1,0 +1,154 @@
+"""The door: an instance whose clock is wrong handles nothing, and none writes by tables that are too old.
+
+So what is behind it believes the clock and the records.
+
+An instance compares its clock with that of Table Storage when it starts, every few minutes, and where it
+seems to have jumped. In between, the time that has passed says what the clock should show: each reading of it
+is compared, without a call.
+
+The tables have an epoch, which also stands outside their account: in a tag of the app's resource group. It
+grows before the jobs of a plan begin. Tables with a smaller one were lost, or restored from an older moment:
+the next plan begins a recovery, and until each record is a part of that, no job goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from shared.app.outbox import WAITING, WAITING_SECONDS, send_again
+from shared.azure.ownership import tag
+from shared.cluster.failures.errors import ReconcileError, Unavailable
+from shared.cluster.job import JobQueue
+from shared.frozen import replace
+from shared.ports import FleetRecord, Ports
+from shared.ports.azure import GetTags, PatchTags
+from shared.ports.process import KnownTime
+
+log = logging.getLogger(__name__)
+
+_OF_JOBS = tuple(queue.value for queue in JobQueue)
+
+COMPARE_SECONDS = 180.0
+"""How long a comparison serves."""
+EPOCH_TAG = "roadstead-epoch"
+SLOW = 3.0
+"""Seconds; an answer that takes longer says too little of the time."""
+
+
+class NotReady(Exception):
+    """The instance handles nothing; ``now`` is the time, as Table Storage has it where that is known."""
+
+    def __init__(self, message: str, now: datetime) -> None:
+        super().__init__(message)
+        self.now = now
+
+
+def enter(ports: Ports) -> Ports:
+    """Return the ports for one event, behind the door; raise NotReady."""
+    inside, known = watched(ports), ports.compared.time
+    if known is None or ports.elapsed() - known.at > COMPARE_SECONDS:
+        _compare(ports)
+    try:
+        inside.clock()
+    except NotReady:
+        _compare(ports)
+        inside.clock()
+    return inside
+
+
+def watched(ports: Ports) -> Ports:
+    """Return the ports with a clock that raises NotReady as soon as it is wrong."""
+    read, limit = ports.clock, ports.config.clock_skew.total_seconds()
+
+    def clock() -> datetime:
+        now, known = read(), ports.compared.time
+        ahead = known.ahead(now, ports.elapsed()) if known else 0.0
+        if abs(ahead) <= limit:
+            return now
+        direction = "ahead of" if ahead > 0 else "behind"
+        problem = f"the clock of this instance is {abs(ahead):.0f} s {direction} that of Table Storage"
+        limited = f"it handles nothing while that is more than {limit:g} s"
+        raise NotReady(f"{problem}; {limited}", now - timedelta(seconds=ahead))
+
+    return replace(ports, clock=clock)
+
+
+def enter_with_records(ports: Ports) -> Ports:
+    """Return the ports for a job, behind the door; raise NotReady also for tables that are too old."""
+    inside, known = enter(ports), ports.compared.tables_at
+    if known is None or ports.elapsed() - known > COMPARE_SECONDS:
+        try:
+            newer = newer_epoch(inside.state.fleet(), inside)
+        except ReconcileError as error:
+            log.warning("the epoch of the tables is not compared: %s: %s", error.kind, error)
+            if known is None:
+                raise NotReady(f"the epoch is not known: {error.kind}: {error}", inside.clock()) from error
+            return inside
+        if newer:
+            reason = "the tables were lost or restored: a recovery begins with the next plan"
+            raise NotReady(reason, inside.clock())
+    return inside
+
+
+def newer_epoch(fleet: FleetRecord, ports: Ports) -> int:
+    """Return the epoch outside the tables where that of the fleet's record is smaller, otherwise 0.
+
+    Tables that have one, and were compared some minutes ago, are not compared again.
+    """
+    group, known, elapsed = ports.config.app_group, ports.compared.tables_at, ports.elapsed()
+    if group is None or (fleet.epoch and known is not None and elapsed - known <= COMPARE_SECONDS):
+        return 0
+    found = tag({"tags": ports.azure.call(GetTags(group))}, EPOCH_TAG) or ""
+    outside = int(found) if found.isdecimal() else 0
+    if fleet.epoch < outside:
+        return outside
+    ports.compared.tables_at = elapsed
+    return 0
+
+
+def with_next_epoch(fleet: FleetRecord) -> FleetRecord:
+    """Return the fleet's record with the next epoch, which is saved before the jobs of a plan begin."""
+    return fleet if fleet.is_behind else replace(fleet, epoch=fleet.epoch + 1)
+
+
+def put_epoch(fleet: FleetRecord, ports: Ports) -> None:
+    """Write the epoch of the fleet's record outside the tables, after it was saved."""
+    if ports.config.app_group is not None and not fleet.is_behind:
+        body = {"operation": "Merge", "properties": {"tags": {EPOCH_TAG: str(fleet.epoch)}}}
+        ports.azure.call(PatchTags(ports.config.app_group, body))
+
+
+def time_now(ports: Ports) -> datetime:
+    """Return the time, by Table Storage where the clock of this instance is wrong."""
+    try:
+        return watched(ports).clock()
+    except NotReady as error:
+        return error.now
+
+
+def receive(
+    queue: str, session: str, body: bytes, handle: Callable[[bytes, Ports], None], ports: Ports
+) -> None:
+    """Handle a message, or let it wait: for another instance, a newer app, or whoever puts a record right."""
+    try:
+        handle(body, enter_with_records(ports) if queue in _OF_JOBS else enter(ports))
+    except (NotReady, *WAITING) as error:
+        now = error.now if isinstance(error, NotReady) else ports.clock()
+        send_again(queue, session, body, error, now + timedelta(seconds=WAITING_SECONDS), ports)
+
+
+def _compare(ports: Ports) -> None:
+    """Read the time; go by what is known where Table Storage does not say it, or takes too long."""
+    began = ports.elapsed()
+    try:
+        read = ports.table_time()
+        if ports.elapsed() - began > SLOW:
+            raise Unavailable("Table Storage took too long to say its time")
+    except ReconcileError as error:
+        log.warning("the clock is not compared: %s: %s", error.kind, error)
+        if ports.compared.time is None:
+            raise NotReady(f"the time is not known: {error.kind}: {error}", ports.clock()) from error
+        return
+    ports.compared.time = KnownTime.of(read, began, ports.elapsed())
