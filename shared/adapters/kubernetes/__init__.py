@@ -1,4 +1,4 @@
-"""Kubernetes through the official client: one connection for each cluster."""
+"""Kubernetes over HTTPS: connections to each cluster."""
 
 from __future__ import annotations
 

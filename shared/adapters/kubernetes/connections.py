@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from azure.core.exceptions import AzureError, ClientAuthenticationError
 
 from shared.adapters.kubernetes.connection import Connection
-from shared.adapters.kubernetes.kubeconfig import Login, SeenCertificates, open_client, read_login
+from shared.adapters.kubernetes.kubeconfig import Login, SeenCertificates, open_pool, read_login
 from shared.cluster.failures.errors import Unauthenticated, Unavailable
 from shared.kubernetes.api_server import ApiServer
 from shared.kubernetes.kubeconfig import Kubeconfig
@@ -84,8 +84,8 @@ class KubernetesConnections:
         return f"the app does not connect to the server of the kubeconfig: {why}" if why else ""
 
     def _opened(self, cluster: ClusterId, login: Login, seen: SeenCertificates, now: datetime) -> Connection:
-        client = open_client(cluster, login, seen)
-        connection = Connection(cluster, client, self._discard, server=login.server, seen=seen)
+        pool = open_pool(cluster, login, seen)
+        connection = Connection(cluster, login, pool, self._discard, seen)
         with self._lock:
             self._drop([cluster] if cluster in self._open else [])
             self._open[cluster] = (connection, now + _LIFETIME)
