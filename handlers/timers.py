@@ -1,6 +1,7 @@
 """The timers: the safety net for lost webhooks, crashes and lost messages. Their schedules are settings.
 
-Each records that it came to its end, which the health of the app is about.
+Each records that it came to its end, which the health of the app is about. It imports what it needs when it
+runs.
 """
 
 from __future__ import annotations
@@ -10,9 +11,7 @@ from collections.abc import Callable
 
 import azure.functions as func
 
-from shared.app.check.changed_paths import check_changed_paths
 from shared.app.outbox import request_whole_check, request_whole_sweep
-from shared.app.recovery import housekeeping, missed_work
 from shared.app.runs import record_run
 from shared.ports import Ports
 
@@ -37,6 +36,9 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
     @bp.function_name("plan_missed_head")
     @bp.timer_trigger("timer", "%PLAN_SCHEDULE%", run_on_startup=False, use_monitor=False)
     def plan_missed_head(timer: func.TimerRequest) -> None:
+        from shared.app.check.changed_paths import check_changed_paths
+        from shared.app.recovery import housekeeping, missed_work
+
         _run_each(
             ports,
             housekeeping.record_changed_settings,
@@ -50,12 +52,16 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
     @bp.function_name("resend_overdue")
     @bp.timer_trigger("timer", "%RESEND_SCHEDULE%", run_on_startup=False, use_monitor=False)
     def resend_overdue(timer: func.TimerRequest) -> None:
+        from shared.app.recovery import missed_work
+
         missed_work.resend_overdue(ports)
         record_run("resend_overdue", ports)
 
     @bp.function_name("purge_expired")
     @bp.timer_trigger("timer", "%RETENTION_SCHEDULE%", run_on_startup=False, use_monitor=False)
     def purge_expired(timer: func.TimerRequest) -> None:
+        from shared.app.recovery import housekeeping
+
         housekeeping.purge_expired(ports)
         record_run("purge_expired", ports)
 

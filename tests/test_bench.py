@@ -19,7 +19,7 @@ from bench.lane import measure as measure_lane
 from bench.operations import measure as measure_operations
 from bench.oversize import oversized
 from bench.rollout import CREATION, Work, lower_bound, roll_out
-from bench.start import APP, EMPTY, libraries, measure, own_size, size_of
+from bench.start import APP, EMPTY, Case, libraries, measure, own_size, size_of
 from bench.sweep import fleet_of, stop_some, tag_some
 from bench.sweep import measure as measure_sweep
 from bench.turns import measure as measure_turns
@@ -126,9 +126,9 @@ def test_the_oversized_cluster_is_too_large_only_with_its_classes_and_alone_is_i
     assert (list(fleet.invalid), list(fleet.clusters)) == (["huge"], ["cluster-00000"])
 
 
-def test_a_start_is_measured_against_an_app_without_functions() -> None:
+def test_a_start_is_measured_against_an_app_with_one_timer() -> None:
     root = Path(__file__).parent.parent
-    empty, app = measure(EMPTY, root, runs=1), measure(APP, root, runs=1)
+    empty, app = measure([Case(EMPTY, root), Case(APP, root)], runs=1)
     assert 0 < empty.seconds < app.seconds
     assert 0 < empty.memory < app.memory
 

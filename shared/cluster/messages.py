@@ -22,7 +22,7 @@ clock, the one message comes. An event whose message is a duplicate then never c
 
 
 class _Wire(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class _OfWorker(_Wire):
@@ -320,7 +320,8 @@ class OutdatedRequest(QueueRequest):
     commit: str
 
 
-_OBJECT: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
+_DEFERRED = ConfigDict(defer_build=True)
+_OBJECT: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any], config=_DEFERRED)
 
 
 def request_of(body: bytes | str) -> QueueRequest:
@@ -346,7 +347,10 @@ def _kind(read: Any) -> str:
 
 
 _OF_WORKER: TypeAdapter[JobMessage | CheckMessage] = TypeAdapter(
-    Annotated[Annotated[JobMessage, Tag("job")] | Annotated[CheckMessage, Tag("check")], Discriminator(_kind)]
+    Annotated[
+        Annotated[JobMessage, Tag("job")] | Annotated[CheckMessage, Tag("check")], Discriminator(_kind)
+    ],
+    config=_DEFERRED,
 )
 
 

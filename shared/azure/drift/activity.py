@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
-from pydantic import AwareDatetime, BaseModel, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
+from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.masking import cut
 
@@ -53,11 +53,15 @@ class Change:
     at: datetime
 
 
-class _Value(BaseModel):
+class _Read(BaseModel):
+    model_config = ConfigDict(defer_build=True)
+
+
+class _Value(_Read):
     value: str
 
 
-class _Event(BaseModel):
+class _Event(_Read):
     """An event of the log; the names are Microsoft's."""
 
     caller: str = Field(min_length=1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from shared.cluster.acts import by_whom
@@ -27,7 +26,7 @@ from shared.cluster.recipes import STEPS, Step, deadline
 from shared.cluster.record import READY, ClusterRecord, Condition, Phase, of_health
 from shared.cluster.reporting.events import RELEASED
 from shared.cluster.review_check import ReviewCheck
-from shared.frozen import replace
+from shared.frozen import dataclass, field, replace
 from shared.kubernetes_versions import is_version
 from shared.plan.plan import Item
 
@@ -127,7 +126,7 @@ class NewestPlan:
 
 def diagnose(
     record: ClusterRecord,
-    newest: NewestPlan = NewestPlan(),
+    newest: NewestPlan = NewestPlan(),  # noqa: B008  # frozen
     *,
     now: datetime,
     retries: Policies = DEFAULTS,

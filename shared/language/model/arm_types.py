@@ -3,8 +3,6 @@
 A field that the manifest omits is not in the body, so Azure keeps its own default.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Iterable, Mapping

@@ -4,8 +4,6 @@ It is a cluster's spec whose fields of AKS have no value, so that whoever reads 
 needs no case. ``FIELDS`` are those that its manifest may have.
 """
 
-from __future__ import annotations
-
 from typing import Literal, Self
 
 from pydantic import ValidationInfo, field_validator, model_validator

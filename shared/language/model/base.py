@@ -4,8 +4,6 @@ Limits come from Azure's naming rules
 (learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules) and the AKS REST reference.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Iterator, Mapping
@@ -39,11 +37,10 @@ class Manifest(BaseModel):
 
 def rule(pattern: str, rule: str) -> AfterValidator:
     """Return a check whose message states the rule, not the pattern."""
-    compiled = re.compile(pattern)
 
     @lru_cache(maxsize=256)  # most values of a fleet are the same in every cluster
     def check(value: str) -> str:
-        if not compiled.fullmatch(value):
+        if not re.fullmatch(pattern, value):
             raise ValueError(f"must be {rule}, got {shown(value)}")
         return value
 

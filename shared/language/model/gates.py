@@ -1,7 +1,5 @@
 """Gates of stages: an approval, a time, and checks of GitHub, an HTTP endpoint or a Prometheus."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from functools import lru_cache
 from typing import Annotated, Literal, Self

@@ -1,7 +1,5 @@
 """Node pools, and the labels and taints of their nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal, Self
 

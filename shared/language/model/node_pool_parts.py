@@ -1,7 +1,5 @@
 """Parts of a node pool: upgrades, security, GPU, gateway, images, single virtual machines."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator

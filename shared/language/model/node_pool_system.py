@@ -1,7 +1,5 @@
 """The operating system of a pool's nodes, and their network."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StrictInt, StrictStr, model_validator

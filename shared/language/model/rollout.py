@@ -1,7 +1,5 @@
 """How a change reaches the clusters of a fleet: stages in order, and groups of clusters inside a stage."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
@@ -54,7 +52,7 @@ class Stage(Manifest):
 
     name: ObjectName
     """The stage's name."""
-    select: Selector = Selector()
+    select: Selector = Selector.model_construct()
     """The clusters of the stage; each cluster is in the first stage that selects it."""
     approval: StrictBool = False
     """Whether the stage waits for ``roadstead rollout approve``."""

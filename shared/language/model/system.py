@@ -5,8 +5,6 @@ Pod Security levels those of kubernetes.io/docs/concepts/security/pod-security-s
 ``notification.toolkit.fluxcd.io/v1beta3``.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
@@ -176,11 +174,11 @@ class Resources(Manifest):
 class Limits(Manifest):
     """What a container gets that sets none of its own, and the most that one may have."""
 
-    default_request: Resources = Resources()
+    default_request: Resources = Resources.model_construct()
     """What a container requests that sets no request."""
-    default: Resources = Resources()
+    default: Resources = Resources.model_construct()
     """The limits of a container that sets none."""
-    max: Resources = Resources()
+    max: Resources = Resources.model_construct()
     """The highest limits that a container may have."""
 
 
@@ -211,8 +209,8 @@ class Tenancy(Manifest):
     """Entra groups with a role in the namespaces."""
     service_account_role: Role = "admin"
     """The built-in role with which Flux applies the system's manifests in its namespaces."""
-    quota: Quota = Quota()
-    limits: Limits = Limits()
+    quota: Quota = Quota.model_construct()
+    limits: Limits = Limits.model_construct()
     network_policy: Literal["isolated", "none"] = "isolated"
     """isolated: pods accept connections from the system's own namespaces only; more is allowed by network
     policies of the team. none: no default."""

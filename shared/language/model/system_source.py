@@ -5,8 +5,6 @@ A source with ``provider: azure`` and without an account of its own is pulled as
 identity of the team, and Flux pulls as the account of the system.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Literal, Self
 

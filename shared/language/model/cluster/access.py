@@ -1,7 +1,5 @@
 """Who reaches a cluster and who may do what there: API server, identities, security."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator

@@ -1,7 +1,5 @@
 """Add-ons, storage drivers, ingress, service mesh and the autoscalers of workloads."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictBool, StrictStr, model_validator

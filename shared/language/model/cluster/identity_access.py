@@ -5,8 +5,6 @@ workload-identity-federation-considerations, those of role assignments those of
 learn.microsoft.com/azure/role-based-access-control/role-assignments.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Self
 

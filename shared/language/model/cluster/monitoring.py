@@ -1,7 +1,5 @@
 """Metrics, logs and costs."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import StrictBool, StrictInt, StrictStr

@@ -1,7 +1,5 @@
 """The spec of one AKS cluster and what runs on it; fields have the names of ARM's properties."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -132,7 +130,7 @@ class ClusterProperties(Section):
     """Support for one year, or long-term support, which needs the tier Premium."""
     auto_upgrade_profile: AutoUpgradeProfile | None = None
     upgrade_settings: UpgradeSettings | None = None
-    network_profile: NetworkProfile = NetworkProfile()
+    network_profile: NetworkProfile = NetworkProfile.model_construct()
     api_server_access_profile: ApiServerAccessProfile | None = None
     public_network_access: Literal["Enabled", "Disabled"] | None = None
     """Whether the API server can be reached from the internet."""
@@ -196,7 +194,7 @@ class ClusterSpec(ClusterProperties):
     extended_location: ExtendedLocation | None = None
     kind: Text | None = None
     """The kind that the Azure portal uses for its view."""
-    sku: Sku = Sku()
+    sku: Sku = Sku.model_construct()
     identity: Identity | None = None
     node_pools: Annotated[tuple[NodePool, ...], Field(max_length=100)] = Field(
         default=(), validate_default=True
