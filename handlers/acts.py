@@ -25,7 +25,7 @@ from shared.app.api.acts.rollback import roll_back
 from shared.app.api.audit import MAX_TEXT, Request, audited
 from shared.app.api.schema import LIVE_CLUSTERS
 from shared.app.http_result import HttpResult, rejected
-from shared.cluster.acts import DRILL, LIVE
+from shared.cluster.history import DRILL, LIVE
 from shared.language.model.base import shown
 from shared.ports import Ports
 from shared.rollouts.rollout import ActKind

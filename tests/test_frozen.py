@@ -91,7 +91,7 @@ def kinds(make: Callable[..., Any]) -> Kinds:
                 raise ValueError("no name")
 
     @make(frozen=True)
-    class Spot(Pool):  # type: ignore[misc]
+    class Spot(Pool):
         price: float = 1.5
 
     @make(frozen=True)

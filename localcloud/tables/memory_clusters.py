@@ -9,8 +9,7 @@ from collections.abc import Collection, Sequence
 
 from shared.cluster.continuations import Continuation, continuations_of
 from shared.cluster.failures.errors import Stale, TooLarge, Unreadable
-from shared.cluster.forms import WrongText
-from shared.cluster.listed import CLUSTER, Listed, UnreadableRecord
+from shared.cluster.forms import CLUSTER, Listed, UnreadableRecord, WrongText
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.summary import ClusterSummary, summary_of
 from shared.cluster.stored_record import from_json, to_json, with_etag

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from shared.cluster.failures.errors import Stale
-from shared.cluster.listed import Listed
+from shared.cluster.forms import Listed
 from shared.frozen import replace
 from shared.notices.announced import Announced
 from shared.notices.notice import Notice

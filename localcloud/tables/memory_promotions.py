@@ -6,7 +6,7 @@ import itertools
 import threading
 
 from shared.cluster.failures.errors import Stale
-from shared.cluster.listed import Listed
+from shared.cluster.forms import Listed
 from shared.frozen import replace
 from shared.ports.state import Promotion
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 
 from shared.cluster.failures.errors import Stale
-from shared.cluster.listed import Listed
+from shared.cluster.forms import Listed
 from shared.frozen import replace
 from shared.rollouts.rollout import Rollout, State
 

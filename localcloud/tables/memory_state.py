@@ -13,11 +13,9 @@ from localcloud.tables.memory_promotions import MemoryPromotions
 from localcloud.tables.memory_proposals import MemoryProposals
 from localcloud.tables.memory_rollouts import MemoryRollouts
 from shared.azure.rate_limits import Bucket
-from shared.cluster.acts import Act
-from shared.cluster.event import Event
 from shared.cluster.failures.errors import Stale
-from shared.cluster.forms import WrongText
-from shared.cluster.listed import Listed
+from shared.cluster.forms import Listed, WrongText
+from shared.cluster.history import Act, Event
 from shared.frozen import replace
 from shared.ports import DeadLetter, FleetRecord, PlanRecord
 from shared.ports.state import SweepRecord, TimerRun

@@ -20,7 +20,7 @@ from shared.app.api.parts import iso, unreadable_records
 from shared.app.http_result import HttpResult
 from shared.app.runs import ENDS, expected_names
 from shared.cluster.failures.errors import ReconcileError
-from shared.cluster.listed import UnreadableRecord
+from shared.cluster.forms import UnreadableRecord
 from shared.ports import BranchHead, Ports
 from shared.ports.github.repository import CREDENTIAL_SETTING, CREDENTIAL_SOON
 from shared.ports.state import TimerRun

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import ParamSpec, TypeAlias, TypeVar
 
-from shared.cluster.event import Event
 from shared.cluster.failures.errors import ReconcileError, Stale, Unavailable
+from shared.cluster.history import Event
 from shared.cluster.outcomes import Done
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import rebuild_time, replacement_time

@@ -19,7 +19,7 @@ import yaml
 
 from shared import language
 from shared.cluster.failures.errors import OtherRepository
-from shared.cluster.listed import UnreadableRecord
+from shared.cluster.forms import UnreadableRecord
 from shared.cluster.record import ClusterRecord
 from shared.language.desired import Desired, Stored
 from shared.language.resolve.desired_fleet import DesiredFleet

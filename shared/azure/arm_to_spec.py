@@ -17,7 +17,7 @@ from shared.json_tree import Json, Path
 from shared.language.model.arm_types import SECRET
 from shared.language.model.cluster.spec import ClusterProperties
 from shared.language.model.node_pool import NodePool
-from shared.language.resolve.placeholders import PLACEHOLDER
+from shared.language.resolve.manifest_file import PLACEHOLDER
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ from datetime import datetime
 from typing import Any
 
 from shared.json_tree import Json
-from shared.kubernetes.cluster_facts import PREFIX
 from shared.kubernetes.flux_objects import FACTS, KUSTOMIZATION, NAMESPACE, SOURCE, GitCredentials
 from shared.kubernetes.flux_readiness import Failed, Progressing, Readiness, Ready, Suspended, message_of
 from shared.kubernetes.health import time_of
+from shared.kubernetes.inside import PREFIX
 from shared.kubernetes.sync_objects import git_ref, has_app_credentials
 from shared.language.desired import Desired
 from shared.language.model.cluster.flux import EXTENSION, Flux, FluxExtension

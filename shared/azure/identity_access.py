@@ -15,7 +15,7 @@ from uuid import NAMESPACE_URL, uuid5
 from shared.azure.differences import Difference
 from shared.json_tree import Json
 from shared.language.desired import Desired
-from shared.language.model.cluster.identity_access import (
+from shared.language.model.cluster.access import (
     CONTROL_PLANE,
     KUBELET,
     FederatedCredential,

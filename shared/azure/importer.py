@@ -35,7 +35,7 @@ from shared.language.model.cluster.maintenance import MaintenanceConfiguration
 from shared.language.model.cluster.spec import ClusterProperties, ClusterSpec
 from shared.language.model.kinds import ADOPT, API_VERSION, Cluster
 from shared.language.model.node_pool import NodePool, PoolProperties
-from shared.language.yaml.merging import REMOVED
+from shared.language.yaml.nodes import REMOVED
 from shared.resource_ids import ClusterId
 
 READ_ONLY = (

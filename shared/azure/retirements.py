@@ -18,8 +18,7 @@ from shared.kubernetes_versions import numbers
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import Problem, field_of, problem_at
 from shared.language.resolve.repository_layout import cluster_path
-from shared.language.yaml.merging import without_removed
-from shared.language.yaml.nodes import Mark
+from shared.language.yaml.nodes import Mark, without_removed
 from shared.sentences import days_until
 
 AS_OF = date(2026, 9, 8)

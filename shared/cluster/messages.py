@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BaseModel, ConfigDict, Discriminator, Tag, TypeAdapter, ValidationInfo, model_validator
 
 from shared.cluster.forms import VERSION, present
-from shared.cluster.gaps import FoundBy
+from shared.cluster.history import FoundBy
 from shared.cluster.record import ClusterRecord
 
 CLOCKS_DIFFER = timedelta(seconds=5)

@@ -18,7 +18,6 @@ from shared.azure.compliance import Compliance
 from shared.azure.differences import Difference
 from shared.azure.drift.activity import Change
 from shared.cluster.drift import Correction, Drift, HeldStart, Verified
-from shared.cluster.event import Event
 from shared.cluster.failures.errors import (
     ClusterMissing,
     ClusterStopped,
@@ -29,10 +28,11 @@ from shared.cluster.failures.errors import (
     Unhealthy,
     classes,
 )
+from shared.cluster.history import Event
 from shared.cluster.job import ContestKind, Delay, Job
 from shared.cluster.recipes import CONDITIONS, Step
-from shared.kubernetes.api_server import ApiServer
 from shared.kubernetes.inside import Inside
+from shared.kubernetes.kubeconfig import ApiServer
 from shared.language.desired import Desired
 
 READY = CONDITIONS[Step.VERIFY]

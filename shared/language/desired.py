@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from shared.language.cluster_systems import normalised_systems, read_system, systems_in
-from shared.language.model.attached import EMPTY, FIELDS, ExistingSpec
 from shared.language.model.cluster.access import EXISTING
 from shared.language.model.cluster.flux import EXTENSION, OPERATOR
-from shared.language.model.cluster.spec import ClusterSpec
+from shared.language.model.cluster.spec import EMPTY, FIELDS, ClusterSpec, ExistingSpec
 from shared.process_memory import recently_read
 from shared.resource_ids import ClusterId
 

@@ -8,8 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 from shared.json_tree import Json
-from shared.kubernetes.api_server import ApiServer, Certificate
-from shared.kubernetes.kubeconfig import Kubeconfig
+from shared.kubernetes.kubeconfig import ApiServer, Certificate, Kubeconfig
 from shared.resource_ids import ClusterId, ObjectRef
 
 

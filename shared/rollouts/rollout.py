@@ -13,8 +13,7 @@ from enum import StrEnum
 
 from shared.frozen import replace
 from shared.rollouts.calendar import Freeze, Window
-from shared.rollouts.endpoint_check import EndpointCheck
-from shared.rollouts.strategy import NO_GATE, Gate
+from shared.rollouts.strategy import NO_GATE, EndpointCheck, Gate
 
 
 class State(StrEnum):

@@ -10,7 +10,7 @@ import pytest
 from shared.cluster.failures.errors import Stale
 from shared.ports import State
 from shared.ports.state import FleetRecord, Lifted, Promotion
-from shared.promotions.promoted_values import Had, Rule, Value, What, Withdrawal
+from shared.promotions import Had, Rule, Value, What, Withdrawal
 
 NOW = datetime(2027, 1, 2, 3, 4, 5, tzinfo=UTC)
 V1, V2 = Value("flux.tag", "v1"), Value("flux.tag", "v2")

@@ -16,7 +16,7 @@ from handlers.sign_in import KEY, PRINCIPAL, SignIn
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.adapters.tables.entities import packed
 from shared.app.api.access import Role
-from shared.cluster.acts import Act
+from shared.cluster.history import Act
 from tests.support import fleet_files
 from tests.support.function_calls import ADMIN, APPROVAL_KEYS, functions
 from tests.support.hypothesis_settings import GENERATED

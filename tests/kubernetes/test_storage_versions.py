@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shared.kubernetes.flux_definitions import bridge, dropped_versions, kind_in, migrated, storage_version
+from shared.kubernetes.flux_instance import bridge, dropped_versions, kind_in, migrated, storage_version
 from shared.kubernetes.flux_objects import is_applied, stamped
 
 

@@ -22,7 +22,7 @@ from urllib3.connectionpool import HTTPSConnectionPool
 
 from shared.adapters.transport import address_of, looking
 from shared.cluster.failures.errors import InvalidKubeconfig, Unauthenticated
-from shared.kubernetes.api_server import AUTHORITY, SERVER, ApiServer, Certificate
+from shared.kubernetes.kubeconfig import AUTHORITY, SERVER, ApiServer, Certificate
 from shared.resource_ids import ClusterId
 
 _MALFORMED = (

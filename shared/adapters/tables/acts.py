@@ -8,9 +8,8 @@ from datetime import datetime
 from shared.adapters.tables.entities import newest_first, packed
 from shared.adapters.tables.reading import Entity, Reader, text_of
 from shared.adapters.tables.storage import Storage
-from shared.cluster.acts import Act
-from shared.cluster.forms import StoredText
-from shared.cluster.listed import Listed
+from shared.cluster.forms import Listed, StoredText
+from shared.cluster.history import Act
 
 ACTS = "roadsteadacts"
 _ACT = StoredText[Act](Act)

@@ -13,8 +13,7 @@ from shared.adapters.tables.reading import Entity, Reader, text_of
 from shared.adapters.tables.storage import READERS, TOGETHER, Storage, etag_of
 from shared.cluster import stored_record
 from shared.cluster.continuations import Continuation, continuation_of
-from shared.cluster.forms import StoredText, WrongText
-from shared.cluster.listed import CLUSTER, Listed
+from shared.cluster.forms import CLUSTER, Listed, StoredText, WrongText
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.summary import ClusterSummary, SummaryDetails, summary_of
 from shared.frozen import replace

@@ -11,8 +11,7 @@ from shared.adapters.tables.entities import packed, safe_key
 from shared.adapters.tables.reading import Entity, Reader, text_of
 from shared.adapters.tables.storage import Storage, etag_of
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.forms import StoredText
-from shared.cluster.listed import Listed
+from shared.cluster.forms import Listed, StoredText
 from shared.notices.announced import Announced
 from shared.notices.notice import Notice
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from shared.adapters.tables.reading import Entity, Reader
 from shared.adapters.tables.storage import Storage, etag_of
-from shared.cluster.forms import StoredText, WrongText
-from shared.cluster.listed import Listed
+from shared.cluster.forms import Listed, StoredText, WrongText
 from shared.ports import PlanRecord
 
 PLANS = "roadsteadplans"

@@ -8,8 +8,7 @@ from shared.adapters.tables.clusters import FLEETS
 from shared.adapters.tables.entities import packed
 from shared.adapters.tables.reading import Entity, Reader, text_of
 from shared.adapters.tables.storage import Storage, etag_of
-from shared.cluster.forms import StoredText
-from shared.cluster.listed import Listed
+from shared.cluster.forms import Listed, StoredText
 from shared.ports.state import Proposal
 
 _PROPOSAL = StoredText[Proposal](Proposal)

@@ -16,8 +16,7 @@ from typing import Any, TypeVar
 
 from shared.adapters.tables.entities import MAX_PARTS, joined, unpacked
 from shared.cluster.failures.errors import ReconcileError, Unreadable
-from shared.cluster.forms import NewerText, WrongText
-from shared.cluster.listed import Listed, UnreadableRecord
+from shared.cluster.forms import Listed, NewerText, UnreadableRecord, WrongText
 
 log = logging.getLogger(__name__)
 

@@ -28,10 +28,9 @@ from shared.adapters.tables.storage import MOST_REMOVED, READERS, TOGETHER, Stor
 from shared.adapters.tables.sweeps import SweepsTable
 from shared.adapters.tables.timers import TimersTable, timer_of
 from shared.azure.rate_limits import Bucket
-from shared.cluster.event import Event
 from shared.cluster.failures.errors import Unreadable
-from shared.cluster.forms import StoredText, WrongText
-from shared.cluster.listed import CLUSTER, Listed, UnreadableRecord
+from shared.cluster.forms import CLUSTER, Listed, StoredText, UnreadableRecord, WrongText
+from shared.cluster.history import Event
 from shared.ports import DeadLetter, FleetRecord
 from shared.ports.state.clusters import readable
 

@@ -24,8 +24,7 @@ from shared.cluster.failures.errors import (
 from shared.cluster.outcomes import Fail, Outcome, Retry
 from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
-from shared.kubernetes.api_server import ApiServer
-from shared.kubernetes.kubeconfig import Kubeconfig, KubeconfigError, read_kubeconfig
+from shared.kubernetes.kubeconfig import ApiServer, Kubeconfig, KubeconfigError, read_kubeconfig
 from shared.ports import Kubernetes, KubernetesApi, Ports
 from shared.resource_ids import ClusterId, ObjectRef
 

@@ -22,9 +22,8 @@ from shared.app.access.leased_record import LeasedRecord, LeaseLost
 from shared.cluster.failures.errors import Unavailable
 from shared.frozen import replace
 from shared.json_tree import Json
-from shared.kubernetes.api_server import ApiServer, Certificate
 from shared.kubernetes.flux_objects import ref_of
-from shared.kubernetes.kubeconfig import Kubeconfig
+from shared.kubernetes.kubeconfig import ApiServer, Certificate, Kubeconfig
 from shared.ports import (
     Azure,
     BranchHead,

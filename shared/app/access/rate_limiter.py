@@ -35,8 +35,7 @@ from shared.cluster.job import FARTHEST
 from shared.cluster.record import ClusterRecord
 from shared.cluster.transitions.lease import EARLY
 from shared.frozen import replace
-from shared.kubernetes.api_server import ApiServer
-from shared.kubernetes.kubeconfig import Kubeconfig
+from shared.kubernetes.kubeconfig import ApiServer, Kubeconfig
 from shared.ports import Azure, Kubernetes, KubernetesApi, Ports
 from shared.ports.azure import AzureCall, GetKubeconfig, Written
 from shared.resource_ids import ClusterId

@@ -11,8 +11,8 @@ from shared.app.api import schema
 from shared.app.api.access import Caller
 from shared.app.api.parts import projected, whole_moments
 from shared.app.http_result import MAX_NAME, HttpResult
-from shared.cluster.acts import Act
 from shared.cluster.failures.errors import ReconcileError
+from shared.cluster.history import Act
 from shared.masking import cut
 from shared.ports import Ports
 from shared.ports.state.acts import newest_changes

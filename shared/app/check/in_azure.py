@@ -25,7 +25,7 @@ from shared.azure.policies import by_name, is_our_policy, policy_differences
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.messages import SweepRequest
 from shared.cluster.record import ClusterRecord
-from shared.language.model.cluster.identity_access import RoleAssignment
+from shared.language.model.cluster.access import RoleAssignment
 from shared.ports import Ports
 from shared.ports.azure import (
     GetCluster,

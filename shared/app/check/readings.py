@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from shared.cluster.findings.conditions import is_unfinished
+from shared.cluster.conditions import is_unfinished
 from shared.cluster.record import ClusterRecord, Phase
 from shared.frozen import replace
 from shared.json_tree import Json

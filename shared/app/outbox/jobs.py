@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from shared.app.outbox.times import later, whole
-from shared.cluster.findings.health import needs_check, next_check
+from shared.cluster.health import needs_check, next_check
 from shared.cluster.job import JobQueue
 from shared.cluster.messages import CheckMessage, JobMessage, continuation_id, job_message
 from shared.cluster.record import ClusterRecord

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from shared.cluster.gaps import Gap, Gaps
+from shared.cluster.history import Gap, Gaps
 from shared.cluster.messages import HeadConfirmation, ToPlan
 from shared.frozen import replace
 from shared.ports import BranchHead, BranchRead, FleetRecord

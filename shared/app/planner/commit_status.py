@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from shared.cluster.drift import moment
-from shared.cluster.failures.fleet_problem import FleetProblem
-from shared.cluster.listed import UnreadableRecord
+from shared.cluster.failures.remedies import FleetProblem
+from shared.cluster.forms import UnreadableRecord
 from shared.cluster.messages import ReportRequest
 from shared.cluster.record import Phase
 from shared.cluster.reporting.summary import ClusterSummary

@@ -19,9 +19,9 @@ from typing import NamedTuple
 from shared.app.outbox import send_continuations
 from shared.app.records import Transition, change
 from shared.app.repository import PlanInputs
-from shared.cluster.acts import by_whom
 from shared.cluster.continuations import continuations_of
 from shared.cluster.failures.errors import Stale, TooLarge, Unreadable
+from shared.cluster.history import by_whom
 from shared.cluster.messages import Approval
 from shared.cluster.pace import small_change, starting, starts
 from shared.cluster.record import ClusterRecord

@@ -20,7 +20,7 @@ from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.plan.plan import Item, Plan, above_any
 from shared.ports import FleetRecord, GroupMember, Ports
 from shared.ports.azure import ListClusters, every_document
-from shared.promotions.promoted_values import planned, rules_of, values_in
+from shared.promotions import planned, rules_of, values_in
 from shared.resource_ids import SubscriptionId
 
 log = logging.getLogger(__name__)

@@ -54,7 +54,7 @@ from shared.cluster.failures.errors import (
     Unexpected,
     Unreadable,
 )
-from shared.cluster.failures.fleet_problem import Failed
+from shared.cluster.failures.remedies import Failed
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.messages import (
     ActRequest,

@@ -22,7 +22,7 @@ from shared.app.planner.gate_checks import read_selection, with_checks
 from shared.app.planner.plan_problems import answer_act
 from shared.app.records import again
 from shared.app.repository import PlanInputs
-from shared.cluster.listed import Listed
+from shared.cluster.forms import Listed
 from shared.cluster.messages import PromoteRequest, ReportRequest, RolloutAct, RolloutRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.summary import summary_of
@@ -34,8 +34,7 @@ from shared.rollouts.begin import UNDER_WAY, superseded
 from shared.rollouts.candidates import updates_of
 from shared.rollouts.decide import Decision, decide
 from shared.rollouts.estimate import with_completed
-from shared.rollouts.of_plan import rollout_of_plan
-from shared.rollouts.plan_holds import with_holds
+from shared.rollouts.of_plan import rollout_of_plan, with_holds
 from shared.rollouts.rollout import ActKind, Decided, Rollout, State, act_on, is_as_asked
 from shared.rollouts.selected import NOTHING
 from shared.rollouts.shut import NOTHING as ALWAYS_OPEN

@@ -16,19 +16,21 @@ from shared.language.desired import Desired
 from shared.language.model.base import shown
 from shared.language.resolve.repository_layout import ENVIRONMENTS
 from shared.language.yaml.editing import NotEditable, with_value, without
-from shared.promotions.promoted_values import (
+from shared.promotions import (
     HOLDS,
     NOTHING_TO_DO,
     PLATFORM_PATHS,
     VERSION_PATH,
     Obstacle,
+    Proof,
     Reason,
     Value,
     What,
+    concerns,
+    proven,
     value_of,
     values_in,
 )
-from shared.promotions.proven import Proof, concerns, proven
 
 Held = Callable[[Value], Reason | None]
 """Returns why a value is not given without somebody asking, None where nothing holds it."""

@@ -19,7 +19,7 @@ from shared.app.facts import notices_of, store_dead_letter
 from shared.app.outbox import send, send_copy
 from shared.app.records import Transition, again, change
 from shared.cluster.failures.errors import DeadLettered, Retryable, Unreadable
-from shared.cluster.failures.fleet_problem import Failed, FleetProblem
+from shared.cluster.failures.remedies import Failed, FleetProblem
 from shared.cluster.forms import NewerForm
 from shared.cluster.job import JobQueue
 from shared.cluster.messages import (

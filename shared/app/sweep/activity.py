@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.azure.drift.activity import Activity, Change, changed_by, done_by, is_of_window, writes_in
+from shared.cluster.conditions import act_known, with_act
 from shared.cluster.drift import ASKED_AGAIN, DriftedField
 from shared.cluster.failures.errors import (
     ClusterMissing,
@@ -17,7 +18,6 @@ from shared.cluster.failures.errors import (
     ReconcileError,
     Unauthorized,
 )
-from shared.cluster.findings.losses import act_known, with_act
 from shared.cluster.record import ClusterRecord, finding_of_sweep
 from shared.masking import cut
 from shared.ports import Ports

@@ -16,15 +16,15 @@ from shared.app.sweep.activity import ActivityLog
 from shared.app.sweep.conclusions import conclude
 from shared.app.sweep.held_corrections import is_held_on, unless_held
 from shared.app.sweep.sources import Sources
+from shared.cluster.conditions import is_at_rest
 from shared.cluster.failures.errors import ClusterMissing, ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
-from shared.cluster.findings.conditions import is_at_rest
-from shared.cluster.findings.health import CORRECTED, applies_again
+from shared.cluster.health import CORRECTED, applies_again
 from shared.cluster.messages import SweepRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import correction_event
 from shared.cluster.reporting.measurements import of_read, of_reservation
-from shared.cluster.transitions.apply_comparison import start_correction
+from shared.cluster.transitions.acceptance import start_correction
 from shared.logs import about_record
 from shared.ports import Ports
 from shared.ports.azure import GetCluster

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from shared.cluster.acts import by_whom
+from shared.cluster.conditions import STALLED, exempt_text
 from shared.cluster.drift import NAMED, Drift, moment
 from shared.cluster.failures.errors import (
     ClusterContested,
@@ -15,12 +15,10 @@ from shared.cluster.failures.errors import (
     classes,
     is_wait,
 )
-from shared.cluster.failures.fleet_problem import FleetProblem
-from shared.cluster.failures.remedies import NO_ACTION, suggested_action
+from shared.cluster.failures.remedies import NO_ACTION, FleetProblem, suggested_action
 from shared.cluster.failures.retry import DEFAULTS, Policies, policy_for
-from shared.cluster.findings.conditions import STALLED
-from shared.cluster.findings.health import error_of, faults_of, unread_of
-from shared.cluster.findings.losses import exempt_text
+from shared.cluster.health import error_of, faults_of, unread_of
+from shared.cluster.history import by_whom
 from shared.cluster.job import Delay, Failure
 from shared.cluster.recipes import STEPS, Step, deadline
 from shared.cluster.record import READY, ClusterRecord, Condition, Phase, of_health

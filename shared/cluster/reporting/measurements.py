@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from shared.cluster.conditions import IN_SYNC, STALLED
 from shared.cluster.continuations import Continuation
-from shared.cluster.findings.conditions import IN_SYNC, STALLED
-from shared.cluster.findings.health import HealthCondition
-from shared.cluster.gaps import Gaps
+from shared.cluster.health import HealthCondition
+from shared.cluster.history import Gaps
 from shared.cluster.job import JobQueue
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Retry
 from shared.cluster.record import READY, ClusterRecord, Phase

@@ -5,9 +5,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictStr, model_validator
 
 from shared.language.model.arm_types import UtcMoment
-from shared.language.model.attached import ExistingSpec
 from shared.language.model.base import OWN_PREFIX, ClusterName, LabelKey, LabelValue, Manifest, ObjectName
-from shared.language.model.cluster.spec import ClusterSpec
+from shared.language.model.cluster.spec import ClusterSpec, ExistingSpec
 from shared.language.model.fleet_rules import ClusterQuota, Guards, PromotionRule, Route, check_rules, differ
 from shared.language.model.rollout import Rollout
 from shared.language.model.system import SystemSpec

@@ -23,11 +23,10 @@ from shared.language.resolve.manifest_file import (
 from shared.language.resolve.problems import Problem, problem_at
 from shared.language.resolve.repository_layout import CLUSTER_FILE, Files, cluster_path
 from shared.language.resolve.reuse import OWN, key_of
-from shared.language.resolve.rules.attached_rules import fields_of_aks, is_elsewhere, without_aks
+from shared.language.resolve.rules.common_rules import fields_of_aks, is_elsewhere, without_aks
 from shared.language.resolve.validation import problems_of
 from shared.language.resolve.work import Work, units_of
-from shared.language.yaml.merging import merge
-from shared.language.yaml.nodes import Mark, Node, Root
+from shared.language.yaml.nodes import Mark, Node, Root, merge
 from shared.language.yaml.parser import YamlError, parse, value_of
 
 SPEC = ("spec",)

@@ -18,13 +18,11 @@ from pydantic import BaseModel, ValidationError
 from shared.language.model.base import models_in
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.kinds import Environment, Fleet
-from shared.language.resolve.manifest_file import Problems
-from shared.language.resolve.placeholders import has_placeholder
+from shared.language.resolve.manifest_file import Problems, has_placeholder
 from shared.language.resolve.problems import SHOWN_OF_FILE, Problem, nearest, problem_at
 from shared.language.resolve.repository_layout import FLEET_FILE
 from shared.language.resolve.work import Work
-from shared.language.yaml.merging import merge, plain_value
-from shared.language.yaml.nodes import Mark, Node, size_of
+from shared.language.yaml.nodes import Mark, Node, merge, plain_value, size_of
 
 EMPTY = Node({}, Mark(FLEET_FILE, 1, 1))
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from shared.cluster.acts import LIVE, Act
-from shared.cluster.listed import Listed
+from shared.cluster.forms import Listed
+from shared.cluster.history import LIVE, Act
 
 RECENT = 100
 """Among how many of the newest acts one is looked for."""

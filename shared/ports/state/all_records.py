@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from shared.cluster.listed import UnreadableRecord
+from shared.cluster.forms import UnreadableRecord
 
 
 class AllRecords(Protocol):

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from shared.cluster.continuations import Continuation
 from shared.cluster.failures.errors import Unreadable
-from shared.cluster.listed import Listed
+from shared.cluster.forms import Listed
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.summary import ClusterSummary
 

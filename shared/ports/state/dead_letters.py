@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from shared.cluster.listed import Listed
+from shared.cluster.forms import Listed
 
 
 @dataclass(frozen=True)

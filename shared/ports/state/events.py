@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from shared.cluster.event import Event
-from shared.cluster.listed import Listed
+from shared.cluster.forms import Listed
+from shared.cluster.history import Event
 
 
 class Events(Protocol):

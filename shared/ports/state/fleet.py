@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from shared.cluster.failures.fleet_problem import FleetProblem
-from shared.cluster.gaps import Gaps
+from shared.cluster.failures.remedies import FleetProblem
+from shared.cluster.history import Gaps
 from shared.cluster.messages import CLOCKS_DIFFER
 from shared.notices.routes import Route
 from shared.ports.github import BranchHead
-from shared.promotions.promoted_values import Had, Rule
+from shared.promotions import Had, Rule
 from shared.rollouts.shut import NOTHING, Calendar
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from shared.cluster.listed import Listed
+from shared.cluster.forms import Listed
 from shared.notices.announced import Announced
 from shared.notices.notice import Notice
 

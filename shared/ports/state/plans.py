@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from shared.cluster.listed import Listed
+from shared.cluster.forms import Listed
 from shared.cluster.messages import Approval
 from shared.cluster.review_check import ReviewCheck
 from shared.plan.plan import Plan

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from shared.cluster.listed import Listed
-from shared.promotions.promoted_values import Value
+from shared.cluster.forms import Listed
+from shared.promotions import Value
 
 
 @dataclass(frozen=True)

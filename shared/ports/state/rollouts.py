@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from shared.cluster.listed import Listed
+from shared.cluster.forms import Listed
 from shared.rollouts.rollout import Rollout
 
 

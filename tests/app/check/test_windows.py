@@ -9,7 +9,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.replay import replay
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.findings.health import HealthCondition
+from shared.cluster.health import HealthCondition
 from shared.cluster.record import Phase
 from shared.cluster.stored_record import from_json, to_json
 from shared.json_tree import Json

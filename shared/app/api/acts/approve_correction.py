@@ -11,13 +11,13 @@ from shared.app.api.acts.approval import operator
 from shared.app.http_result import HttpResult, rejected, unknown_cluster
 from shared.app.outbox import send
 from shared.app.records import Transition, change
-from shared.cluster.acts import by_whom
 from shared.cluster.drift import CorrectionApproval
+from shared.cluster.history import by_whom
 from shared.cluster.messages import SweepRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.diagnosis import diagnose
 from shared.cluster.reporting.events import correction_approved_event
-from shared.cluster.transitions.apply_comparison import accept_correction
+from shared.cluster.transitions.acceptance import accept_correction
 from shared.notices.notice import correction_approved
 from shared.ports import Ports
 

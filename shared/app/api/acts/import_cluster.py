@@ -11,8 +11,8 @@ from shared.app.api.parts import iso
 from shared.app.http_result import HttpResult, rejected, unknown_cluster
 from shared.azure.importer import NotImportable, document, imported
 from shared.azure.ownership import Owner
+from shared.cluster.conditions import shown_phase
 from shared.cluster.failures.errors import ReconcileError
-from shared.cluster.findings.conditions import shown_phase
 from shared.cluster.record import ClusterRecord
 from shared.ports import Ports
 from shared.ports.azure import GetCluster, ListMaintenance

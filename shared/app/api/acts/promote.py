@@ -17,7 +17,7 @@ from shared.app.proposals.promote import refusal
 from shared.cluster.messages import PromotionAsked, PromotionRequest
 from shared.masking import cut
 from shared.ports import Ports
-from shared.promotions.promoted_values import What
+from shared.promotions import What
 
 MAX_REASON = 500
 WRONG_PROMOTION = (

@@ -11,7 +11,7 @@ from shared.app.outbox import send, send_continuation
 from shared.app.records import Transition, change
 from shared.azure.drift.policy import is_version
 from shared.cluster.drift import HeldStart
-from shared.cluster.findings.health import problem_of
+from shared.cluster.health import problem_of
 from shared.cluster.messages import ReportRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.diagnosis import diagnose
@@ -19,7 +19,7 @@ from shared.cluster.reporting.events import replayed_event
 from shared.cluster.transitions.acceptance import accept_replay
 from shared.ports import Ports
 from shared.rollouts.calendar import Start
-from shared.rollouts.plan_holds import start_of
+from shared.rollouts.of_plan import start_of
 from shared.rollouts.shut import held_start
 
 WITHOUT_REASON = "an override needs a reason: the body must have one"

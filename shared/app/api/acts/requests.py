@@ -12,9 +12,9 @@ from shared.app.http_result import HttpResult, meant, rejected, unknown_cluster
 from shared.app.outbox import request_checks, request_whole_check, request_whole_sweep, send
 from shared.app.pull_requests.markdown import fence
 from shared.app.recovery.missed_work import request_missing_plan
+from shared.cluster.conditions import is_at_rest
 from shared.cluster.failures.errors import ReconcileError, Retryable
-from shared.cluster.findings.conditions import is_at_rest
-from shared.cluster.gaps import FoundBy
+from shared.cluster.history import FoundBy
 from shared.cluster.messages import SweepRequest
 from shared.cluster.reporting.diagnosis import diagnose
 from shared.masking import cut

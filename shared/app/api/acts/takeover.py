@@ -14,8 +14,8 @@ from shared.app.api.acts.approval import operator
 from shared.app.http_result import HttpResult, rejected, unknown_cluster
 from shared.app.outbox import send, send_continuation
 from shared.app.records import Transition, again, change
-from shared.cluster.acts import by_whom
 from shared.cluster.failures.errors import ReconcileError, Stale, Unavailable
+from shared.cluster.history import by_whom
 from shared.cluster.messages import PlanRequest, ReportRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import taken_over_event

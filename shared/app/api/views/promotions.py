@@ -8,7 +8,7 @@ from shared.app.api import schema
 from shared.app.api.parts import iso
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import Promotion
-from shared.promotions.promoted_values import Reason, Value
+from shared.promotions import Reason, Value
 
 
 def promotions_view(ports: Ports) -> schema.Promotions:

@@ -27,7 +27,7 @@ from shared.cluster.outcomes import Done, Outcome, Wait
 from shared.cluster.recipes import CONDITIONS, Step
 from shared.cluster.record import ConditionReason
 from shared.json_tree import Json
-from shared.language.model.cluster.identity_access import MOST_OF_AN_IDENTITY, FederatedCredential
+from shared.language.model.cluster.access import MOST_OF_AN_IDENTITY, FederatedCredential
 from shared.ports.azure import (
     DeleteFederatedCredential,
     DeleteRoleAssignment,

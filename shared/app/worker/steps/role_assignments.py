@@ -23,7 +23,7 @@ from shared.azure.identity_access import (
 )
 from shared.cluster.failures.errors import NOT_FOUND, Dependency, InvalidManifest
 from shared.json_tree import Json
-from shared.language.model.cluster.identity_access import CONTROL_PLANE, KUBELET, RoleAssignment
+from shared.language.model.cluster.access import CONTROL_PLANE, KUBELET, RoleAssignment
 from shared.ports.azure import (
     DeleteRoleAssignment,
     GetIdentity,

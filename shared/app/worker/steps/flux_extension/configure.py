@@ -33,7 +33,7 @@ from shared.azure.flux_extension import (
     with_user,
 )
 from shared.cluster.failures.errors import Interrupted, InvalidManifest, from_operation
-from shared.cluster.findings.health import corrects_flux
+from shared.cluster.health import corrects_flux
 from shared.cluster.job import AcceptedWrite, WriteKind
 from shared.cluster.outcomes import Done, Fail, Outcome, Retry, Wait
 from shared.json_tree import Json

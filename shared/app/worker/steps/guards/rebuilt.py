@@ -22,7 +22,7 @@ from shared.cluster.job import Contest, ContestKind
 from shared.cluster.outcomes import Done, Fail, Outcome, Wait
 from shared.frozen import replace
 from shared.json_tree import Json
-from shared.kubernetes.cluster_facts import facts_of
+from shared.kubernetes.inside import facts_of
 from shared.plan.plan import above_any
 from shared.sentences import some_of
 

@@ -12,8 +12,8 @@ from shared.app.access.context import StepContext
 from shared.app.worker.steps.maintenance_windows import differing_windows
 from shared.azure.changes.writes import is_stopped
 from shared.azure.differences import drift_of
+from shared.cluster.conditions import described, exemption_of
 from shared.cluster.failures.errors import Aborted, ClusterStopped, ReconcileError
-from shared.cluster.findings.losses import described, exemption_of
 from shared.cluster.job import AcceptedWrite, WriteKind
 from shared.cluster.outcomes import Fail, Outcome, Wait
 from shared.frozen import replace
