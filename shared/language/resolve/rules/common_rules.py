@@ -180,7 +180,6 @@ def unknown_fields(policy: DriftPolicy | None) -> Iterator[tuple[Path, str]]:
             yield ("drift", "rules", rule.name, "fields", number), message
 
 
-_CHOICES = frozenset({"class", "environment"})
 _KUBECONFIG: Path = ("existing", "kubeconfig")
 
 
