@@ -28,7 +28,7 @@ from shared.cluster.record import Phase
 from shared.cluster.reporting.measurements import Measurement, Span
 from shared.ports import FleetConfig, Kubernetes, KubernetesApi, Ports
 from tests.support import fleet_files
-from tests.support.notices import notifying
+from tests.support.notifications import notifying
 from tests.support.pipeline_runs import push
 
 SECONDS = {"tables": 0.01, "bus": 0.02, "azure": 0.5, "github": 0.3, "kubernetes": 0.1}

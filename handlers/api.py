@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from functools import partial
+from types import NoneType
+from typing import Any, Union, get_args, get_type_hints
 
 import azure.functions as func
 
 from handlers.acts import add_acts
 from handlers.reply import html, reply
-from handlers.routes import Routes
+from handlers.routes import ANYBODY, Routes, callable_by
 from handlers.sign_in import SignIn
+from shared.app.api import schema
 from shared.app.api.access import Caller, Role
-from shared.app.api.acts.requests import dead_letters_view
+from shared.app.api.acts.fleet import dead_letters_view
 from shared.app.api.audit import audit_view
+from shared.app.api.openapi import document
 from shared.app.api.parts import PAGE, Page
 from shared.app.api.views import clusters, drift, plans, tree, why
 from shared.app.api.views.cluster_list import Selection, Sort
 from shared.app.api.views.notifications import routes_view
 from shared.app.api.views.plan_page import message_page, plan_page
-from shared.app.api.views.promotions import promotions_view
 from shared.app.api.views.rollouts import rollout_view, rollouts_view
+from shared.app.health import Health, health_view, ready_view
 from shared.app.http_result import HttpResult, rejected
 from shared.cluster.record import Phase
 from shared.masking import cut
@@ -30,6 +34,8 @@ from shared.ports import Ports
 View = Mapping[str, Any]
 EVENTS_PAGE, MAX_EVENTS = 50, 1000
 MAX_PAGE = 500
+PAGED, DATED = ("limit", "after"), ("limit", "before")
+SELECTED = ("phase", "environment", "location", "prefix", "class", "label", "condition", "commit", "sort")
 WRONG_PAGE = f"limit must be 1 to {MAX_EVENTS}, before a time such as 2026-01-31T12:00:00+00:00"
 WRONG_SELECTION = (
     f"phase must be some of {', '.join(Phase)}, separated by commas, condition types such as Ready=False, "
@@ -50,6 +56,12 @@ def blueprint(ports: Ports, sign_in: SignIn) -> func.Blueprint:
     _add_pages(routes, ports)
     _add_plan_page(routes, ports)
     add_acts(routes, ports)
+    _add_health(routes, Health(ports))
+
+    @routes.add("openapi", "openapi", Role.READER)
+    def openapi(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        return reply(HttpResult(200, document(routes.operations)))
+
     return bp
 
 
@@ -58,7 +70,7 @@ WHOLE: Mapping[str, Callable[[Ports], View]] = {
     "dead-letters": dead_letters_view,
     "notifications": routes_view,
     "rollouts": rollouts_view,
-    "promotions": promotions_view,
+    "promotions": plans.promotions_view,
 }
 """The reads that show one thing whole, by their routes."""
 OF_CLUSTER: Mapping[str, Callable[[str, Ports], View | None]] = {
@@ -71,7 +83,7 @@ OF_CLUSTER: Mapping[str, Callable[[str, Ports], View | None]] = {
 
 
 def _add_whole(routes: Routes, route: str, view: Callable[[Ports], View], ports: Ports) -> None:
-    @routes.add(route.replace("-", "_"), route, Role.READER)
+    @routes.add(route.replace("-", "_"), route, Role.READER, answer=_answer_of(view))
     def function(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         return reply(HttpResult(200, view(ports)))
 
@@ -79,7 +91,9 @@ def _add_whole(routes: Routes, route: str, view: Callable[[Ports], View], ports:
 def _add_of_cluster(
     routes: Routes, part: str, view: Callable[[str, Ports], View | None], ports: Ports
 ) -> None:
-    @routes.add(part or "cluster", f"clusters/{{name}}/{part}".rstrip("/"), Role.READER)
+    path = f"clusters/{{name}}/{part}".rstrip("/")
+
+    @routes.add(part or "cluster", path, Role.READER, answer=_answer_of(view))
     def function(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         name = req.route_params["name"]
         return _of_cluster(name, view(name, ports), ports)
@@ -88,7 +102,7 @@ def _add_of_cluster(
 def _add_pages(routes: Routes, ports: Ports) -> None:
     """Add the reads that come in pages."""
 
-    @routes.add("clusters", "clusters", Role.READER)
+    @routes.add("clusters", "clusters", Role.READER, answer=schema.Fleet, query=PAGED + SELECTED)
     def fleet(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         try:
             selection = _selection(req.params)
@@ -99,7 +113,7 @@ def _add_pages(routes: Routes, ports: Ports) -> None:
         except clusters.UnknownCommit:
             return reply(rejected(404, _not_planned(selection.commit)))
 
-    @routes.add("events", "clusters/{name}/events", Role.READER)
+    @routes.add("events", "clusters/{name}/events", Role.READER, answer=schema.Events, query=DATED)
     def events(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         name = req.route_params["name"]
         try:
@@ -108,7 +122,7 @@ def _add_pages(routes: Routes, ports: Ports) -> None:
             return reply(rejected(400, WRONG_PAGE))
         return _of_cluster(name, clusters.events_view(name, limit, before, ports), ports)
 
-    @routes.add("audit", "audit", Role.READER)
+    @routes.add("audit", "audit", Role.READER, answer=schema.Audit, query=DATED)
     def audit(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         try:
             limit, before = _events_page(req.params)
@@ -116,27 +130,50 @@ def _add_pages(routes: Routes, ports: Ports) -> None:
             return reply(rejected(400, WRONG_PAGE))
         return reply(HttpResult(200, audit_view(limit, before, ports)))
 
-    @routes.add("drift", "drift", Role.READER)
+    @routes.add("drift", "drift", Role.READER, answer=schema.Drift, query=(*PAGED, "cluster"))
     def drifted(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         name = req.params.get("cluster")
         if name:
             return _of_cluster(name, drift.drift_of_cluster(name, ports), ports)
         return _paged(req, lambda page: drift.drift_view(ports, page))
 
-    @routes.add("plan", "plans/{commit}", Role.READER)
+    @routes.add("plan", "plans/{commit}", Role.READER, answer=schema.Plan, query=PAGED)
     def plan(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         commit = req.route_params["commit"]
         return _paged(req, lambda page: plans.plan_view(commit, ports, page), _not_planned(commit))
 
-    @routes.add("recorded", "recorded", Role.READER)
+    @routes.add("recorded", "recorded", Role.READER, answer=schema.Recorded, query=PAGED)
     def recorded(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         return _paged(req, lambda page: plans.recorded_view(ports, page))
 
-    @routes.add("rollout", "rollouts/{commit}", Role.READER)
+    @routes.add("rollout", "rollouts/{commit}", Role.READER, answer=schema.Rollout, query=PAGED)
     def rollout(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         commit = req.route_params["commit"]
         missing = f"the commit {cut(commit, 40)} has no rollout (give the full id)"
         return _paged(req, lambda page: rollout_view(commit, ports, page), missing)
+
+
+def _answer_of(view: Callable[..., View | None]) -> Any:
+    """Return the classes of what a view shows."""
+    hint = get_type_hints(view)["return"]
+    return Union[tuple(kind for kind in get_args(hint) or (hint,) if kind is not NoneType)]  # noqa: UP007
+
+
+def _add_health(routes: Routes, app: Health) -> None:
+    """Add the health for callers with a role, and the readiness for a probe that has none.
+
+    The probe's route passes the sign-in of the platform, so that it believes no identity at all.
+    """
+
+    @routes.add("health", "health", Role.READER, answer=schema.Health)
+    def health(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        return reply(health_view(app.read()))
+
+    @routes.bp.function_name("ready")
+    @routes.bp.route("ready", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+    @partial(callable_by, ANYBODY)
+    def ready(req: func.HttpRequest) -> func.HttpResponse:
+        return reply(ready_view(app.read()))
 
 
 def _add_plan_page(routes: Routes, ports: Ports) -> None:

@@ -38,7 +38,7 @@ def blueprints(
     if app is App.DELETER:
         return queues.deleter(ports), dead_letters.blueprint(ports, "deletes")
 
-    from handlers import api, flux_events, github, health, system_approvals, timers
+    from handlers import api, flux_events, github, system_approvals, timers
 
     return (
         github.blueprint(ports, secrets=webhook_secrets),
@@ -50,5 +50,4 @@ def blueprints(
         dead_letters.blueprint(ports, "previews"),
         timers.blueprint(ports, sweep_schedule=sweep_schedule, check_schedule=check_schedule),
         api.blueprint(ports, sign_in),
-        health.blueprint(ports, sign_in),
     )

@@ -7,16 +7,18 @@ function decides by itself, before it does anything else.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 from urllib.parse import quote, urlsplit
 
 import azure.functions as func
+from pydantic import BaseModel
 
 from handlers.reply import html, reply
 from handlers.sign_in import SignIn
 from shared.app.api.access import Caller, Denied, Role, decide
+from shared.app.api.openapi import Operation
 from shared.app.api.views.plan_page import message_page
 from shared.app.http_result import rejected
 from shared.cluster.failures.errors import ReconcileError, Unreadable
@@ -40,6 +42,8 @@ class Routes:
 
     bp: func.Blueprint
     sign_in: SignIn
+    operations: list[Operation] = field(default_factory=list)
+    """What the OpenAPI document has of the functions."""
 
     def add(
         self,
@@ -49,11 +53,17 @@ class Routes:
         *,
         method: Literal["GET", "POST"] = "GET",
         page: bool = False,
+        answer: Any = None,
+        body: type[BaseModel] | None = None,
+        query: Sequence[str] = (),
     ) -> Callable[[Handler], Handler]:
         """Return the decorator of a function that only callers with the role reach.
 
-        ``page``: a person opens it with a browser, and is asked to sign in.
+        ``page``: a person opens it with a browser, and is asked to sign in. ``answer`` and ``body`` are the
+        classes of what it answers and takes, and ``query`` its parameters.
         """
+        if answer:
+            self.operations.append(Operation(name, method, path, role, answer, body, query))
 
         def decorate(handler: Handler) -> Handler:
             def function(req: func.HttpRequest) -> func.HttpResponse:

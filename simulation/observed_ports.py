@@ -12,7 +12,7 @@ from localcloud.github.world.proposing_port import WorldProposing
 from localcloud.memory.memory_cloud import JOB_QUEUES, MemoryCloud
 from localcloud.tables.memory_state import MemoryState
 from shared.cluster.record import ClusterRecord
-from shared.notices.notice import Notice
+from shared.notifications.notification import Notification
 from shared.ports import FleetRecord, Message, PlanRecord, Ports
 from shared.rollouts.rollout import Rollout
 from simulation.event_loop import EventLoop
@@ -31,7 +31,7 @@ class ObservedState(MemoryState):
         self._observer: tuple[Invariants, Shown, MemoryCloud] | None = None
         self.backups: list[tuple[datetime, Mapping[str, Any]]] = []
         """What the tables contained at some moments."""
-        self.facts: list[Notice] = []
+        self.facts: list[Notification] = []
         """Every fact that was stored for notifications."""
         self.pruned: set[str] = set()
         """The ids of those that were removed because of their age."""
@@ -119,7 +119,7 @@ class ObservedState(MemoryState):
             shown.changed(cloud)
         return saved
 
-    def add_notice(self, notice: Notice) -> None:
+    def add_notice(self, notice: Notification) -> None:
         """Save a fact."""
         super().add_notice(notice)
         self.facts.append(notice)

@@ -14,8 +14,7 @@ from localcloud.azure.world.catalog import NODE_IMAGES
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.approval import approve
-from shared.app.api.acts.replay import replay
-from shared.app.api.acts.takeover import take_over
+from shared.app.api.acts.cluster import replay, take_over
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import Pushed
 from shared.cluster.record import ClusterRecord, Phase

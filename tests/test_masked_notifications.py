@@ -16,13 +16,13 @@ from shared import logs
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.history import Act
 from shared.masking import Masker
-from shared.notices.digest import Links, body_of, messages
-from shared.notices.kinds import Kind
-from shared.notices.notice import Notice
-from shared.notices.routes import Route, RouteType
+from shared.notifications.digest import Links, body_of, messages
+from shared.notifications.kinds import Kind
+from shared.notifications.notification import Notification
+from shared.notifications.routes import Route, RouteType
 from shared.ports.masked import masked
 from shared.settings import load_settings
-from tests.support.notices import fact
+from tests.support.notifications import fact
 from tests.support.replaced_ports import around
 
 EXAMPLE: dict[str, str] = json.loads(
@@ -156,7 +156,7 @@ def test_a_fact_keeps_what_routes_and_records_are_found_by() -> None:
     cloud = MemoryCloud()
     words = ["production", "eastus", "platform", "cluster:platform", "failed:", "platform-of-the-fleet"]
     cloud.with_ports(lambda ports: masked(ports, Masker(words)))
-    kept = Notice(
+    kept = Notification(
         "1",
         Kind.FAILED,
         "cluster:platform",

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.import_cluster import import_cluster
+from shared.app.api.acts.azure import import_cluster
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.history import Act, Event
 from shared.cluster.record import ClusterRecord
 from shared.cluster.stored_record import to_json
 from shared.masking import Masker, platform_secrets
-from shared.notices.announced import Announced
-from shared.notices.notice import Notice
+from shared.notifications.notification import Notification
+from shared.notifications.record import NotifierRecord
 from shared.plan.plan import Plan
 from shared.ports import Check, CommitStatus, DeadLetter, FleetRecord, NewCommit, PlanRecord, Ports, PullText
 from shared.ports.azure import GetCluster, PutCluster
@@ -152,7 +152,7 @@ def test_a_masked_text_is_not_masked_again(before: str, secret: str, after: str)
 
 STORED = (
     *(ClusterRecord, Event, FleetRecord, PlanRecord, DeadLetter, Act, CommitStatus, Check, SweepRecord),
-    *(Notice, Announced, Proposal, NewCommit, PullText, Rollout),
+    *(Notification, NotifierRecord, Proposal, NewCommit, PullText, Rollout),
 )
 
 

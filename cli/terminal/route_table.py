@@ -63,7 +63,7 @@ class RouteTable:
 
 
 def _takes(route: schema.Route) -> str:
-    """Return which facts a route is sent: by severity or kind, and of which clusters."""
+    """Return what a route is sent: by severity or kind, and of which clusters."""
     above = "" if route["severity"] == "critical" else " and above"
     facts = ", ".join(route["events"]) or f"{route['severity']}{above}"
     environments = f", of {' or '.join(route['environments'])}" if route["environments"] else ""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from shared.cluster.failures.errors import ReconcileError
-from shared.notices.digest import Outgoing
-from shared.notices.routes import Route
+from shared.notifications.digest import Outgoing
+from shared.notifications.routes import Route
 
 
 @dataclass

@@ -10,8 +10,8 @@ from datetime import datetime
 from shared.cluster.failures.errors import Stale
 from shared.cluster.forms import Listed
 from shared.frozen import replace
-from shared.notices.announced import Announced
-from shared.notices.notice import Notice
+from shared.notifications.notification import Notification
+from shared.notifications.record import NotifierRecord
 
 
 class MemoryNotices:
@@ -21,20 +21,20 @@ class MemoryNotices:
     _versions: itertools.count[int]
 
     def __init__(self) -> None:
-        self._notices: dict[tuple[datetime, str], Notice] = {}
-        self._remembered = Announced()
+        self._notices: dict[tuple[datetime, str], Notification] = {}
+        self._remembered = NotifierRecord()
 
-    def add_notice(self, notice: Notice) -> None:
+    def add_notice(self, notice: Notification) -> None:
         """Save a fact; twice is once."""
         with self._lock:
             self._notices[(notice.at, notice.id)] = notice
 
-    def notices(self, limit: int) -> Listed[Notice]:
+    def notices(self, limit: int) -> Listed[Notification]:
         """Return the oldest saved facts."""
         with self._lock:
             return Listed([self._notices[key] for key in sorted(self._notices)[:limit]])
 
-    def remove_notices(self, notices: Sequence[Notice]) -> None:
+    def remove_notices(self, notices: Sequence[Notification]) -> None:
         """Remove facts."""
         with self._lock:
             for notice in notices:
@@ -48,12 +48,12 @@ class MemoryNotices:
                 del self._notices[key]
             return len(old)
 
-    def announced(self) -> Announced:
+    def announced(self) -> NotifierRecord:
         """Return what the notifier remembers."""
         with self._lock:
             return self._remembered
 
-    def save_announced(self, announced: Announced) -> Announced:
+    def save_announced(self, announced: NotifierRecord) -> NotifierRecord:
         """Write it over its version, and return it as saved; raise Stale."""
         with self._lock:
             if announced.etag != self._remembered.etag:

@@ -16,7 +16,7 @@ from threading import Lock
 from typing import Any
 
 from shared.app.api import schema
-from shared.app.api.parts import iso, unreadable_records
+from shared.app.api.parts import projected, unreadable_records
 from shared.app.http_result import HttpResult
 from shared.app.runs import ENDS, expected_names
 from shared.cluster.failures.errors import ReconcileError
@@ -36,14 +36,32 @@ WORK = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
-class TimerState:
-    """A timer: when it ran last, when it is due, and what is wrong with it, "" for nothing."""
+class ServiceState:
+    """A service that the app needs, and what is wrong with it, "" for nothing."""
 
     name: str
+    problem: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong with it."""
+        return not self.problem
+
+
+@dataclass(frozen=True)
+class TimerState(ServiceState):
+    """A timer: when it ran last, and when it is due."""
+
     schedule: str
-    last: datetime | None
+    last_run: datetime | None
     due: datetime | None
-    problem: str = ""
+
+
+@dataclass(frozen=True)
+class CredentialState(ServiceState):
+    """A credential that ends; nothing is wrong with it while there is time."""
+
+    expires: datetime
 
 
 def expected_runs(ports: Ports) -> Mapping[str, TimerRun]:
@@ -68,7 +86,7 @@ def timer_state(
     last = run.at if run.ran else None
     due = next_time(schedule, min(run.at, now))  # a time ahead is that of a wrong clock
     missed = f"its run of {due:%Y-%m-%d %H:%M:%S} UTC did not come to its end" if due + GRACE < now else ""
-    return TimerState(name, schedule, last, due, missed or _endless(name, schedule, end, now))
+    return TimerState(name, missed or _endless(name, schedule, end, now), schedule, last, due)
 
 
 def _endless(name: str, schedule: str, end: TimerRun | None, now: datetime) -> str:
@@ -92,23 +110,6 @@ READ_SHARE = 20
 """After how many times its own duration the records are read again: in a large fleet, that is a minute."""
 TABLES, GITHUB = "Table Storage", "GitHub"
 _RECORDS = "records"
-
-
-@dataclass(frozen=True)
-class ServiceState:
-    """A service that the app needs, and what is wrong with it, "" for nothing."""
-
-    name: str
-    problem: str = ""
-
-
-@dataclass(frozen=True)
-class CredentialState:
-    """A credential that ends, and what to do, "" while there is time."""
-
-    name: str
-    expires: datetime
-    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,7 @@ class Health:
         timers = [
             timer_state(name, schedule, runs[name], now, runs.get(ENDS.get(name, "")))
             if runs is not None
-            else TimerState(name, schedule, None, None, f"not known, because {TABLES} does not answer")
+            else TimerState(name, f"not known, because {TABLES} does not answer", schedule, None, None)
             for name, schedule in ports.config.timers.items()
         ]
         credentials = _credentials(answers.get(GITHUB), now)
@@ -217,42 +218,14 @@ def _credentials(head: BranchHead | None, now: datetime) -> Sequence[CredentialS
         return ()
     ends = f"ends {days_until(expires.astimezone(UTC).date(), now.date())}" if expires > now else "has ended"
     problem = f"{ends}: create another one and set it as {CREDENTIAL_SETTING}, then deploy"
-    return (
-        CredentialState(CREDENTIAL_SETTING, expires, problem if expires - now <= CREDENTIAL_SOON else ""),
-    )
+    soon = expires - now <= CREDENTIAL_SOON
+    return (CredentialState(CREDENTIAL_SETTING, problem if soon else "", expires),)
 
 
 def health_view(reading: Reading) -> HttpResult:
     """Return all that was found, with the status 503 for an app that is not ready."""
-    body: schema.Health = {
-        "live": True,
-        "ready": reading.ready,
-        "checkedAt": iso(reading.at),
-        "services": [
-            {"name": each.name, "ok": not each.problem, "problem": each.problem} for each in reading.services
-        ],
-        "credentials": [
-            {
-                "name": each.name,
-                "ok": not each.problem,
-                "problem": each.problem,
-                "expiresAt": iso(each.expires),
-            }
-            for each in reading.credentials
-        ],
-        "timers": [
-            {
-                "name": each.name,
-                "ok": not each.problem,
-                "problem": each.problem,
-                "schedule": each.schedule,
-                "lastRunAt": iso(each.last),
-                "dueAt": iso(each.due),
-            }
-            for each in reading.timers
-        ],
-        "unreadable": None if reading.unreadable is None else unreadable_records(reading.unreadable),
-    }
+    unreadable = None if reading.unreadable is None else unreadable_records(reading.unreadable)
+    body = projected(schema.Health, reading, live=True, checkedAt=reading.at, unreadable=unreadable)
     return HttpResult(200 if reading.ready else 503, body)
 
 

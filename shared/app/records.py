@@ -24,7 +24,7 @@ from shared.cluster.outcomes import Done
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import rebuild_time, replacement_time
 from shared.frozen import replace
-from shared.notices.notice import Notice
+from shared.notifications.notification import Notification
 from shared.ports import Ports
 
 log = logging.getLogger(__name__)
@@ -43,14 +43,14 @@ Send: TypeAlias = Callable[[ClusterRecord, Ports], object]
 
 @dataclass(frozen=True)
 class Transition:
-    """What was decided of a cluster: its record, the events and notices of that, and what is sent then.
+    """What was decided of a cluster: its record, the events and notifications of that, and what is sent then.
 
-    Notices are stored first: never missing, perhaps twice. What cannot be sent is no error.
+    Notifications are stored first: never missing, perhaps twice. What cannot be sent is no error.
     """
 
     record: ClusterRecord
     events: Sequence[Event] = ()
-    notices: Sequence[Notice] = ()
+    notifications: Sequence[Notification] = ()
     then: Sequence[Send] = ()
 
 
@@ -111,8 +111,8 @@ def again(attempt: Callable[P, T]) -> Callable[P, T]:
 
 def _prepare(decided: Transition, ports: Ports) -> ClusterRecord:
     """Store what comes before the record, and return the record with its events."""
-    for notice in decided.notices:
-        ports.state.add_notice(notice)
+    for notification in decided.notifications:
+        ports.state.add_notice(notification)
     record, events = decided.record, decided.events
     kept = record.recent_events
     if kept and events and (not record.job.active or len(kept) + len(events) > MOST):

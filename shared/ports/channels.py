@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from shared.notices.digest import Outgoing
-from shared.notices.routes import Route
+from shared.notifications.digest import Outgoing
+from shared.notifications.routes import Route
 
 
 class Channels(Protocol):

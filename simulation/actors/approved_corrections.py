@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.approve_correction import approve_correction
+from shared.app.api.acts.cluster import approve_correction
 from shared.cluster.record import ClusterRecord, Phase
 from shared.json_tree import Json
 from shared.resource_ids import ClusterId

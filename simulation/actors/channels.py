@@ -17,9 +17,9 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.missed_work import wake_notifier
 from shared.cluster.failures.errors import Dependency, ReconcileError, Throttled, Unauthenticated, Unavailable
 from shared.cluster.record import Phase
-from shared.notices.digest import Outgoing
-from shared.notices.kinds import Kind
-from shared.notices.notice import Notice
+from shared.notifications.digest import Outgoing
+from shared.notifications.kinds import Kind
+from shared.notifications.notification import Notification
 from simulation.actors.kinds import CHANNELS
 from simulation.event_loop import EventLoop
 from simulation.history import FleetHistory
@@ -49,7 +49,7 @@ differ by seconds."""
 class Stored(Protocol):
     """The facts that were stored for notifications, and the ids of those that were removed for their age."""
 
-    facts: list[Notice]
+    facts: list[Notification]
     pruned: set[str]
 
 
@@ -99,7 +99,7 @@ class Channels:
     def _one_fails(self, cloud: MemoryCloud, name: str) -> None:
         key, at = f"cluster:{name}", self._loop.clock()
         identifier = f"{Kind.FAILED}:{name}:{int(at.timestamp())}"
-        cloud.state.add_notice(Notice(identifier, Kind.FAILED, key, name, at, location="westeurope"))
+        cloud.state.add_notice(Notification(identifier, Kind.FAILED, key, name, at, location="westeurope"))
         self._loop.run_function(cloud, wake_notifier)
 
     def _fail(self) -> None:
@@ -156,7 +156,7 @@ def _check(cloud: MemoryCloud, stored: Stored, sent: _Sent, heads: Mapping[str, 
     _holds(cloud, is_open, pruned=bool(stored.pruned))
 
 
-def _shown(sent: Iterable[Outgoing]) -> Iterable[Notice]:
+def _shown(sent: Iterable[Outgoing]) -> Iterable[Notification]:
     """Return the problems that a reader of the route takes for open.
 
     The end of a problem ends what was shown since it began. A problem begins again where a message
@@ -164,7 +164,7 @@ def _shown(sent: Iterable[Outgoing]) -> Iterable[Notice]:
     end. A message that comes again, from a sender that was frozen, is no news: it has the same id and
     times.
     """
-    shown: dict[tuple[str, tuple[str, str, str]], Notice] = {}
+    shown: dict[tuple[str, tuple[str, str, str]], Notification] = {}
     began: dict[str, int] = {}
     first: dict[object, Outgoing] = {}
     for message in sent:
@@ -182,7 +182,7 @@ def _shown(sent: Iterable[Outgoing]) -> Iterable[Notice]:
     return shown.values()
 
 
-def _began(end: Notice, began: Mapping[str, int]) -> int:
+def _began(end: Notification, began: Mapping[str, int]) -> int:
     """Return the number of the last message that named the beginning of what is over, -1 for none."""
     return began.get(end.id.removesuffix(":over"), -1)
 

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from localcloud.github.world.pull_requests import PullRecord
-from shared.app.api.acts.promote import promote
+from shared.app.api.acts.pulls import promote
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import PullChanged
 from shared.app.outbox import request_whole_sweep

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from shared.app.api.acts.rollback import roll_back
+from shared.app.api.acts.pulls import roll_back
 from shared.app.http_result import HttpResult
 from shared.cluster.failures.errors import Conflict
 from shared.cluster.record import ClusterRecord, Phase

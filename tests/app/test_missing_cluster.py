@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.replay import replay
+from shared.app.api.acts.cluster import replay
 from shared.cluster.record import Phase
 from shared.ports.azure import GetCluster, GetGroup
 from tests.support.one_cluster import ONE, advice, cluster, files, pool, ready, record, suspended

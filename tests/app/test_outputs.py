@@ -10,9 +10,9 @@ from shared.app.outbox import request_whole_check, request_whole_sweep
 from shared.cluster.health import HealthCondition
 from shared.cluster.record import Phase
 from shared.kubernetes.flux_objects import FACTS
-from shared.notices.digest import body_of
-from shared.notices.kinds import Kind
-from shared.notices.notice import Notice
+from shared.notifications.digest import body_of
+from shared.notifications.kinds import Kind
+from shared.notifications.notification import Notification
 from tests.support.bootstrap_secrets import patched
 from tests.support.calls_inside import counted
 from tests.support.checks import check, condition
@@ -42,7 +42,7 @@ def outputs(cloud: MemoryCloud) -> dict[str, str]:
     return view["outputs"]
 
 
-def told(cloud: MemoryCloud, route: str = "all") -> list[Notice]:
+def told(cloud: MemoryCloud, route: str = "all") -> list[Notification]:
     messages = cloud.channels.delivered.get(route, [])
     facts = [fact for message in messages for group in message.groups for fact in group.facts]
     return [fact for fact in facts if fact.kind is Kind.OUTPUTS]

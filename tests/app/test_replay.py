@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.replay import replay
+from shared.app.api.acts.cluster import replay
 from shared.app.api.views.clusters import events_view
 from shared.app.api.views.why import why_view
 from shared.cluster.record import Phase

@@ -9,7 +9,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.failures.errors import Unavailable
 from tests.support import fleet_files
-from tests.support.notices import notifying
+from tests.support.notifications import notifying
 from tests.support.pipeline_runs import push
 from tests.support.roadstead_command import on_terminal, plain, roadstead
 

@@ -12,10 +12,10 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.plan_page import plan_page
 from shared.app.api.views.plans import plan_view
 from shared.cluster.record import Phase
-from shared.notices.kinds import Kind
+from shared.notifications.kinds import Kind
 from tests.support.clusters_elsewhere import SECRET, attached, cloud_with_harbour, files
 from tests.support.fleet_files import fleet
-from tests.support.notices import notifying
+from tests.support.notifications import notifying
 from tests.support.notified import ALL, kinds, titles
 from tests.support.pipeline_runs import phases, push, status, step_until
 from tests.support.roadstead_command import plain, roadstead, write

@@ -24,10 +24,10 @@ from shared.cluster.failures.errors import (
     Unavailable,
     Unexpected,
 )
-from shared.notices.digest import messages
-from shared.notices.routes import LIMITS, RouteType
+from shared.notifications.digest import messages
+from shared.notifications.routes import LIMITS, RouteType
 from tests.support.channels import KEY, LINKS, login, message, send
-from tests.support.notices import fact
+from tests.support.notifications import fact
 from tests.support.receivers import Inbox, answering, https_inbox, mail_server, silent_server
 
 TOKEN = "T0KENc4n4ry/B0hook7f3e/secretsecret29ab"

@@ -14,9 +14,9 @@ from tests.support.receivers import https_inbox
 ROOT = Path(__file__).parents[2]
 SENDS = """
 import function_app
-from shared.notices.digest import Outgoing
-from shared.notices.kinds import Severity
-from shared.notices.routes import Route, RouteType
+from shared.notifications.digest import Outgoing
+from shared.notifications.kinds import Severity
+from shared.notifications.routes import Route, RouteType
 from shared.settings import load_settings
 route = Route("ops", RouteType.SLACK, "OPS")
 message = Outgoing("1", "example", "a test", Severity.INFO, "", (), ())

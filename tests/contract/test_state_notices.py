@@ -11,13 +11,13 @@ import pytest
 from shared.adapters.tables import TablesState
 from shared.adapters.tables.clusters import FLEETS
 from shared.cluster.failures.errors import Stale
-from shared.notices.announced import Announced, confirm, take
-from shared.notices.deliveries import failed
-from shared.notices.kinds import Kind, Severity
-from shared.notices.notice import Notice
-from shared.notices.routes import Route, RouteType
+from shared.notifications.deliveries import failed
+from shared.notifications.kinds import Kind, Severity
+from shared.notifications.notification import Notification
+from shared.notifications.record import NotifierRecord, confirm, take
+from shared.notifications.routes import Route, RouteType
 from shared.ports import FleetRecord, State
-from tests.support.notices import ROUTES, T0, after, fact
+from tests.support.notifications import ROUTES, T0, after, fact
 
 
 def test_facts_are_read_oldest_first_and_removed_alone(state: State) -> None:
@@ -47,7 +47,7 @@ def test_a_fact_that_is_stored_twice_is_there_once_and_as_it_was(state: State) -
 
 
 def test_a_fact_whose_id_no_key_can_have_is_stored(state: State) -> None:
-    odd = Notice("dead-letter:jobs:1:a/b\\c#d?e", Kind.DEAD_LETTER, "dead-letters:jobs", "jobs", T0)
+    odd = Notification("dead-letter:jobs:1:a/b\\c#d?e", Kind.DEAD_LETTER, "dead-letters:jobs", "jobs", T0)
     state.add_notice(odd)
     assert state.notices(10) == [odd]
     state.remove_notices([odd])
@@ -62,7 +62,7 @@ def test_old_facts_are_pruned(state: State) -> None:
 
 
 def test_what_the_notifier_remembers_is_written_only_over_the_version_that_was_read(state: State) -> None:
-    assert state.announced() == Announced()
+    assert state.announced() == NotifierRecord()
     known = take(state.announced(), [fact("one"), fact("two")], ROUTES, T0)
     known = failed(known, "ops", ("Throttled", "slow down"), T0, wait=9, jitter=0)
     saved = state.save_announced(known)
@@ -75,7 +75,7 @@ def test_what_the_notifier_remembers_is_written_only_over_the_version_that_was_r
 
 def test_a_fleet_of_which_every_cluster_has_failed_is_remembered(state: State) -> None:
     facts = [fact(f"aks-production-{n:05d}", seconds=n / 10, number=n) for n in range(5000)]
-    known = take(Announced(), facts, ROUTES, after(600))
+    known = take(NotifierRecord(), facts, ROUTES, after(600))
     state.save_announced(known)
     assert len(state.announced().open) == 5000
 
@@ -86,7 +86,7 @@ def test_an_outage_of_a_large_fleet_is_remembered_as_a_whole_and_leaves_nothing_
         replace(fact(f"aks-production-{n:05d}", number=n), detail=f"{chance.getrandbits(1200):x}")
         for n in range(10_000)
     ]
-    known = take(Announced(), facts, ROUTES, T0)
+    known = take(NotifierRecord(), facts, ROUTES, T0)
     known = confirm(known, dict.fromkeys(known.open.values(), True), ROUTES, after(120))
     saved = state.save_announced(known)
     assert state.announced() == saved == known
@@ -95,8 +95,8 @@ def test_an_outage_of_a_large_fleet_is_remembered_as_a_whole_and_leaves_nothing_
     with pytest.raises(Stale):
         state.save_announced(saved)
     assert state.announced() == later
-    last = state.save_announced(Announced(etag=later.etag))
-    assert state.announced() == last == Announced()
+    last = state.save_announced(NotifierRecord(etag=later.etag))
+    assert state.announced() == last == NotifierRecord()
     if isinstance(state, TablesState):
         assert (
             list(state._storage.keys(FLEETS, "PartitionKey eq @key", key=f"parts|notifier|{state._fleet}"))

@@ -16,10 +16,10 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.adapters.channels import AppChannels
 from shared.app.recovery.missed_work import wake_notifier
 from shared.cluster.record import Phase
-from shared.notices.announced import MOST_PENDING
-from shared.notices.digest import MOST_MESSAGES
+from shared.notifications.digest import MOST_MESSAGES
+from shared.notifications.record import MOST_PENDING
 from tests.support import fleet_files
-from tests.support.notices import notifying, storm
+from tests.support.notifications import notifying, storm
 from tests.support.pipeline_runs import phases, push
 from tests.support.receivers import https_inbox, mail_server
 

@@ -18,7 +18,7 @@ from tests.support.arm_client import arm, path
 from tests.support.drift_on_the_wire import ARM_SECONDS, changed, deleted, drifted, settle, without_own
 from tests.support.fleet_operator import Operator
 from tests.support.local_cloud_start import Start
-from tests.support.notices import notifying
+from tests.support.notifications import notifying
 from tests.support.roadstead_command import roadstead, write
 from tests.support.truth_on_the_wire import DRIFTED, HEALTHY, UPDATING, exists, hold, release, wait_for
 

@@ -9,7 +9,7 @@ import azure.functions as func
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.requests import WRONG_BODY
+from shared.app.api.acts.cluster import WRONG_BODY
 from tests.support import fleet_files
 from tests.support.function_calls import ADMIN, functions
 from tests.support.one_cluster import ONE, ready, record

@@ -73,6 +73,7 @@ ROUTES = {
     "promote": ("POST", "promotions", "Operator"),
     "rollback": ("POST", "clusters/{name}/pools/{pool}/rollback", "Operator"),
     "health": ("GET", "health", "Reader"),
+    "openapi": ("GET", "openapi", "Reader"),
     "ready": ("GET", "ready", "anybody"),
     "github": ("POST", "github", "signature"),
     "flux": ("POST", "flux/{cluster}", "signature"),

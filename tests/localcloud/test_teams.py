@@ -18,7 +18,7 @@ from localcloud.flux.notification_controller import FluxEvent, card
 from localcloud.runtime.up import show_notifications
 from shared.adapters.channels import teams_body
 from shared.cluster.failures.errors import Unauthenticated, Unavailable
-from shared.notices.routes import RouteType
+from shared.notifications.routes import RouteType
 from tests.support.channels import message, send
 from tests.support.waiting import until
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from shared.app import facts
-from shared.app.notifier.fleet_facts import OF_PLANS
-from shared.notices import announced, deliveries
-from shared.notices.announced import Announced
-from shared.notices.notice import Notice
+from shared.app import notifications
+from shared.app.notifier.of_fleet import OF_PLANS
+from shared.notifications import deliveries, record
+from shared.notifications.notification import Notification
+from shared.notifications.record import NotifierRecord
 from simulation.actors.kinds import CHANNELS, SWEEPS
 from tests.simulation.mutations import mutation
 
@@ -21,7 +21,7 @@ from tests.simulation.mutations import mutation
 def a_message_that_fails_is_dropped(patch: pytest.MonkeyPatch) -> None:
     original = deliveries.failed
 
-    def failed(known: Announced, route: str, *given: Any, **named: Any) -> Announced:
+    def failed(known: NotifierRecord, route: str, *given: Any, **named: Any) -> NotifierRecord:
         after = original(known, route, *given, **named)
         state = replace(after.routes[route], sending=(), pending=())
         return replace(after, routes={**after.routes, route: state})
@@ -34,21 +34,23 @@ def a_message_that_is_sent_again_has_what_came_since(patch: pytest.MonkeyPatch) 
 
 
 def a_problem_that_becomes_another_one_does_not_end(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(announced, "_replaced", lambda known, *_: known)
+    patch.setattr(record, "_replaced", lambda known, *_: known)
 
 
 def a_problem_is_never_compared_with_the_record(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(announced, "unconfirmed", lambda *_: [])
+    patch.setattr(record, "unconfirmed", lambda *_: [])
 
 
 def a_plan_is_not_compared_when_another_one_was(patch: pytest.MonkeyPatch) -> None:
-    compare = announced.compare
+    compare = record.compare
 
-    def compared(known: Announced, facts: Sequence[Notice], kinds: Any, *rest: Any) -> Announced:
+    def compared(
+        known: NotifierRecord, facts: Sequence[Notification], kinds: Any, *rest: Any
+    ) -> NotifierRecord:
         old = kinds is OF_PLANS and known.plan_at is not None
         return known if old else compare(known, facts, kinds, *rest)
 
-    patch.setattr(announced, "compare", compared)
+    patch.setattr(record, "compare", compared)
 
 
 def the_pause_after_a_digest_does_not_grow(patch: pytest.MonkeyPatch) -> None:
@@ -56,7 +58,7 @@ def the_pause_after_a_digest_does_not_grow(patch: pytest.MonkeyPatch) -> None:
 
 
 def drift_is_no_fact(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(facts, "drift_between", lambda *_: None)
+    patch.setattr(notifications, "drift_between", lambda *_: None)
 
 
 CHANNEL_MUTATIONS = (

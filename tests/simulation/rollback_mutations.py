@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.app.api.acts import rollback as proposed
+from shared.app.api.acts import pulls as proposed
 from shared.app.worker.steps.node_pools import pools as node_pools
 from shared.app.worker.steps.node_pools import rollback as carried_out
 from shared.azure import cluster_body

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from shared.app import outbox
-from shared.app.api.acts import replay, system_approval
+from shared.app.api.acts import cluster as cluster_acts
 from shared.app.api.acts import rollout as acts
+from shared.app.api.acts import system_approval
 from shared.app.api.views import rollouts as rollout_views
 from shared.app.planner import gate_checks, handover, planner, rollouts
 from shared.app.planner.rollouts import Staged
@@ -311,7 +312,7 @@ def what_waits_takes_the_spec_of_the_older_rollout(patch: pytest.MonkeyPatch) ->
 
 
 def a_replay_starts_in_a_freeze(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(replay, "held_start", lambda *_: None)
+    patch.setattr(cluster_acts, "held_start", lambda *_: None)
 
 
 def a_correction_starts_in_a_freeze(patch: pytest.MonkeyPatch) -> None:

@@ -7,16 +7,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.notices.digest import Links, Outgoing, messages
-from shared.notices.kinds import Kind
-from shared.notices.notice import Notice, end_of
+from shared.notifications.digest import Links, Outgoing, messages
+from shared.notifications.kinds import Kind
+from shared.notifications.notification import Notification, end_of
 from simulation.actors.channels import _shown
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def held(sequence: int, minute: int) -> Notice:
-    return Notice(
+def held(sequence: int, minute: int) -> Notification:
+    return Notification(
         id=f"held:b:{sequence}",
         kind=Kind.HELD,
         key="cluster:b",
@@ -26,11 +26,11 @@ def held(sequence: int, minute: int) -> Notice:
     )
 
 
-def over(problem: Notice, minute: int) -> Notice:
+def over(problem: Notification, minute: int) -> Notification:
     return end_of(problem, BEGAN + timedelta(minutes=minute))
 
 
-def sent(*digests: Sequence[Notice]) -> Iterator[Outgoing]:
+def sent(*digests: Sequence[Notification]) -> Iterator[Outgoing]:
     for facts in digests:
         yield from messages(facts, fleet="north", limit=10_000, links=Links())
 
@@ -49,7 +49,7 @@ AGAIN = held(14, 3)
         pytest.param(([OLD], [NEW], [AGAIN, over(AGAIN, 4)]), id="it is reported again with its end"),
     ],
 )
-def test_no_problem_is_open_when(digests: Sequence[Sequence[Notice]]) -> None:
+def test_no_problem_is_open_when(digests: Sequence[Sequence[Notification]]) -> None:
     assert not [*_shown(sent(*digests))]
 
 
@@ -64,5 +64,5 @@ def test_no_problem_is_open_when(digests: Sequence[Sequence[Notice]]) -> None:
         pytest.param(([OLD, over(OLD, 2), held(17, 3)],), id="it begins after one that was over at once"),
     ],
 )
-def test_the_problem_that_began_last_is_open_when(digests: Sequence[Sequence[Notice]]) -> None:
+def test_the_problem_that_began_last_is_open_when(digests: Sequence[Sequence[Notification]]) -> None:
     assert [problem.sequence for problem in _shown(sent(*digests))] == [17]

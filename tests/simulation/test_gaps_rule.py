@@ -23,7 +23,7 @@ from simulation.rule import RuleViolated
 COMMIT = "c" * 40
 
 
-class Announced:
+class NotifierRecord:
     """A fleet whose head was announced a minute ago, and the rule that noted it."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class Announced:
 
 
 def test_a_head_that_was_announced_is_no_gap_although_the_tables_lost_that() -> None:
-    fleet = Announced()
+    fleet = NotifierRecord()
     fleet.forget()
     with pytest.raises(RuleViolated, match="was announced before"):
         fleet.count()
@@ -60,7 +60,7 @@ def test_a_head_that_was_announced_is_no_gap_although_the_tables_lost_that() -> 
 
 @pytest.mark.parametrize("during", [True, False])
 def test_a_purge_a_week_later_excuses_a_gap_from_its_beginning_on(*, during: bool) -> None:
-    fleet = Announced()
+    fleet = NotifierRecord()
     with fleet.rule.purging(fleet.cloud, fleet.loop.clock() + timedelta(days=8)):
         fleet.forget()
         if during:
@@ -70,7 +70,7 @@ def test_a_purge_a_week_later_excuses_a_gap_from_its_beginning_on(*, during: boo
 
 
 def test_a_purge_that_was_not_due_excuses_no_gap() -> None:
-    fleet = Announced()
+    fleet = NotifierRecord()
     with fleet.rule.purging(fleet.cloud, fleet.loop.clock() + timedelta(days=6)):
         fleet.forget()
     with pytest.raises(RuleViolated):
@@ -79,7 +79,7 @@ def test_a_purge_that_was_not_due_excuses_no_gap() -> None:
 
 @pytest.mark.parametrize("by", [None, FoundBy.TIMER])
 def test_a_head_was_looked_for_only_if_its_plan_began_for_what_looks_for_heads(by: FoundBy | None) -> None:
-    fleet = Announced()
+    fleet = NotifierRecord()
     found = Found(by=by, at=fleet.loop.clock()) if by else None
     request = (PlanRequest(found=found) if by else RolloutRequest()).model_dump_json()
     with fleet.loop.as_actor(Actor(fleet.loop.clock(), fleet.cloud, "plans", request=request.encode())):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from shared.adapters.channels import AppChannels
-from shared.notices.digest import Links, Outgoing, messages
-from shared.notices.routes import LIMITS, Route, RouteType
-from tests.support.notices import fact
+from shared.notifications.digest import Links, Outgoing, messages
+from shared.notifications.routes import LIMITS, Route, RouteType
+from tests.support.notifications import fact
 from tests.support.receivers import Mailbox
 
 KEY = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record import Phase
-from shared.notices.kinds import Kind
+from shared.notifications.kinds import Kind
 from tests.support import fleet_files
-from tests.support.notices import notifying
+from tests.support.notifications import notifying
 from tests.support.pipeline_runs import phases, push
 
 OPS = "{name: ops, type: slack, address: OPS}"

@@ -6,24 +6,24 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from shared.notices.announced import Announced, take
-from shared.notices.deliveries import begin, delivered, due, failed, next_moment
-from shared.notices.digest import Links, Outgoing, messages
-from shared.notices.notice import Notice
-from shared.notices.routes import LIMITS, Route
-from tests.support.notices import ROUTES, T0
+from shared.notifications.deliveries import begin, delivered, due, failed, next_moment
+from shared.notifications.digest import Links, Outgoing, messages
+from shared.notifications.notification import Notification
+from shared.notifications.record import NotifierRecord, take
+from shared.notifications.routes import LIMITS, Route
+from tests.support.notifications import ROUTES, T0
 
 
 class Driver:
     """The notifier without its ports: it looks at each moment at which something may be due."""
 
     def __init__(self, routes: Sequence[Route] = ROUTES, down: Sequence[bool] = ()) -> None:
-        self.routes, self.known = routes, Announced()
+        self.routes, self.known = routes, NotifierRecord()
         self.sent: list[tuple[datetime, str, Outgoing]] = []
         self.tried: list[Outgoing] = []
         self._down = iter(down)
 
-    def run(self, facts: Sequence[Notice], until: datetime) -> None:
+    def run(self, facts: Sequence[Notification], until: datetime) -> None:
         moments = sorted({notice.at for notice in facts})
         now = T0
         while now <= until:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from localcloud.github.world.pull_requests import PullRecord
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.promote import promote
-from shared.app.api.views.promotions import promotions_view
+from shared.app.api.acts.pulls import promote
+from shared.app.api.views.plans import promotions_view
 from shared.app.http_result import HttpResult
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import PullChanged

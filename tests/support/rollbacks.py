@@ -6,7 +6,7 @@ from typing import Any
 
 from localcloud.github.world.pull_requests import PullRecord
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.rollback import roll_back
+from shared.app.api.acts.pulls import roll_back
 from shared.app.http_result import HttpResult
 from shared.app.intake.accept import accept
 from shared.json_tree import Json

@@ -16,7 +16,7 @@ from shared.cluster.history import Event
 from shared.cluster.record import ClusterRecord
 from shared.cluster.transitions.lease import request_write
 from shared.frozen import replace
-from shared.notices.notice import Notice
+from shared.notifications.notification import Notification
 from shared.ports import Ports
 
 
@@ -37,12 +37,14 @@ class LeasedRecord:
         self.since, self.confirmed_at = ports.elapsed(), float("-inf")
         self._ports = ports
         self._events: list[Event] = []
-        self._notices: list[Notice] = []
+        self._notifications: list[Notification] = []
 
-    def advance(self, record: ClusterRecord, events: Iterable[Event], notices: Iterable[Notice]) -> None:
+    def advance(
+        self, record: ClusterRecord, events: Iterable[Event], notifications: Iterable[Notification]
+    ) -> None:
         """Continue with the record after a step that was done, and with the lease of the next one."""
         self._events += events
-        self._notices += notices
+        self._notifications += notifications
         self.record, self.stored, self.since = record, False, self._ports.elapsed()
 
     def secure(self) -> None:
@@ -69,7 +71,7 @@ class LeasedRecord:
         self.confirmed_at = asked_at
 
     def save(
-        self, record: ClusterRecord, events: Iterable[Event] = (), notices: Iterable[Notice] = ()
+        self, record: ClusterRecord, events: Iterable[Event] = (), notifications: Iterable[Notification] = ()
     ) -> None:
         """Save the record over the version that is stored, with all since the last save; raise Stale.
 
@@ -77,17 +79,17 @@ class LeasedRecord:
         real, also when a newer commit discards its outcome.
         """
         self._events += events
-        self._notices += notices
+        self._notifications += notifications
         asked_at = self._ports.elapsed()
         try:
             if not record.job.active:
                 move_events([*record.recent_events, *self._events], record, self._ports)
                 record, self._events = replace(record, recent_events=()), []
-            self.record = save(Transition(record, self._events, self._notices), self._ports)
+            self.record = save(Transition(record, self._events, self._notifications), self._ports)
         except ReconcileError:
             self.append()
             raise
-        self._events, self._notices, self.stored, self.confirmed_at = [], [], True, asked_at
+        self._events, self._notifications, self.stored, self.confirmed_at = [], [], True, asked_at
 
     def remove(self, events: Iterable[Event]) -> None:
         """Remove the record, whose events since the last save, and these, are saved first; raise Stale."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from enum import Enum
 from functools import cache
 from operator import attrgetter
-from typing import Any, Protocol, TypeVar, cast
+from types import NoneType, UnionType
+from typing import Any, Protocol, TypeVar, cast, get_args, get_origin, get_type_hints, is_typeddict
 
 from shared.app.api import schema
 from shared.azure.policies import by_name
@@ -99,17 +100,14 @@ def fleet_problem(fleet: FleetRecord, newest: PlanRecord | None = None) -> schem
     With the newest plan, an invalid fleet.yaml is such a problem too.
     """
     underway = f"{fleet.planning[:8]}: {fleet.handed_over}" if fleet.handed_over else ""
-    problem, waiting = fleet.problem, fleet.waiting or underway
-    if fleet.contested and not problem:
-        return {"problem": _contested(fleet.contested), "waiting": waiting, "fleetSuggestedAction": TAKEOVER}
-    invalid = newest.plan.fleet_file_problem if newest else ""
-    if invalid and not problem:
-        return {"problem": invalid, "waiting": waiting, "fleetSuggestedAction": CORRECT_FILE}
-    return {
-        "problem": str(problem or ""),
-        "waiting": waiting,
-        "fleetSuggestedAction": problem.suggested_action if problem else "",
-    }
+    problem, action = "", ""
+    if fleet.problem:
+        problem, action = str(fleet.problem), fleet.problem.suggested_action
+    elif fleet.contested:
+        problem, action = _contested(fleet.contested), TAKEOVER
+    elif newest and newest.plan.fleet_file_problem:
+        problem, action = newest.plan.fleet_file_problem, CORRECT_FILE
+    return {"problem": problem, "waiting": fleet.waiting or underway, "fleetSuggestedAction": action}
 
 
 def _contested(names: Sequence[str]) -> str:
@@ -143,20 +141,15 @@ def phase_of_gone(events: Sequence[Event]) -> str:
 
 def plan_part(item: Item) -> schema.PlanPart:
     """Return what a plan does to a cluster."""
-    hold, since = item.hold if item.hold and item.hold.has_an_end else None, item.hold and item.hold.since
-    return {
-        "action": item.action.value,
-        "notCarriedOut": item.not_carried_out,
-        "reason": item.reason,
-        "cause": item.hold.cause if item.hold else "",
-        "remedy": item.hold.remedy() if item.hold else "",
-        "needsApproval": item.needs_approval,
-        "releases": item.releases,
-        "since": iso(since) if since else None,
-        "until": iso(hold.until) if hold and hold.until else None,
-        "owner": hold.details.get("owner", "") if hold else "",
-        "because": hold.details.get("reason", "") if hold else "",
-    }
+    hold = item.hold
+    return projected(
+        schema.PlanPart,
+        item,
+        hold,
+        remedy=hold.remedy() if hold else "",
+        owner=hold.details.get("owner", "") if hold and hold.has_an_end else "",
+        because=hold.details.get("reason", "") if hold and hold.has_an_end else "",
+    )
 
 
 def failure_of(record: ClusterRecord) -> schema.Failure | None:
@@ -164,27 +157,16 @@ def failure_of(record: ClusterRecord) -> schema.Failure | None:
     failure = record.job.step.failure
     if failure is None or (record.job.active and is_wait(failure.kind)):
         return None
-    return {
-        "class": failure.kind,
-        "message": failure.message,
-        "since": iso(failure.since),
-        "code": failure.code,
-        "requestId": failure.request_id,
-    }
+    return projected(schema.Failure, failure, **{"class": failure.kind})
 
 
 def retirements_of(record: ClusterRecord, now: datetime) -> list[schema.Retirement]:
     """Return what AKS retires of a cluster, by its accepted spec and the version that it runs."""
     running = record.running.kubernetes_version if record.running else ""
+    found = retiring(record.document["spec"], now.date(), running=running)
     return [
-        {
-            "field": path_text(each.path),
-            "what": each.announced.what,
-            "on": each.announced.on.isoformat(),
-            "message": str(each),
-            "source": each.announced.source,
-        }
-        for each in retiring(record.document["spec"], now.date(), running=running)
+        projected(schema.Retirement, each.announced, field=path_text(each.path), message=str(each))
+        for each in found
     ]
 
 
@@ -192,7 +174,7 @@ def certificates_of(record: ClusterRecord, now: datetime) -> list[schema.EndingC
     """Return the certificates of a cluster's API server that end soon, as the last check saw them."""
     seen, in_azure = record.inside.certificates if record.inside else (), not record.desired.is_existing
     found = ending(seen, now, in_azure=in_azure)
-    return [{"of": each.of, "endsAt": iso(each.ends), "message": text} for each, text in found]
+    return [projected(schema.EndingCertificate, each, message=text) for each, text in found]
 
 
 def policies_of(record: ClusterRecord) -> list[schema.Policy]:
@@ -200,22 +182,11 @@ def policies_of(record: ClusterRecord) -> list[schema.Policy]:
     desired, read = record.desired, record.compliance
     if desired.problem:
         return []
-    found = {each.assignment: each for each in read.states} if read else {}
-    policies: list[schema.Policy] = []
-    for name, entry in by_name(desired.id, desired.spec.policies).items():
-        state = found.get(name)
-        policies.append(
-            {
-                "name": entry.name,
-                "definition": entry.definition,
-                "enforcementMode": entry.enforcement_mode,
-                "state": state.state if state else "",
-                "nonCompliant": state.non_compliant if state else 0,
-                "evaluatedAt": iso(state.evaluated if state else None),
-                "readAt": iso(read.read if read and state else None),
-            }
-        )
-    return policies
+    found = {state.assignment: state for state in read.states} if read else {}
+    return [
+        projected(schema.Policy, entry, found.get(name), readAt=read.read if read and name in found else None)
+        for name, entry in by_name(desired.id, desired.spec.policies).items()
+    ]
 
 
 def condition_of(condition: Condition, listed: datetime | None = None) -> schema.Condition:
@@ -225,15 +196,14 @@ def condition_of(condition: Condition, listed: datetime | None = None) -> schema
         schema.Condition,
         condition,
         status="Unknown" if condition.status is None else str(condition.status),
-        lastTransitionTime=iso(condition.since),
-        lastVerifiedTime=iso(verified),
+        lastTransitionTime=condition.since,
+        lastVerifiedTime=verified,
     )
 
 
 def event_of(event: Event) -> schema.Event:
     """Return an event as Kubernetes writes one."""
-    kind = "Warning" if event.warning else "Normal"
-    return projected(schema.Event, event, type=kind, startedAt=iso(event.started))
+    return projected(schema.Event, event, type="Warning" if event.warning else "Normal")
 
 
 def iso(moment: datetime | None) -> str | None:
@@ -242,31 +212,78 @@ def iso(moment: datetime | None) -> str | None:
 
 
 Shape = TypeVar("Shape")
+_MISSING = object()
+_JSON = (str, int, float, bool, NoneType)
 
 
-def projected(shape: type[Shape], source: object, **computed: Any) -> Shape:
-    """Return an object of the API: what is not computed are the source's fields of the same names.
+def projected(shape: type[Shape], *sources: object, **computed: Any) -> Shape:
+    """Return an object of the API: what is not computed are the fields of the same names of its sources.
 
-    Times, enums and collections become what JSON has of them. A field that the source lacks is an
-    AttributeError.
+    The first source that has a field counts; ``readAt`` may be its ``read``. Times, enums and collections
+    become what JSON has of them, and a part that is an object itself what the shape has in its place. With a
+    source that is None, what no other one has is empty: null, or "". Otherwise it is an AttributeError.
     """
+    fields = _fields(cast("Any", shape))
+    if len(computed) > sum(field.name in computed for field in fields):
+        raise TypeError(f"{shape.__name__} has not all of {', '.join(computed)}")
     found = {
-        name: computed[name] if name in computed else _plain(getattr(source, _attribute(name)))
-        for name in shape.__annotations__
+        field.name: _plain(
+            computed[field.name] if field.name in computed else _found(field, sources), field.part
+        )
+        for field in fields
     }
     return cast("Shape", found)
 
 
+@dataclass(frozen=True)
+class _Field:
+    """A field of a shape, what a source may call it, the shape of its parts, and what is empty."""
+
+    name: str
+    attributes: tuple[str, ...]
+    part: type[Any] | None
+    empty: Callable[[], object]
+
+
 @cache
-def _attribute(name: str) -> str:
-    return re.sub("[A-Z]", r"_\g<0>", name).lower()
+def _fields(shape: type[Any]) -> Sequence[_Field]:
+    return [_field(name, hint) for name, hint in get_type_hints(shape).items()]
 
 
-def _plain(value: object) -> object:
-    if isinstance(value, datetime):
-        return iso(value)
+def _field(name: str, hint: Any) -> _Field:
+    attribute = re.sub("[A-Z]", r"_\g<0>", name).lower()
+    kinds = get_args(hint) if get_origin(hint) is UnionType else (hint,)
+    part = next((of for kind in kinds for of in (kind, *get_args(kind)) if is_typeddict(of)), None)
+    empty = (lambda: None) if NoneType in kinds else get_origin(hint) or hint
+    return _Field(name, (attribute, attribute.removesuffix("_at")), part, empty)
+
+
+def _found(field: _Field, sources: Sequence[object]) -> object:
+    for source in sources:
+        if isinstance(source, Mapping):
+            if field.name in source:
+                return source[field.name]
+            continue
+        for attribute in field.attributes:
+            value = getattr(source, attribute, _MISSING)
+            if value is not _MISSING:
+                return value
+    if None in sources:
+        return field.empty()
+    raise AttributeError(f"no source has {field.name}")
+
+
+def _plain(value: object, part: type[Any] | None = None) -> object:
     if isinstance(value, Enum):
         return value.value
-    if isinstance(value, tuple | list):
-        return [_plain(part) for part in value]
-    return dict(value) if isinstance(value, Mapping) else value
+    if isinstance(value, _JSON):
+        return value
+    if isinstance(value, datetime):
+        return iso(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Iterable):
+        return [_plain(entry, part) for entry in value]
+    return value if part is None else projected(part, value)

@@ -9,7 +9,7 @@ from datetime import timedelta
 from shared.app.check.in_azure import Around, with_around
 from shared.app.check.readings import Reading
 from shared.app.check.secrets import has_secrets
-from shared.app.facts import notices_of
+from shared.app.notifications import notifications_of
 from shared.app.outbox import request_next_check, send, send_unlike
 from shared.app.records import Transition, change
 from shared.app.sweep.conclusions import is_beside
@@ -160,7 +160,7 @@ def conclude(
             send_unlike(StatusRequest(commit=ports.state.fleet().commit), ports, after=ReportRequest.WINDOW)
         request_next_check(after, ports, message.at)
         then = [_request_correction] if applies_again(after, now) else []
-        return Transition(after, events, notices_of(current, after, ports), then)
+        return Transition(after, events, notifications_of(current, after, ports), then)
 
     change(record.name, decide, ports, known=(record,))
 

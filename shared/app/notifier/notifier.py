@@ -1,9 +1,9 @@
-"""The notifier sends each route the facts that are due, and keeps one issue for each group of problems.
+"""The notifier sends each route what is due to it, and keeps one issue for each group of problems.
 
 What it has taken, and what each route has not received, is one record, written over the version that was
-read. So a fact is taken once. The record names the facts of a message before it is delivered, and drops
-them afterwards: after a crash in between, or without an answer, the same message, with the same id, is
-delivered again. A channel that fails is tried again at growing intervals, and gets what it missed as a
+read. So a notification is taken once. The record names the notifications of a message before it is delivered,
+and drops them afterwards: after a crash in between, or without an answer, the same message, with the same id,
+is delivered again. A channel that fails is tried again at growing intervals, and gets what it missed as a
 digest. No job waits for any of this.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 
-from shared.app.notifier.fleet_facts import OF_PLANS, OTHERS, of_plan, present
+from shared.app.notifier.of_fleet import OF_PLANS, OTHERS, of_plan, present
 from shared.app.outbox import send
 from shared.app.pull_requests.markdown import fence, line
 from shared.app.repository import require_name
@@ -27,12 +27,12 @@ from shared.cluster.record import ClusterRecord, Phase
 from shared.language.desired import digest_of
 from shared.logs import about
 from shared.masking import cut
-from shared.notices import announced, deliveries
-from shared.notices.announced import Announced
-from shared.notices.digest import Group, Links, Outgoing, messages
-from shared.notices.kinds import KINDS, Kind
-from shared.notices.notice import DETAIL_LIMIT, Notice, ending_of
-from shared.notices.routes import LIMITS, Route, RouteType
+from shared.notifications import deliveries, record
+from shared.notifications.digest import Group, Links, Outgoing, messages
+from shared.notifications.kinds import KINDS, Kind
+from shared.notifications.notification import DETAIL_LIMIT, Notification, ending_of
+from shared.notifications.record import NotifierRecord
+from shared.notifications.routes import LIMITS, Route, RouteType
 from shared.ports import FleetRecord, Ports
 
 # Issues of the fleet repository: one for each group of problems, closed when the group is over.
@@ -40,7 +40,7 @@ from shared.ports import FleetRecord, Ports
 _TITLE = 200
 
 
-def tell_issues(route: Route, message: Outgoing, known: Announced, ports: Ports) -> Announced:
+def tell_issues(route: Route, message: Outgoing, known: NotifierRecord, ports: Ports) -> NotifierRecord:
     """Write what a message says to the issue of its group; return which issues are open then.
 
     The first problem of a group opens the issue, what follows is a comment, and the end of the last one
@@ -70,7 +70,7 @@ def tell_issues(route: Route, message: Outgoing, known: Announced, ports: Ports)
     )
 
 
-def _is_over(group: Group, known: Announced) -> bool:
+def _is_over(group: Group, known: NotifierRecord) -> bool:
     """Return whether nothing of a group is open; what has no end never is."""
     open_groups = {known.facts[identifier].group for identifier in known.open.values()}
     return not KINDS[group.facts[0].kind].over or group.facts[0].group not in open_groups
@@ -85,7 +85,7 @@ def _body(message: Outgoing) -> str:
 log = logging.getLogger(__name__)
 
 AT_ONCE = 1000
-"""So many stored facts are taken with one message."""
+"""So many stored notifications are taken with one message."""
 SECONDS = 120.0
 """After so long another message continues: less than half of ``functionTimeout``."""
 ATTEMPTS = 5
@@ -127,37 +127,37 @@ def _handle(ports: Ports) -> None:
         send(NotifyRequest(), ports, after=max(0.0, (moment - now).total_seconds()))
 
 
-def _take(before: Announced, fleet: FleetRecord, ports: Ports) -> tuple[Announced, bool]:
+def _take(before: NotifierRecord, fleet: FleetRecord, ports: Ports) -> tuple[NotifierRecord, bool]:
     """Take what happened and what is wrong now; return it as saved, and whether more is stored."""
     now = ports.clock()
     stored = ports.state.notices(AT_ONCE)
-    known = announced.take(before, stored, fleet.routes, now)
+    known = record.take(before, stored, fleet.routes, now)
     if fleet.at is not None and fleet.at != before.plan_at:
         newest = ports.state.plan(fleet.commit)
         facts = list(of_plan(newest)) if newest else []
-        known = replace(announced.compare(known, facts, OF_PLANS, fleet.routes, now), plan_at=fleet.at)
+        known = replace(record.compare(known, facts, OF_PLANS, fleet.routes, now), plan_at=fleet.at)
     letters = ports.state.dead_letters(LETTERS)
     others = list(present(fleet, ports.state.sweep(), letters, known, now))
     ending = OTHERS if len(letters) < LETTERS else OTHERS - {Kind.DEAD_LETTER}  # older ones were not read
-    known = announced.compare(known, others, ending, fleet.routes, now)
-    unsure = announced.unconfirmed(known, now)
+    known = record.compare(known, others, ending, fleet.routes, now)
+    unsure = record.unconfirmed(known, now)
     if unsure:
-        known = announced.confirm(known, _still_so(unsure, ports), fleet.routes, now)
-    if known != replace(before, accepted=known.accepted):  # facts that nobody wants are only removed
+        known = record.confirm(known, _still_so(unsure, ports), fleet.routes, now)
+    if known != replace(before, accepted=known.accepted):  # notifications that nobody wants are only removed
         known = ports.state.save_announced(known)
     if stored:
         ports.state.remove_notices(stored)
     return known, len(stored) >= AT_ONCE
 
 
-def _still_so(facts: Sequence[Notice], ports: Ports) -> Mapping[str, bool]:
+def _still_so(facts: Sequence[Notification], ports: Ports) -> Mapping[str, bool]:
     """Return, by the id of a problem, whether its cluster's record has it."""
     named = sorted({fact.subject for fact in facts})
     records = ports.state.clusters_named(named).keyed(attrgetter("name"))
     return {fact.id: _shows(records.get(fact.subject), fact) for fact in facts}
 
 
-def _shows(record: ClusterRecord | UnreadableRecord | None, fact: Notice) -> bool:
+def _shows(record: ClusterRecord | UnreadableRecord | None, fact: Notification) -> bool:
     """Return whether the record of a cluster has a problem; one that cannot be read ends none."""
     if record is None or isinstance(record, UnreadableRecord):
         return record is not None
@@ -168,7 +168,9 @@ def _shows(record: ClusterRecord | UnreadableRecord | None, fact: Notice) -> boo
     return record.phase is not Phase.READY and not is_exempt(record)
 
 
-def _tell(route: Route, known: Announced, end: float, fleet: FleetRecord, ports: Ports) -> Announced:
+def _tell(
+    route: Route, known: NotifierRecord, end: float, fleet: FleetRecord, ports: Ports
+) -> NotifierRecord:
     """Deliver what is due to a route; the record is saved before and after each message."""
     facts = deliveries.due(known, route.name, ports.clock())
     config = ports.config
@@ -199,8 +201,8 @@ def _tell(route: Route, known: Announced, end: float, fleet: FleetRecord, ports:
 
 
 def _deliver(
-    route: Route, message: Outgoing, known: Announced, fleet: FleetRecord, ports: Ports
-) -> Announced:
+    route: Route, message: Outgoing, known: NotifierRecord, fleet: FleetRecord, ports: Ports
+) -> NotifierRecord:
     if route.type is RouteType.GITHUB:
         require_name(fleet, ports)
         return tell_issues(route, message, known, ports)
@@ -216,7 +218,7 @@ def _subject(message: Outgoing) -> Mapping[str, str]:
     return {name: each for name, some in found.items() if len(some) == 1 for each in some}
 
 
-def _failed(route: Route, error: ReconcileError, known: Announced, ports: Ports) -> Announced:
+def _failed(route: Route, error: ReconcileError, known: NotifierRecord, ports: Ports) -> NotifierRecord:
     wait = error.retry_after if isinstance(error, Retryable) else None
     described = (error.kind, cut(str(error), DETAIL_LIMIT))
     return deliveries.failed(known, route.name, described, ports.clock(), wait=wait, jitter=ports.random())

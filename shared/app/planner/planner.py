@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import partial
 
-from shared.app.facts import store_approval
+from shared.app.notifications import store_approval
 from shared.app.outbox import request_handover, request_outdated_marks, send, send_unlike
 from shared.app.planner.approvals import approved_plan, approved_request
 from shared.app.planner.branch import (
@@ -72,7 +72,7 @@ from shared.cluster.messages import (
 from shared.cluster.reporting.measurements import PLANNED, SUPERSEDED, of_plan
 from shared.frozen import replace
 from shared.logs import about
-from shared.notices.routes import routes_of
+from shared.notifications.routes import routes_of
 from shared.plan.plan import Action, Item, Plan, held_since
 from shared.plan.replacements import awaited, remembered, replaced_in
 from shared.ports import BranchHead, BranchRead, FleetRecord, PlanRecord, Ports

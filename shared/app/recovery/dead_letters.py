@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shared.app import outbox
-from shared.app.facts import notices_of, store_dead_letter
+from shared.app.notifications import notifications_of, store_dead_letter
 from shared.app.outbox import send, send_copy
 from shared.app.records import Transition, again, change
 from shared.cluster.failures.errors import DeadLettered, Retryable, Unreadable
@@ -153,7 +153,7 @@ def _fail_job(
         return Transition(
             after,
             [*events_between(record, after, outcome)],
-            notices_of(record, after, ports),
+            notifications_of(record, after, ports),
             [
                 lambda _, ports: ports.telemetry.record(measured),
                 lambda _, ports: send(ReportRequest(), ports),

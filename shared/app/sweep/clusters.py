@@ -9,7 +9,7 @@ from functools import partial
 
 from shared.app.access.azure_state import busy
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
-from shared.app.facts import notices_of
+from shared.app.notifications import notifications_of
 from shared.app.outbox import is_at_time, send, send_continuation
 from shared.app.records import Transition, change
 from shared.app.sweep.activity import ActivityLog
@@ -54,7 +54,7 @@ def _again(record: ClusterRecord | None, *, ports: Ports) -> Transition | None:
         return None
     what = "a job applies again what Roadstead applied of Flux"
     events = [correction_event(after, what)] if after.job.active else []
-    return Transition(after, events, notices_of(record, after, ports), [send_continuation])
+    return Transition(after, events, notifications_of(record, after, ports), [send_continuation])
 
 
 log = logging.getLogger(__name__)

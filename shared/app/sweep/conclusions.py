@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from shared.app.access.azure_state import azure_names, busy, profiles_of, running_of
 from shared.app.access.contests import UNKNOWN_LIFE, older_than_azure, outdated
 from shared.app.access.context import StepContext
-from shared.app.facts import notices_of
+from shared.app.notifications import notifications_of
 from shared.app.outbox import MAX_SKEW, request_checks, request_next_check, send, send_continuation
 from shared.app.records import Send, Transition, change
 from shared.app.sweep.activity import ActivityLog
@@ -186,12 +186,12 @@ def _decided(
         request_next_check(after, ports)
         if after.rollout:
             send(RolloutRequest(), ports)
-    notices = [*notices_of(record, concluded, ports), *notices_of(concluded, after, ports)]
+    notifications = [*notifications_of(record, concluded, ports), *notifications_of(concluded, after, ports)]
     then: list[Send] = [send_continuation]
     if digest_of_proposal(after.drift) != digest_of_proposal(record.drift):
         then.append(lambda _, ports: send(ProposeRequest(), ports))
     news = turned or _differs_since(record) != _differs_since(after)
-    return news, Transition(after, events, notices, then)
+    return news, Transition(after, events, notifications, then)
 
 
 def _differs_since(record: ClusterRecord) -> datetime | None:
@@ -210,7 +210,7 @@ def _older_than(context: StepContext, existing: Json, found: Found | None) -> Fa
 def _rebuild(record: ClusterRecord, older: Fail, now: datetime, ports: Ports) -> Transition:
     """Return that a record is older than Azure; the plan that was requested brings it up to date."""
     after = apply_outcome(record, older, now=now, jitter=0)
-    return Transition(after, [*events_between(record, after, older)], notices_of(record, after, ports))
+    return Transition(after, [*events_between(record, after, older)], notifications_of(record, after, ports))
 
 
 def _is_news(found: Found | None, record: ClusterRecord, now: datetime) -> bool:

@@ -25,7 +25,7 @@ from shared.app.access.cluster_access import ClusterAccess
 from shared.app.access.lease_guard import with_lease_guard
 from shared.app.access.leased_record import LeasedRecord, LeaseLost
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
-from shared.app.facts import notices_of, store_deletion
+from shared.app.notifications import notifications_of, store_deletion
 from shared.app.outbox import postpone_message, send_continuation, send_copy, send_later
 from shared.app.records import Transition, change, with_rebuild_time
 from shared.app.worker.stay import Stay
@@ -186,9 +186,9 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
     following = keep_lease(before, after, now=ports.clock(), seconds=seconds)
     changed = _reported(after) != _reported(before)
     quiet = isinstance(outcome, Done) and not (changed or before.deleting)
-    notices = notices_of(before, after, ports)
+    notifications = notifications_of(before, after, ports)
     if following is not None and quiet:
-        leased.advance(following, events, notices)
+        leased.advance(following, events, notifications)
         return True
     if not after.job.active and needs_check(after):  # what a check found before may be over
         moment = f"{after.uid}:{after.job.sequence}"
@@ -196,7 +196,7 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
     if (changed or not after.job.active) and after.rollout:
         outbox.send(RolloutRequest(), ports, after=ROLLOUT_AFTER_SECONDS)
     try:
-        leased.save(following or after, events, notices)
+        leased.save(following or after, events, notifications)
     except Stale:
         _give_lease_back(leased, ports)
         return False

@@ -113,7 +113,7 @@ class Route(Manifest):
     severity: Literal["info", "warning", "critical"] = "warning"
     """The least severity of what is sent, unless ``events`` says what is."""
     events: Annotated[tuple[EventName, ...], Field(min_length=1)] = ()
-    """The kinds of facts that are sent, whatever their severity; by default all of the severity."""
+    """The kinds of notifications that are sent, whatever their severity; by default all of the severity."""
     environments: tuple[ObjectName, ...] = ()
     """The environments whose clusters count, and nothing of the fleet as a whole; by default all."""
     labels: Labels = Field(default_factory=dict)

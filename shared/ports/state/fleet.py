@@ -9,7 +9,7 @@ from datetime import datetime
 from shared.cluster.failures.remedies import FleetProblem
 from shared.cluster.history import Gaps
 from shared.cluster.messages import CLOCKS_DIFFER
-from shared.notices.routes import Route
+from shared.notifications.routes import Route
 from shared.ports.github import BranchHead
 from shared.promotions import Had, Rule
 from shared.rollouts.shut import NOTHING, Calendar

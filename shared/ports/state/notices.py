@@ -7,22 +7,22 @@ from datetime import datetime
 from typing import Protocol
 
 from shared.cluster.forms import Listed
-from shared.notices.announced import Announced
-from shared.notices.notice import Notice
+from shared.notifications.notification import Notification
+from shared.notifications.record import NotifierRecord
 
 
 class Notices(Protocol):
     """The facts that the notifier has not taken yet, and what it remembers."""
 
-    def add_notice(self, notice: Notice) -> None:
+    def add_notice(self, notice: Notification) -> None:
         """Save a fact; one that was saved before is not duplicated."""
         ...
 
-    def notices(self, limit: int) -> Listed[Notice]:
+    def notices(self, limit: int) -> Listed[Notification]:
         """Return the oldest saved facts."""
         ...
 
-    def remove_notices(self, notices: Sequence[Notice]) -> None:
+    def remove_notices(self, notices: Sequence[Notification]) -> None:
         """Remove facts; one that does not exist is success."""
         ...
 
@@ -30,10 +30,10 @@ class Notices(Protocol):
         """Remove older facts; return how many were removed."""
         ...
 
-    def announced(self) -> Announced:
+    def announced(self) -> NotifierRecord:
         """Return what the notifier remembers; a new one when none was saved, or it cannot be read."""
         ...
 
-    def save_announced(self, announced: Announced) -> Announced:
+    def save_announced(self, announced: NotifierRecord) -> NotifierRecord:
         """Write it over the version that was read, and return it as saved; raise Stale or TooLarge."""
         ...

@@ -7,7 +7,7 @@ from threading import Barrier
 from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.drill import drill
+from shared.app.api.acts.azure import drill
 from shared.cluster.record import Phase
 from shared.ports.azure import ListClusters
 from shared.ports.process import in_threads

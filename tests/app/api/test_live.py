@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.import_cluster import read_live
+from shared.app.api.acts.azure import read_live
 from shared.app.api.audit import acts_on
 from shared.app.api.schema import LIVE_CLUSTERS
 from shared.cluster.failures.errors import Unavailable

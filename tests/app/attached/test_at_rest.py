@@ -8,8 +8,7 @@ import pytest
 
 from localcloud.kubernetes.world.kinds import BUILT_IN
 from localcloud.kubernetes.world.object_store import At
-from shared.app.api.acts.drill import drill
-from shared.app.api.acts.import_cluster import read_live
+from shared.app.api.acts.azure import drill, read_live
 from shared.app.api.views.clusters import cluster_detail
 from shared.app.api.views.tree import tree_view
 from shared.app.api.views.why import why_view

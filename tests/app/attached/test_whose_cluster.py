@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localcloud.keyvault.example_secrets import EXAMPLE_VAULT
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.takeover import take_over
+from shared.app.api.acts.cluster import take_over
 from shared.cluster.job import ContestKind
 from shared.cluster.record import Phase
 from shared.kubernetes.flux_objects import FACTS

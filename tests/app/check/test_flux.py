@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.replay import replay
+from shared.app.api.acts.cluster import replay
 from shared.app.api.parts import iso
 from shared.app.api.views.clusters import cluster_detail
 from shared.app.api.views.why import why_view

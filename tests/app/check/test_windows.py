@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.replay import replay
+from shared.app.api.acts.cluster import replay
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.health import HealthCondition
 from shared.cluster.record import Phase

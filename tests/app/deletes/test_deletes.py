@@ -6,7 +6,7 @@ import pytest
 
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.replay import replay
+from shared.app.api.acts.cluster import replay
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.recipes import Step
 from shared.cluster.record import Phase

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.replay import replay
-from shared.app.api.acts.takeover import take_over
+from shared.app.api.acts.cluster import replay, take_over
 from shared.cluster.job import ContestKind
 from shared.cluster.record import Phase
 from shared.ports.azure import GetCluster, PutCluster

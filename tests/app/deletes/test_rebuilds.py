@@ -8,7 +8,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import Counter, MemoryCloud, tripwired
 from shared.app.api.acts.approval import approve
-from shared.app.api.acts.takeover import take_over
+from shared.app.api.acts.cluster import take_over
 from shared.app.outbox import send
 from shared.azure.ownership import created_for
 from shared.cluster.job import ContestKind

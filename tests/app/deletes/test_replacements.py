@@ -8,7 +8,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import Counter, MemoryCloud, tripwired
 from shared.app.api.acts.approval import approve
-from shared.app.api.acts.replay import replay
+from shared.app.api.acts.cluster import replay
 from shared.app.api.views.why import why_view
 from shared.app.recovery.missed_work import resend_overdue
 from shared.cluster.record import Phase

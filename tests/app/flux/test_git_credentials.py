@@ -8,7 +8,7 @@ import pytest
 
 from localcloud.flux.sources.fetched import Source
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.replay import replay
+from shared.app.api.acts.cluster import replay
 from shared.cluster.recipes import Step
 from shared.cluster.record import Phase
 from shared.kubernetes.flux_objects import GitCredentials

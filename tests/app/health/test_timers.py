@@ -39,7 +39,7 @@ def test_a_timer_is_late_when_the_run_after_its_last_one_has_not_ended_in_time(
     schedule: str, ran: datetime, due: datetime
 ) -> None:
     state = timer_state("plan", schedule, TimerRun(ran), due + GRACE)
-    assert (state.last, state.due, state.problem) == (ran, due, "")
+    assert (state.last_run, state.due, state.problem) == (ran, due, "")
     late = problem(TimerRun(ran), due + GRACE + timedelta(seconds=1), schedule)
     assert late == f"its run of {due:%Y-%m-%d %H:%M:%S} UTC did not come to its end"
 
@@ -47,7 +47,7 @@ def test_a_timer_is_late_when_the_run_after_its_last_one_has_not_ended_in_time(
 def test_a_timer_that_has_never_run_is_late_from_when_it_was_expected() -> None:
     expected = TimerRun(NOON, ran=False)
     state = timer_state("plan", EVERY_FIVE, expected, NOON + timedelta(minutes=9))
-    assert (state.last, state.problem) == (None, "")
+    assert (state.last_run, state.problem) == (None, "")
     assert problem(expected, NOON + timedelta(minutes=11))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from shared.app.api.acts.replay import replay
+from shared.app.api.acts.cluster import replay
 from shared.app.intake.accept import accept
 from shared.app.proposals.own_pull import PERMISSIONS
 from shared.azure.changes.comparison import writable_pool

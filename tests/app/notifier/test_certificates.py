@@ -7,10 +7,10 @@ from datetime import timedelta
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.missed_work import wake_notifier
 from shared.kubernetes.kubeconfig import AUTHORITY, SERVER, Certificate
-from shared.notices.kinds import Kind
+from shared.notifications.kinds import Kind
 from tests.support import fleet_files
 from tests.support.checks import check
-from tests.support.notices import notifying
+from tests.support.notifications import notifying
 from tests.support.notified import OPS, kinds, notified_fleet, titles
 from tests.support.one_cluster import ONE, world
 from tests.support.pipeline_runs import push

@@ -12,10 +12,10 @@ from shared.app.recovery.missed_work import wake_notifier
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.messages import NotifyRequest
 from shared.cluster.record import Phase
-from shared.notices.kinds import Kind
-from shared.notices.notice import Notice
+from shared.notifications.kinds import Kind
+from shared.notifications.notification import Notification
 from tests.support import fleet_files
-from tests.support.notices import notifying, storm
+from tests.support.notifications import notifying, storm
 from tests.support.pipeline_runs import push
 
 NOTIFY = NotifyRequest()
@@ -34,7 +34,7 @@ def _known_failure(cloud: MemoryCloud) -> None:
     lost = replace(record, phase=Phase.FAILED)
     cloud.state.save(lost)
     cloud.state.add_notice(
-        Notice("failed:one:x", Kind.FAILED, "cluster:one", "one", cloud.clock(), location="eastus")
+        Notification("failed:one:x", Kind.FAILED, "cluster:one", "one", cloud.clock(), location="eastus")
     )
 
 
@@ -81,7 +81,9 @@ def _ids_of_facts(cloud: MemoryCloud) -> dict[str, set[str]]:
 def _another_failure(cloud: MemoryCloud, number: int) -> None:
     key = f"cluster:other-{number}"
     cloud.state.add_notice(
-        Notice(f"failed:{number}", Kind.FAILED, key, f"other-{number}", cloud.clock(), location="eastus")
+        Notification(
+            f"failed:{number}", Kind.FAILED, key, f"other-{number}", cloud.clock(), location="eastus"
+        )
     )
 
 

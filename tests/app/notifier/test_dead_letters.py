@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.requests import dismiss
+from shared.app.api.acts.fleet import dismiss
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from shared.app.recovery.missed_work import wake_notifier
-from shared.notices.kinds import Kind
+from shared.notifications.kinds import Kind
 from tests.support import fleet_files
-from tests.support.notices import notifying
+from tests.support.notifications import notifying
 from tests.support.pipeline_runs import push
 
 

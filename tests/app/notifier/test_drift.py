@@ -6,11 +6,11 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.missed_work import wake_notifier
-from shared.notices.digest import body_of
-from shared.notices.kinds import Kind
+from shared.notifications.digest import body_of
+from shared.notifications.kinds import Kind
 from shared.resource_ids import ClusterId
 from tests.support import fleet_files
-from tests.support.notices import notifying
+from tests.support.notifications import notifying
 from tests.support.notified import OPS, kinds, titles
 from tests.support.one_cluster import ONE, SUBSCRIPTION
 from tests.support.pipeline_runs import push

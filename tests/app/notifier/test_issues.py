@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.replay import replay
-from shared.app.api.acts.takeover import accept_source
+from shared.app.api.acts.cluster import replay
+from shared.app.api.acts.fleet import accept_source
 from shared.app.recovery.missed_work import wake_notifier
-from shared.notices.kinds import Kind
-from shared.notices.notice import Notice
+from shared.notifications.kinds import Kind
+from shared.notifications.notification import Notification
 from tests.support.notified import OPS, notified_fleet, titles, with_failures
 from tests.support.one_cluster import ONE
 from tests.support.pipeline_runs import push
@@ -34,7 +34,7 @@ def test_an_issue_is_opened_for_a_group_and_closed_when_it_is_over() -> None:
 def test_an_issue_of_a_problem_that_became_another_one_is_closed_and_the_other_has_its_own() -> None:
     cloud = with_failures("one", routes=("{name: issues, type: github}",))
     issues = cloud.repository.pulls.issues
-    lost = Notice("lost:one:x", Kind.LOST, "cluster:one", "one", cloud.clock(), location="eastus")
+    lost = Notification("lost:one:x", Kind.LOST, "cluster:one", "one", cloud.clock(), location="eastus")
     cloud.state.add_notice(lost)
     wake_notifier(cloud.ports)
     cloud.run(60)

@@ -8,17 +8,17 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.approval import approve
-from shared.app.api.acts.replay import replay
-from shared.app.notifier.fleet_facts import present
+from shared.app.api.acts.cluster import replay
 from shared.app.notifier.notifier import handle
+from shared.app.notifier.of_fleet import present
 from shared.app.recovery.missed_work import wake_notifier
 from shared.cluster.failures.errors import Throttled, Unauthenticated, Unavailable
 from shared.cluster.messages import NotifyRequest
 from shared.cluster.record import Phase
 from shared.masking import Masker
-from shared.notices.announced import Announced, Outage, RouteState
-from shared.notices.kinds import Kind
-from shared.notices.notice import Notice
+from shared.notifications.kinds import Kind
+from shared.notifications.notification import Notification
+from shared.notifications.record import NotifierRecord, Outage, RouteState
 from shared.ports.azure import ListClusters, Page
 from shared.ports.masked import masked
 from shared.ports.state import FleetRecord, SweepRecord
@@ -105,7 +105,7 @@ def test_an_approval_is_told_also_when_the_next_commit_is_planned_before_the_not
     cloud.run()
     announced = cloud.state.announced
 
-    def away() -> Announced:
+    def away() -> NotifierRecord:
         raise Unavailable("the table does not answer")
 
     around(cloud, "state", announced=away)
@@ -183,7 +183,7 @@ def test_a_channel_that_fails_delays_no_job_and_gets_what_it_missed_as_a_digest(
 def test_a_channel_that_failed_first_by_a_clock_that_was_ahead_is_told_all_the_same() -> None:
     cloud = MemoryCloud()
     outage = Outage("Unavailable", "no answer", cloud.clock() + timedelta(days=30), 3)
-    known = Announced(routes={"ops": RouteState(outage=outage)})
+    known = NotifierRecord(routes={"ops": RouteState(outage=outage)})
     problems = present(FleetRecord(), SweepRecord(), [], known, cloud.clock())
     assert [each.kind for each in problems] == [Kind.CHANNEL]
 
@@ -218,7 +218,7 @@ def test_the_timer_finds_facts_whose_message_was_lost() -> None:
     push(cloud, notified_fleet("one"))
     cloud.run()
     cloud.state.add_notice(
-        Notice("failed:one:x", Kind.FAILED, "cluster:one", "one", cloud.clock(), location="eastus")
+        Notification("failed:one:x", Kind.FAILED, "cluster:one", "one", cloud.clock(), location="eastus")
     )
     cloud.run(30)
     assert titles(cloud) == []
@@ -232,7 +232,7 @@ def test_a_problem_whose_record_another_worker_wrote_is_taken_back() -> None:
     push(cloud, notified_fleet("one"))
     cloud.run()
     cloud.state.add_notice(
-        Notice("failed:one:x", Kind.FAILED, "cluster:one", "one", cloud.clock(), location="eastus")
+        Notification("failed:one:x", Kind.FAILED, "cluster:one", "one", cloud.clock(), location="eastus")
     )
     wake_notifier(cloud.ports)
     cloud.run(1200, until=lambda: len(titles(cloud)) > 1)
@@ -246,7 +246,7 @@ def test_a_message_is_masked_before_it_leaves_whatever_a_fact_has() -> None:
     cloud.with_ports(lambda ports: masked(ports, Masker([secret])))
     push(cloud, notified_fleet("one", routes=routes))
     cloud.run()
-    leaked = Notice(
+    leaked = Notification(
         "failed:one:x",
         Kind.FAILED,
         "cluster:one",

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.takeover import accept_source
+from shared.app.api.acts.fleet import accept_source
 from shared.app.api.views.clusters import fleet_view
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import PullChanged, read_delivery

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.promote import promote
+from shared.app.api.acts.pulls import promote
 from shared.cluster.record import Phase
 from tests.support.pipeline_runs import accepted, phases, push, step_until
 from tests.support.promotions import (

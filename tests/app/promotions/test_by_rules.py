@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.views.promotions import promotions_view
+from shared.app.api.views.plans import promotions_view
 from shared.app.outbox import request_checks
 from shared.app.proposals import promote
 from shared.app.proposals.texts import PROMOTION_OVER as OVER

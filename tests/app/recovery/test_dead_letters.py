@@ -12,7 +12,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from localcloud.servicebus.world.broker_values import Draft
-from shared.app.api.acts.replay import replay
+from shared.app.api.acts.cluster import replay
 from shared.app.api.views.clusters import fleet_view
 from shared.app.outbox import send
 from shared.app.planner import planner
@@ -32,7 +32,7 @@ from shared.cluster.messages import (
 from shared.cluster.outcomes import Retry
 from shared.cluster.record import ClusterRecord, Phase
 from shared.cluster.transitions.apply_outcome import apply_outcome
-from shared.notices.kinds import Kind
+from shared.notifications.kinds import Kind
 from shared.ports import Message, Ports, Queue
 from tests.support import fleet_files
 from tests.support.collected_telemetry import watched

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.takeover import take_over
+from shared.app.api.acts.cluster import take_over
 from shared.app.api.views.clusters import fleet_view
 from shared.cluster.record import Phase
 from shared.ports.azure import GetGroup

@@ -8,7 +8,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.access.lease_guard import GuardedKubernetes
-from shared.app.api.acts.takeover import take_over
+from shared.app.api.acts.cluster import take_over
 from shared.app.api.views.clusters import fleet_view
 from shared.app.worker import worker
 from shared.cluster.job import ContestKind, JobQueue

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.takeover import take_over
+from shared.app.api.acts.cluster import take_over
 from shared.app.recovery.missed_work import resend_overdue
 from shared.cluster.job import ContestKind
 from shared.cluster.record import Phase

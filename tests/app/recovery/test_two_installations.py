@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.takeover import take_over
+from shared.app.api.acts.cluster import take_over
 from shared.app.api.views.clusters import fleet_view
 from shared.app.outbox import send
 from shared.app.planner.reporter import report_open_plans

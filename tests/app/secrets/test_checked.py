@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.replay import replay
+from shared.app.api.acts.cluster import replay
 from shared.app.api.views.why import why_view
 from shared.cluster.failures.errors import Throttled, Unauthenticated, VaultForbidden, VaultUnavailable
 from shared.cluster.health import HealthCondition

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.replay import replay
+from shared.app.api.acts.cluster import replay
 from shared.app.api.views.clusters import cluster_view
 from shared.app.api.views.tree import tree_view
 from shared.app.api.views.why import why_view

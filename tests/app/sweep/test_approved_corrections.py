@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts import approve_correction as acts
-from shared.app.api.acts.approve_correction import approve_correction
-from shared.app.api.acts.replay import replay
+from shared.app.api.acts import cluster as acts
+from shared.app.api.acts.cluster import approve_correction, replay
 from shared.app.api.parts import FIRST_PAGE
 from shared.app.api.views.clusters import fleet_view
 from shared.app.api.views.drift import drift_view

@@ -8,9 +8,7 @@ from datetime import timedelta
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.replay import replay
-from shared.app.api.acts.requests import refresh
-from shared.app.api.acts.takeover import take_over
+from shared.app.api.acts.cluster import refresh, replay, take_over
 from shared.app.api.views.clusters import cluster_detail, fleet_view
 from shared.app.sweep.activity import ActivityLog
 from shared.app.sweep.conclusions import conclude_from_list

@@ -7,8 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from shared.app.api.acts.replay import replay
-from shared.app.api.acts.requests import refresh
+from shared.app.api.acts.cluster import refresh, replay
 from shared.app.outbox import request_whole_sweep
 from shared.cluster.failures.errors import FluxUnhealthy
 from shared.cluster.messages import CLOCKS_DIFFER, SweepRequest

@@ -18,7 +18,7 @@ from shared.app.recovery.missed_work import wake_notifier
 from shared.cluster.history import Gaps
 from shared.cluster.record import READY, Phase
 from shared.cluster.reporting.measurements import CLUSTERS, of_fleet
-from tests.support.notices import notifying
+from tests.support.notifications import notifying
 from tests.support.notified import OPS, kinds, titles
 from tests.support.one_cluster import ONE, files, record
 from tests.support.pipeline_runs import accepted, push, status

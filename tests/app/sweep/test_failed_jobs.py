@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.replay import replay
-from shared.app.api.acts.requests import refresh
+from shared.app.api.acts.cluster import refresh, replay
 from shared.app.api.views.drift import drift_of_cluster
 from shared.app.api.views.why import why_view
 from shared.cluster.record import Phase

@@ -13,7 +13,7 @@ import pytest
 
 from handlers.sign_in import KEY
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.replay import replay
+from shared.app.api.acts.cluster import replay
 from shared.app.api.parts import FIRST_PAGE
 from shared.app.api.views.drift import drift_view
 from shared.app.api.views.why import why_view

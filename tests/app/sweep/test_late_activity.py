@@ -16,7 +16,7 @@ from shared.ports.azure import GetCluster
 from shared.ports.azure.activity_log import ListActivity
 from tests.support.activity import asked
 from tests.support.fleet_files import all_at_once
-from tests.support.notices import notifying
+from tests.support.notifications import notifying
 from tests.support.notified import OPS, kinds
 from tests.support.one_cluster import ONE, files, record, suspended
 from tests.support.pipeline_runs import push, status

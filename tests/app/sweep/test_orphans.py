@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.clusters import fleet_view
-from shared.notices.kinds import Kind
+from shared.notifications.kinds import Kind
 from shared.ports.azure import PutCluster, PutGroup
 from shared.resource_ids import ClusterId, GroupId
 from tests.support import fleet_files
 from tests.support.azure_ports import body
-from tests.support.notices import notifying
+from tests.support.notifications import notifying
 from tests.support.notified import ALL, kinds
 from tests.support.one_cluster import ONE, SUBSCRIPTION, cluster, files, ready
 from tests.support.pipeline_runs import accepted, push

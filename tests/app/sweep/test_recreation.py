@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record import Phase
-from shared.notices.kinds import Kind
-from shared.notices.notice import Notice
+from shared.notifications.kinds import Kind
+from shared.notifications.notification import Notification
 from shared.ports.azure import GetCluster, ListClusters, PutCluster, Written
 from tests.support.foreign_cluster import foreign
 from tests.support.one_cluster import ONE, cluster, files, ready, record
@@ -80,7 +80,7 @@ def test_a_cluster_that_something_deletes_again_and_again_is_created_three_times
 
 def test_a_missing_cluster_is_announced_also_where_a_job_creates_it_again() -> None:
     cloud = ready(RECREATE)
-    facts = list[Notice]()
+    facts = list[Notification]()
     around(cloud, "state", add_notice=facts.append)
     delete_by_hand(cloud, ONE)
     sweep(cloud)

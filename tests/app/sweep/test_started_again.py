@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record import Phase
-from shared.notices.kinds import Kind
-from shared.notices.notice import Notice
+from shared.notifications.kinds import Kind
+from shared.notifications.notification import Notification
 from shared.ports.azure import StartCluster, Written
 from tests.support.foreign_cluster import foreign
 from tests.support.one_cluster import ONE, advice, cluster, files, pool, ready, record, suspended
@@ -81,7 +81,7 @@ def test_a_cluster_that_azure_was_stopping_when_a_sweep_saw_it_is_started_once_t
 
 def test_a_stopped_cluster_is_announced_also_where_a_job_starts_it_again() -> None:
     cloud = ready(START)
-    facts = list[Notice]()
+    facts = list[Notification]()
     around(cloud, "state", add_notice=facts.append)
     stop_by_hand(cloud)
     sweep(cloud)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.replay import replay
+from shared.app.api.acts.cluster import replay
 from shared.app.api.views.plans import plan_view
 from shared.app.outbox import request_whole_sweep
 from shared.app.sweep import sweep as sweeps

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.requests import refresh
+from shared.app.api.acts.cluster import refresh
 from shared.app.api.parts import FIRST_PAGE
 from shared.app.api.views.drift import drift_of_cluster, drift_view
 from shared.app.outbox import request_whole_sweep
 from shared.cluster.record import Phase
-from shared.notices.kinds import Kind
-from shared.notices.notice import Notice
+from shared.notifications.kinds import Kind
+from shared.notifications.notification import Notification
 from tests.support.activity import ANN
 from tests.support.one_cluster import ONE, cluster, files, ready, record, suspended
 from tests.support.pipeline_runs import accepted, phases, push
@@ -51,7 +51,7 @@ def sweep(cloud: MemoryCloud) -> None:
 
 def test_drift_is_reported_with_both_values_its_place_an_event_and_a_notification() -> None:
     cloud = in_suspension()
-    facts = list[Notice]()
+    facts = list[Notification]()
     around(cloud, "state", add_notice=facts.append)
     tag_by_hand(cloud, ONE, cost="b")
     sweep(cloud)
@@ -144,7 +144,7 @@ def test_the_drift_of_the_fleet_shows_one_that_is_missing_or_stopped_until_it_is
 
 def test_one_that_is_missing_or_stopped_is_announced_and_so_is_its_end() -> None:
     cloud = in_suspension()
-    facts = list[Notice]()
+    facts = list[Notification]()
     around(cloud, "state", add_notice=facts.append)
     with cloud.azure.called_by(ANN):
         cloud.azure.interventions.stop(ONE)
@@ -186,7 +186,7 @@ def stopped_and_at_work_again(cloud: MemoryCloud) -> None:
 
 def test_one_that_is_back_is_not_said_to_be_stopped_while_azure_works_on_it() -> None:
     cloud = in_suspension(hours=24)
-    facts = list[Notice]()
+    facts = list[Notification]()
     around(cloud, "state", add_notice=facts.append)
     stopped_and_at_work_again(cloud)
     sweep(cloud)
@@ -201,7 +201,7 @@ def test_one_that_is_back_is_not_said_to_be_stopped_while_azure_works_on_it() ->
 
 def test_one_that_an_exemption_has_stopped_is_not_reported_when_it_is_back() -> None:
     cloud = in_suspension(OWN + EXEMPTION, hours=24)
-    facts = list[Notice]()
+    facts = list[Notification]()
     around(cloud, "state", add_notice=facts.append)
     stopped_and_at_work_again(cloud)
     refresh(["one"], "someone", cloud.ports)

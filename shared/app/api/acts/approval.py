@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import takewhile
 
 from shared.app.api import schema
-from shared.app.http_result import HttpResult, rejected
+from shared.app.api.acts import Refusal, answers, operator
 from shared.app.outbox import send
 from shared.cluster.failures.errors import ReconcileError, TooLarge
 from shared.cluster.messages import Approval, PlanRequest
@@ -32,24 +32,24 @@ writes by itself as 198982749+Copilot; GitHub shows the login as one of the type
 """
 
 
-def refused_by_authors(
+def require_another_author(
     commit: str, deletes: Sequence[str], rebuilds: Collection[str], addresses: frozenset[str], ports: Ports
-) -> HttpResult | None:
-    """Return the refusal of an approval by somebody who removed one of the clusters, None for no refusal.
+) -> None:
+    """Refuse an approval by somebody who removed one of the clusters.
 
     ``rebuilds`` are the clusters of ``deletes`` that are created again, ``addresses`` those of the approver.
     """
     if len(deletes) > MOST:
-        return rejected(409, f"with APPROVAL_BY_OTHERS an approval has at most {MOST} deletes; remove fewer")
+        raise Refusal(409, f"with APPROVAL_BY_OTHERS an approval has at most {MOST} deletes; remove fewer")
     for name in deletes:
         try:
             authors = _authors(commit, name, ports, rebuilds=name in rebuilds)
         except ReconcileError as error:
-            return rejected(502, f"the authors of the removal of {name} could not be read: {error}")
+            unread = f"the authors of the removal of {name} could not be read: {error}"
+            raise Refusal(502, unread) from error
         problem = why_not(name, addresses, authors)
         if problem:
-            return rejected(403, problem)
-    return None
+            raise Refusal(403, problem)
 
 
 def _authors(commit: str, name: str, ports: Ports, *, rebuilds: bool) -> frozenset[str]:
@@ -88,10 +88,10 @@ def why_not(cluster: str, addresses: frozenset[str], authors: frozenset[str]) ->
     return why_not_author(f"the commit that removes {cluster}", "APPROVAL_BY_OTHERS", addresses, authors)
 
 
-MAX_ACTOR = 100
 NAMES_SHOWN = 20
 
 
+@answers(202)
 def approve(
     commit: str,
     clusters: Iterable[str],
@@ -100,7 +100,7 @@ def approve(
     *,
     reason: str = "",
     addresses: frozenset[str] = frozenset(),
-) -> HttpResult:
+) -> schema.ApprovalReceipt:
     """Ask the planner to carry out the deletes of a plan, if they are exactly those that need approval.
 
     ``addresses`` are those of the person who approves, for a fleet in which somebody else has to.
@@ -110,38 +110,26 @@ def approve(
     requested = frozenset(clusters)
     plan_record = ports.state.plan(commit)
     if plan_record is None:
-        return rejected(404, f"the commit {cut(commit, 40)} was not planned (give the full id)")
+        raise Refusal(404, f"the commit {cut(commit, 40)} was not planned (give the full id)")
     head = ports.state.fleet().commit
     if commit != head:
-        return rejected(409, f"{commit[:8]} is no longer the commit that was planned last; {head[:8]} is")
+        raise Refusal(409, f"{commit[:8]} is no longer the commit that was planned last; {head[:8]} is")
     deletes = sorted(plan_record.plan.deletes_needing_approval)
     if not deletes or sorted(requested) != deletes:
-        return rejected(409, f"an approval names exactly the deletes that need it: {_first(deletes)}")
+        raise Refusal(409, f"an approval names exactly the deletes that need it: {_first(deletes)}")
     if ports.config.approval_by_others:
         rebuilds = {item.cluster for item in plan_record.plan.items if item.rebuilds}
-        refusal = refused_by_authors(commit, deletes, rebuilds, addresses, ports)
-        if refusal is not None:
-            return refusal
+        require_another_author(commit, deletes, rebuilds, addresses, ports)
     by, now = operator(actor), ports.clock()
     approval = Approval(commit=commit, clusters=tuple(deletes), by=by, at=now, reason=reason)
     message_id = f"approved:{commit}:{int(approval.at.timestamp())}"
     request = PlanRequest(again=True, reason="approved", approval=approval)
     try:
         send(request, ports, message_id=message_id)
-    except TooLarge:
-        return rejected(413, f"{len(deletes)} deletes are too many for one approval; commit them in parts")
-    receipt: schema.ApprovalReceipt = {
-        "queued": "plan",
-        "commit": commit,
-        "approved": deletes,
-        "by": approval.by,
-    }
-    return HttpResult(202, receipt)
-
-
-def operator(actor: str) -> str:
-    """Return how events and plans name the caller of an action."""
-    return cut(actor, MAX_ACTOR) or "operator"
+    except TooLarge as error:
+        too_many = f"{len(deletes)} deletes are too many for one approval; commit them in parts"
+        raise Refusal(413, too_many) from error
+    return {"queued": "plan", "commit": commit, "approved": deletes, "by": by}
 
 
 def _first(names: Sequence[str]) -> str:

@@ -9,9 +9,10 @@ from collections.abc import Collection
 from datetime import datetime
 
 from shared.app.api import schema
-from shared.app.api.acts.approval import operator, why_not_author
+from shared.app.api.acts import Refusal, answers, operator
+from shared.app.api.acts.approval import why_not_author
 from shared.app.api.views.rollouts import shown
-from shared.app.http_result import HttpResult, meant, rejected
+from shared.app.http_result import meant
 from shared.app.outbox import send
 from shared.cluster.failures.errors import Dependency, ReconcileError
 from shared.cluster.messages import ActRequest, RolloutAct
@@ -30,6 +31,7 @@ MOST_AUTHORED = 1_000
 _INSTEAD = "take it out of the stage until a rollout has completed"
 
 
+@answers(202)
 def act_on_rollout(
     commit: str,
     kind: ActKind,
@@ -41,7 +43,7 @@ def act_on_rollout(
     addresses: frozenset[str] = frozenset(),
     roles: Collection[str] = (),
     person: bool = True,
-) -> HttpResult:
+) -> schema.RolloutReceipt:
     """Ask the planner to act on a rollout; ``subject`` is the stage or the cluster, "" for all of it.
 
     ``addresses`` are those of the person who acts, for a stage that somebody else has to approve, ``roles``
@@ -49,18 +51,17 @@ def act_on_rollout(
     """
     rollout, held = ports.state.rollout(commit), kind is ActKind.OVERRIDE and _holds_items(commit, ports)
     if rollout is None and not held:
-        return rejected(404, f"the commit {cut(commit, 40)} has no rollout (give the full id)")
+        raise Refusal(404, f"the commit {cut(commit, 40)} has no rollout (give the full id)")
     if kind is ActKind.OVERRIDE and not reason.strip():
-        return rejected(400, WITHOUT_REASON)
+        raise Refusal(400, WITHOUT_REASON)
     rollout = rollout and shown(rollout, ports.state.fleet())
     by, at = operator(actor), ports.clock()
     problem = why_not(rollout, kind, subject, by, at, person=person) if rollout and not held else ""
     if problem:
-        return rejected(409, problem)
+        raise Refusal(409, problem)
     if rollout and kind is ActKind.APPROVE:
-        refusal = _by_role(rollout, subject, roles) or _by_author(rollout, subject, addresses, ports)
-        if refusal is not None:
-            return refusal
+        _by_role(rollout, subject, roles)
+        _by_author(rollout, subject, addresses, ports)
     lifts = _lifted(rollout) if rollout and kind is ActKind.RESUME else None
     act = RolloutAct(
         commit=commit,
@@ -73,13 +74,7 @@ def act_on_rollout(
         person=person,
     )
     send(ActRequest(act=act), ports)
-    receipt: schema.RolloutReceipt = {
-        "queued": kind.value,
-        "commit": commit,
-        "subject": subject,
-        "by": by,
-    }
-    return HttpResult(202, receipt)
+    return {"queued": kind.value, "commit": commit, "subject": subject, "by": by}
 
 
 def _holds_items(commit: str, ports: Ports) -> bool:
@@ -101,37 +96,34 @@ def _lifted(rollout: Rollout) -> datetime | None:
     return rollout.paused.at if rollout.paused else None
 
 
-def _by_role(rollout: Rollout, stage: str, roles: Collection[str]) -> HttpResult | None:
-    """Return the refusal of an approval by somebody without the role of the stage, None for no refusal."""
+def _by_role(rollout: Rollout, stage: str, roles: Collection[str]) -> None:
+    """Refuse an approval by somebody without the role of the stage."""
     wanted = {each.gate.role for each in rollout.stages if each.name == stage and each.gate.role}
     missing = sorted(wanted - {*roles})
-    return (
-        rejected(403, f"stage {stage} is approved by somebody with the role {missing[0]}")
-        if missing
-        else None
-    )
+    if missing:
+        raise Refusal(403, f"stage {stage} is approved by somebody with the role {missing[0]}")
 
 
-def _by_author(rollout: Rollout, stage: str, addresses: frozenset[str], ports: Ports) -> HttpResult | None:
-    """Return the refusal of an approval by an author of what the rollout brings, None for no refusal.
+def _by_author(rollout: Rollout, stage: str, addresses: frozenset[str], ports: Ports) -> None:
+    """Refuse an approval by an author of what the rollout brings.
 
     That is its commit and those before it that no finished rollout brought: the commit of a merge is by
     whoever merged, and what was superseded goes on in it.
     """
     if not any(each.by_others for each in rollout.stages if each.name == stage):
-        return None
+        return
     commit, since = rollout.commit, rollout.since
     try:
         own = ports.repository.changes(commit, "", 1)
         brought = ports.repository.changes_since(commit, since, MOST_AUTHORED) if since else ()
     except Dependency as error:  # such as a history that was rewritten
         unknown = f"the authors since {since[:8]} cannot be compared ({error})"
-        return rejected(403, f"approvalByOthers: {unknown}: {_INSTEAD}")
+        raise Refusal(403, f"approvalByOthers: {unknown}: {_INSTEAD}") from error
     except ReconcileError as error:
-        return rejected(502, f"the authors of {commit[:8]} could not be read: {error}")
+        raise Refusal(502, f"the authors of {commit[:8]} could not be read: {error}") from error
     if brought is None:
         many = f"{commit[:8]} has more than {MOST_AUTHORED} commits after {since[:8]}"
-        return rejected(
+        raise Refusal(
             403, f"approvalByOthers: {many}, and the authors of so many are not compared: {_INSTEAD}"
         )
     changes = [*own, *brought]
@@ -139,7 +131,8 @@ def _by_author(rollout: Rollout, stage: str, addresses: frozenset[str], ports: P
     people = frozenset().union(*(change.people for change in changes)) if known else frozenset[str]()
     what = f"a commit of {since[:8]}..{commit[:8]}" if since else f"the commit {commit[:8]}"
     problem = why_not_author(what, "approvalByOthers", addresses, people)
-    return rejected(403, problem) if problem else None
+    if problem:
+        raise Refusal(403, problem)
 
 
 def why_not(

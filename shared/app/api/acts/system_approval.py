@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
 
 from shared.app.api import schema
 from shared.app.api.access import Caller, Principal
+from shared.app.api.acts import Refusal, answers
 from shared.app.api.acts.rollout import MAX_REASON, why_not
 from shared.app.api.audit import Request, audited
 from shared.app.api.views.rollouts import shown
@@ -78,20 +79,21 @@ def receive_approval(
     return audited(request, caller, ports, lambda: _approve(system, statement, at, ports))
 
 
-def _approve(system: str, statement: Statement, at: datetime, ports: Ports) -> HttpResult:
+@answers(202)
+def _approve(system: str, statement: Statement, at: datetime, ports: Ports) -> schema.RolloutReceipt:
     if statement.fleet != ports.config.fleet:
-        return rejected(403, f"the statement is about another fleet than {ports.config.fleet}")
+        raise Refusal(403, f"the statement is about another fleet than {ports.config.fleet}")
     rollout, stage = ports.state.rollout(statement.commit), statement.stage
     if rollout is None:
-        return rejected(404, f"the commit {statement.commit} has no rollout")
+        raise Refusal(404, f"the commit {statement.commit} has no rollout")
     rollout = shown(rollout, ports.state.fleet())
     if not any(each.name == stage and each.gate.system == system for each in rollout.stages):
-        return rejected(403, f"no stage {stage} of the rollout is approved by {system}")
+        raise Refusal(403, f"no stage {stage} of the rollout is approved by {system}")
     by = _named(system)
     if not _is_known(rollout, statement, by, at):
         problem = why_not(rollout, ActKind.APPROVE, stage, by, at)
         if problem:
-            return rejected(409, problem)
+            raise Refusal(409, problem)
         act = RolloutAct(
             commit=statement.commit,
             kind=ActKind.APPROVE.value,
@@ -101,13 +103,7 @@ def _approve(system: str, statement: Statement, at: datetime, ports: Ports) -> H
             reason=_reason(statement),
         )
         send(ActRequest(act=act), ports)
-    receipt: schema.RolloutReceipt = {
-        "queued": ActKind.APPROVE.value,
-        "commit": statement.commit,
-        "subject": stage,
-        "by": by,
-    }
-    return HttpResult(202, receipt)
+    return {"queued": "approve", "commit": statement.commit, "subject": stage, "by": by}
 
 
 def _is_known(rollout: Rollout, statement: Statement, by: str, at: datetime) -> bool:

@@ -16,7 +16,6 @@ from shared.app.api.parts import (
     event_of,
     failure_of,
     fleet_problem,
-    iso,
     items_of,
     names_in,
     not_created,
@@ -36,7 +35,7 @@ from shared.app.planner.commit_status import reached
 from shared.cluster.conditions import IN_SYNC, exempt_text, is_at_rest, shown_phase
 from shared.cluster.forms import Listed, UnreadableRecord
 from shared.cluster.health import problem_of
-from shared.cluster.history import Gaps
+from shared.cluster.history import Gap
 from shared.cluster.recipes import STEPS
 from shared.cluster.record import READY, ClusterRecord, Condition, Running, of_health
 from shared.cluster.reporting.diagnosis import NewestPlan, with_name
@@ -55,24 +54,18 @@ def sweep_view(record: SweepRecord) -> schema.Sweep:
     """Return when the fleet was swept, which lists concluded nothing, and the orphans."""
     problems = [each for each in record.listings if each.problems]
     orphans = [orphan for each in record.listings for orphan in each.orphans]
-    return {
-        "startedAt": iso(record.started),
-        "finishedAt": iso(record.finished),
-        "problems": [
-            {"subscription": each.subscription, "problem": each.problems, "listedAt": iso(each.at)}
-            for each in problems[:SHOWN]
+    return projected(
+        schema.Sweep,
+        record,
+        problems=[
+            projected(schema.SweepProblem, listing, problem=listing.problems, listedAt=listing.at)
+            for listing in problems[:SHOWN]
         ],
-        "problemCount": len(problems),
-        "orphans": [projected(schema.Orphan, orphan) for orphan in orphans[:SHOWN]],
-        "orphanCount": len(orphans),
-        "paths": {
-            "covered": record.paths.covered,
-            "commit": record.paths.commit,
-            "plannedAt": iso(record.paths.since),
-            "after": record.paths.after,
-            "problem": record.paths.problem,
-        },
-    }
+        problemCount=len(problems),
+        orphans=orphans[:SHOWN],
+        orphanCount=len(orphans),
+        paths=projected(schema.PathsCheck, record.paths, plannedAt=record.paths.since),
+    )
 
 
 EVENTS_SHOWN = 20
@@ -112,32 +105,31 @@ def fleet_view(
     missing = not_created(items, ports.state)
     approvable = sorted(newest.plan.deletes_needing_approval) if newest else []
     corrections = [each.name for each in summaries or () if each.to_approve]
-    return {
-        "fleet": ports.config.fleet,
-        "repository": ports.config.repository,
-        "branch": ports.config.branch,
-        "commit": fleet.commit,
-        "plannedAt": iso(fleet.at),
-        **fleet_problem(fleet, newest),
-        "rollout": "" if page.after else _rollout(fleet, ports),
-        "unreadable": unreadable_records(_lacking(records, summaries, page, selection)),
-        "deadLetterCount": ports.state.count_dead_letters(),
-        "notCreated": missing[:NOT_CREATED_SHOWN],
-        "notCreatedCount": len(missing),
-        "needsApproval": approvable[:NEEDS_APPROVAL_SHOWN],
-        "needsApprovalCount": len(approvable),
-        "needsReleaseCount": len(newest.plan.releases.intersection(approvable)) if newest else 0,
-        "corrections": corrections[:NEEDS_APPROVAL_SHOWN],
-        "correctionCount": len(corrections),
-        "failingChannels": [] if page.after else failing_channels(fleet, ports),
-        "counts": None if summaries is None else counts_of(summaries, selection),
-        "sweep": None if page.after else sweep_view(sweep),
-        "repairedGaps": _repaired(fleet.gaps),
-        "clusters": [
-            (view or cluster_view)(each, items.get(each.name), sweep, ports.clock()) for each in records
+    return projected(
+        schema.Fleet,
+        ports.config,
+        fleet_problem(fleet, newest),
+        commit=fleet.commit,
+        plannedAt=fleet.at,
+        rollout="" if page.after else _rollout(fleet, ports),
+        unreadable=unreadable_records(_lacking(records, summaries, page, selection)),
+        deadLetterCount=ports.state.count_dead_letters(),
+        notCreated=missing[:NOT_CREATED_SHOWN],
+        notCreatedCount=len(missing),
+        needsApproval=approvable[:NEEDS_APPROVAL_SHOWN],
+        needsApprovalCount=len(approvable),
+        needsReleaseCount=len(newest.plan.releases.intersection(approvable)) if newest else 0,
+        corrections=corrections[:NEEDS_APPROVAL_SHOWN],
+        correctionCount=len(corrections),
+        failingChannels=[] if page.after else failing_channels(fleet, ports),
+        counts=None if summaries is None else counts_of(summaries, selection),
+        sweep=None if page.after else sweep_view(sweep),
+        repairedGaps=projected(schema.Gaps, fleet.gaps, last=_repaired(fleet.gaps.last)),
+        clusters=[
+            (view or cluster_view)(record, items.get(record.name), sweep, ports.clock()) for record in records
         ],
-        "next": following,
-    }
+        next=following,
+    )
 
 
 def _lacking(
@@ -185,13 +177,9 @@ def _with_names(
     return replace(selection, names=names)
 
 
-def _repaired(gaps: Gaps) -> schema.Gaps:
-    """Return the heads that no webhook had announced."""
-    last = gaps.last
-    gap: schema.Gap | None = None
-    if last:
-        gap = {"commit": last.commit, "foundAt": iso(last.found), "foundBy": last.by.value}
-    return {"count": gaps.count, "last": gap}
+def _repaired(last: Gap | None) -> schema.Gap | None:
+    """Return the newest head that no webhook had announced."""
+    return projected(schema.Gap, last, foundBy=last.by) if last else None
 
 
 def cluster_detail(name: str, ports: Ports) -> schema.Cluster | schema.MissingCluster | None:
@@ -236,44 +224,35 @@ def cluster_view(
     confirmed = listed if is_at_rest(record) else None
     found = bool(record.finding) and not of_health(record.finding)
     failure = failure_of(record)
-    return {
-        "name": record.name,
-        "phase": shown_phase(record).value,
-        "step": job.step.name.value if job.active or job.step.failure else "",
-        "stepNumber": steps.index(job.step.name) + 1,
-        "stepCount": len(steps),
-        "jobStartedAt": iso(job.started),
-        "reason": _reason(record),
-        "since": iso(job.step.since if job.active else record.updated),
-        "actionRequired": with_name(job.next_run.action_required, record),
-        "awaitsTakeover": record.contested,
-        "nextCheckAt": iso(job.due(now) if job.active else None),
-        "attempts": 0 if record.finding or failure is None else job.attempts,
-        "failure": failure,
-        "generation": record.generation,
-        "observedGeneration": record.observed_generation,
-        "commit": record.commit,
-        "plan": plan_part(item) if item else None,
-        "environment": record.desired.environment,
-        "clusterClass": record.desired.cluster_class,
-        "labels": dict(record.desired.labels),
-        "location": spec["location"],
-        "resourceGroup": spec["resourceGroup"],
-        "subscriptionId": spec["subscriptionId"],
-        "kubernetesVersion": spec["kubernetesVersion"],
-        "runningVersion": running.kubernetes_version,
-        "nodes": running.nodes,
-        "fluxRevision": running.flux.revision if running.flux else "",
-        "fluxReadAt": iso(running.flux.read_at if running.flux else None),
-        "conditions": [
-            condition_of(each, confirmed if _is_confirmed(each, found=found) else None)
-            for each in record.conditions
+    return projected(
+        schema.ClusterSummary,
+        record,
+        record.desired,
+        spec,
+        running,
+        phase=shown_phase(record),
+        step=job.step.name if job.active or job.step.failure else "",
+        stepNumber=steps.index(job.step.name) + 1,
+        stepCount=len(steps),
+        jobStartedAt=job.started,
+        reason=_reason(record),
+        since=job.step.since if job.active else record.updated,
+        actionRequired=with_name(job.next_run.action_required, record),
+        awaitsTakeover=record.contested,
+        nextCheckAt=job.due(now) if job.active else None,
+        attempts=0 if record.finding or failure is None else job.attempts,
+        failure=failure,
+        plan=plan_part(item) if item else None,
+        runningVersion=running.kubernetes_version,
+        fluxRevision=running.flux.revision if running.flux else "",
+        fluxReadAt=running.flux.read_at if running.flux else None,
+        conditions=[
+            condition_of(condition, confirmed if _is_confirmed(condition, found=found) else None)
+            for condition in record.conditions
         ],
-        "retirements": retirements_of(record, now),
-        "certificates": certificates_of(record, now),
-        "createdAt": iso(record.created),
-        "updatedAt": iso(record.updated),
-    }
+        retirements=retirements_of(record, now),
+        certificates=certificates_of(record, now),
+    )
 
 
 def _is_known(name: str, ports: Ports) -> bool:

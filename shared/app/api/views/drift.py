@@ -9,7 +9,7 @@ from shared.app.api import schema
 from shared.app.api.parts import Page, iso, projected
 from shared.app.proposals.remembered import proposes
 from shared.cluster.conditions import found_of, is_exempt
-from shared.cluster.drift import CorrectionApproval, DriftedField, HeldStart
+from shared.cluster.drift import DriftedField
 from shared.cluster.health import HealthCondition, faults_of, problem_of, unread_of
 from shared.cluster.record import ClusterRecord, finding_of_sweep
 from shared.cluster.reporting.summary import ClusterSummary
@@ -98,28 +98,16 @@ def _differs(record: ClusterRecord) -> bool:
 
 
 def _cluster(record: ClusterRecord, proposal: Proposal | None) -> schema.DriftedCluster:
-    drift = record.drift
-    return {
-        "name": record.name,
-        "generation": record.generation,
-        "commit": record.commit,
-        "fields": [_field(each, proposal) for each in drift.fields] if drift else [],
-        "more": drift.more if drift else 0,
-        "needsApproval": drift.correction if drift and drift.to_approve else "",
-        "approval": _approval(drift.approval) if drift else None,
-        "finding": "" if is_exempt(record) else found_of(record),
-        "held": _held(record.held) if record.held and not record.job.active else None,
-    }
-
-
-def _held(held: HeldStart) -> schema.HeldCorrection:
-    return projected(schema.HeldCorrection, held, because=held.reason)
-
-
-def _approval(approval: CorrectionApproval | None) -> schema.CorrectionApproval | None:
-    if approval is None:
-        return None
-    return projected(schema.CorrectionApproval, approval)
+    drift, held = record.drift, None if record.job.active else record.held
+    return projected(
+        schema.DriftedCluster,
+        record,
+        drift,
+        fields=[_field(field, proposal) for field in drift.fields] if drift else [],
+        needsApproval=drift.correction if drift and drift.to_approve else "",
+        finding="" if is_exempt(record) else found_of(record),
+        held=projected(schema.HeldCorrection, held, because=held.reason) if held else None,
+    )
 
 
 def _field(field: DriftedField, proposal: Proposal | None) -> schema.DriftedField:
@@ -128,7 +116,6 @@ def _field(field: DriftedField, proposal: Proposal | None) -> schema.DriftedFiel
         field,
         note="; ".join(filter(None, (field.note, _not_proposed(field, proposal)))),
         changedBy=field.by,
-        changedAt=iso(field.changed),
         pullRequest=proposal.url if proposal and proposes(proposal, field) else "",
     )
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from shared.app.api import schema
-from shared.app.api.parts import iso
-from shared.notices.announced import RouteState
-from shared.notices.routes import Route
+from shared.app.api.parts import iso, projected
+from shared.notifications.record import RouteState
+from shared.notifications.routes import Route
 from shared.ports import FleetRecord, Ports
 
 
@@ -32,16 +32,13 @@ def failing_channels(fleet: FleetRecord, ports: Ports) -> list[schema.FailingCha
 
 def _view(route: Route, state: RouteState) -> schema.Route:
     outage = state.outage
-    return {
-        "name": route.name,
-        "type": route.type.value,
-        "severity": "" if route.events else route.severity.value,
-        "events": [kind.value for kind in route.events],
-        "environments": list(route.environments),
-        "labels": dict(route.labels),
-        "sent": state.sent,
-        "pending": len(state.missing),
-        "problem": f"{outage.kind}: {outage.message}" if outage else "",
-        "failingSince": iso(outage.since) if outage else None,
-        "nextAt": iso(state.next_at) if state.missing else None,
-    }
+    return projected(
+        schema.Route,
+        route,
+        state,
+        severity="" if route.events else route.severity,
+        pending=len(state.missing),
+        problem=f"{outage.kind}: {outage.message}" if outage else "",
+        failingSince=outage.since if outage else None,
+        nextAt=state.next_at if state.missing else None,
+    )

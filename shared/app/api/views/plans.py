@@ -1,7 +1,8 @@
-"""Plans: what commits do to the fleet, how far they are, and what the next plan is compared with."""
+"""Plans: what commits do, how far they are, what the next is compared with; and promotions."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from operator import attrgetter
 
@@ -22,7 +23,9 @@ from shared.app.planner.reporter import lasting_since
 from shared.cluster import messages
 from shared.cluster.record import ClusterRecord
 from shared.plan.plan import Item, Plan
-from shared.ports import PlanRecord, Ports
+from shared.ports import FleetRecord, PlanRecord, Ports
+from shared.ports.state import Promotion
+from shared.promotions import Reason, Value
 from shared.rollouts.report import describe_wait
 
 PLANS_SHOWN = 50
@@ -86,14 +89,7 @@ def _summary(plan_record: PlanRecord, *, newest: bool) -> schema.PlanSummary:
 
 def plan_item(item: Item, waits: str = "") -> schema.PlanItem:
     """Return what a plan does to a cluster, field by field, and why its rollout does not do so now."""
-    return {
-        "cluster": item.cluster,
-        **plan_part(item),
-        "generation": item.generation,
-        "changes": [projected(schema.Change, change) for change in item.changes],
-        "retainedSystems": list(item.retained),
-        "waits": waits,
-    }
+    return projected(schema.PlanItem, item, plan_part(item), retainedSystems=item.retained, waits=waits)
 
 
 def _how_to_approve(plan: Plan) -> str:
@@ -109,22 +105,22 @@ def _how_to_approve(plan: Plan) -> str:
 def recorded_view(ports: Ports, page: Page = FIRST_PAGE) -> schema.Recorded:
     """Return what the next plan is compared with: the clusters as accepted, and the commit planned last."""
     fleet = ports.state.fleet()
-    commit = fleet.commit
     records = ports.state.clusters_page(page.after, page.limit)
-    plan_record = ports.state.plan(commit)
+    plan_record = ports.state.plan(fleet.commit)
     approval = plan_record.approval if plan_record else None
     needs_approval = plan_record.plan.deletes_needing_approval if plan_record else frozenset[str]()
     approved = frozenset(approval.clusters if approval else ())
-    return {
-        "fleet": ports.config.fleet,
-        "commit": commit,
-        "approval": _approval(approval),
-        "durations": {kind: list(each) for kind, each in fleet.durations.items()},
-        "replacing": {old: list(new) for old, new in fleet.replacing.items()},
-        "clusters": [_recorded(record, needs_approval, approved) for record in records],
-        "unreadable": unreadable_records(records.unreadable),
-        "next": page.next(names_in(records)),
-    }
+    return projected(
+        schema.Recorded,
+        ports.config,
+        fleet,
+        approval=_approval(approval),
+        durations={kind: list(seconds) for kind, seconds in fleet.durations.items()},
+        replacing={old: list(new) for old, new in fleet.replacing.items()},
+        clusters=[_recorded(record, needs_approval, approved) for record in records],
+        unreadable=unreadable_records(records.unreadable),
+        next=page.next(names_in(records)),
+    )
 
 
 def _recorded(
@@ -142,3 +138,51 @@ def _approval(approval: messages.Approval | None) -> schema.Approval | None:
     if approval is None:
         return None
     return projected(schema.Approval, approval, clusterCount=len(approval.clusters))
+
+
+# Promotions: what is proposed to each environment, why nothing is, and which values no rule gives.
+
+
+def promotions_view(ports: Ports) -> schema.Promotions:
+    """Return the promotions that were ever asked for, and those of the rules."""
+    fleet, known = ports.state.fleet(), {each.target: each for each in ports.state.promotions()}
+    rules = {rule.target: rule.source for rule in fleet.promotions}
+    for target, source in rules.items():
+        known.setdefault(target, Promotion(target, source))
+    return {"promotions": [_promotion(known[name], fleet, rule=name in rules) for name in sorted(known)]}
+
+
+def _promotion(promotion: Promotion, fleet: FleetRecord, *, rule: bool) -> schema.Promotion:
+    return projected(
+        schema.Promotion,
+        promotion,
+        rule=rule,
+        state=_state(promotion),
+        values=[{"field": value.path, "value": value.value} for value in promotion.values],
+        pullRequest=promotion.url if promotion.values else "",
+        holds=_holds(promotion, fleet) if rule else [],
+    )
+
+
+def _state(promotion: Promotion) -> str:
+    """Return what became of the newest pull request, as far as it is known."""
+    if not promotion.values:
+        return "none"
+    if all(each in promotion.merged for each in promotion.values):
+        return "merged"
+    return "declined" if all(each in promotion.declined for each in promotion.values) else "open"
+
+
+def _holds(promotion: Promotion, fleet: FleetRecord) -> Iterator[schema.PromotionHold]:
+    """Yield the values that the environment has not, and that no rule gives to it."""
+    had = next((each for each in fleet.had if each.environment == promotion.target), None)
+    if had is None:
+        return
+    lifted = {each.value: each.at for each in promotion.lifted}
+    has = {*had.file, *had.clusters}
+    withdrew = [each.value for each in had.withdrawn if had.withdrew(each.value, lifted.get(each.value))]
+    found: dict[Value, Reason] = dict.fromkeys(promotion.declined, Reason.DECLINED)
+    found |= dict.fromkeys([*promotion.merged, *withdrew], Reason.WITHDRAWN)
+    for value, reason in sorted(found.items()):
+        if value not in has:
+            yield {"field": value.path, "value": value.value, "reason": reason.value}

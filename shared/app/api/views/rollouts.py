@@ -93,17 +93,16 @@ def wait_of(name: str, decision: Decision) -> Wait | None:
 
 def waiting_cluster(name: str, wait: Wait, commit: str) -> schema.WaitingCluster:
     """Return why a cluster does not start now."""
-    return {
-        "cluster": name,
-        "reason": wait.reason.value,
-        "stage": wait.stage,
-        "group": wait.group + 1 if wait.reason in _OF_A_GROUP else None,
-        "waits": describe_wait(wait, commit),
-        "suggestedAction": remedy(wait),
-        "since": iso(wait.since),
-        "owner": wait.by.by if wait.by else "",
-        "because": wait.by.reason if wait.by else "",
-    }
+    return projected(
+        schema.WaitingCluster,
+        wait,
+        cluster=name,
+        group=wait.group + 1 if wait.reason in _OF_A_GROUP else None,
+        waits=describe_wait(wait, commit),
+        suggestedAction=remedy(wait),
+        owner=wait.by.by if wait.by else "",
+        because=wait.by.reason if wait.by else "",
+    )
 
 
 def _decided(
@@ -118,16 +117,13 @@ def _decided(
 def _summary(decision: Decision, under_way: str) -> schema.RolloutSummary:
     """Return how far a rollout is now: the planner stores a few seconds later that it has ended."""
     rollout = decision.rollout
-    return {
-        "commit": rollout.commit,
-        "strategy": rollout.strategy,
-        "selected": rollout.selected,
-        "state": state_of(rollout, decision),
-        "progress": describe(rollout, decision),
-        "beganAt": iso(rollout.began),
-        "endedAt": iso(rollout.ended) if rollout.ended else None,
-        "underWay": rollout.commit == under_way,
-    }
+    return projected(
+        schema.RolloutSummary,
+        rollout,
+        state=state_of(rollout, decision),
+        progress=describe(rollout, decision),
+        underWay=rollout.commit == under_way,
+    )
 
 
 def _stage(rollout: Rollout, decision: Decision, number: int, now: datetime) -> schema.RolloutStage:
@@ -181,15 +177,15 @@ def _gate(decision: Decision, number: int, now: datetime) -> schema.RolloutGate:
     rollout = decision.rollout
     stage, reached = rollout.stages[number], rollout.reached(number)
     opens = stage.gate.opens(reached) if reached else stage.gate.not_before
-    return {
-        "owner": stage.gate.owner,
-        "reason": stage.gate.reason,
-        "reachedAt": iso(reached) if reached else None,
-        "opensAt": iso(opens) if opens else None,
-        "role": (stage.gate.role or Role.APPROVER.value) if stage.approval else "",
-        "entered": number in rollout.entered,
-        "checks": list(_checks(decision, number, now)),
-    }
+    return projected(
+        schema.RolloutGate,
+        stage.gate,
+        reachedAt=reached,
+        opensAt=opens,
+        role=(stage.gate.role or Role.APPROVER) if stage.approval else "",
+        entered=number in rollout.entered,
+        checks=_checks(decision, number, now),
+    )
 
 
 def _checks(decision: Decision, number: int, now: datetime) -> Iterator[schema.RolloutCheck]:
@@ -206,8 +202,8 @@ def _checks(decision: Decision, number: int, now: datetime) -> Iterator[schema.R
             "state": (found.state if found else CheckState.MISSING).value,
             "answer": found.detail if found else "",
             "expected": asked.expected if asked else "success",
-            "askedAt": iso(found.at) if found else None,
-            "nextAt": iso(at) if at else None,
+            "askedAt": iso(found.at if found else None),
+            "nextAt": iso(at),
             "consecutiveSuccesses": found.successes if found else 0,
             "consecutiveSuccessLimit": asked.successes if asked else None,
             "failures": found.failures if found else 0,
@@ -231,7 +227,7 @@ def _group(rollout: Rollout, decision: Decision, stage: int, number: int) -> sch
         "failed": [name for name in own if decision.standings[name] is Standing.FAILED],
         "waiting": counts[Standing.WAITING],
         "setAside": [name for name in own if decision.standings[name] is Standing.ASIDE],
-        "passedAt": iso(passed) if passed else None,
+        "passedAt": iso(passed),
     }
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shared.app.api import schema
-from shared.app.api.parts import iso, projected
+from shared.app.api.parts import projected
 from shared.app.api.views.clusters import cluster_view
 from shared.cluster.conditions import FLUX_REPORTS, IN_SYNC, STALLED, shown_phase
 from shared.cluster.health import HealthCondition
 from shared.cluster.record import READY, ClusterRecord
 from shared.json_tree import Json
-from shared.kubernetes.inside import NODE, WORKLOADS, Part, UnhealthyObject
+from shared.kubernetes.inside import NODE, WORKLOADS, Part
 from shared.language.cluster_systems import systems_in
 from shared.ports import Ports
 
@@ -28,32 +28,22 @@ def tree_view(name: str, ports: Ports) -> schema.Tree | None:
     inside = record.inside
     parts = inside.parts if inside else ()
     conditions = {each["type"]: each for each in view["conditions"]}
-    return {
-        "name": record.name,
-        "phase": view["phase"],
-        "reason": view["reason"],
-        "kubernetesVersion": view["kubernetesVersion"],
-        "runningVersion": view["runningVersion"],
-        "fluxRevision": view["fluxRevision"],
-        "fluxReadAt": view["fluxReadAt"],
-        "conditions": [conditions[kind] for kind in SHOWN if kind in conditions],
-        "checkedAt": iso(inside.at if inside else None),
-        "nodePools": _pools(record, [part for part in parts if part.kind == NODE]),
-        "flux": [_group(part) for part in parts if part.kind not in (NODE, *WORKLOADS)],
-        "workloads": [_group(part) for part in parts if part.kind in WORKLOADS],
-        "systems": [_system(one, parts) for one in systems_in(record.document)],
-    }
+    return projected(
+        schema.Tree,
+        view,
+        conditions=[conditions[kind] for kind in SHOWN if kind in conditions],
+        checkedAt=inside.at if inside else None,
+        nodePools=_pools(record, [part for part in parts if part.kind == NODE]),
+        flux=[part for part in parts if part.kind not in (NODE, *WORKLOADS)],
+        workloads=[part for part in parts if part.kind in WORKLOADS],
+        systems=[_system(system, parts) for system in systems_in(record.document)],
+    )
 
 
 def _system(stored: Json, parts: Sequence[Part]) -> schema.SystemOnCluster:
     """Return a system with what a check found unhealthy in its namespaces."""
     found = [each for part in parts for each in part.unhealthy if each.namespace in stored["namespaces"]]
-    return {
-        "name": stored["name"],
-        "owners": list(stored["owners"]),
-        "namespaces": list(stored["namespaces"]),
-        "unhealthy": _objects(found),
-    }
+    return projected(schema.SystemOnCluster, stored, unhealthy=found)
 
 
 def _pools(record: ClusterRecord, parts: Sequence[Part]) -> list[schema.NodePool]:
@@ -65,27 +55,17 @@ def _pools(record: ClusterRecord, parts: Sequence[Part]) -> list[schema.NodePool
     }
     found = {part.pool: part for part in parts}
     names = [*wanted, *(name for name in found if name not in wanted)]
-    return [_pool(name, wanted.get(name, ""), found.get(name, Part(NODE, 0, 0))) for name in names]
-
-
-def _pool(name: str, wanted: str, part: Part) -> schema.NodePool:
-    return {
-        "name": name,
-        "wantedVersion": wanted,
-        "versions": list(part.versions),
-        "nodes": part.total,
-        "ready": part.ready,
-        "failed": part.failed,
-        "notReady": _objects(part.unhealthy),
-    }
-
-
-def _group(part: Part) -> schema.ObjectGroup:
-    return projected(schema.ObjectGroup, part, unhealthy=_objects(part.unhealthy))
-
-
-def _objects(found: Sequence[UnhealthyObject]) -> list[schema.UnhealthyObject]:
-    return [projected(schema.UnhealthyObject, each) for each in found]
+    return [
+        projected(
+            schema.NodePool,
+            part := found.get(name, Part(NODE, 0, 0)),
+            name=name,
+            wantedVersion=wanted.get(name, ""),
+            nodes=part.total,
+            notReady=part.unhealthy,
+        )
+        for name in names
+    ]
 
 
 # The outputs of a cluster: its facts, for programs that set up what is around it.
@@ -97,4 +77,4 @@ def outputs_view(name: str, ports: Ports) -> schema.Outputs | None:
     if record is None:
         return None
     phase, facts = shown_phase(record).value, record.facts
-    return projected(schema.Outputs, record, phase=phase, known=facts is not None, outputs=dict(facts or {}))
+    return projected(schema.Outputs, record, phase=phase, known=facts is not None, outputs=facts or {})

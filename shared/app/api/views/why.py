@@ -8,10 +8,10 @@ from shared.app.api.parts import (
     certificates_of,
     failure_of,
     fleet_problem,
-    iso,
     items_of,
     phase_of_gone,
     plan_part,
+    projected,
     retirements_of,
 )
 from shared.app.api.views.rollouts import wait_of, waiting_cluster, waits_now
@@ -51,24 +51,22 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
     asked = waits["suggestedAction"] if waits else ""
     own = "" if asked and diagnosis.suggested_action == NO_ACTION else diagnosis.suggested_action
     found = retirements_of(record, now) if record else []
-    return {
-        "name": name,
-        "phase": phase,
-        "doing": diagnosis.activity,
-        "since": iso(diagnosis.since),
-        "attempts": diagnosis.attempts,
-        "lastError": failure_of(record) if record else None,
-        "plan": _plan_part(newest),
-        "rollout": waits,
-        **fleet_problem(fleet),
-        "next": diagnosis.next,
-        "nextAt": iso(diagnosis.next_at),
-        "suggestedAction": " ".join(filter(None, (own, asked))),
-        "retirements": found,
-        "retirementsNote": stale(now.date()) if found else "",
-        "certificates": certificates_of(record, now) if record else [],
-        "acts": acts_on(name, ports),
-    }
+    return projected(
+        schema.Why,
+        diagnosis,
+        fleet_problem(fleet),
+        name=name,
+        phase=phase,
+        doing=diagnosis.activity,
+        lastError=failure_of(record) if record else None,
+        plan=_plan_part(newest),
+        rollout=waits,
+        suggestedAction=" ".join(filter(None, (own, asked))),
+        retirements=found,
+        retirementsNote=stale(now.date()) if found else "",
+        certificates=certificates_of(record, now) if record else [],
+        acts=acts_on(name, ports),
+    )
 
 
 def _waits(name: str, fleet: FleetRecord, ports: Ports) -> schema.WaitingCluster | None:

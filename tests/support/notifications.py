@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from shared.notices.kinds import Kind
-from shared.notices.notice import Notice
-from shared.notices.routes import Route, RouteType
+from shared.notifications.kinds import Kind
+from shared.notifications.notification import Notification
+from shared.notifications.routes import Route, RouteType
 
 T0 = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ROUTES = (Route("ops", RouteType.SLACK, "OPS"),)
@@ -26,9 +26,9 @@ def fact(
     environment: str = "",
     over: bool = False,
     number: int = 1,
-) -> Notice:
+) -> Notification:
     """Return a fact of a cluster, ``seconds`` after noon."""
-    return Notice(
+    return Notification(
         id=f"{kind}:{cluster}:{number}",
         kind=kind,
         key=f"cluster:{cluster}",
@@ -54,12 +54,12 @@ def notifying(files: dict[str, bytes], *routes: str) -> dict[str, bytes]:
     return {**files, "fleet.yaml": whole[:start] + block + whole[end:]}
 
 
-def storm(events: int, at: datetime) -> list[Notice]:
+def storm(events: int, at: datetime) -> list[Notification]:
     """Return problems of many clusters of two regions, of several kinds and for several reasons."""
     kinds = (Kind.FAILED, Kind.LOST, Kind.STALLED, Kind.HELD)
     reasons = ("QuotaExceeded", "OutOfCapacity", "Unavailable")
     return [
-        Notice(
+        Notification(
             id=f"{kinds[n % 4]}:aks-{n:03d}:1",
             kind=kinds[n % 4],
             key=f"cluster:aks-{n:03d}",

@@ -10,16 +10,16 @@ from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.diagnosis import diagnose
 from shared.cluster.transitions.acceptance import accept_new
 from shared.cluster.transitions.apply_outcome import apply_outcome
-from shared.notices.notice import DETAIL_LIMIT, Notice, notice_between
+from shared.notifications.notification import DETAIL_LIMIT, Notification, trouble_between
 from tests.support.cluster_records import NOW
 from tests.support.desired_clusters import desired
 
 
-def failing(error: ReconcileError) -> tuple[ClusterRecord, Notice]:
+def failing(error: ReconcileError) -> tuple[ClusterRecord, Notification]:
     """Return a cluster with a long name whose job has failed, and the fact that it is."""
     before = accept_new(desired(f"a{'tlantic' * 8}-aks"), uid="0badcafe", commit="c" * 40, now=NOW)
     after = apply_outcome(before, Fail(error), now=NOW, jitter=0)
-    notice = notice_between(before, after)
+    notice = trouble_between(before, after)
     assert notice is not None
     return after, notice
 

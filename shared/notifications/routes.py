@@ -1,4 +1,4 @@
-"""Who is notified of which facts."""
+"""Who is notified of which notifications."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from shared.language.model.fleet_rules import Route as RouteManifest
-from shared.notices.kinds import Kind, Severity
-from shared.notices.notice import Notice
+from shared.notifications.kinds import Kind, Severity
+from shared.notifications.notification import Notification
 
 
 class RouteType(StrEnum):
@@ -24,7 +24,7 @@ class RouteType(StrEnum):
 
 @dataclass(frozen=True)
 class Route:
-    """A channel, and which facts it gets; empty ``events``, ``environments`` and ``labels`` are all.
+    """A channel, and which notifications it gets; empty ``events``, ``environments`` and ``labels`` are all.
 
     ``address`` is the name of the setting with the address, "" for issues of the fleet repository.
     """
@@ -37,16 +37,16 @@ class Route:
     environments: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
 
-    def takes(self, notice: Notice) -> bool:
-        """Return whether the route gets a fact; one of the fleet has no environment and no labels.
+    def takes(self, fact: Notification) -> bool:
+        """Return whether the route gets a notification; one of the fleet has no environment and no labels.
 
         Named events come whatever their severity.
         """
-        wanted = notice.kind in self.events if self.events else notice.severity.rank >= self.severity.rank
+        wanted = fact.kind in self.events if self.events else fact.severity.rank >= self.severity.rank
         return (
             wanted
-            and (not self.environments or notice.environment in self.environments)
-            and all(notice.labels.get(key) == value for key, value in self.labels.items())
+            and (not self.environments or fact.environment in self.environments)
+            and all(fact.labels.get(key) == value for key, value in self.labels.items())
         )
 
 

@@ -1,4 +1,4 @@
-"""The kinds of facts that are announced, with the severity and the description of each: their one table."""
+"""The kinds of notifications, with the severity and the description of each: their one table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """How urgent a fact is; a route takes its own severity and every higher one."""
+    """How urgent a notification is; a route takes its own severity and every higher one."""
 
     INFO = "info"
     WARNING = "warning"
@@ -21,7 +21,7 @@ class Severity(StrEnum):
 
 
 class Kind(StrEnum):
-    """What a fact is, as in ``events`` of a route and as stored."""
+    """What a notification is, as in ``events`` of a route and as stored."""
 
     FAILED = "failed"
     LOST = "lost"
@@ -49,7 +49,7 @@ class Kind(StrEnum):
 class About:
     """The severity of a kind, and its description: what it counts, what happened, and what its end is.
 
-    ``over`` is "" for a fact that has no end. ``meaning`` is its line in docs/notifications.md.
+    ``over`` is "" for a notification that has no end. ``meaning`` is its line in docs/notifications.md.
     """
 
     severity: Severity

@@ -1,11 +1,12 @@
-"""``roadstead rollback``: reads a node pool, and opens the pull request that would roll it back.
+"""The pull requests that operators ask for: promotions by hand, and rollbacks of node pools.
 
-Every condition is read from Azure while the caller waits, and each one that fails is named. Nothing but the
-pull request changes: the worker carries the merged manifest out, and reads the conditions again.
+What is wrong with one is answered at once. That of a promotion is opened by a message, which evaluates it
+again; a merged rollback is carried out by the worker, which reads Azure's conditions again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -13,10 +14,13 @@ from shared.app.access.azure_state import profiles_of
 from shared.app.access.context import StepContext
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.api import schema
-from shared.app.api.acts.approval import operator
-from shared.app.http_result import HttpResult, rejected, unknown_cluster
+from shared.app.api.acts import Refusal, answers, known_cluster, operator
+from shared.app.http_result import meant
+from shared.app.outbox import send
+from shared.app.proposals.evaluation import evaluate
 from shared.app.proposals.head import Head
 from shared.app.proposals.own_pull import PERMISSIONS
+from shared.app.proposals.promote import refusal
 from shared.app.proposals.rollback_pull import RollbackAsked, open_rollback
 from shared.azure.node_pools.replacement import serving
 from shared.azure.node_pools.rollback import (
@@ -28,6 +32,7 @@ from shared.azure.node_pools.rollback import (
     versions_of,
 )
 from shared.cluster.failures.errors import Conflict, ReconcileError, Unauthorized
+from shared.cluster.messages import PromotionAsked, PromotionRequest
 from shared.cluster.record import ClusterRecord
 from shared.json_tree import Json
 from shared.language.desired import Desired
@@ -36,29 +41,60 @@ from shared.language.yaml.editing import NotEditable, with_value
 from shared.masking import cut
 from shared.ports import Ports
 from shared.ports.azure import GetCluster, GetPoolUpgradeProfile
+from shared.promotions import What
+
+MAX_REASON = 500
+WRONG_PROMOTION = (
+    'the body must be {"from": "environment", "to": "environment", "what": []}, with none or some of '
+    f"{', '.join(What)}"
+)
 
 
-class _Refused(Exception):
-    """No rollback can be proposed; the message says why and what to do."""
+@answers(202)
+def promote(
+    source: str, target: str, what: Sequence[str], actor: str, ports: Ports, reason: str = ""
+) -> schema.PromotionReceipt:
+    """Queue the pull request; ``what`` is empty for everything that differs."""
+    if source == target or not {*what} <= {*What}:
+        raise Refusal(400, WRONG_PROMOTION)
+    chosen = tuple(map(What, dict.fromkeys(what)))
+    found = evaluate(source, target, chosen or tuple(What), Head(ports.state.fleet(), ports))
+    problem = refusal(found, named=bool(chosen))
+    if problem:
+        known = {each.environment for each in ports.state.summaries()} - {""}
+        hints = (meant(name, known) for name in (source, target) if name not in known)
+        raise Refusal(409, problem + "".join(hints))
+    by = operator(actor)
+    asked = PromotionAsked(
+        source=source, target=target, what=chosen, by=by, at=ports.clock(), reason=cut(reason, MAX_REASON)
+    )
+    send(PromotionRequest(promotion=asked), ports)
+    return {
+        "queued": "promotion",
+        "source": source,
+        "target": target,
+        "values": [{"field": proof.value.path, "value": proof.value.value} for proof in found.proofs],
+        "clusters": list(found.takers),
+        "by": by,
+    }
 
 
-def roll_back(name: str, pool: str, actor: str, ports: Ports, reason: str = "") -> HttpResult:
+@answers(201)
+def roll_back(name: str, pool: str, actor: str, ports: Ports, reason: str = "") -> schema.RollbackReceipt:
     """Open the pull request that rolls a node pool of a cluster back by one step."""
-    record = ports.state.cluster(name)
-    if record is None:
-        return rejected(404, unknown_cluster(name, ports))
+    record = known_cluster(name, ports.state.cluster(name), ports)
     head, asked = Head(ports.state.fleet(), ports), None
     try:
         asked = _asked(record, pool, head, ports, by=operator(actor), reason=reason)
         pull = open_rollback(asked, head, ports)
-    except (_Refused, Conflict) as error:
-        return rejected(409, str(error))
+    except Conflict as error:
+        raise Refusal(409, str(error)) from error
     except RateLimited as limited:
-        return rejected(503, str(limited))
+        raise Refusal(503, str(limited)) from limited
     except ReconcileError as error:
         hint = f"; {PERMISSIONS}" if asked is not None and isinstance(error, Unauthorized) else ""
-        return rejected(502, f"{error.kind}: {error}{hint}")
-    receipt: schema.RollbackReceipt = {
+        raise Refusal(502, f"{error.kind}: {error}{hint}") from error
+    return {
         "cluster": name,
         "pool": pool,
         "running": _shown(asked.before),
@@ -67,7 +103,6 @@ def roll_back(name: str, pool: str, actor: str, ports: Ports, reason: str = "") 
         "pullRequest": pull.url,
         "by": asked.by,
     }
-    return HttpResult(201, receipt)
 
 
 @dataclass(frozen=True)
@@ -156,4 +191,4 @@ def _shown(versions: Versions) -> schema.PoolVersions:
 
 
 def _refuse(why: str) -> NoReturn:
-    raise _Refused(why)
+    raise Refusal(409, why)

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.notices.announced import COLLECT, LONGEST
-from shared.notices.digest import MOST_MESSAGES
-from shared.notices.kinds import Kind, Severity
-from shared.notices.notice import Notice
-from shared.notices.routes import Route, RouteType
+from shared.notifications.digest import MOST_MESSAGES
+from shared.notifications.kinds import Kind, Severity
+from shared.notifications.notification import Notification
+from shared.notifications.record import COLLECT, LONGEST
+from shared.notifications.routes import Route, RouteType
 from tests.support.hypothesis_settings import GENERATED
-from tests.support.notices import ROUTES, after, fact
+from tests.support.notifications import ROUTES, after, fact
 from tests.support.notifier_driver import Driver
 
 KINDS = (Kind.FAILED, Kind.STALLED, Kind.HELD, Kind.LOST, Kind.READY, Kind.DELETED)
@@ -31,7 +31,7 @@ changes = st.lists(
 )
 
 
-def _facts(drawn: Sequence[tuple[int, str, Kind, str]]) -> list[Notice]:
+def _facts(drawn: Sequence[tuple[int, str, Kind, str]]) -> list[Notification]:
     """Return facts in the order of their times, each with an id of its own."""
     ordered = enumerate(sorted(drawn, key=lambda each: each[0]))
     return [
@@ -65,7 +65,7 @@ def test_every_problem_that_ends_is_told_to_have_ended(drawn: list[tuple[int, st
     facts = _facts(drawn)
     driver = Driver()
     driver.run(facts, after(86_400))
-    open_problems: dict[str, Notice] = {}
+    open_problems: dict[str, Notification] = {}
     ended = set()
     for notice in facts:
         before = open_problems.pop(notice.key, None)

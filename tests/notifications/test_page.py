@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from shared.notices.kinds import KINDS
+from shared.notifications.kinds import KINDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "notifications.md").read_text()
 

@@ -8,16 +8,16 @@ from datetime import datetime, timedelta
 
 from shared.cluster.failures.retry import RetryPolicy
 from shared.cluster.job import FARTHEST
-from shared.notices.announced import (
+from shared.notifications.notification import Notification
+from shared.notifications.record import (
     COLLECT,
     LONGEST,
     PASSING,
-    Announced,
+    NotifierRecord,
     Outage,
     RouteState,
     without_unused,
 )
-from shared.notices.notice import Notice
 
 OVER = timedelta(minutes=10)
 """How long the end of a problem waits for the others of its group to end."""
@@ -25,7 +25,7 @@ RETRIES = RetryPolicy(30, 1800, None)
 """When a channel that failed is tried again."""
 
 
-def due(known: Announced, route: str, now: datetime) -> Sequence[Notice]:
+def due(known: NotifierRecord, route: str, now: datetime) -> Sequence[Notification]:
     """Return what a route gets now, oldest first; nothing before its time.
 
     A message whose delivery was started comes first, and alone. The end of a problem waits, but not for long,
@@ -46,7 +46,7 @@ def _waits(state: RouteState, now: datetime) -> bool:
     return state.next_at is not None and now < state.next_at < now + FARTHEST
 
 
-def next_moment(known: Announced, now: datetime) -> datetime | None:
+def next_moment(known: NotifierRecord, now: datetime) -> datetime | None:
     """Return when a route is to get something next, None when nothing waits."""
     moments = [at + min(PASSING.values()) for at in known.since.values()]
     moments = [max(now + COLLECT, at) for at in moments]
@@ -60,8 +60,8 @@ def next_moment(known: Announced, now: datetime) -> datetime | None:
     return min(moments, default=None)
 
 
-def begin(known: Announced, route: str, facts: Sequence[str]) -> Announced:
-    """Return before a message with some facts is delivered to a route; to be saved before it is sent."""
+def begin(known: NotifierRecord, route: str, facts: Sequence[str]) -> NotifierRecord:
+    """Return before some notifications are delivered to a route; to be saved before they are sent."""
     state = known.routes[route]
     if state.sending == tuple(facts):
         return known
@@ -70,9 +70,9 @@ def begin(known: Announced, route: str, facts: Sequence[str]) -> Announced:
 
 
 def delivered(
-    known: Announced, route: str, facts: Iterable[str], now: datetime, *, first: bool = True
-) -> Announced:
-    """Return after a message with some facts was delivered to a route.
+    known: NotifierRecord, route: str, facts: Iterable[str], now: datetime, *, first: bool = True
+) -> NotifierRecord:
+    """Return after a message with some notifications was delivered to a route.
 
     The ``first`` of a digest decides when the next digest is.
     """
@@ -92,8 +92,14 @@ def delivered(
 
 
 def failed(
-    known: Announced, route: str, error: tuple[str, str], now: datetime, *, wait: float | None, jitter: float
-) -> Announced:
+    known: NotifierRecord,
+    route: str,
+    error: tuple[str, str],
+    now: datetime,
+    *,
+    wait: float | None,
+    jitter: float,
+) -> NotifierRecord:
     """Return after a route's channel has failed, with the class and the message of the error.
 
     ``wait`` is what the service asks for in seconds; otherwise the pause doubles. ``jitter`` is in [0, 1).

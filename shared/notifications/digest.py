@@ -1,4 +1,4 @@
-"""What a route gets: facts in groups, and groups in few messages of bounded size. Pure."""
+"""What a route gets: notifications in groups, and groups in few messages of bounded size. Pure."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from datetime import datetime
 from typing import Any
 
 from shared.language.desired import digest_of
-from shared.notices.kinds import KINDS, Severity
-from shared.notices.notice import Notice
+from shared.notifications.kinds import KINDS, Severity
+from shared.notifications.notification import Notification
 from shared.sentences import many, some_of
 
 MOST_MESSAGES = 5
-"""So many messages a digest has at most; the facts of further ones wait for the next digest."""
+"""So many messages a digest has at most; the notifications of further ones wait for the next digest."""
 _REASONS, _ACTIONS, _COMMITS, _DIFFS = 3, 3, 3, 3
 """How many different reasons, actions, commits and diffs of a group a message shows."""
 _NAMED = 3
 """How many clusters a message names for each of several actions."""
 _MARGIN = 600
-"""Bytes for the title and for what is said of facts that were dropped."""
+"""Bytes for the title and for what is said of notifications that were dropped."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class Links:
 
 @dataclass(frozen=True)
 class Group:
-    """Facts of one kind, with one class of error, in one region.
+    """Notifications of one kind, with one class of error, in one region.
 
     ``began``: these are ends of problems that began in the same digest, and have what each of them was.
     """
 
-    facts: tuple[Notice, ...]
+    facts: tuple[Notification, ...]
     began: bool = False
 
     @property
@@ -82,8 +82,8 @@ class Group:
         return max(fact.at for fact in self.facts)
 
     @property
-    def diffs(self) -> Sequence[Notice]:
-        """The facts with a diff."""
+    def diffs(self) -> Sequence[Notification]:
+        """The notifications with a diff."""
         return [fact for fact in self.facts if fact.diff]
 
     def distinct(self, field: str) -> list[str]:
@@ -96,9 +96,10 @@ class Group:
 
 @dataclass(frozen=True)
 class Outgoing:
-    """A message: its title and text for people, its groups for programs; ``facts`` are the ids of its facts.
+    """A message: its title and text for people, its groups for programs; ``facts`` are their ids.
 
-    ``id`` is the same when the same facts are sent again. ``dropped`` facts are in no message.
+    ``id`` is the same when the same notifications are sent again. ``dropped`` notifications are in no
+    message.
     """
 
     id: str
@@ -120,7 +121,7 @@ class Outgoing:
 
 
 def messages(
-    facts: Sequence[Notice],
+    facts: Sequence[Notification],
     *,
     fleet: str,
     limit: int,
@@ -130,8 +131,8 @@ def messages(
 ) -> Sequence[Outgoing]:
     """Return the messages of a digest, each with a text of at most ``limit`` bytes.
 
-    Every message names all of its facts: what begins and is over in the same digest is one part, which says
-    both. Without ``together``, each group is a message.
+    Every message names all of its notifications: what begins and is over in the same digest is one part,
+    which says both. Without ``together``, each group is a message.
     """
     groups = _groups(facts)
     several = [groups] if together else [[group] for group in groups]
@@ -139,7 +140,7 @@ def messages(
     some = [_message(part, fleet, links) for part in parts]
     some = some[:MOST_MESSAGES]
     if some and dropped:
-        were = f"{many(dropped, 'older fact')} {'was' if dropped == 1 else 'were'}"
+        were = f"{many(dropped, 'older notification')} {'was' if dropped == 1 else 'were'}"
         missed = f"{were} dropped while this channel did not deliver: `roadstead events NAME`."
         some[0] = replace(some[0], text=f"{some[0].text}\n\n{missed}", dropped=dropped)
     absorbed = _absorbed(facts)
@@ -149,16 +150,16 @@ def messages(
     ]
 
 
-def _absorbed(facts: Sequence[Notice]) -> Mapping[str, Sequence[str]]:
+def _absorbed(facts: Sequence[Notification]) -> Mapping[str, Sequence[str]]:
     """Return, by the id of each problem's end, the ids of what it was before that is sent with it."""
     ends = {fact.id.removesuffix(":over"): fact.id for fact in facts if fact.over}
     return {ends[fact.id]: (fact.id,) for fact in facts if fact.id in ends}
 
 
-def _groups(facts: Sequence[Notice]) -> Sequence[Group]:
+def _groups(facts: Sequence[Notification]) -> Sequence[Group]:
     absorbing, by_id = _absorbed(facts), {fact.id: fact for fact in facts}
     absorbed = {each for ids in absorbing.values() for each in ids}
-    groups: defaultdict[tuple[bool, bool, str, tuple[str, str, str]], list[Notice]] = defaultdict(list)
+    groups: defaultdict[tuple[bool, bool, str, tuple[str, str, str]], list[Notification]] = defaultdict(list)
     for fact in facts:
         if fact.id in absorbing:
             (began,) = absorbing[fact.id]
@@ -236,8 +237,8 @@ def text_of(group: Group, links: Links) -> str:
 
 
 def _next(group: Group) -> Iterator[str]:
-    """Yield what comes next, and for which facts where that differs, the most frequent first."""
-    alike: defaultdict[str, list[Notice]] = defaultdict(list)
+    """Yield what comes next, and for which notifications where that differs, the most frequent first."""
+    alike: defaultdict[str, list[Notification]] = defaultdict(list)
     for fact in group.facts:
         if fact.action:
             alike[_of_any(fact)].append(fact)
@@ -250,7 +251,7 @@ def _next(group: Group) -> Iterator[str]:
         yield f"{many(len(frequent) - _ACTIONS, 'more action')}: `roadstead why NAME`."
 
 
-def _of_any(fact: Notice) -> str:
+def _of_any(fact: Notification) -> str:
     """Return what comes next, with NAME in place of the cluster in its commands: what others may have too."""
     parts = fact.action.split("`")
     parts[1::2] = [_with_any_name(command, fact.subject) for command in parts[1::2]]
@@ -262,7 +263,7 @@ def _with_any_name(command: str, name: str) -> str:
     return " ".join([*words[:2], *("NAME" if word == name else word for word in words[2:])])
 
 
-def _named(fact: Notice) -> str:
+def _named(fact: Notification) -> str:
     clusters = f" ({', '.join(fact.names)})" if fact.names else ""
     return f"{fact.subject}{clusters} {fact.at:%H:%M:%S}"
 
@@ -302,7 +303,7 @@ def _json(group: Group, links: Links) -> Mapping[str, Any]:
     }
 
 
-def _fact(fact: Notice, links: Links, with_diff: Sequence[Notice]) -> Mapping[str, Any]:
+def _fact(fact: Notification, links: Links, with_diff: Sequence[Notification]) -> Mapping[str, Any]:
     return {
         "id": fact.id,
         "subject": fact.subject,

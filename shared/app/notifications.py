@@ -1,30 +1,30 @@
-"""Facts to be announced are stored before the record whose change they are: never missing, perhaps twice."""
+"""Notifications are stored before the record whose change they are: never missing, perhaps twice."""
 
 from __future__ import annotations
 
 from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
-from shared.notices.kinds import Kind
-from shared.notices.notice import (
-    Notice,
+from shared.notifications.kinds import Kind
+from shared.notifications.notification import (
+    Notification,
     approved,
     brief,
     certificate_between,
     deleted,
     drift_between,
-    notice_between,
     outputs_between,
+    trouble_between,
 )
 from shared.ports import DeadLetter, PlanRecord, Ports
 
 LETTERS = "`roadstead dead-letters` shows them, and dismisses what was handled."
 
 
-def notices_of(before: ClusterRecord, after: ClusterRecord, ports: Ports) -> list[Notice]:
+def notifications_of(before: ClusterRecord, after: ClusterRecord, ports: Ports) -> list[Notification]:
     """Return what the change of a record is to whoever is notified; most changes are nothing."""
-    facts = [notice_between(before, after, retries=ports.config.retries), drift_between(before, after)]
+    facts = [trouble_between(before, after, retries=ports.config.retries), drift_between(before, after)]
     facts += [certificate_between(before, after), outputs_between(before, after)]
-    return [notice for notice in facts if notice is not None]
+    return [fact for fact in facts if fact is not None]
 
 
 def store_approval(before: PlanRecord | None, after: PlanRecord, ports: Ports) -> None:
@@ -33,9 +33,9 @@ def store_approval(before: PlanRecord | None, after: PlanRecord, ports: Ports) -
         ports.state.add_notice(approved(after.approval))
 
 
-def of_dead_letter(letter: DeadLetter) -> Notice:
-    """Return the fact that a queue gave up a message which could not be handled."""
-    return Notice(
+def of_dead_letter(letter: DeadLetter) -> Notification:
+    """Return the notification that a queue gave up a message which could not be handled."""
+    return Notification(
         id=f"{Kind.DEAD_LETTER}:{letter.queue}:{letter.id}",
         kind=Kind.DEAD_LETTER,
         key=f"dead-letters:{letter.queue}",

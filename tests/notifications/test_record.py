@@ -1,28 +1,28 @@
-"""What is sent, and when; tests/notices/test_promises.py has the promises by generated facts."""
+"""What is sent, and when; tests/notifications/test_promises.py has the promises by generated facts."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
 
-from shared.notices.announced import (
+from shared.notifications.deliveries import OVER, RETRIES, begin, delivered, due, failed, next_moment
+from shared.notifications.digest import MOST_MESSAGES, Links, messages
+from shared.notifications.kinds import Kind, Severity
+from shared.notifications.notification import Notification
+from shared.notifications.record import (
     COLLECT,
     CONFIRM,
     CONFIRM_AGAIN,
     MOST_PENDING,
     PASSING,
-    Announced,
+    NotifierRecord,
     compare,
     confirm,
     take,
     unconfirmed,
 )
-from shared.notices.deliveries import OVER, RETRIES, begin, delivered, due, failed, next_moment
-from shared.notices.digest import MOST_MESSAGES, Links, messages
-from shared.notices.kinds import Kind, Severity
-from shared.notices.notice import Notice
-from shared.notices.routes import Route, RouteType
-from tests.support.notices import ROUTES, T0, after, fact
+from shared.notifications.routes import Route, RouteType
+from tests.support.notifications import ROUTES, T0, after, fact
 from tests.support.notifier_driver import Driver
 
 
@@ -81,7 +81,7 @@ def test_a_problem_that_becomes_another_one_ends_for_whoever_was_told_of_it() ->
 def test_a_problem_of_a_cluster_that_leaves_a_route_ends_there_and_one_that_repeats_ends_once() -> None:
     production = Route("production", RouteType.SLACK, "A", environments=("production",))
     begins = fact("one", environment="production")
-    known = take(Announced(), [begins], (production,), T0)
+    known = take(NotifierRecord(), [begins], (production,), T0)
     again = take(known, [fact("one", environment="production", number=2)], (production,), after(1))
     assert again.routes["production"].pending == ("failed:one:1", "failed:one:2")
     moved = take(known, [fact("one", environment="test", number=2)], (production,), after(1))
@@ -91,21 +91,21 @@ def test_a_problem_of_a_cluster_that_leaves_a_route_ends_there_and_one_that_repe
 def test_a_stored_fact_that_is_read_again_is_taken_once() -> None:
     routes = (Route("ops", RouteType.SLACK, "OPS", Severity.INFO),)
     stored = [fact("one"), fact("two", Kind.READY)]
-    known = take(Announced(), stored, routes, T0)
+    known = take(NotifierRecord(), stored, routes, T0)
     known = delivered(known, "ops", known.routes["ops"].pending, after(10))
     again = take(known, [*stored, fact("three", seconds=11)], routes, after(11))
     assert again.routes["ops"].pending == ("failed:three:1",)
 
 
 def test_a_fact_that_is_stored_again_after_it_was_taken_is_not_told_while_it_lasts() -> None:
-    known = take(Announced(), [fact("one")], ROUTES, T0)
+    known = take(NotifierRecord(), [fact("one")], ROUTES, T0)
     known = take(delivered(known, "ops", ["failed:one:1"], after(10)), [], ROUTES, after(20))
     again = take(known, [fact("one")], ROUTES, after(30))
     assert again.routes["ops"].pending == ()
 
 
 def test_a_problem_that_the_record_does_not_show_is_over() -> None:
-    known = take(Announced(), [fact("one"), fact("two")], ROUTES, T0)
+    known = take(NotifierRecord(), [fact("one"), fact("two")], ROUTES, T0)
     assert unconfirmed(known, T0 + CONFIRM / 2) == []
     unsure = unconfirmed(known, T0 + CONFIRM)
     assert [each.subject for each in unsure] == ["one", "two"]
@@ -117,7 +117,7 @@ def test_a_problem_that_the_record_does_not_show_is_over() -> None:
 
 
 def test_a_channel_that_fails_is_tried_again_at_growing_intervals_or_when_it_asks_for_it() -> None:
-    known = take(Announced(), [fact("one")], ROUTES, T0)
+    known = take(NotifierRecord(), [fact("one")], ROUTES, T0)
     error = ("Unavailable", "no answer")
     waits = []
     for _ in range(9):
@@ -134,17 +134,17 @@ def test_a_channel_that_fails_is_tried_again_at_growing_intervals_or_when_it_ask
 
 def test_what_a_channel_missed_for_days_is_bounded_and_counted() -> None:
     facts = [fact(f"c{n}", seconds=n, number=n) for n in range(MOST_PENDING + 30)]
-    known = take(Announced(), facts, ROUTES, after(5000))
+    known = take(NotifierRecord(), facts, ROUTES, after(5000))
     state = known.routes["ops"]
     assert (len(state.pending), state.dropped) == (MOST_PENDING, 30)
     (first, *_) = messages(
         due(known, "ops", after(6000)), fleet="f", limit=12_000, links=Links(), dropped=state.dropped
     )
-    assert "30 older facts were dropped" in first.text
+    assert "30 older notifications were dropped" in first.text
 
 
 def test_a_time_beyond_every_pause_is_that_of_a_wrong_clock() -> None:
-    known = take(Announced(), [fact("one")], ROUTES, T0)
+    known = take(NotifierRecord(), [fact("one")], ROUTES, T0)
     wrong = replace(known.routes["ops"], next_at=T0 + timedelta(days=400))
     known = replace(known, routes={"ops": wrong})
     assert due(known, "ops", after(20))
@@ -152,8 +152,8 @@ def test_a_time_beyond_every_pause_is_that_of_a_wrong_clock() -> None:
 
 
 def test_problems_of_the_fleet_begin_and_end_with_what_is_present() -> None:
-    problem = Notice("orphan:1", Kind.ORPHAN, "orphan:1", "ghost", T0, detail="nobody knows it")
-    known = compare(take(Announced(), [], ROUTES, T0), [problem], {Kind.ORPHAN}, ROUTES, T0)
+    problem = Notification("orphan:1", Kind.ORPHAN, "orphan:1", "ghost", T0, detail="nobody knows it")
+    known = compare(take(NotifierRecord(), [], ROUTES, T0), [problem], {Kind.ORPHAN}, ROUTES, T0)
     same = compare(known, [problem], {Kind.ORPHAN}, ROUTES, after(5))
     assert same.routes["ops"].pending == ("orphan:1",)
     unread = compare(known, [], {Kind.SWEEP}, ROUTES, after(5))
@@ -164,9 +164,9 @@ def test_problems_of_the_fleet_begin_and_end_with_what_is_present() -> None:
 
 
 def test_a_problem_that_may_pass_by_itself_is_taken_when_it_has_lasted() -> None:
-    problem = Notice("plan:1", Kind.PLAN, "fleet", "c0ffee", T0, reason="Unavailable")
+    problem = Notification("plan:1", Kind.PLAN, "fleet", "c0ffee", T0, reason="Unavailable")
     lasts = PASSING[Kind.PLAN]
-    known = compare(take(Announced(), [], ROUTES, T0), [problem], {Kind.PLAN}, ROUTES, T0)
+    known = compare(take(NotifierRecord(), [], ROUTES, T0), [problem], {Kind.PLAN}, ROUTES, T0)
     assert not known.open
     assert next_moment(known, T0) == T0 + lasts
     passed = compare(known, [], {Kind.PLAN}, ROUTES, after(30))
@@ -179,8 +179,8 @@ def test_a_problem_that_may_pass_by_itself_is_taken_when_it_has_lasted() -> None
 
 
 def test_a_clock_that_was_ahead_keeps_no_problem_from_being_taken() -> None:
-    problem, ahead = Notice("plan:1", Kind.PLAN, "fleet", "c0ffee", T0), timedelta(days=30)
-    known = take(Announced(), [], ROUTES, T0)
+    problem, ahead = Notification("plan:1", Kind.PLAN, "fleet", "c0ffee", T0), timedelta(days=30)
+    known = take(NotifierRecord(), [], ROUTES, T0)
     known = compare(known, [problem], {Kind.PLAN}, ROUTES, T0 + ahead)
     known = compare(known, [problem], {Kind.PLAN}, ROUTES, T0)
     assert next_moment(known, T0) == T0 + PASSING[Kind.PLAN]
@@ -190,7 +190,7 @@ def test_a_clock_that_was_ahead_keeps_no_problem_from_being_taken() -> None:
 
 def test_a_clock_that_was_ahead_keeps_no_problem_open_and_no_end_back() -> None:
     facts = [replace(fact(name), at=T0 + timedelta(days=30)) for name in ("one", "two")]
-    known = take(Announced(), facts, ROUTES, T0)
+    known = take(NotifierRecord(), facts, ROUTES, T0)
     assert [each.subject for each in unconfirmed(known, T0)] == ["one", "two"]
     checked = confirm(known, dict.fromkeys(known.open.values(), True), ROUTES, T0 + timedelta(days=30))
     assert [each.subject for each in unconfirmed(checked, T0)] == ["one", "two"]
@@ -200,7 +200,7 @@ def test_a_clock_that_was_ahead_keeps_no_problem_open_and_no_end_back() -> None:
 
 
 def test_a_route_that_git_no_longer_has_is_forgotten_and_a_new_one_begins_empty() -> None:
-    known = take(Announced(), [fact("one")], ROUTES, T0)
+    known = take(NotifierRecord(), [fact("one")], ROUTES, T0)
     other = (Route("new", RouteType.TEAMS, "NEW"),)
     changed = take(known, [], other, after(1))
     assert {name: state.pending for name, state in changed.routes.items()} == {"new": ()}
@@ -217,7 +217,7 @@ def test_a_digest_of_several_messages_is_one_pause() -> None:
 
 
 def test_a_message_whose_delivery_was_started_comes_first_and_alone_whatever_follows() -> None:
-    known = begin(take(Announced(), [fact("one")], ROUTES, T0), "ops", ["failed:one:1"])
+    known = begin(take(NotifierRecord(), [fact("one")], ROUTES, T0), "ops", ["failed:one:1"])
     error = ("Unavailable", "no answer")
     known = failed(known, "ops", error, after(10), wait=None, jitter=1.0)
     known = take(known, [fact("two", seconds=20)], ROUTES, after(20))
@@ -227,7 +227,7 @@ def test_a_message_whose_delivery_was_started_comes_first_and_alone_whatever_fol
 
 
 def test_a_part_of_a_message_that_was_started_is_not_lost_when_its_route_takes_less() -> None:
-    known = take(Announced(), [fact("one"), fact("two")], ROUTES, T0)
+    known = take(NotifierRecord(), [fact("one"), fact("two")], ROUTES, T0)
     known = begin(known, "ops", known.routes["ops"].pending)
     less = begin(known, "ops", ["failed:two:1"])
     assert (less.routes["ops"].sending, less.routes["ops"].pending) == (("failed:two:1",), ("failed:one:1",))

@@ -1,11 +1,12 @@
-"""A drill of lost tables: the records are rebuilt next to the live ones, and compared. It writes nothing.
+"""What operators have read of Azure: an import, clusters as they are now, a drill. Nothing is written.
 
-It reads what a rebuild reads of Azure, one list for each subscription instead of a read for each cluster, and
-decides with the same functions. What is inside the clusters it does not read: checks do that.
+A drill rebuilds the records next to the live ones, as after a loss of the tables, and compares. It reads one
+list for each subscription, and decides with the functions of a rebuild; what is inside clusters, checks read.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,51 +14,138 @@ from functools import partial
 from shared.app.access.context import StepContext
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.api import schema
-from shared.app.api.parts import iso
-from shared.app.http_result import HttpResult, rejected
+from shared.app.api.acts import Refusal, answers, known_cluster
+from shared.app.api.parts import projected
 from shared.app.repository import read_desired
 from shared.azure.changes.writes import ImmutableChange
 from shared.azure.cluster_body import cluster_write
 from shared.azure.differences import differences_of
+from shared.azure.importer import NotImportable, document, imported
 from shared.azure.ownership import CLUSTER_TAG, LIFE_TAG, Owner, tag
+from shared.cluster.conditions import shown_phase
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.record import ClusterRecord
 from shared.cluster.transitions.acceptance import accept_new
 from shared.json_tree import Json
 from shared.language.desired import Desired
 from shared.ports import Ports
-from shared.ports.azure import ListClusters, every_document
-from shared.resource_ids import SubscriptionId
+from shared.ports.azure import GetCluster, ListClusters, ListMaintenance, every_document
+from shared.resource_ids import ClusterId, SubscriptionId
+
+_RESOURCE = re.compile(
+    r"(?i)/subscriptions/(?P<subscription>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
+    r"/resourceGroups/(?P<group>[\w\-.()]{0,89}[\w\-()])"
+    r"/providers/Microsoft\.ContainerService/managedClusters/(?P<name>[A-Za-z0-9_-]{1,63})/?"
+)
+"""A resource group's name does not end with a period: learn.microsoft.com, "Naming rules and restrictions for
+Azure resources". So none is a step upwards in an address."""
+MAX_LEFT = 200
+
+
+@answers(200)
+def import_cluster(resource: str, ports: Ports) -> schema.Imported:
+    """Return the manifest of the cluster with an ARM resource id."""
+    match = _RESOURCE.fullmatch(resource.strip())
+    if match is None:
+        form = ClusterId("SUBSCRIPTION", "GROUP", "NAME").resource
+        raise Refusal(400, f"resource must be the id of a managed cluster, such as {form}")
+    cluster = ClusterId(match["subscription"].lower(), match["group"], match["name"])
+    config = ports.config
+    owner = Owner(config.fleet, config.repository, cluster.name.lower(), config.previous_repository)
+    try:
+        existing = ports.azure.call(GetCluster(cluster))
+        if existing is None:
+            missing = f"there is no managed cluster {cluster.name} in {cluster.resource_group}"
+            raise Refusal(404, f"{missing}, or Roadstead's identity may not see it")
+        windows = ports.azure.call(ListMaintenance(cluster))
+        result = imported(cluster, owner, existing, windows)
+    except NotImportable as error:
+        raise Refusal(409, str(error)) from error
+    except ReconcileError as error:
+        raise Refusal(502, f"Azure could not be read: {error.kind}: {error}") from error
+    return {
+        "resource": cluster.resource,
+        "manifest": document(result.name, result.short),
+        "spec": dict(result.spec),
+        "left": list(result.left[:MAX_LEFT]),
+        "differences": list(result.differences[:MAX_LEFT]),
+    }
+
+
+# Clusters as Azure shows them now, to compare files with them that nobody has pushed. It writes nothing.
+
+WRONG_NAMES = f"clusters must be 1 to {schema.LIVE_CLUSTERS} names, separated by commas"
+
+
+@answers(200)
+def read_live(names: Sequence[str], ports: Ports) -> schema.Live:
+    """Return these clusters as Azure shows them, each read once, with a token of the read limit.
+
+    Only clusters with a record are read, where their records say. One that cannot be read has the reason.
+    """
+    records = [known_cluster(name, ports.state.cluster(name), ports) for name in names]
+    reading = RateLimiter(None, ports).over(ports)
+    return projected(
+        schema.Live,
+        ports.config,
+        readAt=ports.clock(),
+        clusters=[_read(record, reading) for record in records],
+    )
+
+
+def _read(record: ClusterRecord, ports: Ports) -> schema.LiveCluster:
+    existing, problem = None, ""
+    try:
+        if record.desired.is_existing:
+            problem = "it is not in Azure: checks read it from inside"
+        else:
+            existing = ports.azure.call(GetCluster(record.desired.id))
+    except RateLimited as limited:
+        problem = str(limited)
+    except ReconcileError as error:
+        problem = f"{error.kind}: {error}"
+    return projected(
+        schema.LiveCluster,
+        record,
+        resource="" if record.desired.is_existing else record.desired.id.resource,
+        phase=shown_phase(record),
+        existing=existing,
+        unmanaged=record.verified.unmanaged if record.verified else None,
+        problem=problem,
+    )
+
 
 _UID = "drill"
 _INSIDE = "it is not in Azure: a job would read inside it whose it is, and write nothing"
 _NO_ID = "the app has no ROADSTEAD_INSTALLATION, so that it would be another installation"
 
 
-def drill(ports: Ports) -> HttpResult:
+@answers(200)
+def drill(ports: Ports) -> schema.Drill:
     """Return what a loss of all tables would cost now, at the commit that was planned last."""
     fleet, began = ports.state.fleet(), ports.elapsed()
     if not fleet.commit:
-        return rejected(409, "no commit was planned yet")
+        raise Refusal(409, "no commit was planned yet")
     try:
         desired = read_desired(fleet.commit, {}, ports)
     except ReconcileError as error:
-        return rejected(502, f"the fleet repository could not be read: {error.kind}: {error}")
+        raise Refusal(502, f"the fleet repository could not be read: {error.kind}: {error}") from error
     records = {record.name: record for record in ports.state.clusters()}
     clusters = [_resolved(cluster) for _, cluster in sorted(desired.clusters.items())]
     listed, unread = _list(_subscriptions([*clusters, *(one.desired for one in records.values())]), ports)
-    view: schema.Drill = {
-        "fleet": ports.config.fleet,
-        "commit": fleet.commit,
-        "installation": ports.config.installation,
-        "readAt": iso(ports.clock()),
-        "clusters": [_drilled(one, records.get(one.name), listed, unread, ports) for one in clusters],
-        "orphans": list(_orphans(clusters, records, listed, ports)),
-        "invalid": sorted(desired.invalid),
-        "unread": [{"subscription": each, "problem": problem} for each, problem in sorted(unread.items())],
-        "seconds": round(ports.elapsed() - began, 1),
-    }
-    return HttpResult(200, view)
+    return projected(
+        schema.Drill,
+        ports.config,
+        commit=fleet.commit,
+        readAt=ports.clock(),
+        clusters=[
+            _drilled(cluster, records.get(cluster.name), listed, unread, ports) for cluster in clusters
+        ],
+        orphans=_orphans(clusters, records, listed, ports),
+        invalid=sorted(desired.invalid),
+        unread=[{"subscription": name, "problem": problem} for name, problem in sorted(unread.items())],
+        seconds=round(ports.elapsed() - began, 1),
+    )
 
 
 def _resolved(cluster: Desired) -> Desired:

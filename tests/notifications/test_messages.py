@@ -8,13 +8,13 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.notices.announced import MOST_PENDING
-from shared.notices.digest import MOST_MESSAGES, Links, body_of, messages
-from shared.notices.kinds import Kind, Severity
-from shared.notices.notice import Notice, end_of
-from shared.notices.routes import LIMITS
+from shared.notifications.digest import MOST_MESSAGES, Links, body_of, messages
+from shared.notifications.kinds import Kind, Severity
+from shared.notifications.notification import Notification, end_of
+from shared.notifications.record import MOST_PENDING
+from shared.notifications.routes import LIMITS
 from tests.support.hypothesis_settings import GENERATED
-from tests.support.notices import after, fact
+from tests.support.notifications import after, fact
 
 LINKS = Links("https://github.com/example/fleet", "https://app.example.com")
 
@@ -60,7 +60,7 @@ def test_what_is_over_within_one_digest_says_what_it_was_since_when_and_why_and_
     assert set(message.facts) == {each.id for each in (problem, other, *ends)}
 
 
-def next_lines(*facts: Notice) -> list[str]:
+def next_lines(*facts: Notification) -> list[str]:
     (message,) = messages(facts, fleet="f", limit=12_000, links=LINKS)
     lines = message.text.splitlines()
     start = next(number for number, line in enumerate(lines) if line.startswith("Next"))
@@ -68,7 +68,7 @@ def next_lines(*facts: Notice) -> list[str]:
     return lines[start:end]
 
 
-def held(cluster: str, action: str) -> Notice:
+def held(cluster: str, action: str) -> Notification:
     return replace(fact(cluster, Kind.HELD, reason=""), action=action)
 
 
@@ -172,5 +172,5 @@ def test_one_more_reason_and_one_dropped_fact_are_one() -> None:
     (message,) = messages(facts, fleet="f", limit=12_000, links=LINKS, dropped=1)
     assert "1 more reason." in message.text.splitlines()
     assert message.text.endswith(
-        "1 older fact was dropped while this channel did not deliver: `roadstead events NAME`."
+        "1 older notification was dropped while this channel did not deliver: `roadstead events NAME`."
     )

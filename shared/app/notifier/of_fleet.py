@@ -1,19 +1,19 @@
-"""The problems of the fleet as a whole that are present now, as facts; those of clusters are stored. Pure."""
+"""The notifications of what is wrong with the fleet as a whole now; those of clusters are stored. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
-from shared.app.facts import of_dead_letter
+from shared.app.notifications import of_dead_letter
 from shared.cluster.failures.errors import Unauthenticated, Unreadable
 from shared.cluster.failures.remedies import Failed, suggested_action
 from shared.cluster.reporting.diagnosis import CORRECT_FILE
 from shared.language.desired import digest_of
 from shared.masking import cut
-from shared.notices.announced import Announced
-from shared.notices.kinds import Kind
-from shared.notices.notice import ACTION_LIMIT, NAMED, Notice, brief
+from shared.notifications.kinds import Kind
+from shared.notifications.notification import ACTION_LIMIT, NAMED, Notification, brief
+from shared.notifications.record import NotifierRecord
 from shared.plan.holds import HoldKind
 from shared.plan.plan import Action, Item, Plan
 from shared.ports import DeadLetter, FleetRecord, PlanRecord
@@ -38,13 +38,13 @@ TOKEN = f"Create another token, set it as {CREDENTIAL_SETTING}, and deploy."
 CHANNEL = "Check the app setting with its address; what it missed is delivered once it answers."
 
 
-def of_plan(plan_record: PlanRecord) -> Iterator[Notice]:
+def of_plan(plan_record: PlanRecord) -> Iterator[Notification]:
     """Yield what is wrong with the newest plan."""
     plan, at = plan_record.plan, plan_record.at
     waiting = sorted(plan.deletes_needing_approval)
     if waiting:
         causes = {item.hold.cause for item in plan.items if item.needs_approval and item.hold}
-        yield Notice(
+        yield Notification(
             id=f"{Kind.REFUSED}:{plan.commit}:{digest_of(waiting)}",
             kind=Kind.REFUSED,
             key="approval",
@@ -60,7 +60,7 @@ def of_plan(plan_record: PlanRecord) -> Iterator[Notice]:
     problems = [*plan.problems, *(f"{item.cluster}: {item.reason}" for item in refused)]
     if problems:
         names = sorted(item.cluster for item in held)
-        yield Notice(
+        yield Notification(
             id=f"{Kind.INVALID}:{plan.commit}",
             kind=Kind.INVALID,
             key="manifests",
@@ -84,20 +84,20 @@ def present(
     fleet: FleetRecord,
     sweep: SweepRecord,
     letters: Sequence[DeadLetter],
-    known: Announced,
+    known: NotifierRecord,
     now: datetime,
-) -> Iterator[Notice]:
+) -> Iterator[Notification]:
     """Yield what is wrong with the fleet now, apart from its newest plan. ``letters`` are newest first."""
     yield from _of_fleet(fleet, known, now)
     yield from _of_token(fleet, known, now)
     yield from _of_sweep(sweep, known, now)
     for queue in sorted({letter.queue for letter in letters}):
         newest = of_dead_letter(next(letter for letter in letters if letter.queue == queue))
-        yield known.facts.get(known.open.get(newest.key, ""), newest)  # a new letter is a fact of its own
+        yield known.facts.get(known.open.get(newest.key, ""), newest)  # a new letter is another one
     yield from _of_channels(known, now)
 
 
-def _of_fleet(fleet: FleetRecord, known: Announced, now: datetime) -> Iterator[Notice]:
+def _of_fleet(fleet: FleetRecord, known: NotifierRecord, now: datetime) -> Iterator[Notification]:
     problem = fleet.problem
     if problem is None:
         return
@@ -107,7 +107,7 @@ def _of_fleet(fleet: FleetRecord, known: Announced, now: datetime) -> Iterator[N
     before = known.facts.get(known.open.get("fleet", ""))
     same = before is not None and before.id.startswith(identifier)
     at = before.at if before is not None and same else now
-    yield Notice(
+    yield Notification(
         id=f"{identifier}:{int(at.timestamp())}",
         kind=kind,
         key="fleet",
@@ -120,13 +120,13 @@ def _of_fleet(fleet: FleetRecord, known: Announced, now: datetime) -> Iterator[N
     )
 
 
-def _of_token(fleet: FleetRecord, known: Announced, now: datetime) -> Iterator[Notice]:
+def _of_token(fleet: FleetRecord, known: NotifierRecord, now: datetime) -> Iterator[Notification]:
     """Yield that the token ends soon, until GitHub shows another one: one that has ended is not replaced."""
     head, key = fleet.last_read.head if fleet.last_read else None, "token"
     expires = head.credential_expires if head else None
     if expires is None or expires - now > CREDENTIAL_SOON or (expires <= now and key not in known.open):
         return
-    yield Notice(
+    yield Notification(
         id=f"{Kind.TOKEN}:{_moment(expires)}",
         kind=Kind.TOKEN,
         key=key,
@@ -137,10 +137,10 @@ def _of_token(fleet: FleetRecord, known: Announced, now: datetime) -> Iterator[N
     )
 
 
-def _of_sweep(sweep: SweepRecord, known: Announced, now: datetime) -> Iterator[Notice]:
+def _of_sweep(sweep: SweepRecord, known: NotifierRecord, now: datetime) -> Iterator[Notification]:
     for listing in sweep.listings:
         if listing.problems:
-            problem = Notice(
+            problem = Notification(
                 id=f"{Kind.SWEEP}:{listing.subscription}:{_moment(listing.at)}",
                 kind=Kind.SWEEP,
                 key=f"sweep:{listing.subscription}",
@@ -151,7 +151,7 @@ def _of_sweep(sweep: SweepRecord, known: Announced, now: datetime) -> Iterator[N
             )
             yield known.facts.get(known.open.get(problem.key, ""), problem)  # each list has another time
         for orphan in listing.orphans:
-            yield Notice(
+            yield Notification(
                 id=f"{Kind.ORPHAN}:{orphan.resource}:{_moment(orphan.since)}",
                 kind=Kind.ORPHAN,
                 key=f"orphan:{orphan.resource}",
@@ -162,12 +162,12 @@ def _of_sweep(sweep: SweepRecord, known: Announced, now: datetime) -> Iterator[N
             )
 
 
-def _of_channels(known: Announced, now: datetime) -> Iterator[Notice]:
+def _of_channels(known: NotifierRecord, now: datetime) -> Iterator[Notification]:
     for name, state in known.routes.items():
         outage = state.outage
         # A difference in the other direction is that of a wrong clock.
         if outage is not None and abs(now - outage.since) >= OUTAGE:
-            yield Notice(
+            yield Notification(
                 id=f"{Kind.CHANNEL}:{name}:{_moment(outage.since)}",
                 kind=Kind.CHANNEL,
                 key=f"channel:{name}",

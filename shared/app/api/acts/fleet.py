@@ -1,56 +1,69 @@
-"""Small requests of operators: refresh, sync, a test of a route, dead letters."""
+"""What operators ask of the whole fleet: another source, a sync, a test of a route, no more dead letters."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
+from dataclasses import replace
 
 from shared.app.api import schema
-from shared.app.api.acts.approval import operator
+from shared.app.api.acts import Refusal, answers, operator
 from shared.app.api.parts import projected
-from shared.app.http_result import HttpResult, meant, rejected, unknown_cluster
-from shared.app.outbox import request_checks, request_whole_check, request_whole_sweep, send
+from shared.app.http_result import HttpResult, meant
+from shared.app.outbox import send
 from shared.app.pull_requests.markdown import fence
+from shared.app.records import again
 from shared.app.recovery.missed_work import request_missing_plan
-from shared.cluster.conditions import is_at_rest
-from shared.cluster.failures.errors import ReconcileError, Retryable
+from shared.cluster.failures.errors import ReconcileError, Retryable, Stale, Unavailable
 from shared.cluster.history import FoundBy
-from shared.cluster.messages import SweepRequest
-from shared.cluster.reporting.diagnosis import diagnose
+from shared.cluster.messages import PlanRequest
 from shared.masking import cut
-from shared.notices.digest import Outgoing
-from shared.notices.kinds import Severity
-from shared.notices.routes import RouteType
+from shared.notifications.digest import Outgoing
+from shared.notifications.kinds import Severity
+from shared.notifications.routes import RouteType
 from shared.ports import DeadLetter, Ports
 
-MAX_CLUSTERS = 100
-WRONG_BODY = (
-    f'the body must be {{"all": true}}, or {{"clusters": ["name", ...]}} with 1 to {MAX_CLUSTERS} names'
-)
+log = logging.getLogger(__name__)
 
 
-def refresh(names: Sequence[str], actor: str, ports: Ports) -> HttpResult:
-    """Ask for a sweep, or that these clusters are read; one that only its job reads is refused."""
-    for name in names:
-        record = ports.state.cluster(name)
-        if record is None:
-            return rejected(404, unknown_cluster(name, ports))
-        if not is_at_rest(record):
-            activity = diagnose(record, now=ports.clock(), retries=ports.config.retries).activity
-            if record.job.active:
-                return rejected(
-                    409, f"{name} is not refreshed, because its job reads Azure itself: it {activity}"
-                )
-            again = f"`roadstead replay {name}` starts its job again"
-            return rejected(409, f"{name} is not refreshed: it {activity}; {again}")
-    if names:
-        send(SweepRequest(sweep=ports.unique(), clusters=tuple(names)), ports)
-        request_checks(names, ports.unique(), ports)
-    else:
-        request_whole_sweep(ports)
-        request_whole_check(ports)
-    receipt: schema.RefreshReceipt = {"clusters": list(names), "all": not names, "by": operator(actor)}
-    return HttpResult(202, receipt)
+@answers(202)
+@again
+def accept_source(actor: str, ports: Ports) -> schema.SourceReceipt:
+    """Plan the fleet from now on from the repository or branch that the planner refused at last.
+
+    In another repository, a number is that of another issue or pull request: those of the former are dropped.
+    """
+    fleet = ports.state.fleet()
+    source = fleet.other_source
+    if source is None:
+        raise Refusal(409, "the fleet is planned from the repository and branch of its settings")
+    if fleet.source is not None and fleet.source.repository != source.repository:
+        _drop_numbers(ports)
+    after = replace(fleet, source=source, other_source=None)
+    try:
+        ports.state.save_fleet(after)
+    except (Stale, Unavailable):
+        if ports.state.fleet() != after:  # else it was saved, and the answer was lost
+            raise
+    by = operator(actor)
+    request = PlanRequest(again=True, reason="another repository was accepted")
+    try:
+        send(request, ports, message_id=f"source:{fleet.etag}")
+    except ReconcileError as error:
+        log.warning("the timer plans from the accepted source: %s: %s", error.kind, error)
+    return {"repositoryId": source.repository, "branch": source.branch, "by": by}
+
+
+def _drop_numbers(ports: Ports) -> None:
+    """Drop the numbers of issues and pull requests; what people decided of values stays. Raise Stale."""
+    state = ports.state
+    for proposal in state.proposals():
+        state.save_proposal(replace(proposal, number=0, url="", values=(), digest=""))
+    for promotion in state.promotions():
+        state.save_promotion(replace(promotion, number=0, url="", values=(), digest=""))
+    known = state.announced()
+    routes = {name: replace(each, issues={}) for name, each in known.routes.items()}
+    state.save_announced(replace(known, routes=routes))
 
 
 # Syncs: an operator has the branch read now, instead of with the timer, and its head planned.
@@ -69,14 +82,15 @@ def sync(actor: str, ports: Ports) -> HttpResult:
 WRONG_TEST = 'the body must be {"route": "name"}'
 
 
-def try_route(name: str, actor: str, ports: Ports) -> HttpResult:
+@answers(200)
+def try_route(name: str, actor: str, ports: Ports) -> schema.RouteReceipt:
     """Send a test message to a route at once, whatever waits for it; the answer has its error."""
     fleet = ports.state.fleet()
     route = next((each for each in fleet.routes if each.name == name), None)
     if route is None:
         known = ", ".join(each.name for each in fleet.routes) or "none"
         near = meant(name, (each.name for each in fleet.routes))
-        return rejected(404, f"the newest plan has no route {cut(name, 63)}; it has: {known}{near}")
+        raise Refusal(404, f"the newest plan has no route {cut(name, 63)}; it has: {known}{near}")
     by = operator(actor)
     title = f"{ports.config.fleet}: a test of the route {name}"
     text = f"{by} asked for this test. The route works."
@@ -87,9 +101,8 @@ def try_route(name: str, actor: str, ports: Ports) -> HttpResult:
         else:
             ports.channels.send(route, message)
     except ReconcileError as error:
-        return rejected(409, f"{name} does not deliver: {error.kind}: {error}")
-    receipt: schema.RouteReceipt = {"route": name, "delivered": True, "by": by}
-    return HttpResult(200, receipt)
+        raise Refusal(409, f"{name} does not deliver: {error.kind}: {error}") from error
+    return {"route": name, "delivered": True, "by": by}
 
 
 # Dead letters, listed and dismissed by an operator.

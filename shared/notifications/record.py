@@ -1,8 +1,8 @@
 """What the notifier remembers: the problems that are open, and what each route has not received yet. Pure.
 
-A fact is taken once, however often it is read, and stays until every route that takes it has received it.
-So nothing is lost while a channel does not answer, and what a crash repeats is at most the last message of a
-route.
+A notification is taken once, however often it is read, and stays until every route that takes it has received
+it. So nothing is lost while a channel does not answer, and what a crash repeats is at most the last message
+of a route.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from shared.notices.kinds import Kind
-from shared.notices.notice import Notice, end_of
-from shared.notices.routes import Route
+from shared.notifications.kinds import Kind
+from shared.notifications.notification import Notification, end_of
+from shared.notifications.routes import Route
 
 COLLECT = timedelta(seconds=10)
-"""How long the first fact waits for others that belong to the same message."""
+"""How long the first notification waits for others that belong to the same message."""
 LONGEST = timedelta(minutes=5)
-"""The longest time between two digests of a route while facts keep coming."""
+"""The longest time between two digests of a route while notifications keep coming."""
 CONFIRM = timedelta(minutes=2)
 """How long after a problem its cluster's record is read: by then its writer has saved it, or has died."""
 CONFIRM_AGAIN = timedelta(hours=1)
-"""How often it is read again: the fact that ended the problem may be lost with a table."""
+"""How often it is read again: the notification that ended the problem may be lost with a table."""
 PASSING: Mapping[Kind, timedelta] = {
     Kind.PLAN: timedelta(minutes=2),
     Kind.SWEEP: timedelta(minutes=15),
 }
 """How long a problem lasts before it is taken, of a kind that Roadstead tries again by itself."""
 MOST_PENDING = 2000
-"""So many facts wait for a route at most; of older ones the next message has the number."""
+"""So many notifications wait for a route at most; of older ones the next message has the number."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ class Outage:
 
 @dataclass(frozen=True)
 class RouteState:
-    """What a route has not received, by ids of facts, oldest first.
+    """What a route has not received, by ids of notifications, oldest first.
 
-    ``sending`` are the facts of the message that is being delivered: it is sent again as it is until the
-    channel takes it, so that its id stays the same. ``pending`` are all others.
-    ``next_at`` is when it gets a message at the earliest, None for at once. ``burst`` counts successive
-    digests, ``dropped`` the facts of which it gets the number alone, ``sent`` every message. ``issues`` are
-    the open issues of GitHub by group.
+    ``sending`` are the notifications of the message that is being delivered: it is sent again as it is until
+    the channel takes it, so that its id stays the same. ``pending`` are all others. ``next_at`` is when it
+    gets a message at the earliest, None for at once. ``burst`` counts successive digests, ``dropped`` the
+    notifications of which it gets the number alone, ``sent`` every message. ``issues`` are the open issues of
+    GitHub by group.
     """
 
     pending: tuple[str, ...] = ()
@@ -64,21 +64,21 @@ class RouteState:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Every fact that the route has not received."""
+        """Every notification that the route has not received."""
         return (*self.sending, *self.pending)
 
 
 @dataclass(frozen=True)
-class Announced:
-    """The facts that are needed, by id; the open problem of each key; the routes by name.
+class NotifierRecord:
+    """The notifications that are needed, by id; the open problem of each key; the routes by name.
 
-    ``accepted`` are the ids of the stored facts that were taken last and may still be stored, ``confirmed``
-    has those of open problems, with when a read of the record showed each last. ``since`` has when a problem
-    was seen first that may pass by itself, by its key. ``plan_at`` is the time of
-    the plan whose facts were taken last. ``etag`` is the version that was read, "" for one not saved yet.
+    ``accepted`` are the ids of the stored notifications that were taken last and may still be stored,
+    ``confirmed`` has those of open problems, with when a read of the record showed each last. ``since`` has
+    when a problem was seen first that may pass by itself, by its key. ``plan_at`` is the time of the plan
+    whose notifications were taken last. ``etag`` is the version that was read, "" for one not saved yet.
     """
 
-    facts: Mapping[str, Notice] = field(default_factory=dict)
+    facts: Mapping[str, Notification] = field(default_factory=dict)
     open: Mapping[str, str] = field(default_factory=dict)
     routes: Mapping[str, RouteState] = field(default_factory=dict)
     accepted: tuple[str, ...] = ()
@@ -88,79 +88,83 @@ class Announced:
     etag: str = field(default="", compare=False)
 
 
-def take(known: Announced, stored: Sequence[Notice], routes: Sequence[Route], now: datetime) -> Announced:
-    """Take the stored facts that were not taken before, oldest first; drop routes that no longer exist."""
+def take(
+    known: NotifierRecord, stored: Sequence[Notification], routes: Sequence[Route], now: datetime
+) -> NotifierRecord:
+    """Take the stored notifications that are new, oldest first; drop routes that no longer exist."""
     after = replace(
         known, routes={route.name: known.routes.get(route.name, RouteState()) for route in routes}
     )
-    for notice in sorted(stored, key=lambda each: (each.at, each.sequence, each.id)):
-        if notice.id not in known.accepted:
-            after = _taken(after, notice, routes, now)
-    return without_unused(replace(after, accepted=tuple(notice.id for notice in stored)))
+    for fact in sorted(stored, key=lambda each: (each.at, each.sequence, each.id)):
+        if fact.id not in known.accepted:
+            after = _taken(after, fact, routes, now)
+    return without_unused(replace(after, accepted=tuple(fact.id for fact in stored)))
 
 
 def compare(
-    known: Announced,
-    present: Sequence[Notice],
+    known: NotifierRecord,
+    present: Sequence[Notification],
     kinds: Collection[Kind],
     routes: Sequence[Route],
     now: datetime,
-) -> Announced:
+) -> NotifierRecord:
     """Take the problems of the fleet that are ``present`` now, and end those of ``kinds`` that are not.
 
     A problem of a kind that often passes by itself is taken when it has lasted. A time after ``now`` is that
     of a wrong clock.
     """
     after = known
-    by_key = {notice.key: notice for notice in present}
+    by_key = {fact.key: fact for fact in present}
     for key, identifier in known.open.items():
         if key not in by_key and known.facts[identifier].kind in kinds:
             after = _ended(after, key, now, "", routes)
     since = {key: min(at, now) for key, at in known.since.items() if key in by_key}
-    for key, notice in by_key.items():
+    for key, fact in by_key.items():
         since.setdefault(key, now)
-        lasted = now - since[key] >= PASSING.get(notice.kind, timedelta(0))
-        if known.open.get(key) != notice.id and lasted:
-            after = _taken(after, notice, routes, now)
-    passing = (key for key, notice in by_key.items() if notice.kind in PASSING)
+        lasted = now - since[key] >= PASSING.get(fact.kind, timedelta(0))
+        if known.open.get(key) != fact.id and lasted:
+            after = _taken(after, fact, routes, now)
+    passing = (key for key, fact in by_key.items() if fact.kind in PASSING)
     waiting = {key: since[key] for key in passing if after.open.get(key) != by_key[key].id}
     return without_unused(replace(after, since=waiting))
 
 
-def _taken(known: Announced, notice: Notice, routes: Sequence[Route], now: datetime) -> Announced:
-    if known.open.get(notice.key) == notice.id:
+def _taken(
+    known: NotifierRecord, fact: Notification, routes: Sequence[Route], now: datetime
+) -> NotifierRecord:
+    if known.open.get(fact.key) == fact.id:
         return known
-    if notice.lasting:
-        known = _replaced(known, notice, routes, now)
-        known = replace(
-            known, facts={**known.facts, notice.id: notice}, open={**known.open, notice.key: notice.id}
-        )
-        return _queued(known, notice, routes, now)
-    problem = known.facts[known.open[notice.key]] if notice.key in known.open else None
-    known = _ended(known, notice.key, notice.at, notice.detail, routes, now=now, became=notice.became)
-    if notice.over:
+    if fact.lasting:
+        known = _replaced(known, fact, routes, now)
+        known = replace(known, facts={**known.facts, fact.id: fact}, open={**known.open, fact.key: fact.id})
+        return _queued(known, fact, routes, now)
+    problem = known.facts[known.open[fact.key]] if fact.key in known.open else None
+    known = _ended(known, fact.key, fact.at, fact.detail, routes, now=now, became=fact.became)
+    if fact.over:
         return known
     told = {route.name for route in routes if problem and route.takes(problem)}
-    others = [route for route in routes if route.name not in told or notice.kind is not Kind.READY]
-    return _queued(known, notice, others, now)
+    others = [route for route in routes if route.name not in told or fact.kind is not Kind.READY]
+    return _queued(known, fact, others, now)
 
 
-def _replaced(known: Announced, notice: Notice, routes: Sequence[Route], now: datetime) -> Announced:
-    """End the open problem that ``notice`` replaces, for whoever does not get ``notice`` as its next part.
+def _replaced(
+    known: NotifierRecord, fact: Notification, routes: Sequence[Route], now: datetime
+) -> NotifierRecord:
+    """End the open problem that ``fact`` replaces, for whoever does not get ``fact`` as its next part.
 
     A problem of the same group goes on; one of another group is another problem.
     """
-    before = known.facts.get(known.open.get(notice.key, ""))
+    before = known.facts.get(known.open.get(fact.key, ""))
     if before is None:
         return known
-    same = before.group == notice.group
-    left = [route for route in routes if not (same and route.takes(notice))]
-    end = replace(end_of(before, notice.at), became=notice.kind.value)
+    same = before.group == fact.group
+    left = [route for route in routes if not (same and route.takes(fact))]
+    end = replace(end_of(before, fact.at), became=fact.kind.value)
     return _queued(known, end, left, now)
 
 
 def _ended(
-    known: Announced,
+    known: NotifierRecord,
     key: str,
     at: datetime,
     detail: str,
@@ -168,7 +172,7 @@ def _ended(
     *,
     now: datetime | None = None,
     became: str = "",
-) -> Announced:
+) -> NotifierRecord:
     """End the open problem of a key, if there is one; ``became`` is what took its place, "" for nothing."""
     if key not in known.open:
         return known
@@ -178,36 +182,38 @@ def _ended(
     return _queued(replace(known, open=left), end, routes, now or at)
 
 
-def _queued(known: Announced, notice: Notice, routes: Iterable[Route], now: datetime) -> Announced:
-    """Return with a fact that each route which takes it has not received."""
-    takers = {route.name for route in routes if route.takes(notice)}
+def _queued(
+    known: NotifierRecord, fact: Notification, routes: Iterable[Route], now: datetime
+) -> NotifierRecord:
+    """Return with a notification that each route which takes it has not received."""
+    takers = {route.name for route in routes if route.takes(fact)}
     states = dict(known.routes)
     for name in takers & states.keys():
         state = states[name]
-        if notice.id in state.missing:
+        if fact.id in state.missing:
             continue
-        pending = (*state.pending, notice.id)
+        pending = (*state.pending, fact.id)
         excess = max(0, len(pending) - MOST_PENDING)
         after = replace(state, pending=pending[excess:], dropped=state.dropped + excess)
         states[name] = after if state.missing else _first_of_a_digest(after, now)
-    return replace(known, facts={**known.facts, notice.id: notice}, routes=states)
+    return replace(known, facts={**known.facts, fact.id: fact}, routes=states)
 
 
 def _first_of_a_digest(state: RouteState, now: datetime) -> RouteState:
-    """Return a route with its first fact after the last digest: others may follow within seconds."""
+    """Return a route with its first notification after the last digest: others may follow within seconds."""
     quiet = state.next_at is None or now - state.next_at > LONGEST
     collected = now + COLLECT
     next_at = collected if state.next_at is None else max(collected, state.next_at)
     return replace(state, next_at=next_at, burst=0 if quiet else state.burst)
 
 
-def without_unused(known: Announced) -> Announced:
-    """Return without the facts that are neither open nor due to a route."""
+def without_unused(known: NotifierRecord) -> NotifierRecord:
+    """Return without the notifications that are neither open nor due to a route."""
     used = set(known.open.values()).union(*(state.missing for state in known.routes.values()))
     return replace(known, facts={key: fact for key, fact in known.facts.items() if key in used})
 
 
-def unconfirmed(known: Announced, now: datetime) -> Sequence[Notice]:
+def unconfirmed(known: NotifierRecord, now: datetime) -> Sequence[Notification]:
     """Return the open problems of clusters that no read of the record has shown, or none for an hour.
 
     A difference in the other direction is that of a wrong clock.
@@ -219,12 +225,12 @@ def unconfirmed(known: Announced, now: datetime) -> Sequence[Notice]:
 
 
 def confirm(
-    known: Announced, checked: Mapping[str, bool], routes: Sequence[Route], now: datetime
-) -> Announced:
+    known: NotifierRecord, checked: Mapping[str, bool], routes: Sequence[Route], now: datetime
+) -> NotifierRecord:
     """End the problems, by id, that the records do not show.
 
-    A fact is stored before the record, so that it is never missing. The record may have been written by
-    somebody else then, and the problem has not come to be.
+    A notification is stored before the record, so that it is never missing. The record may have been written
+    by somebody else then, and the problem has not come to be.
     """
     after = known
     for identifier, holds in checked.items():

@@ -7,9 +7,9 @@ from typing import get_args
 import pytest
 
 from shared.language.model.fleet_rules import EventName
-from shared.notices.kinds import KINDS, Kind, Severity
-from shared.notices.routes import LIMITS, Route, RouteType
-from tests.support.notices import fact
+from shared.notifications.kinds import KINDS, Kind, Severity
+from shared.notifications.routes import LIMITS, Route, RouteType
+from tests.support.notifications import fact
 
 
 def test_manifests_may_name_every_kind_and_no_other() -> None:

@@ -1,4 +1,4 @@
-"""A fact that may be announced, and which facts follow from a change of a cluster's record."""
+"""A notification, and which ones follow from a change of a cluster's record."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shared.cluster.record import ClusterRecord, Phase
 from shared.cluster.reporting.diagnosis import diagnose
 from shared.kubernetes.kubeconfig import Certificate, ending
 from shared.masking import cut
-from shared.notices.kinds import KINDS, Kind, Severity
+from shared.notifications.kinds import KINDS, Kind, Severity
 
 DETAIL_LIMIT = 300
 """Characters of a reason; `roadstead why` has the whole one."""
@@ -25,7 +25,7 @@ ACTION_LIMIT = 1000
 DIFF_LIMIT = 800
 """Characters of a diff; `roadstead drift` has the whole one."""
 NAMED = 20
-"""How many clusters a fact of the fleet names."""
+"""How many clusters a notification of the fleet names."""
 EXEMPT = "exempt"
 """What a problem became that an exemption ignores from now on."""
 _CLUSTER, _DRIFT, _CERTIFICATE, _OUTPUTS = "cluster:", "drift:", "certificate:", "outputs:"
@@ -41,16 +41,16 @@ LEFT_ALONE = "`roadstead drift` shows each field; no job changes it, and a commi
 
 
 @dataclass(frozen=True)
-class Notice:
+class Notification:
     """A problem that begins or is over, or something that happened once.
 
-    ``id`` identifies the fact however often it is saved; ``key`` what it is about: a later fact with the same
-    key replaces a problem or ends it. ``subject`` names that for a person. ``reason`` is the class of the
-    error, ``detail`` a sentence, ``action`` what comes next, ``diff`` a unified diff, each "" for none.
-    ``sequence`` orders the facts of a cluster that have the same time. ``names`` are the clusters that a
-    fact of the fleet is about. ``since`` is when a problem that is ``over`` began, ``became`` the kind of the
-    problem that took its place, or ``EXEMPT``, "" for none. ``outputs`` are those of the cluster, where they
-    have changed.
+    ``id`` identifies the notification however often it is saved; ``key`` what it is about: a later
+    notification with the same key replaces a problem or ends it. ``subject`` names that for a person.
+    ``reason`` is the class of the error, ``detail`` a sentence, ``action`` what comes next, ``diff`` a
+    unified diff, each "" for none. ``sequence`` orders the notifications of a cluster that have the same
+    time. ``names`` are the clusters that a notification of the fleet is about. ``since`` is when a problem
+    that is ``over`` began, ``became`` the kind of the problem that took its place, or ``EXEMPT``, "" for
+    none. ``outputs`` are those of the cluster, where they have changed.
     """
 
     id: str
@@ -80,7 +80,7 @@ class Notice:
 
     @property
     def lasting(self) -> bool:
-        """Whether it is a problem, which lasts until another fact ends it."""
+        """Whether it is a problem, which lasts until another notification ends it."""
         return bool(KINDS[self.kind].over) and not self.over
 
     @property
@@ -90,17 +90,17 @@ class Notice:
 
     @property
     def group(self) -> tuple[str, str, str]:
-        """What facts have in common that are one message: the kind, the class of the error, the region."""
+        """What notifications of one message have in common: the kind, the class of the error, the region."""
         return self.kind.value, self.reason, self.location
 
 
 def brief(text: str, limit: int = DETAIL_LIMIT) -> str:
-    """Return a text as a fact has it: the beginning of a long one, with dots at the end."""
+    """Return a text as a notification has it: the beginning of a long one, with dots at the end."""
     return cut(text, limit, "...")
 
 
-def end_of(problem: Notice, at: datetime, detail: str = "") -> Notice:
-    """Return the fact that a problem is over; without a detail, it has that of the problem."""
+def end_of(problem: Notification, at: datetime, detail: str = "") -> Notification:
+    """Return the notification that a problem is over; without a detail, it has that of the problem."""
     return replace(
         problem,
         id=f"{problem.id}:over",
@@ -113,10 +113,10 @@ def end_of(problem: Notice, at: datetime, detail: str = "") -> Notice:
     )
 
 
-def notice_between(
+def trouble_between(
     before: ClusterRecord, after: ClusterRecord, *, retries: Policies = DEFAULTS
-) -> Notice | None:
-    """Return the fact that the change of a cluster's record is, None for none.
+) -> Notification | None:
+    """Return the notification that the change of a cluster's record is, None for none.
 
     A job that starts again ends no problem: its cluster being Ready does, or its being deleted.
     """
@@ -136,8 +136,8 @@ def notice_between(
     return replace(_fact(was[0], after), over=True) if was and before.job.active else None
 
 
-def drift_between(before: ClusterRecord, after: ClusterRecord) -> Notice | None:
-    """Return the fact that a cluster differs from git in other fields, or in none; None for no change."""
+def drift_between(before: ClusterRecord, after: ClusterRecord) -> Notification | None:
+    """Return that a cluster differs from git in other fields, or in none; None for no change."""
     if not is_news(after.drift, before.drift):
         return None
     fact = replace(_fact(Kind.DRIFT, after), key=f"{_DRIFT}{after.name}")
@@ -163,8 +163,8 @@ def _of_drift(drift: Drift) -> str:
     return LEFT_ALONE if all(each.left_alone for each in drift.fields) else SEE_DRIFT
 
 
-def certificate_between(before: ClusterRecord, after: ClusterRecord) -> Notice | None:
-    """Return the fact that a certificate of a cluster ends soon, or no longer does; None for no change.
+def certificate_between(before: ClusterRecord, after: ClusterRecord) -> Notification | None:
+    """Return that a certificate of a cluster ends soon, or no longer does; None for no change.
 
     A check sees the certificates, and nothing is known of those of a cluster that is missing.
     """
@@ -177,8 +177,8 @@ def certificate_between(before: ClusterRecord, after: ClusterRecord) -> Notice |
     return replace(_of_certificate(first[0], after), detail=brief(first[1]))
 
 
-def outputs_between(before: ClusterRecord, after: ClusterRecord) -> Notice | None:
-    """Return the fact that the outputs of a cluster are known, or are others; None for no change."""
+def outputs_between(before: ClusterRecord, after: ClusterRecord) -> Notification | None:
+    """Return the notification that the outputs of a cluster are known, or are others; None for no change."""
     known, now = before.facts, after.facts
     if now is None or now == known:
         return None
@@ -197,7 +197,7 @@ def ending_of(record: ClusterRecord) -> Sequence[tuple[Certificate, str]]:
     return tuple(ending(seen, at, in_azure=not record.desired.is_existing))
 
 
-def _of_certificate(certificate: Certificate, record: ClusterRecord) -> Notice:
+def _of_certificate(certificate: Certificate, record: ClusterRecord) -> Notification:
     moment = f"{record.uid}:{certificate.of}:{int(certificate.ends.timestamp())}"
     at = record.inside.at if record.inside else record.updated
     return replace(
@@ -208,7 +208,7 @@ def _of_certificate(certificate: Certificate, record: ClusterRecord) -> Notice:
     )
 
 
-def _end_of_certificate(certificate: Certificate, record: ClusterRecord) -> Notice:
+def _end_of_certificate(certificate: Certificate, record: ClusterRecord) -> Notification:
     over = _of_certificate(certificate, record)
     return replace(over, id=f"{over.id}:{int(over.at.timestamp())}", over=True)
 
@@ -227,15 +227,15 @@ def _shortened(text: str, limit: int) -> str:
     return f"{whole}\n..."
 
 
-def deleted(record: ClusterRecord, at: datetime) -> Notice:
-    """Return the fact that a cluster no longer exists, or no longer is this fleet's, as git asked."""
+def deleted(record: ClusterRecord, at: datetime) -> Notification:
+    """Return the notification that a cluster no longer exists, or no longer is this fleet's, as git asked."""
     kind = Kind.RELEASED if record.desired.is_existing else Kind.DELETED
     return replace(_fact(kind, record), at=at)
 
 
-def approved(approval: Approval) -> Notice:
-    """Return the fact that somebody approved the deletes of a commit."""
-    return Notice(
+def approved(approval: Approval) -> Notification:
+    """Return the notification that somebody approved the deletes of a commit."""
+    return Notification(
         id=f"{Kind.APPROVED}:{approval.commit}:{int(approval.at.timestamp())}",
         kind=Kind.APPROVED,
         key="approved",
@@ -247,8 +247,8 @@ def approved(approval: Approval) -> Notice:
     )
 
 
-def correction_approved(record: ClusterRecord) -> Notice:
-    """Return the fact that somebody approved corrections of a cluster."""
+def correction_approved(record: ClusterRecord) -> Notification:
+    """Return the notification that somebody approved corrections of a cluster."""
     approval = record.drift.approval if record.drift else None
     fields = ", ".join(each.path for each in record.drift.by_approval) if record.drift else ""
     by = by_whom(approval.by, approval.reason) if approval else ""
@@ -276,7 +276,7 @@ def _trouble(record: ClusterRecord) -> tuple[Kind, str] | None:
     return None
 
 
-def _problem(trouble: tuple[Kind, str], record: ClusterRecord, retries: Policies) -> Notice:
+def _problem(trouble: tuple[Kind, str], record: ClusterRecord, retries: Policies) -> Notification:
     kind, reason = trouble
     action = diagnose(record, now=record.updated, retries=retries).suggested_action
     found = found_of(record) if record.phase is Phase.SUSPENDED else ""
@@ -288,9 +288,9 @@ def _problem(trouble: tuple[Kind, str], record: ClusterRecord, retries: Policies
     )
 
 
-def _fact(kind: Kind, record: ClusterRecord) -> Notice:
+def _fact(kind: Kind, record: ClusterRecord) -> Notification:
     moment = f"{record.uid}:{record.generation}:{record.job.sequence}"
-    return Notice(
+    return Notification(
         id=f"{kind}:{record.name}:{moment}",
         kind=kind,
         key=f"{_CLUSTER}{record.name}",

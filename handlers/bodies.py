@@ -1,0 +1,115 @@
+"""What a call of an act says: the body of a POST, or the parameters of a GET."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from shared.app.api.acts.cluster import MAX_CLUSTERS
+from shared.app.api.schema import LIVE_CLUSTERS
+
+Text = Annotated[str, Field(min_length=1)]
+Name = Annotated[str, Field(pattern=r"^[\x00-\x7f]*$")]
+"""The name of a cluster is ASCII. The record of the act has all names, and has room for those."""
+
+
+class Body(BaseModel):
+    """What any act takes: why it is done. A reason of another form is none."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+    reason: Annotated[str, BeforeValidator(lambda given: given if isinstance(given, str) else "")] = ""
+
+
+class ApprovalBody(Body):
+    """The clusters of a plan whose deletes are approved."""
+
+    clusters: list[Name]
+
+
+class CorrectionBody(Body):
+    """The corrections that were shown."""
+
+    correction: Text
+
+
+class ReplayBody(Body):
+    """Whether a freeze or a change window is overridden."""
+
+    override: Annotated[bool, BeforeValidator(lambda given: given is True)] = False
+
+
+class RefreshBody(Body):
+    """Some clusters, or all."""
+
+    clusters: list[Name] = Field(default_factory=list, max_length=MAX_CLUSTERS)
+    all: bool = False
+
+    @model_validator(mode="after")
+    def _some(self) -> RefreshBody:
+        if not self.clusters and not self.all:
+            raise ValueError
+        return self
+
+
+class NamedLetter(BaseModel):
+    """A dead letter, by its queue and id."""
+
+    queue: str
+    id: str
+
+
+class LettersBody(Body):
+    """The dead letters that are dismissed."""
+
+    deadLetters: list[NamedLetter]
+
+    @property
+    def named(self) -> set[tuple[str, str]]:
+        """The queue and the id of each."""
+        return {(letter.queue, letter.id) for letter in self.deadLetters}
+
+
+class RouteBody(Body):
+    """A route of notifications."""
+
+    route: Text
+
+
+class StageBody(Body):
+    """A stage of a rollout."""
+
+    stage: Text
+
+
+class MemberBody(Body):
+    """A cluster of a rollout."""
+
+    cluster: Text
+
+
+class PromotionBody(Body):
+    """Two environments, and what is promoted, none for everything that differs."""
+
+    source: Text = Field(alias="from")
+    target: Text = Field(alias="to")
+    what: list[str] = Field(default_factory=list)
+
+
+class ResourceQuery(Body):
+    """The ARM resource id of a cluster."""
+
+    resource: str = ""
+
+
+def _separate(given: Any) -> list[str]:
+    return list(dict.fromkeys(filter(None, str(given or "").split(","))))
+
+
+class LiveQuery(Body):
+    """Names, separated by commas."""
+
+    clusters: Annotated[
+        list[str], BeforeValidator(_separate), Field(min_length=1, max_length=LIVE_CLUSTERS)
+    ] = Field(default=(), validate_default=True)

@@ -1,0 +1,193 @@
+"""What operators do to a cluster: a replay, a takeover, an approval of a correction, a comparison now.
+
+A takeover overrules just who the step read may manage the cluster: when the tags name yet another
+installation by then, it waits again. An approval is stored with the drift: the sweep compares the cluster
+once more, and starts the job only if the same fields and values still need one, at the same generation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shared.app.api import schema
+from shared.app.api.acts import Refusal, answers, change_cluster, known_cluster, operator
+from shared.app.outbox import (
+    request_checks,
+    request_whole_check,
+    request_whole_sweep,
+    send,
+    send_continuation,
+)
+from shared.app.records import Transition
+from shared.azure.drift.policy import is_version
+from shared.cluster.conditions import is_at_rest
+from shared.cluster.drift import CorrectionApproval, HeldStart
+from shared.cluster.health import problem_of
+from shared.cluster.history import by_whom
+from shared.cluster.messages import ReportRequest, SweepRequest
+from shared.cluster.record import ClusterRecord
+from shared.cluster.reporting.diagnosis import diagnose
+from shared.cluster.reporting.events import correction_approved_event, replayed_event, taken_over_event
+from shared.cluster.transitions.acceptance import accept_correction, accept_replay, accept_takeover
+from shared.notifications.notification import correction_approved
+from shared.ports import Ports
+from shared.rollouts.calendar import Start
+from shared.rollouts.of_plan import start_of
+from shared.rollouts.shut import held_start
+
+WITHOUT_REASON = "an override needs a reason: the body must have one"
+
+
+@answers(202)
+def replay(
+    name: str, actor: str, ports: Ports, reason: str = "", *, override: bool = False
+) -> schema.ReplayReceipt:
+    """Start the job of a cluster again that has failed, is unhealthy inside, or differs from git.
+
+    What waits for an approval stays as it is. In a freeze, and outside its change windows, a job starts only
+    with an ``override``.
+    """
+    by = operator(actor)
+
+    def decide(record: ClusterRecord) -> Transition:
+        same = record.observed_generation == record.generation
+        left = tuple(each.path for each in record.drift.to_approve) if record.drift and same else ()
+        problem = _why_no_replay(record, left, ports, override=override)
+        if problem:
+            raise Refusal(409, problem)
+        after = accept_replay(record, now=ports.clock(), left=left)
+        then = [send_continuation, lambda _, ports: send(ReportRequest(), ports)]
+        return Transition(after, [replayed_event(after, by, reason)], then=then)
+
+    saved = change_cluster(name, decide, ports)
+    return {"cluster": name, "replayed": saved.job.recipe.value, "by": by}
+
+
+def _why_no_replay(record: ClusterRecord, left: Sequence[str], ports: Ports, *, override: bool) -> str:
+    """Return why a cluster is not replayed, whose fields of ``left`` wait for an approval; "" when it is."""
+    name = record.name
+    idle_problem = not record.job.active and (problem_of(record) or record.drift is not None)
+    if not record.failed and not idle_problem:
+        activity = _activity(record, ports)
+        return f"{name} has not failed: it {activity}"
+    if any(map(is_version, left)):
+        approve = f"`roadstead approve --cluster {name}` has it written"
+        return f"{name} is not replayed: {', '.join(left)} needs an approval; {approve}"
+    hold = None if override else _hold(record, ports)
+    if hold is None:
+        return ""
+    command = f"`roadstead replay {name} --override --reason TEXT`"
+    return f"{name} is not replayed: {hold}; in an emergency, an Approver starts it with {command}"
+
+
+def _activity(record: ClusterRecord, ports: Ports) -> str:
+    return diagnose(record, now=ports.clock(), retries=ports.config.retries).activity
+
+
+def _hold(record: ClusterRecord, ports: Ports) -> HeldStart | None:
+    """Return the freeze or the change window that keeps the job from starting, None for neither."""
+    start = start_of(record)
+    if start is Start.CHANGE and not record.failed:
+        start = Start.CORRECTION
+    return held_start(record, start, ports.state.fleet().calendar, ports.clock())
+
+
+@answers(202)
+def take_over(name: str, actor: str, ports: Ports, reason: str = "") -> schema.TakeoverReceipt:
+    """Let the job of a cluster continue over the tags that it waits for; any other job is left alone."""
+    by, overruled = operator(actor), list[str]()
+
+    def decide(record: ClusterRecord) -> Transition:
+        contest = record.job.next_run.contest
+        if contest is None:
+            why = f"roadstead why {name} says what it does"
+            raise Refusal(409, f"{name} does not wait for a takeover; {why}")
+        overruled[:] = [installation or "unknown" for installation in contest.installations]
+        after = accept_takeover(record, contest, now=ports.clock())
+        event = taken_over_event(after, contest, by_whom(by, reason))
+        return Transition(
+            after, [event], then=[send_continuation, lambda _, ports: send(ReportRequest(), ports)]
+        )
+
+    change_cluster(name, decide, ports)
+    return {"cluster": name, "overruled": overruled, "by": by}
+
+
+@answers(202)
+def approve_correction(
+    name: str, correction: str, actor: str, ports: Ports, *, reason: str = ""
+) -> schema.CorrectionReceipt:
+    """Approve the corrections of a cluster that ``correction`` identifies, as ``GET drift`` shows them.
+
+    The same approval twice is one.
+    """
+    by = operator(actor)
+
+    def decide(record: ClusterRecord) -> Transition | ClusterRecord:
+        problem = _why_no_approval(record, correction, ports)
+        if problem:
+            raise Refusal(409, problem)
+        if record.drift is None or record.drift.approval is not None:
+            _request_sweep(record, ports)
+            return record
+        approval = CorrectionApproval(by, ports.clock(), reason)
+        after = accept_correction(record, record.drift, approval, now=approval.at)
+        event = correction_approved_event(after, by_whom(by, reason))
+        return Transition(after, [event], then=[_announce, _request_sweep])
+
+    record = change_cluster(name, decide, ports)
+    fields = [field.path for field in record.drift.by_approval] if record.drift else []
+    return {"cluster": name, "approved": fields, "by": by}
+
+
+def _announce(record: ClusterRecord, ports: Ports) -> None:
+    ports.state.add_notice(correction_approved(record))
+
+
+def _request_sweep(record: ClusterRecord, ports: Ports) -> None:
+    send(SweepRequest(sweep=ports.unique(), clusters=(record.name,)), ports)
+
+
+def _why_no_approval(record: ClusterRecord, correction: str, ports: Ports) -> str:
+    """Return why the corrections cannot be approved now, "" when they can."""
+    name, drift = record.name, record.drift
+    if not record.idle:
+        activity = _activity(record, ports)
+        return f"no correction of {name} can be approved while its job has not ended: it {activity}"
+    if record.finding:
+        return f"{name} is not Ready, so nothing of it is corrected: {record.job.reason}"
+    if drift is None or not drift.correction:
+        return f"no correction of {name} needs an approval; `roadstead drift {name}` shows what differs"
+    if correction != drift.correction:
+        return (
+            f"what differs at {name} is not what was shown: `roadstead drift {name}` has what needs approval"
+        )
+    return ""
+
+
+MAX_CLUSTERS = 100
+WRONG_BODY = (
+    f'the body must be {{"all": true}}, or {{"clusters": ["name", ...]}} with 1 to {MAX_CLUSTERS} names'
+)
+
+
+@answers(202)
+def refresh(names: Sequence[str], actor: str, ports: Ports) -> schema.RefreshReceipt:
+    """Ask for a sweep, or that these clusters are read; one that only its job reads is refused."""
+    for name in names:
+        record = known_cluster(name, ports.state.cluster(name), ports)
+        if not is_at_rest(record):
+            activity = _activity(record, ports)
+            if record.job.active:
+                raise Refusal(
+                    409, f"{name} is not refreshed, because its job reads Azure itself: it {activity}"
+                )
+            again = f"`roadstead replay {name}` starts its job again"
+            raise Refusal(409, f"{name} is not refreshed: it {activity}; {again}")
+    if names:
+        send(SweepRequest(sweep=ports.unique(), clusters=tuple(names)), ports)
+        request_checks(names, ports.unique(), ports)
+    else:
+        request_whole_sweep(ports)
+        request_whole_check(ports)
+    return {"clusters": list(names), "all": not names, "by": operator(actor)}

@@ -1,1 +1,0 @@
-"""Notifications: facts about clusters and the fleet, who gets which, and in how many messages. Pure."""

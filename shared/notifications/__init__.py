@@ -1,0 +1,1 @@
+"""Notifications about clusters and the fleet: who gets which, and in how many messages. Pure."""
