@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -23,6 +22,7 @@ from shared.app.api.views.plan_page import message_page
 from shared.app.http_result import rejected
 from shared.cluster.failures.errors import ReconcileError, Unreadable
 from shared.cluster.failures.remedies import suggested_action
+from shared.frozen import dataclass, field
 
 log = logging.getLogger(__name__)
 

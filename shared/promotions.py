@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
 from shared.cluster.record import READY, ClusterRecord, Phase
+from shared.frozen import dataclass
 from shared.kubernetes_versions import needs_upgrade, runs_newer
 from shared.language.desired import Desired
 from shared.language.model.change_windows import span_of

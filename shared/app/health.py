@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from threading import Lock
 from typing import Any
@@ -21,6 +20,7 @@ from shared.app.http_result import HttpResult
 from shared.app.runs import ENDS, expected_names
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.forms import UnreadableRecord
+from shared.frozen import dataclass
 from shared.ports import BranchHead, Ports
 from shared.ports.github.repository import CREDENTIAL_SETTING, CREDENTIAL_SOON
 from shared.ports.state import TimerRun

@@ -14,7 +14,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import wraps
 from typing import ParamSpec, TypeAlias, TypeVar
 
@@ -23,7 +22,7 @@ from shared.cluster.history import Event
 from shared.cluster.outcomes import Done
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import rebuild_time, replacement_time
-from shared.frozen import replace
+from shared.frozen import dataclass, replace
 from shared.notifications.notification import Notification
 from shared.ports import Ports
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import FACTS, KUSTOMIZATION, NAMESPACE, SOURCE, GitCredentials
 from shared.kubernetes.flux_readiness import Failed, Progressing, Readiness, Ready, Suspended, message_of

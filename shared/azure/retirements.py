@@ -10,10 +10,10 @@ github.com/MicrosoftDocs/azure-aks-docs, ``articles/aks/includes/*-retirement.md
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, NamedTuple
 
+from shared.frozen import dataclass
 from shared.kubernetes_versions import numbers
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import Problem, field_of, problem_at

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import SchemaValidator
+
+from shared.frozen import dataclass
 
 # The forms of what is stored and sent: the one place where an older one is read, and a newer one refused.
 #

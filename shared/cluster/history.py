@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from shared.frozen import dataclass
 
 LIVE = "live"
 """The action of a caller who had clusters read from Azure. It changes nothing: it is no act on a cluster."""

@@ -8,7 +8,6 @@ cluster, and a message of another moment is recognised as late.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
@@ -31,6 +30,7 @@ from shared.cluster.failures.errors import (
 from shared.cluster.history import Event
 from shared.cluster.job import ContestKind, Delay, Job
 from shared.cluster.recipes import CONDITIONS, Step
+from shared.frozen import dataclass, field
 from shared.kubernetes.inside import Inside
 from shared.kubernetes.kubeconfig import ApiServer
 from shared.language.desired import Desired

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 
+from shared.frozen import dataclass, replace
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import ref_of
 from shared.kubernetes.flux_readiness import message_of, ready_condition

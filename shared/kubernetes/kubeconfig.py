@@ -11,11 +11,11 @@ import base64
 import binascii
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
+from shared.frozen import dataclass, field
 from shared.json_tree import Json
 from shared.language.yaml.parser import YamlError, parse
 from shared.resource_ids import ObjectRef

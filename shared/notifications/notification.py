@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from shared.azure.drift.yaml_diff import Sides, yaml_diff
@@ -14,6 +13,7 @@ from shared.cluster.history import by_whom
 from shared.cluster.messages import Approval
 from shared.cluster.record import ClusterRecord, Phase
 from shared.cluster.reporting.diagnosis import diagnose
+from shared.frozen import dataclass, field, replace
 from shared.kubernetes.kubeconfig import Certificate, ending
 from shared.masking import cut
 from shared.notifications.kinds import KINDS, Kind, Severity

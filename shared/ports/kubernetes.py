@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes.kubeconfig import ApiServer, Certificate, Kubeconfig
 from shared.resource_ids import ClusterId, ObjectRef

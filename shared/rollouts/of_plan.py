@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from shared.cluster.reporting.summary import summary_of
-from shared.frozen import replace
+from shared.frozen import dataclass, replace
 from shared.language.desired import Desired, is_attached
 from shared.language.model.rollout import Rollout as Written
 from shared.language.resolve.desired_fleet import DesiredFleet

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from shared.frozen import dataclass, field, replace
 from shared.language.model import rollout as manifest
 from shared.language.model.base import Selector
 from shared.language.model.change_windows import span_of

@@ -11,7 +11,6 @@ import socket
 import ssl
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from urllib3.connectionpool import HTTPSConnectionPool
 
 from shared.adapters.transport import address_of, looking
 from shared.cluster.failures.errors import InvalidKubeconfig, Unauthenticated
+from shared.frozen import dataclass, field
 from shared.kubernetes.kubeconfig import AUTHORITY, SERVER, ApiServer, Certificate
 from shared.resource_ids import ClusterId
 

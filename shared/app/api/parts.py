@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from enum import Enum
 from functools import cache
@@ -22,6 +21,7 @@ from shared.cluster.history import Event
 from shared.cluster.record import ClusterRecord, Condition
 from shared.cluster.reporting.diagnosis import CORRECT_FILE
 from shared.cluster.reporting.events import RELEASED
+from shared.frozen import dataclass
 from shared.json_tree import path_text
 from shared.kubernetes.kubeconfig import ending
 from shared.plan.plan import Item, with_since

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from shared.app.access.context import StepContext
@@ -25,6 +24,7 @@ from shared.azure.policies import by_name, is_our_policy, policy_differences
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.messages import SweepRequest
 from shared.cluster.record import ClusterRecord
+from shared.frozen import dataclass, field, replace
 from shared.language.model.cluster.access import RoleAssignment
 from shared.ports import Ports
 from shared.ports.azure import (

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 
 from shared.app.outbox import request_handover, send
@@ -23,7 +22,7 @@ from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.messages import PromoteRequest
 from shared.cluster.pace import small_change
 from shared.cluster.record import ClusterRecord
-from shared.frozen import replace
+from shared.frozen import dataclass, replace
 from shared.language.cluster_systems import systems_in
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.reuse import Known, fingerprint_of

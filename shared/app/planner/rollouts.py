@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
 
@@ -26,7 +25,7 @@ from shared.cluster.forms import Listed
 from shared.cluster.messages import PromoteRequest, ReportRequest, RolloutAct, RolloutRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.summary import summary_of
-from shared.frozen import replace
+from shared.frozen import dataclass, replace
 from shared.plan.plan import Action, Item, Plan
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import Override

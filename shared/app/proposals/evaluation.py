@@ -7,10 +7,10 @@ cluster that sets such a value in its own file keeps it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from shared.app.proposals.head import Head
 from shared.cluster.record import ClusterRecord
+from shared.frozen import dataclass, field, replace
 from shared.kubernetes_versions import stays_newer
 from shared.language.desired import Desired
 from shared.language.model.base import shown

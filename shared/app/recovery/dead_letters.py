@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shared.app import outbox
@@ -39,6 +38,7 @@ from shared.cluster.reporting.events import events_between
 from shared.cluster.reporting.measurements import DEAD_LETTERS, Measurement, of_outcome
 from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.cluster.transitions.lease import names_moment
+from shared.frozen import dataclass, replace
 from shared.logs import about, about_record
 from shared.masking import cut, without_secrets
 from shared.ports import DeadLetter, Ports

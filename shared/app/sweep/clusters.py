@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from shared.app.access.azure_state import busy
@@ -25,6 +24,7 @@ from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import correction_event
 from shared.cluster.reporting.measurements import of_read, of_reservation
 from shared.cluster.transitions.acceptance import start_correction
+from shared.frozen import dataclass
 from shared.logs import about_record
 from shared.ports import Ports
 from shared.ports.azure import GetCluster

@@ -7,7 +7,6 @@ approves exactly it. No job recreates a cluster because of a field.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -19,6 +18,7 @@ from shared.azure.drift.activity import is_of_window
 from shared.azure.identity_access import GRANTS
 from shared.azure.managed_namespaces import NAMESPACES
 from shared.azure.policies import POLICY
+from shared.frozen import dataclass, replace
 from shared.json_tree import Json
 from shared.language.model.cluster.drift import DriftAction, DriftPolicy, DriftRule
 from shared.language.resolve.desired_fleet import DesiredFleet

@@ -6,12 +6,12 @@ The one table behind ``roadstead why`` and docs/errors.md.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from shared.cluster.failures import errors
 from shared.cluster.failures.errors import ReconcileError, Retryable, Terminal
 from shared.cluster.failures.retry import DEFAULTS, Policies, RetryPolicy, policy_for
+from shared.frozen import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -17,6 +16,7 @@ from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Retry
 from shared.cluster.record import READY, ClusterRecord, Phase
 from shared.cluster.reporting.events import DELETED, RELEASED
 from shared.cluster.reporting.summary import MORE, ClusterSummary
+from shared.frozen import dataclass, field
 from shared.language.model.cluster.drift import DriftAction
 
 PLANNED, SUPERSEDED = "planned", "superseded"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from shared.frozen import dataclass
 from shared.language.model.kinds import Cluster, ClusterElsewhere
 from shared.language.resolve.layers import Base, Layers
 from shared.language.resolve.manifest_file import (

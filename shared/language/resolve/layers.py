@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from shared.frozen import dataclass, field
 from shared.language.model.base import models_in
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.kinds import Environment, Fleet

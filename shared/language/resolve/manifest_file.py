@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
 
+from shared.frozen import dataclass
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.kinds import ClusterClass, Environment, Fleet, System
 from shared.language.resolve.problems import (

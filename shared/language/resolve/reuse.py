@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, create_model
 
-from shared.frozen import replace
+from shared.frozen import dataclass, replace
 from shared.json_tree import Json
 from shared.language.desired import Desired, Stored, digest_of
 from shared.language.model.base import Manifest

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from shared.frozen import dataclass
 from shared.ports.github.reviews import Reviews
 
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
+
+from shared.frozen import dataclass
 
 _HIDDEN = re.compile(r"(\d+)\+[^@]+@users\.noreply\.github\.com", re.IGNORECASE)
 """docs.github.com, "Setting your commit email address"."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from shared.cluster.continuations import Continuation
@@ -11,6 +10,7 @@ from shared.cluster.failures.errors import Unreadable
 from shared.cluster.forms import Listed
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.summary import ClusterSummary
+from shared.frozen import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from shared.cluster.forms import Listed
+from shared.frozen import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 
 from shared.cluster.failures.remedies import FleetProblem
 from shared.cluster.history import Gaps
 from shared.cluster.messages import CLOCKS_DIFFER
+from shared.frozen import dataclass, field
 from shared.notifications.routes import Route
 from shared.ports.github import BranchHead
 from shared.promotions import Had, Rule

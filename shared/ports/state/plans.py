@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
 from shared.cluster.forms import Listed
 from shared.cluster.messages import Approval
 from shared.cluster.review_check import ReviewCheck
+from shared.frozen import dataclass, field
 from shared.plan.plan import Plan
 from shared.ports.state.fleet import FleetRecord
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
 from shared.cluster.forms import Listed
+from shared.frozen import dataclass, field
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from shared.frozen import dataclass, field
 from shared.sentences import some_of
 
 NAMED = 3

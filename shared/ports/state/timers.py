@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
+
+from shared.frozen import dataclass
 
 
 @dataclass(frozen=True)

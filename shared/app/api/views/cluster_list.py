@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from shared.app.api import schema
@@ -12,6 +11,7 @@ from shared.app.api.parts import Page
 from shared.cluster.forms import Listed
 from shared.cluster.record import Phase
 from shared.cluster.reporting.summary import ClusterSummary, SummaryDetails
+from shared.frozen import dataclass
 
 
 class Sort(StrEnum):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.contests import exists_again, read_ours
@@ -26,6 +25,7 @@ from shared.cluster.failures.errors import Dependency
 from shared.cluster.outcomes import Done, Outcome, Wait
 from shared.cluster.recipes import CONDITIONS, Step
 from shared.cluster.record import ConditionReason
+from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.language.model.cluster.access import MOST_OF_AN_IDENTITY, FederatedCredential
 from shared.ports.azure import (

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from shared.frozen import dataclass
 from shared.language.desired import AzureNames, Desired, Stored
 from shared.language.model.cluster.access import MOST_OF_AN_IDENTITY
 from shared.language.model.fleet_rules import ClusterQuota

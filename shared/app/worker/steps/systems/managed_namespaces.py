@@ -8,7 +8,6 @@ git, or Azure, says to keep.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -34,6 +33,7 @@ from shared.azure.ownership import Owner, tag
 from shared.cluster.failures.errors import Interrupted, InvalidManifest, from_operation
 from shared.cluster.job import AcceptedWrite, WriteKind
 from shared.cluster.outcomes import Fail, Outcome, Retry, Wait
+from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes.system_objects import TENANT
 from shared.language.cluster_systems import ClusterSystem
