@@ -26,7 +26,7 @@ with lasting():
     from handlers.sign_in import SignIn
     from shared import logs
     from shared.masking import Masker, platform_secrets
-    from shared.ports import Azure, Ports, Probe, Telemetry
+    from shared.ports import Azure, Ports, Probe, State, Telemetry
     from shared.ports.azure import GetKubeconfig
     from shared.ports.masked import masked
     from shared.ports.telemetry import NoTelemetry
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from shared.adapters.github import GitHubRepository
     from shared.adapters.kubernetes import KubernetesConnections
     from shared.adapters.servicebus import ServiceBusQueue
-    from shared.adapters.tables import TablesState
     from shared.adapters.vault import KeyVaults, VaultProbe
 
 log = logging.getLogger(__name__)
@@ -98,16 +97,16 @@ class Adapters:
 
         return ServiceBusQueue(self._bus, name)
 
-    def state(self) -> TablesState:
+    def state(self) -> State:
         """Return the fleet's tables."""
-        from shared.adapters.tables import TablesState, table_service
+        from shared.adapters.tables import storage_tables, table_service
 
-        tables = table_service(
+        service = table_service(
             connection_string=secret_text(self._settings.tables_connection_string),
             endpoint=self._settings.tables_endpoint,
             credential=self._credential(),
         )
-        return TablesState(tables, self._settings.roadstead_fleet)
+        return State(storage_tables(service), self._settings.roadstead_fleet)
 
     def repository(self) -> GitHubRepository:
         """Return the fleet repository."""

@@ -10,6 +10,7 @@ import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, replace
+from typing import Any
 
 from bench.counting import Counted
 from localcloud.memory.memory_cloud import MemoryCloud
@@ -42,7 +43,7 @@ def measure(clusters: int) -> tuple[Cost, Cost]:
 
 
 def _commit(cloud: MemoryCloud, files: dict[str, bytes], clusters: int) -> Cost:
-    state = Counted(cloud.state)
+    state: Any = Counted(cloud.state)
     cloud.with_ports(lambda ports: replace(ports, state=state))
     began = time.process_time()
     push(cloud, files)

@@ -12,8 +12,9 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from shared.adapters.tables import TablesState
+from shared.adapters.tables import storage_tables
 from shared.cluster.transitions.acceptance import accept_new
+from shared.ports import State
 from shared.process_memory import collect_rarely
 from tests.support.azurite import connect, running
 from tests.support.cluster_records import NOW
@@ -30,7 +31,7 @@ def main(clusters: int) -> None:
         for number in range(clusters)
     ]
     with running() as port, connect(port) as service:
-        state = TablesState(service, "bench")
+        state = State(storage_tables(service), "bench")
         state.save(records[0])  # creates the table
         with ThreadPoolExecutor(WRITERS) as pool:
             list(pool.map(state.save, records[1:]))

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from bench.counting import Counted
 from bench.fleet import cluster_file, generate
@@ -29,7 +29,7 @@ from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.work import Work
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Plan
-from shared.ports import FleetConfig, FleetRecord, Ports
+from shared.ports import FleetConfig, FleetRecord, Ports, State
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class Bench:
         self.ports: Ports = replace(
             self.cloud.ports,
             repository=self.repository,
-            state=self.state,
+            state=cast(State, self.state),
         )
 
     def plan(self, files: Mapping[str, bytes]) -> tuple[Plan, DesiredFleet]:

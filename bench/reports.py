@@ -11,6 +11,7 @@ import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, replace
+from typing import Any
 
 from bench.counting import Counted
 from localcloud.memory.memory_cloud import MemoryCloud
@@ -54,7 +55,7 @@ def measure(clusters: int) -> Reports:
     items = tuple(Item(name, Action.CREATE, 1, "0badcafe") for name in names)
     cloud.state.save_plan(PlanRecord(Plan(commit, items, applied=True), start))
     cloud.state.save_fleet(FleetRecord(commit, start))
-    state = Counted(cloud.state)
+    state: Any = Counted(cloud.state)
     cloud.with_ports(lambda ports: replace(ports, state=state))
     began = time.process_time()
     finished = 0

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from bench.counting import Counted
 from localcloud.memory.memory_cloud import MemoryCloud
@@ -71,7 +72,7 @@ def _whole(ports: Ports, selection: Selection) -> list[schema.ClusterSummary]:
 
 
 def _counted(cloud: MemoryCloud, ask: Callable[[Ports], list[schema.ClusterSummary]]) -> Answer:
-    state = Counted(cloud.state)
+    state: Any = Counted(cloud.state)
     began = time.process_time()
     found = ask(replace(cloud.ports, state=state))
     read = sum(state.records[name] for name in ("clusters", "clusters_page", "clusters_named", "cluster"))

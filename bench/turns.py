@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import cast
 
 from bench.counting import Counted
 from bench.fleet import ENVIRONMENTS, generate
@@ -22,7 +23,7 @@ from shared.cluster.record import READY, Condition, Phase
 from shared.cluster.transitions.acceptance import accept_new
 from shared.language.resolve.repository_layout import Files, blob_id
 from shared.language.resolve.resolver import resolve
-from shared.ports import FleetConfig, FleetRecord
+from shared.ports import FleetConfig, FleetRecord, State
 
 CONTINUE = RolloutRequest()
 
@@ -88,7 +89,7 @@ def _turn(cloud: MemoryCloud, request: ToPlan) -> Turn:
     """Carry a request of the planner out to its last hand-over, and measure that."""
     cloud.clock.advance(10)
     before, state, began = len(_changing(cloud)), Counted(cloud.state), time.process_time()
-    handle(request, replace(cloud.ports, state=state))
+    handle(request, replace(cloud.ports, state=cast(State, state)))
     seconds = time.process_time() - began
     return Turn(state.calls, state.records, seconds, len(_changing(cloud)) - before)
 

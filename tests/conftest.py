@@ -6,6 +6,7 @@ import gc
 import io
 import logging
 import signal
+import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -18,13 +19,16 @@ from shared import masking
 from shared.masking import Masker
 from shared.process_memory import collect_rarely
 from tests.support import warm_processes
-from tests.support.sample import DEEP, SEED
+from tests.support.sample import DEEP, SEED, examples, sample
+
+LONG = 4
+"""How many of the tests with the marker ``long`` a run has that is not deep."""
 
 # As the app and the simulation do; thousands of tests are collected, and nearly all of that stays.
 collect_rarely()
 
 # Examples have no deadline: a busy machine is not a defect.
-settings.register_profile("untimed", deadline=None)
+settings.register_profile("untimed", deadline=None, max_examples=examples(100))
 settings.load_profile("untimed")
 
 # What the tests import lives as long as they do: there is nothing to collect before they run.
@@ -38,7 +42,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def pytest_configure(config: pytest.Config) -> None:
     """Let one seed decide the order of the tests, the examples of Hypothesis and the samples.
 
-    Start one process that forks warm processes for all workers, before these are started.
+    Start one process that forks the workers, and warm processes for them, before these are started.
     """
     if config.option.randomly_seed == "default":
         config.option.randomly_seed = SEED
@@ -46,6 +50,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = str(SEED)
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         warm_processes.share()
+        worker = f"popen//python={sys.executable} {Path(warm_processes.__file__).with_name('warm_worker.py')}"
+        config.option.tx = [worker] * len(config.option.tx)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -56,10 +62,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin half of the workers with the tests that mostly wait, while the others use the processor.
+    """Draw some of the long tests; begin half of the workers with those that mostly wait.
 
-    Each worker begins with a part of the list, and takes some of another one's end when it has run out.
+    The others use the processor meanwhile. Each worker begins with a part of the list, and takes some of
+    another one's end when it has run out.
     """
+    long = sorted((item for item in items if item.get_closest_marker("long")), key=lambda item: item.nodeid)
+    left_out = {*long} - {*sample("long tests", long, LONG)}
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=[*left_out])
     waits, computes = list[pytest.Item](), list[pytest.Item]()
     for item in items:
         (waits if "e2e" in item.path.parts else computes).append(item)

@@ -75,7 +75,7 @@ def test_a_fork_learns_nothing_from_annotations_comment_and_status(
 @each_secret
 def test_whoever_merges_learns_nothing_from_plan_page_and_status(secret: str) -> None:
     cloud = guarded(MemoryCloud())
-    shown, written = [], [guess for pair in guesses(secret) for guess in pair]
+    shown, written = [], guesses(secret)
     for guess in written:
         commit = push(cloud, fleet_files.fleet() | wrong_clusters({"one": guess[:40]}))
         cloud.run()
@@ -103,7 +103,7 @@ def test_an_operator_learns_nothing_from_the_reason_of_a_replay_in_audit_and_eve
     cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
     push(cloud, fleet_files.fleet("one"))
     cloud.run()
-    shown, reasons = [], [guess for pair in guesses(secret) for guess in pair]
+    shown, reasons = [], guesses(secret)
     for reason in reasons:
         body = json.dumps({"reason": reason}).encode()
         cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
@@ -120,7 +120,7 @@ def test_an_operator_learns_nothing_from_the_reason_of_a_replay_in_audit_and_eve
 @pytest.mark.parametrize("secret", [*SECRETS.values(), FLUX_KEY], ids=[*SECRETS, "the key itself"])
 def test_whoever_has_the_key_of_a_clusters_events_learns_nothing_from_these_events(secret: str) -> None:
     cloud = guarded(reporting())
-    shown, messages = [], [guess for pair in guesses(secret) for guess in pair]
+    shown, messages = [], guesses(secret)
     for message in messages:
         body = event(cloud, message=message)
         assert (
@@ -138,7 +138,7 @@ def test_whoever_has_the_key_of_a_clusters_events_learns_nothing_from_these_even
 @each_secret
 def test_a_system_that_approves_learns_nothing_from_the_reason_of_its_approval(secret: str) -> None:
     cloud = guarded(MemoryCloud())
-    shown, reasons = [], [guess for pair in guesses(secret) for guess in pair]
+    shown, reasons = [], guesses(secret)
     for reason in reasons:
         said = {"fleet": "example", "commit": "0" * 40, "stage": "production", "by": "", "reason": reason}
         body = json.dumps(said).encode()
@@ -153,7 +153,7 @@ def test_a_system_that_approves_learns_nothing_from_the_reason_of_its_approval(s
 
 @each_secret
 def test_a_channel_learns_nothing_from_what_a_cluster_says_of_itself(secret: str) -> None:
-    shown, messages = [], [guess for pair in guesses(secret) for guess in pair]
+    shown, messages = [], guesses(secret)
     for message in messages:
         cloud = guarded(MemoryCloud())
         cloud.azure.interventions.fail_next("one", "QuotaExceeded", f"there is no {message}")
@@ -171,7 +171,7 @@ def test_a_log_line_and_an_error_of_a_service_do_not_depend_on_a_part_of_a_secre
 ) -> None:
     mask = masker()
     logs.configure(mask)
-    reasons = [guess for pair in guesses(secret) for guess in pair if mask(guess) == guess]
+    reasons = [guess for guess in guesses(secret, 100) if mask(guess) == guess]
     assert len(reasons) > 20
     for reason in reasons:
         logging.getLogger("some_client").warning("%s: %s", "the reason is", reason)

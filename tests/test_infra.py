@@ -16,9 +16,9 @@ from handlers.routes import who_may_call
 from localcloud.memory import memory_cloud
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.runtime.parts import servicebus_part
-from shared.adapters.tables import TABLES
 from shared.app.api.access import Role
 from shared.cluster.pace import SMALL_CHANGE
+from shared.ports.state import TABLES
 from shared.settings import Settings
 from tests.support.function_calls import functions
 from tests.support.templates import INFRA, TEMPLATES, app_settings, app_settings_text

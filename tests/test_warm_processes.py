@@ -46,6 +46,13 @@ def test_it_has_its_own_arguments_environment_folder_and_streams(tmp_path: Path)
     assert "OWN" not in run(tmp_path, "import os\nprint(*os.environ)")[1]
 
 
+def test_it_runs_a_program_that_is_given_as_an_argument() -> None:
+    with tempfile.TemporaryFile() as out:
+        code = start(["-c", "import sys\nprint(sys.argv)"], stdout=out, stderr=out, env=os.environ).wait(60)
+        out.seek(0)
+        assert (code, out.read()) == (0, b"['-c']\n")
+
+
 @pytest.mark.parametrize(
     ("code", "ended", "error"),
     [

@@ -25,7 +25,7 @@ def reconcile_due(
 ) -> None:
     """Call ``one`` with each object of a kind that is due, or whose ``watched`` changed."""
     found = world.kind(*kind)
-    if found is None:
+    if found is None or not world.written(found):
         return
     for value in world.list(found)[0]:
         at = At(found, value["metadata"]["name"], value["metadata"]["namespace"])

@@ -1,1 +1,1 @@
-"""Table Storage: the State port in memory, and Azurite for the real client."""
+"""Table Storage: the tables of a state in memory, and Azurite for the real client."""

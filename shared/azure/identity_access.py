@@ -1,18 +1,20 @@
-"""What a cluster grants to identities in Azure: names, documents, and what differs.
+"""What a cluster grants to identities in Azure: federated credentials and role assignments. Pure.
 
-A name follows from the cluster's resource id, which no other cluster has, and from the manifest. So it says
-whose it is without any record: nothing else has such a name unless this cluster's steps have written it.
+Shapes: federatedIdentityCredentials of Microsoft.ManagedIdentity (2023-01-31) and roleAssignments of
+Microsoft.Authorization (2022-04-01) in github.com/Azure/azure-rest-api-specs.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Self
 from uuid import NAMESPACE_URL, uuid5
 
+from shared.azure.companion import Companion, Fields
 from shared.azure.differences import Difference
+from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.language.desired import Desired
 from shared.language.model.cluster.access import (
@@ -23,23 +25,136 @@ from shared.language.model.cluster.access import (
 )
 from shared.resource_ids import ClusterId
 
-CREDENTIALS = "/federatedidentitycredentials/"
-ASSIGNMENTS = "/providers/microsoft.authorization/roleassignments/"
-
-
-def credential_prefix(cluster: ClusterId) -> str:
-    """Return how the names of a cluster's federated credentials begin."""
-    return f"roadstead-{hashlib.sha256(cluster.resource.lower().encode()).hexdigest()[:12]}-"
+_GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 def credential_name(cluster: ClusterId, entry: str) -> str:
     """Return the name of a federated credential; Azure allows 120 letters, digits and hyphens."""
-    return credential_prefix(cluster) + entry
+    return f"{_prefix(cluster)}{entry}"
 
 
-def description_of(cluster: ClusterId, entry: RoleAssignment) -> str:
-    """Return what people read at a role assignment; its name is computed from it."""
-    return _description(cluster, entry.name, entry.role, entry.principal)
+def _prefix(cluster: ClusterId) -> str:
+    """Return how the names of a cluster's federated credentials begin."""
+    return f"roadstead-{hashlib.sha256(cluster.resource.lower().encode()).hexdigest()[:12]}-"
+
+
+@dataclass(frozen=True)
+class Credential(Companion):
+    """A federated credential, without the issuer of its tokens where nobody has read that.
+
+    Azure has a limit for each identity, and gives a service account to one credential: what goes makes room.
+    """
+
+    noun, entries = "federated credential", "federatedCredentials"
+    segment = "/federatedidentitycredentials/"
+    makes_room = True
+
+    @classmethod
+    def of(cls, desired: Desired) -> Sequence[Self]:
+        """Return the federated credentials of a manifest, without an issuer."""
+        return [cls._of(desired.id, entry) for entry in desired.spec.federated_credentials]
+
+    @classmethod
+    def _of(cls, cluster: ClusterId, entry: FederatedCredential) -> Self:
+        resource = cls.id_of(cluster, {"name": entry.name, "identity": entry.identity})
+        fields = {"subject": entry.subject, "audiences": [entry.audience]}
+        return cls(cluster, entry.name, resource, fields, fields)
+
+    @classmethod
+    def id_of(cls, cluster: ClusterId, entry: Json) -> str:
+        """Return the id of a stored federated credential."""
+        return f"{entry['identity']}{cls.segment}{credential_name(cluster, entry['name'])}"
+
+    @classmethod
+    def is_ours(cls, cluster: ClusterId, resource: str, live: Json) -> bool:
+        """Return whether a step of this cluster has written a federated credential: its name says so."""
+        return resource.rpartition("/")[2].startswith(_prefix(cluster))
+
+    def shown(self, live: Json) -> Fields:
+        """Return what Azure has of what is known."""
+        properties = super().shown(live)
+        return {name: properties.get(name) for name in self.fields}
+
+    def is_twin(self, resource: str, live: Json) -> bool:
+        """Return whether another credential of the identity says the same."""
+        return self._is_next_to(resource) and not self.differing(live)
+
+    def is_rival(self, resource: str, live: Json) -> bool:
+        """Return whether another credential of the identity has the service account."""
+        subject = super().shown(live).get("subject")
+        return self._is_next_to(resource) and bool(subject == self.fields["subject"])
+
+
+@dataclass(frozen=True)
+class Role(Companion):
+    """A role assignment; its fields are the ids of the principal and the role, once somebody has read them.
+
+    Azure never changes an assignment, and takes no second one of a role, a scope and a principal. One that
+    somebody else created for the same is left, and counts.
+    """
+
+    noun, entries = "role assignment", "roleAssignments"
+    segment = "/providers/microsoft.authorization/roleassignments/"
+    is_fixed = True
+    entry: RoleAssignment
+
+    @classmethod
+    def of(cls, desired: Desired) -> Sequence[Self]:
+        """Return the role assignments of a manifest, without the ids."""
+        return [cls._of(desired.id, entry) for entry in desired.spec.role_assignments]
+
+    @classmethod
+    def _of(cls, cluster: ClusterId, entry: RoleAssignment) -> Self:
+        shown = {"role": entry.role, "scope": entry.scope, "principal": entry.principal}
+        stored = {"name": entry.name, "identity": entry.principal, **shown}
+        return cls(cluster, entry.name, cls.id_of(cluster, stored), {}, shown, entry)
+
+    @classmethod
+    def id_of(cls, cluster: ClusterId, entry: Json) -> str:
+        """Return the id of a stored role assignment."""
+        principal = entry.get("identity") or entry.get("principalId") or ""
+        description = _description(cluster, entry["name"], entry["role"], principal)
+        return f"{entry['scope']}{cls.segment}{_assignment_name(cluster, entry['scope'], description)}"
+
+    @classmethod
+    def is_ours(cls, cluster: ClusterId, resource: str, live: Json) -> bool:
+        """Return whether a step of this cluster has written a role assignment: its name says so."""
+        properties = live.get("properties") or {}
+        description, scope = str(properties.get("description") or ""), str(properties.get("scope") or "")
+        return resource.rpartition("/")[2] == _assignment_name(cluster, scope, description)
+
+    def differences(self, live: Json | None, *, left_alone: bool = False) -> Iterator[Difference]:
+        """Yield the assignment where it is missing, or somebody else has it."""
+        if live is None or self.differing(live):
+            yield from super().differences(None, left_alone=left_alone)
+
+    def shown(self, live: Json) -> Fields:
+        """Return who has which role."""
+        shown = super().shown(live)
+        role = str(shown.get("roleDefinitionId") or "").rpartition("/")[2]
+        return {"principal": str(shown.get("principalId") or "").lower(), "role": role.lower()}
+
+    def is_twin(self, resource: str, live: Json) -> bool:
+        """Return whether another assignment, whatever its name, gives what the manifest asks for."""
+        same = not self.differing(live) and not super().shown(live).get("condition")
+        return self._is_next_to(resource) and same
+
+    def _body(self, fields: Fields) -> Json:
+        """Return the body of a role assignment.
+
+        With the type of the principal, Azure does not look for a new one in its directory, where it may not
+        be yet (learn.microsoft.com/azure/role-based-access-control/troubleshooting).
+        """
+        entry = self.entry
+        of = f"/subscriptions/{entry.subscription}/providers/Microsoft.Authorization/roleDefinitions"
+        return {
+            "properties": {
+                "roleDefinitionId": f"{of}/{fields['role']}",
+                "principalId": fields["principal"],
+                "principalType": "ServicePrincipal",
+                "description": _description(self.cluster, entry.name, entry.role, entry.principal),
+            }
+        }
 
 
 def _description(cluster: ClusterId, entry: str, role: str, principal: str) -> str:
@@ -47,64 +162,9 @@ def _description(cluster: ClusterId, entry: str, role: str, principal: str) -> s
     return f"Roadstead: {what}; written from git, and removed with it"
 
 
-def assignment_name(cluster: ClusterId, scope: str, description: str) -> str:
+def _assignment_name(cluster: ClusterId, scope: str, description: str) -> str:
     """Return the name of a role assignment, which Azure wants to be a GUID."""
     return str(uuid5(NAMESPACE_URL, f"{cluster.resource}|{scope}|{description}".lower()))
-
-
-def name_of_assignment(cluster: ClusterId, entry: RoleAssignment) -> str:
-    """Return the name of the role assignment of an entry."""
-    return assignment_name(cluster, entry.scope, description_of(cluster, entry))
-
-
-def is_our_assignment(cluster: ClusterId, live: Json) -> bool:
-    """Return whether a step of this cluster has written a role assignment: its name says so."""
-    properties = live.get("properties") or {}
-    description, scope = str(properties.get("description") or ""), str(properties.get("scope") or "")
-    return str(live.get("name")).lower() == assignment_name(cluster, scope, description)
-
-
-def granted(document: Mapping[str, Any]) -> Sequence[str]:
-    """Return the resource ids, in lower case, of all that a stored form grants."""
-    return tuple(dict.fromkeys(_granted(document)))
-
-
-def _granted(document: Mapping[str, Any]) -> Iterator[str]:
-    spec = document["spec"]
-    cluster = ClusterId(spec["subscriptionId"], spec["resourceGroup"], document["name"])
-    for one in spec.get("federatedCredentials") or ():
-        yield f"{one['identity']}{CREDENTIALS}{credential_name(cluster, one['name'])}".lower()
-    for one in spec.get("roleAssignments") or ():  # not validated: by later rules it may be invalid
-        principal = one.get("identity") or one.get("principalId") or ""
-        description = _description(cluster, one["name"], one["role"], principal)
-        name = assignment_name(cluster, one["scope"], description)
-        yield f"{one['scope']}{ASSIGNMENTS}{name}".lower()
-
-
-def former(before: Sequence[str], after: Sequence[str], earlier: Sequence[str]) -> tuple[str, ...]:
-    """Return the resource ids of what a spec had and has no longer; ``earlier`` still had to go."""
-    present = set(after)
-    return tuple(each for each in dict.fromkeys((*earlier, *before)) if each not in present)
-
-
-def is_credential(resource: str) -> bool:
-    """Return whether a resource id of a grant is that of a federated credential."""
-    return CREDENTIALS in resource
-
-
-def wanted_names(
-    cluster: ClusterId, entries: Sequence[FederatedCredential]
-) -> dict[str, FederatedCredential]:
-    """Return entries by the names of their federated credentials."""
-    return {credential_name(cluster, one.name): one for one in entries}
-
-
-# The documents of federated credentials and role assignments, and what makes one differ.
-#
-# Shapes: federatedIdentityCredentials of Microsoft.ManagedIdentity (2023-01-31) and roleAssignments of
-# Microsoft.Authorization (2022-04-01) in github.com/Azure/azure-rest-api-specs.
-
-_GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 def issuer_of(existing: Json) -> str:
@@ -113,49 +173,9 @@ def issuer_of(existing: Json) -> str:
     return str(profile.get("issuerURL") or "")
 
 
-def credential_body(entry: FederatedCredential, issuer: str) -> Json:
-    """Return the body of a federated credential."""
-    return {"properties": {"issuer": issuer, "subject": entry.subject, "audiences": [entry.audience]}}
-
-
-def same_credential(live: Json, body: Json) -> bool:
-    """Return whether a federated credential says what a body says."""
-    shown = live.get("properties") or {}
-    return all(shown.get(key) == value for key, value in body["properties"].items())
-
-
 def role_id(role: str) -> str:
     """Return the GUID of a role that is named by it, "" for one that is named by its name."""
     return role.lower() if _GUID.fullmatch(role) else ""
-
-
-def assignment_body(entry: RoleAssignment, *, role: str, principal: str, description: str) -> Json:
-    """Return the body of a role assignment.
-
-    With the type of the principal, Azure does not look for a new one in its directory, where it may not be
-    yet (learn.microsoft.com/azure/role-based-access-control/troubleshooting).
-    """
-    definitions = f"/subscriptions/{entry.subscription}/providers/Microsoft.Authorization/roleDefinitions"
-    return {
-        "properties": {
-            "roleDefinitionId": f"{definitions}/{role}",
-            "principalId": principal,
-            "principalType": "ServicePrincipal",
-            "description": description,
-        }
-    }
-
-
-def same_assignment(live: Json, entry: RoleAssignment, *, role: str, principal: str) -> bool:
-    """Return whether a role assignment, whatever its name, gives what an entry asks for."""
-    shown = live.get("properties") or {}
-    definition = str(shown.get("roleDefinitionId") or "").rpartition("/")[2]
-    return (
-        str(shown.get("scope") or "").lower() == entry.scope.lower()
-        and str(shown.get("principalId") or "").lower() == principal.lower()
-        and definition.lower() == role.lower()
-        and not shown.get("condition")
-    )
 
 
 def principal_in(existing: Json, identity: str) -> str:
@@ -164,71 +184,10 @@ def principal_in(existing: Json, identity: str) -> str:
     if identity == KUBELET:
         kubelet = (properties.get("identityProfile") or {}).get("kubeletidentity") or {}
         return str(kubelet.get("objectId") or "")
-    assigned = own.get("userAssignedIdentities") or {}
+    assigned = {
+        name.lower(): shown or {} for name, shown in (own.get("userAssignedIdentities") or {}).items()
+    }
     if identity == CONTROL_PLANE:
-        found = [*_principals(assigned), own.get("principalId")] if assigned else [own.get("principalId")]
-        return str(found[0] or "")
-    return str(next((one for name, one in _by_id(assigned) if name == identity.lower()), ""))
-
-
-def _principals(assigned: Mapping[str, Json]) -> Iterator[str]:
-    yield from (principal for _, principal in _by_id(assigned))
-
-
-def _by_id(assigned: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
-    for name, one in assigned.items():
-        yield name.lower(), str((one or {}).get("principalId") or "")
-
-
-# What a manifest grants to identities, compared with what Azure has of it. Pure.
-#
-# The fields of a federated credential can change. A role assignment is there or not: Azure changes none.
-
-_CREDENTIAL, _ROLE = "federatedCredentials[", "roleAssignments["
-GRANTS = (_CREDENTIAL, _ROLE)
-"""How the path of a difference of a grant begins."""
-
-
-def credential_path(entry: str, field: str = "") -> str:
-    """Return the path of a federated credential, or of a field of it."""
-    return ".".join(filter(None, (f"{_CREDENTIAL}{entry}]", field)))
-
-
-def role_path(entry: str) -> str:
-    """Return the path of a role assignment."""
-    return f"{_ROLE}{entry}]"
-
-
-def credential_differences(
-    desired: Desired, live: Mapping[str, Sequence[Json] | None], issuer: str
-) -> Iterator[Difference]:
-    """Yield the fields in which the federated credentials differ, whatever a job leaves.
-
-    ``live`` are those of each identity, by its id in lower case: None where it does not exist, which no job
-    changes. An ``issuer`` that is not known is not compared. One that is there under another name is no
-    difference: a job leaves it too.
-    """
-    for entry in desired.spec.federated_credentials:
-        wanted = dict(credential_body(entry, issuer)["properties"])
-        if not issuer:
-            del wanted["issuer"]
-        found, path = live[entry.identity.lower()], credential_path(entry.name)
-        by_name = {str(one["name"]).lower(): one.get("properties") or {} for one in found or ()}
-        has = by_name.get(credential_name(desired.id, entry.name).lower())
-        if has is not None:
-            for field, value in wanted.items():
-                if has.get(field) != value:
-                    yield Difference(credential_path(entry.name, field), value, has.get(field))
-        elif not any(all(one.get(key) == value for key, value in wanted.items()) for one in by_name.values()):
-            yield Difference(path, wanted, None, left_alone=found is None)
-
-
-def role_differences(desired: Desired, missing: Collection[str]) -> Iterator[Difference]:
-    """Yield the role assignments that are ``missing``, by the names of their entries."""
-    for entry in desired.spec.role_assignments:
-        if entry.name in missing:
-            yield Difference(role_path(entry.name), _shown(entry), None)
-
-
-def _shown(entry: RoleAssignment) -> Json:
-    return {"role": entry.role, "scope": entry.scope, "principal": entry.principal}
+        first = next(iter(assigned.values()), own)
+        return str(first.get("principalId") or "")
+    return str(assigned.get(identity.lower(), {}).get("principalId") or "")

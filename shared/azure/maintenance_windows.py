@@ -1,57 +1,54 @@
-"""The maintenance windows of a manifest, compared with those of the cluster. Pure."""
+"""A maintenance window: when Azure may change the cluster by itself. Pure.
+
+A window that the manifest does not name is left alone, even if it named it before.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Self
 
 from shared.azure.changes.comparison import overlay, without_left
 from shared.azure.changes.exclusive_groups import one_schedule
+from shared.azure.companion import Companion
 from shared.azure.differences import Difference
+from shared.frozen import dataclass
 from shared.json_tree import Json, Path
 from shared.language.desired import Desired
 
 
-def window_bodies(desired: Desired, existing: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the bodies of the windows to write, by name; ``existing`` are the configurations by name.
+@dataclass(frozen=True)
+class Window(Companion):
+    """A maintenance window; its fields have objects in them."""
 
-    A window that the manifest does not name is left alone, and so are the differences that the job leaves.
-    """
-    bodies: dict[str, Json] = {}
-    for name, body in _wanted(desired).items():
-        found = existing.get(name)
-        if found is None and _path(name) in desired.left:
-            continue
-        wanted = without_left(body, _left(desired, name))
-        merged, changes = overlay(found or {}, wanted)
-        if changes:
-            bodies[name] = {"properties": one_schedule(merged, wanted)["properties"]}
-    return bodies
+    noun, entries, segment = "maintenance window", "maintenanceWindows", "/maintenanceconfigurations/"
+    has_name_of_entry, is_removed = True, False
 
+    @classmethod
+    def of(cls, desired: Desired) -> Sequence[Self]:
+        """Return the windows of a manifest."""
+        found = []
+        for window in desired.spec.maintenance_windows:
+            fields: dict[str, Any] = window.model_dump(by_alias=True, mode="json", exclude_none=True)
+            resource = cls.id_of(desired.id, fields)
+            found.append(cls(desired.id, fields.pop("name"), resource, fields, fields))
+        return found
 
-def window_differences(desired: Desired, existing: Mapping[str, Json]) -> tuple[Difference, ...]:
-    """Return the fields in which the windows of the manifest differ, whatever a job leaves."""
-    found: list[Difference] = []
-    for name, body in _wanted(desired).items():
-        if name not in existing:
-            found.append(Difference(_path(name), body["properties"], None))
-            continue
-        _, changes = overlay(existing[name], body)
-        found += [Difference(_path(name, each.path), each.new, each.old) for each in changes]
-    return tuple(found)
+    def differences(self, live: Json | None, *, left_alone: bool = False) -> Iterator[Difference]:
+        """Yield the leaves that differ."""
+        if live is None:
+            yield from super().differences(live, left_alone=left_alone)
+            return
+        for leaf in overlay(live, self._body(self.fields))[1]:
+            yield Difference(self._at(leaf.path), leaf.new, leaf.old)
 
+    def written(self, live: Json | None, left: Collection[str]) -> Json | None:
+        """Return the body to write, which has one schedule; None for nothing."""
+        if self.path in left:
+            return None
+        wanted = without_left(self._body(self.fields), lambda path: self._at(path) in left)
+        merged, changes = overlay(live or {}, wanted)
+        return self._body(one_schedule(merged, wanted)["properties"]) if changes else None
 
-def _wanted(desired: Desired) -> dict[str, Json]:
-    wanted: dict[str, Json] = {}
-    for window in desired.spec.maintenance_windows:
-        body: dict[str, Any] = window.model_dump(by_alias=True, mode="json", exclude_none=True)
-        wanted[str(body.pop("name"))] = {"properties": body}
-    return wanted
-
-
-def _left(desired: Desired, name: str) -> Callable[[Path], bool]:
-    return lambda path: _path(name, path) in desired.left
-
-
-def _path(name: str, path: Path = ()) -> str:
-    return ".".join((f"maintenanceWindows[{name}]", *path))
+    def _at(self, path: Path) -> str:
+        return ".".join((self.path, *path))

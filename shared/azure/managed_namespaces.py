@@ -7,18 +7,20 @@ Azure creates the namespace with its labels, the ResourceQuota ``defaultresource
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, Self
 
+from shared.azure.companion import Companion, Fields
 from shared.azure.differences import Difference
+from shared.azure.ownership import tag
+from shared.frozen import dataclass, field, replace
 from shared.json_tree import Json
 from shared.kubernetes.system_objects import SYSTEM
 from shared.language.cluster_systems import ClusterSystem, read_system, systems_in
 from shared.language.desired import Desired
 from shared.language.model.base import OWN_PREFIX
 from shared.language.model.system import SECURITY_LABEL, TENANT_LABEL, ManagedNamespaces, thousandths
-from shared.resource_ids import ClusterId
 
 DELETE_POLICY = f"{OWN_PREFIX}delete-policy"
 """The annotation with git's delete policy: it stays on a namespace that Azure no longer manages."""
@@ -34,12 +36,6 @@ _OWN = frozenset({SYSTEM, TENANT_LABEL, DELETE_POLICY, OWN_KEYS})
 _KEYED = ("labels", "annotations")
 _CPU, _MEMORY = ("cpuRequest", "cpuLimit"), ("memoryRequest", "memoryLimit")
 _UNITS = {unit: 1024**power for power, unit in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), start=1)}
-
-
-def managed_by_azure(systems: tuple[ClusterSystem, ...]) -> dict[str, ClusterSystem]:
-    """Return the systems whose namespaces Azure manages, by namespace."""
-    managed = (system for system in systems if system.managed_namespaces is not None)
-    return {name: system for system in managed for name in system.namespaces}
 
 
 def wanted_fields(system: ClusterSystem) -> dict[str, Any]:
@@ -115,18 +111,6 @@ def is_identical(live: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     return not differing_fields(of_the_team(live), of_the_team(wanted))
 
 
-def namespace_body(
-    fields: Mapping[str, Any], *, location: str, tags: Mapping[str, str], adoption: str
-) -> dict[str, Any]:
-    """Return the body of a PUT of a managed namespace."""
-    given = {name: fields[name] for name in FIELDS if fields[name] or name != "defaultResourceQuota"}
-    return {
-        "location": location,
-        "tags": dict(tags),
-        "properties": {**given, "adoptionPolicy": adoption},
-    }
-
-
 def without_deletion(live: Json) -> dict[str, Any] | None:
     """Return the fields that make Azure keep the namespace, None where it would.
 
@@ -158,6 +142,10 @@ def stays_by_policy(namespace: Json) -> bool:
     return (namespace["metadata"].get("annotations") or {}).get(DELETE_POLICY) == KEEP
 
 
+def _has_failed(live: Json) -> bool:
+    return (live.get("properties") or {}).get("provisioningState") in ("Failed", "Canceled")
+
+
 def _quota(system: ClusterSystem) -> dict[str, str]:
     quota = system.quota
     given = {
@@ -185,55 +173,63 @@ def _quantity(name: str, text: str) -> Decimal | str:
     return Decimal(number) * Decimal(scale or 1) if is_number else text
 
 
-# The managed namespaces of a cluster in Azure, by their resource ids.
+@dataclass(frozen=True)
+class Namespace(Companion):
+    """A managed namespace of a system; ``location``, ``adoption`` and ``tags`` go with each write of it."""
 
-_NAMESPACES = "/managednamespaces/"
+    noun, entries, segment = "managed namespace", "managedNamespaces", "/managednamespaces/"
+    has_name_of_entry = True
+    system: ClusterSystem
+    location: str
+    adoption: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, desired: Desired) -> Sequence[Self]:
+        """Return the managed namespaces of a cluster's systems, by their names."""
+        systems = [read_system(system) for system in desired.systems]
+        managed = [system for system in systems if system.managed_namespaces is not None]
+        by_name = {name: system for system in managed for name in system.namespaces}
+        return [cls._of(desired, name, system) for name, system in sorted(by_name.items())]
 
-def managed_in(document: Mapping[str, Any]) -> Sequence[str]:
-    """Return the resource ids, in lower case, of all managed namespaces of a stored form."""
-    spec = document["spec"]
-    cluster = ClusterId(spec["subscriptionId"], spec["resourceGroup"], document["name"])
-    return tuple(
-        f"{cluster.resource}{_NAMESPACES}{name}".lower()
-        for one in systems_in(document)
-        if one.get("managedNamespaces") is not None
-        for name in one["namespaces"]
-    )
+    @classmethod
+    def _of(cls, desired: Desired, name: str, system: ClusterSystem) -> Self:
+        resource, summary = cls.id_of(desired.id, {"name": name}), {"system": system.name}
+        fields = wanted_fields(system)
+        return cls(desired.id, name, resource, fields, summary, system, desired.spec.location)
 
+    def shown(self, live: Json) -> Fields:
+        """Return what Azure has, without what AKS adds."""
+        return live_fields(live)
 
-def is_managed_namespace(resource: str) -> bool:
-    """Return whether a resource id is that of a managed namespace."""
-    return _NAMESPACES in resource
+    def differing(self, live: Json) -> list[str]:
+        """Return the fields that differ."""
+        return differing_fields(self.shown(live), self.fields)
 
+    def differences(self, live: Json | None, *, left_alone: bool = False) -> Iterator[Difference]:
+        """Yield what differs; an empty field is no value."""
+        for found in super().differences(live, left_alone=left_alone):
+            yield replace(found, git=found.git or None, live=found.live or None)
 
-def namespaces_of(resources: Sequence[str]) -> frozenset[str]:
-    """Return the names of the managed namespaces among resource ids."""
-    return frozenset(each.rpartition("/")[2] for each in resources if is_managed_namespace(each))
+    def written(self, live: Json | None, left: Collection[str]) -> Json | None:
+        """Return the body to write, with our tags and those of others; None where Azure has it so."""
+        if live is None:
+            return super().written(None, left)
+        names = [name for name in self.differing(live) if f"{self.path}.{name}" not in left]
+        tagged = all(tag(live, key) == value for key, value in self.tags.items())
+        if not names and tagged and not _has_failed(live):
+            return None
+        tags = live.get("tags") or {}
+        others = {key: value for key, value in tags.items() if key.lower() not in self.tags}
+        fields = written_fields(self.shown(live), self.fields, names)
+        return replace(self, tags={**others, **self.tags})._body(fields)
 
+    def _body(self, fields: Fields) -> Json:
+        given = {name: fields[name] for name in FIELDS if fields[name] or name != "defaultResourceQuota"}
+        properties = {**given, "adoptionPolicy": self.adoption}
+        return {"location": self.location, "tags": dict(self.tags), "properties": properties}
 
-# The managed namespaces of a cluster's systems, compared with those in Azure. Pure.
-
-NAMESPACES = "managedNamespaces["
-"""How the path of a difference of a managed namespace begins."""
-
-
-def namespace_path(namespace: str, field: str = "") -> str:
-    """Return the path of a managed namespace, or of a field of it."""
-    return ".".join(filter(None, (f"{NAMESPACES}{namespace}]", field)))
-
-
-def namespace_differences(desired: Desired, live: Mapping[str, Json]) -> tuple[Difference, ...]:
-    """Return the fields in which managed namespaces differ, whatever a job leaves; ``live`` is by name."""
-    found: list[Difference] = []
-    systems = tuple(read_system(one) for one in desired.systems)
-    for name, system in sorted(managed_by_azure(systems).items()):
-        if name not in live:
-            found.append(Difference(namespace_path(name), {"system": system.name}, None))
-            continue
-        wanted, has = wanted_fields(system), live_fields(live[name])
-        found += [
-            Difference(namespace_path(name, field), wanted[field] or None, has[field] or None)
-            for field in differing_fields(has, wanted)
-        ]
-    return tuple(found)
+    @classmethod
+    def _stored(cls, document: Mapping[str, Any]) -> Sequence[Json]:
+        systems = (system for system in systems_in(document) if system.get("managedNamespaces") is not None)
+        return [{"name": name} for system in systems for name in system["namespaces"]]

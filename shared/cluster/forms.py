@@ -88,9 +88,12 @@ class StoredText(Generic[T]):
     """Writes the values of a class as text, and reads them again; ``version`` is that of its form."""
 
     def __init__(self, kind: Any, version: int = 1, upgrades: Upgrades = UPGRADES) -> None:
-        self._adapter: TypeAdapter[T] = TypeAdapter(kind)
-        self._form, self._version, self._upgrades = kind.__name__, version, upgrades
+        self._kind, self._form, self._version, self._upgrades = kind, kind.__name__, version, upgrades
         self._start = f'{{"{VERSION}":{version},'
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[T]:
+        return TypeAdapter(self._kind)  # on first use: it takes milliseconds, and a process uses a few
 
     @cached_property
     def _validator(self) -> SchemaValidator:

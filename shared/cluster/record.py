@@ -128,6 +128,35 @@ class Loss:
 
 
 @dataclass(frozen=True)
+class Removals:
+    """What accepted specs had of a cluster, and is still to be removed.
+
+    ``keys`` are the labels and taints of each node pool, ``systems`` the namespaces of each system,
+    ``configurations`` those of Flux as Microsoft's extension, and ``companions`` the resource ids of
+    companions, in lower case.
+    """
+
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    systems: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    configurations: tuple[str, ...] = ()
+    companions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CompanionState:
+    """The fields in which companions differed when a check could read all of them last.
+
+    ``compliance`` is what it read of Azure Policy, None before that.
+    """
+
+    differences: tuple[Difference, ...] = ()
+    compliance: Compliance | None = None
+
+
+NOTHING_REMOVED, UNREAD_COMPANIONS = Removals(), CompanionState()
+
+
+@dataclass(frozen=True)
 class ClusterRecord:
     """One cluster of the fleet; ``etag`` is the version that was read, "" for a record not saved yet.
 
@@ -135,14 +164,9 @@ class ClusterRecord:
     ``creation_requested``: the cluster. ``was_tagged``: the cluster has had our tags, because Azure accepted
     a write of it or it matched the manifest. None of them becomes false again. ``delete_accepted``: Azure
     accepted the delete of this life of the cluster, so that parts of it may be gone, and ``deleted`` is the
-    ``resourceUID`` of that life, "" where it is unknown. ``removed_keys`` are the
-    labels and taints of each node pool that earlier generations had and that are to be removed from it, until
-    the present generation is Ready; ``removed_systems`` the namespaces of each system, likewise,
-    ``removed_configurations`` the configurations of Flux as Microsoft's extension,
-    and ``former_grants`` the resource ids of federated credentials, role assignments, policy assignments and
-    managed namespaces.
-    ``had_systems``: an accepted spec had systems, or a job found namespaces of some, so that teams' objects
-    may be on the cluster; it stays so.
+    ``resourceUID`` of that life, "" where it is unknown. ``removals`` are what earlier generations had and
+    is to be removed, until the present one is Ready. ``had_systems``: an accepted spec had systems, or a job
+    found namespaces of some, so that teams' objects may be on the cluster; it stays so.
 
     ``running`` is what was read last of what runs, None before the first verification.
 
@@ -154,10 +178,9 @@ class ClusterRecord:
 
     ``verified`` is how Azure showed the cluster when it was compared with git last, None before that;
     ``drift`` are the fields that differed, None for none. ``corrections`` are those of this generation.
-    ``inside`` is what the last check that could read it found inside it, None before that. ``windows`` are
-    the fields in which the last check that could read them found the maintenance windows, the policy
-    assignments and the grants to differ, and ``compliance`` is what it read of Azure Policy, None before
-    that. ``loss`` is what is known of a cluster that is missing or stopped, None once it is verified again.
+    ``inside`` is what the last check that could read it found inside it, None before that. ``companions``
+    is what a check read last of the companions. ``loss`` is what is known of a cluster that is missing or
+    stopped, None once it is verified again.
 
     ``recreating``: somebody asked that the missing cluster is created again; until it is verified. ``facts``
     are what manifests on the cluster can use as variables, None before a step has read them.
@@ -194,10 +217,7 @@ class ClusterRecord:
     group_requested: bool = False
     creation_requested: bool = False
     was_tagged: bool = False
-    removed_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    removed_systems: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    removed_configurations: tuple[str, ...] = ()
-    former_grants: tuple[str, ...] = ()
+    removals: Removals = NOTHING_REMOVED
     had_systems: bool = False
     installation: str = ""
     life: str = ""
@@ -211,8 +231,7 @@ class ClusterRecord:
     drift: Drift | None = None
     corrections: tuple[Correction, ...] = ()
     inside: Inside | None = None
-    windows: tuple[Difference, ...] = ()
-    compliance: Compliance | None = None
+    companions: CompanionState = UNREAD_COMPANIONS
     loss: Loss | None = None
     recreating: bool = False
     facts: Mapping[str, str] | None = None
@@ -356,7 +375,7 @@ class ClusterRecord:
     def desired(self) -> Desired:
         """The spec that the job brings about."""
         left = self.job.left if self.job.active else ()
-        return Desired.from_document(self.document, self.removed_keys, left, had_systems=self.had_systems)
+        return Desired.from_document(self.document, self.removals.keys, left, had_systems=self.had_systems)
 
     def condition(self, kind: str) -> Condition | None:
         """Return a condition by its type."""

@@ -24,14 +24,14 @@ NAMES = frozenset(
     {
         *("", "name", "uid", "cluster", "clusters", "commit", "digest", "etag", "step", "type", "phase"),
         *("recipe", "kind", "owner", "life", "installation", "installations", "overruled", "predecessors"),
-        "former_installations",
-        *("planning", "in_flight", "contested", "awaiting_deletion", "approve_again", "branch", "queue"),
+        "former",
+        *("planning", "in_flight", "contested", "deletion", "approve_again", "branch", "queue"),
         *("state", "context", "target", "target_url", "details_url", "conclusion", "path", "level"),
         *("action", "by_id", "subscription", "subscriptions", "resource", "ca", "unmanaged", "undecided"),
         *("check", "stage"),
         *("key", "subject", "names", "environment", "location", "labels"),
         *("values", "commits", "declined", "parents"),
-        *("replacing", "awaiting_ready"),
+        *("replacing", "ready"),
     }
 )
 """The fields that identify or decide something. Any other string may be what a service or a person wrote."""

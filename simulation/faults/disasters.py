@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 
+from localcloud.tables.memory_state import records_in
 from simulation.faults.calls import Scene
 from simulation.observed_ports import ObservedState
 from simulation.operators import Operators
@@ -22,9 +23,7 @@ def _restore(state: ObservedState, scene: Scene) -> bool:
     older = [tables for at, tables in state.backups if scene.loop.clock() - at > YOUNGEST]
     if not older:
         return False
-    with_tombstone = [
-        tables for tables in older if any(one.record.deleting for one in tables["_clusters"].values())
-    ]
+    with_tombstone = [tables for tables in older if any(record.deleting for record in records_in(tables))]
     state.restore(scene.loop.chance.choice(with_tombstone or older))
     return True
 

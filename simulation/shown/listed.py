@@ -28,7 +28,7 @@ class ListedClusters:
         """Return the view of a cluster; records, plans and sweeps are never changed in place."""
         last = self._read.get(record.name)
         if last is not None:
-            is_same = last[0] is record and last[1] is item and last[2] is sweep
+            is_same = last[0] is record and last[1] == item and last[2] is sweep
             if is_same and last[3].date() == now.date():
                 return last[4]
         view = cluster_view(record, item, sweep, now)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,7 @@ def reasons(cloud: MemoryCloud) -> list[str]:
 
 def test_a_new_cluster_writes_its_events_once_by_themselves() -> None:
     cloud = MemoryCloud()
-    state = Counted(cloud.state)
+    state: Any = Counted(cloud.state)
     cloud.with_ports(lambda ports: replace(ports, state=state))
     push(cloud, fleet_files.fleet("one"))
     cloud.run()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,7 @@ def creating(sign_in: str = "") -> MemoryCloud:
 
 def operations(cloud: MemoryCloud, work: Callable[[], None]) -> Counter[str]:
     """Return the operations on the state that the work needs, without those of token buckets."""
-    state = Counted(cloud.state)
+    state: Any = Counted(cloud.state)
     cloud.with_ports(lambda ports: replace(ports, state=state))
     work()
     return Counter({name: count for name, count in state.calls.items() if "bucket" not in name})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 import pytest
 
@@ -56,7 +57,8 @@ def test_a_removal_that_is_accepted_between_two_steps_ends_the_message() -> None
             state.save(accept_delete(saved, commit="c" * 40, now=cloud.clock()))
         return saved
 
-    cloud.with_ports(lambda ports: replace(ports, state=Around(state, save=save)))
+    changing: Any = Around(state, save=save)
+    cloud.with_ports(lambda ports: replace(ports, state=changing))
     push(cloud, fleet_files.fleet("one"))
     while not (found := cloud.state.cluster("one")) or not found.deleting:
         if not cloud.step():

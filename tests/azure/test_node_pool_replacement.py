@@ -32,6 +32,7 @@ from shared.json_tree import Json
 from shared.language.desired import Desired
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.node_pool import NodePool
+from tests.support.sample import examples
 
 OWNER = Owner("example", "example/fleet", "one")
 SMALL, MIDDLE, LARGE = "Standard_D2s_v5", "Standard_D4s_v5", "Standard_D8s_v5"
@@ -275,7 +276,7 @@ def left_over(draw: st.DrawFn) -> list[dict[str, Any]]:
     return found
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(profiles=left_over(), plans=st.lists(clusters(), min_size=1, max_size=3), data=st.data())
 def test_any_pools_become_one_fitting_pool_for_each_of_the_manifest(
     profiles: list[dict[str, Any]], plans: list[Desired], data: st.DataObject
@@ -303,7 +304,7 @@ def test_any_pools_become_one_fitting_pool_for_each_of_the_manifest(
         assert name in pools.taken_over or pools.live[name] == before
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(old=SIZES, new=SIZES, newest=SIZES, actions=st.integers(0, 4))
 def test_a_second_change_in_the_middle_never_leaves_more_than_two_pools(
     old: str, new: str, newest: str, actions: int

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from localcloud.azure.world.clusters.maintenance import maintenance_document
-from shared.azure.maintenance_windows import window_bodies, window_differences
+from shared.azure.maintenance_windows import Window
 from shared.language.desired import Desired
 from tests.support.arm_bodies import desired
 
@@ -37,8 +37,10 @@ def shown(of: Desired) -> dict[str, Any]:
 
 def written(of: Desired, live: dict[str, Any]) -> dict[str, Any]:
     """Return what Azure shows after the write that a cluster needs, which it may refuse."""
-    body = window_bodies(of, live)[NAME]
-    return {NAME: maintenance_document(of.id, NAME, body, date(2026, 1, 1))}
+    (window,) = Window.of(of)
+    body = window.written(live.get(window.key), of.left)
+    assert body is not None
+    return {window.key: maintenance_document(of.id, NAME, body, date(2026, 1, 1))}
 
 
 @pytest.mark.parametrize("after", KINDS)
@@ -48,15 +50,17 @@ def test_another_kind_of_schedule_replaces_the_one_before(
 ) -> None:
     wanted = cluster(after, hours=8)
     found = written(wanted, shown(cluster(before)))
-    window = found[NAME]["properties"]["maintenanceWindow"]
+    (companion,) = Window.of(wanted)
+    window = found[companion.key]["properties"]["maintenanceWindow"]
     assert (window["schedule"], window["startDate"]) == (after, "2026-01-01")
-    assert not window_differences(wanted, found)
-    assert not window_bodies(wanted, found)
+    assert not list(companion.differences(found[companion.key]))
+    assert companion.written(found[companion.key], ()) is None
 
 
 def test_a_schedule_that_the_job_leaves_stays_the_only_one() -> None:
     live = shown(cluster({"daily": {"intervalDays": 2}}))
     fields = (f"{AT}.schedule.weekly.{field}" for field in ("intervalWeeks", "dayOfWeek"))
     found = written(replace(cluster(WEEKLY, hours=8), left=frozenset(fields)), live)
-    window = found[NAME]["properties"]["maintenanceWindow"]
+    (document,) = found.values()
+    window = document["properties"]["maintenanceWindow"]
     assert (window["schedule"], window["durationHours"]) == ({"daily": {"intervalDays": 2}}, 8)

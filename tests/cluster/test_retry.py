@@ -1,11 +1,11 @@
-"""How often errors are retried, and how an operator changes that."""
+"""How often errors are retried, how an operator changes that, and the Retry-After of a response."""
 
 from __future__ import annotations
 
 import pytest
 
 from shared.cluster.failures.errors import Conflict, Stale, Throttled, Unavailable, Unexpected
-from shared.cluster.failures.retry import DEFAULTS, policy_for, wait_before_retry, with_limits
+from shared.cluster.failures.retry import DEFAULTS, policy_for, retry_after, wait_before_retry, with_limits
 from shared.cluster.outcomes import Retry
 from shared.cluster.transitions.apply_outcome import apply_outcome
 from tests.support.cluster_records import NOW, record
@@ -64,3 +64,38 @@ def test_an_excessive_retry_after_counts_as_one_hour() -> None:
 def test_invalid_limits_are_refused_with_an_explanation(text: str, explanation: str) -> None:
     with pytest.raises(ValueError, match=explanation):
         with_limits(text)
+
+
+DATE = {"Date": "Thu, 01 Jan 2026 12:00:00 GMT"}
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("7", 7),
+        ("0", 0),
+        (" 1.5 ", 1.5),
+        ("Thu, 01 Jan 2026 12:02:00 GMT", 120),
+        ("Thu, 01 Jan 2026 11:00:00 GMT", 0),
+        ("", None),
+        ("soon", None),
+        ("-5", None),
+        ("1e15", None),
+        ("nan", None),
+        ("٣", None),
+        ("Thu, 01 Jan 2026 12:02:00 -0000", None),
+    ],
+)
+def test_only_a_number_or_a_date_is_accepted(text: str, seconds: float | None) -> None:
+    assert retry_after({"retry-after": text, **DATE}) == seconds
+
+
+def test_a_date_counts_from_the_date_of_the_response() -> None:
+    later = {"Retry-After": "Fri, 02 Jan 2026 12:00:00 GMT"}
+    assert retry_after({**later, "date": "Fri, 02 Jan 2026 11:59:00 GMT"}) == 60
+    assert retry_after(later) is None
+
+
+def test_a_missing_header_means_no_wait() -> None:
+    assert retry_after({}) is None
+    assert retry_after(DATE) is None

@@ -21,7 +21,7 @@ from localcloud.memory.connections import Connections
 from localcloud.tables.memory_state import MemoryState
 from shared.adapters.arm import ArmAzure
 from shared.adapters.kubernetes import KubernetesConnections
-from shared.adapters.tables import TablesState
+from shared.adapters.tables import storage_tables
 from shared.ports import State
 from tests.support.azure_ports import Azure, StaticCredential
 from tests.support.azurite import connect, running
@@ -93,14 +93,10 @@ def azurite() -> Iterator[int]:
         yield port
 
 
-@pytest.fixture(params=["memory", "tables"])
-def state(request: pytest.FixtureRequest) -> Iterator[State]:
-    """A fleet that no other test uses."""
-    if request.param == "memory":
-        yield MemoryState()
-        return
-    with connect(request.getfixturevalue("azurite")) as service:
-        yield TablesState(service, f"fleet-{uuid.uuid4().hex[:8]}")
+@pytest.fixture
+def state() -> State:
+    """The state of a fleet over tables in memory, which keep the contract of the port."""
+    return MemoryState()
 
 
 @pytest.fixture(params=CASES)
@@ -124,4 +120,4 @@ def trusted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Authority]:
 def stored(azurite: int) -> Iterator[Stored]:
     fleet = f"records-{uuid.uuid4().hex[:8]}"
     with connect(azurite) as service:
-        yield Stored(fleet, TablesState(service, fleet), Tables(service))
+        yield Stored(fleet, State(storage_tables(service), fleet), Tables(service))

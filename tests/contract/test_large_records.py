@@ -9,14 +9,13 @@ from dataclasses import replace
 
 import pytest
 
-from shared.adapters.tables import TABLES, TablesState
-from shared.adapters.tables.plans import PLANS
-from shared.adapters.tables.storage import Storage
+from shared.adapters.tables import storage_tables
 from shared.cluster.failures.errors import Stale, TooLarge
 from shared.cluster.review_check import ReviewCheck, Verdict
 from shared.cluster.transitions.acceptance import accept_new
 from shared.plan.plan import Plan
 from shared.ports import PlanRecord, State
+from shared.ports.state.plans import PLANS
 from tests.support.azurite import connect
 from tests.support.cluster_records import NOW, large_plan
 from tests.support.desired_clusters import desired
@@ -36,36 +35,36 @@ def test_a_plan_beyond_an_entity_is_read_back_as_it_was_and_as_its_newest_versio
 def test_the_parts_of_a_plan_go_with_it(azurite: int) -> None:
     with connect(azurite) as service:
         fleet = f"fleet-{uuid.uuid4().hex[:8]}"
-        state, storage = TablesState(service, fleet), Storage(service, TABLES, "unused")
+        state = State(storage_tables(service), fleet)
         parts = f"parts|{fleet}|{'c' * 40}"
         for seed in (1, 2):
             state.save_plan(replace(large_plan(2500, seed), open=False))
-            assert len(list(storage.keys(PLANS, "PartitionKey eq @key", key=parts))) == 3
+            assert len(list(state._tables[PLANS].query(parts))) == 3
         assert state.prune_plans(0) == 1
-        assert list(storage.keys(PLANS, "PartitionKey eq @key", key=parts)) == []
+        assert list(state._tables[PLANS].query(parts)) == []
 
 
 def test_the_parts_of_a_plan_that_became_small_go_with_it(azurite: int) -> None:
     with connect(azurite) as service:
         fleet = f"fleet-{uuid.uuid4().hex[:8]}"
-        state, storage = TablesState(service, fleet), Storage(service, TABLES, "unused")
+        state = State(storage_tables(service), fleet)
         for each in (large_plan(2500), PlanRecord(Plan("c" * 40), NOW)):
             state.save_plan(replace(each, open=False))
         assert state.prune_plans(0) == 1
-        assert list(storage.keys(PLANS, "PartitionKey eq @key", key=f"parts|{fleet}|{'c' * 40}")) == []
+        assert list(state._tables[PLANS].query(f"parts|{fleet}|{'c' * 40}")) == []
 
 
 def test_the_parts_of_a_plan_that_lost_a_race_are_removed(azurite: int) -> None:
     with connect(azurite) as service:
         fleet = f"fleet-{uuid.uuid4().hex[:8]}"
-        state, storage = TablesState(service, fleet), Storage(service, TABLES, "unused")
+        state = State(storage_tables(service), fleet)
         state.save_plan(large_plan(2500))
         (read,) = state.open_plans()
         state.save_report(replace(read, reported="pending: meanwhile"))
         with pytest.raises(Stale):
             state.save_review(replace(read, review=ReviewCheck(Verdict.NO_PULL, NOW)))
         parts = f"parts|{fleet}|{'c' * 40}"
-        assert len(list(storage.keys(PLANS, "PartitionKey eq @key", key=parts))) == 3
+        assert len(list(state._tables[PLANS].query(parts))) == 3
         assert state.plan("c" * 40) == replace(read, reported="pending: meanwhile")
 
 

@@ -172,7 +172,7 @@ def cluster() -> dict[str, Any]:
 
 def test_no_document_of_a_cluster_ends_an_import_with_a_server_error(azure: ArmAzure, inbox: Inbox) -> None:
     document = cluster()
-    for odd in odd_bodies(document):
+    for odd in odd_bodies(document, 300):
         inbox.default = (200, JSON, odd)
         try:
             found = azure.call(GetCluster(CLUSTER))

@@ -1,4 +1,4 @@
-"""The State port, in memory and in Table Storage (Azurite) through the real client: records and plans."""
+"""The state: records and plans, and a Table Storage that does not answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from shared.adapters.tables import TablesState, table_service
+from shared.adapters.tables import storage_tables, table_service
 from shared.azure.differences import Difference
 from shared.cluster.conditions import with_in_sync
 from shared.cluster.continuations import continuations_of
@@ -17,11 +17,12 @@ from shared.cluster.failures.errors import ClusterMissing, ReconcileError, Stale
 from shared.cluster.job import Contest, ContestKind, start_step
 from shared.cluster.outcomes import Fail, Wait
 from shared.cluster.recipes import Step
-from shared.cluster.record import Phase
+from shared.cluster.record import CompanionState, Phase
 from shared.cluster.reporting.summary import summary_of
 from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.language.model.cluster.drift import DriftAction
 from shared.ports import FleetRecord, GroupMember, Source, State
+from shared.ports.state import AppIdentity
 from tests.support.azurite import KEY, connect, connection_string
 from tests.support.cluster_records import NOW, event, fresh, plan_record, record
 
@@ -174,7 +175,7 @@ def test_summaries_have_details_only_where_they_are_asked_for(state: State) -> N
 
 
 def test_what_distinguishes_two_apps_is_read_back_as_it_was(state: State) -> None:
-    found = replace(FleetRecord("a" * 40, NOW), installation="4be0a3f1", contested=("one",))
+    found = replace(FleetRecord("a" * 40, NOW), app=AppIdentity("4be0a3f1"), contested=("one",))
     found = replace(found, source=Source(42, "main"), other_source=Source(43, "main"))
     state.save_fleet(found)
     assert state.fleet() == found
@@ -197,14 +198,14 @@ CALLS: list[Callable[[State], object]] = [
 @pytest.mark.parametrize("call", CALLS)
 def test_storage_that_does_not_answer_is_unavailable(call: Callable[[State], object]) -> None:
     with connect(1) as service, pytest.raises(Unavailable):
-        call(TablesState(service, "fleet"))
+        call(State(storage_tables(service), "fleet"))
 
 
 def test_a_refused_key_is_our_error_and_does_not_show_the_key(azurite: int) -> None:
     wrong = connection_string(azurite).replace("Eby8vdM0", "AAAAAAAA")
     with table_service(connection_string=wrong, endpoint=None, credential=None) as service:
         with pytest.raises(ReconcileError) as caught:
-            TablesState(service, "fleet").cluster("one")
+            State(storage_tables(service), "fleet").cluster("one")
         assert KEY[8:] not in str(caught.value)
 
 
@@ -243,11 +244,13 @@ def test_a_summary_says_since_when_a_cluster_differs_and_what_waits_for_an_appro
     ready = replace(fresh(), observed_generation=1, phase=Phase.READY)
     ready = replace(ready, job=replace(ready.job, active=False))
     window = Difference("maintenanceWindows[a].maintenanceWindow.durationHours", 4, 8)
-    differs = replace(with_in_sync(ready, Drift(field, correction="id"), NOW), windows=(window,))
+    differs = replace(
+        with_in_sync(ready, Drift(field, correction="id"), NOW), companions=CompanionState((window,))
+    )
     state.save(differs)
     (summary,) = state.summaries()
     assert summary == summary_of(differs)
     assert (summary.differs_since, summary.to_approve) == (NOW, 1)
     found = state.cluster(differs.name)
     assert found is not None
-    assert (found.drift, found.windows) == (differs.drift, (window,))
+    assert (found.drift, found.companions.differences) == (differs.drift, (window,))

@@ -1,4 +1,4 @@
-"""The State port, in memory and in Table Storage: events, acts, deliveries and dead letters."""
+"""The state: events, acts, deliveries and dead letters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The State port, in memory and in Table Storage: the fleet, its timers and sweeps, buckets and manifests."""
+"""The state: the fleet, its timers and sweeps, buckets and manifests."""
 
 from __future__ import annotations
 

@@ -8,8 +8,6 @@ from datetime import timedelta
 
 import pytest
 
-from shared.adapters.tables import TablesState
-from shared.adapters.tables.clusters import FLEETS
 from shared.cluster.failures.errors import Stale
 from shared.notifications.deliveries import failed
 from shared.notifications.kinds import Kind, Severity
@@ -17,6 +15,8 @@ from shared.notifications.notification import Notification
 from shared.notifications.record import NotifierRecord, confirm, take
 from shared.notifications.routes import Route, RouteType
 from shared.ports import FleetRecord, State
+from shared.ports.state import FleetRules
+from shared.ports.state.clusters import FLEETS
 from tests.support.notifications import ROUTES, T0, after, fact
 
 
@@ -97,11 +97,7 @@ def test_an_outage_of_a_large_fleet_is_remembered_as_a_whole_and_leaves_nothing_
     assert state.announced() == later
     last = state.save_announced(NotifierRecord(etag=later.etag))
     assert state.announced() == last == NotifierRecord()
-    if isinstance(state, TablesState):
-        assert (
-            list(state._storage.keys(FLEETS, "PartitionKey eq @key", key=f"parts|notifier|{state._fleet}"))
-            == []
-        )
+    assert list(state._tables[FLEETS].query(f"parts|notifier|{state._fleet}")) == []
 
 
 def test_the_routes_of_a_fleet_are_read_back_as_they_were(state: State) -> None:
@@ -109,5 +105,5 @@ def test_the_routes_of_a_fleet_are_read_back_as_they_were(state: State) -> None:
         Route("a", RouteType.GITHUB),
         Route("b", RouteType.EMAIL, "B", Severity.INFO, (Kind.READY,), ("prod",), {"team": "x"}),
     )
-    state.save_fleet(FleetRecord("c" * 40, routes=routes))
-    assert state.fleet().routes == routes
+    state.save_fleet(FleetRecord("c" * 40, rules=FleetRules(routes)))
+    assert state.fleet().rules.routes == routes

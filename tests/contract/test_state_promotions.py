@@ -9,7 +9,7 @@ import pytest
 
 from shared.cluster.failures.errors import Stale
 from shared.ports import State
-from shared.ports.state import FleetRecord, Lifted, Promotion
+from shared.ports.state import FleetRecord, FleetRules, Lifted, Promotion
 from shared.promotions import Had, Rule, Value, What, Withdrawal
 
 NOW = datetime(2027, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -52,6 +52,6 @@ def test_a_promotion_is_written_over_the_version_that_was_read(state: State) -> 
 def test_the_rules_and_what_environments_had_are_stored_with_the_fleet(state: State) -> None:
     rules = (Rule("test", "production", (What.PLATFORM,), timedelta(hours=24)),)
     had = (Had("production", (V2,), (V1, V2), (Withdrawal(V1, NOW),)),)
-    saved = state.save_fleet(FleetRecord(promotions=rules, had=had))
-    assert (saved.promotions, saved.had) == (rules, had)
+    saved = state.save_fleet(FleetRecord(rules=FleetRules(promotions=rules, had=had)))
+    assert (saved.rules.promotions, saved.rules.had) == (rules, had)
     assert state.fleet() == saved

@@ -1,4 +1,4 @@
-"""What the state removes, in memory and in Table Storage: by age, by number, and a hundred a call."""
+"""What the state removes: by age, by number, and a hundred a call."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ import pytest
 from azure.data.tables import TableServiceClient
 
 from bench.counting import Call, Watched
-from shared.adapters.tables import TABLES, TablesState
-from shared.adapters.tables import state as tables_state
-from shared.adapters.tables import storage as tables_storage
-from shared.adapters.tables.deliveries import DELIVERIES
-from shared.adapters.tables.storage import Storage
+from shared.adapters import tables
+from shared.adapters.tables import StorageTable, storage_tables
 from shared.ports import DeadLetter, State
+from shared.ports.state import clusters
 from tests.support.azurite import connect
 from tests.support.cluster_records import NOW, event, later, plan_record
 from tests.support.replaced_ports import Around
@@ -74,62 +72,50 @@ def test_old_deliveries_are_pruned_a_hundred_a_call(azurite: int) -> None:
         )
         fleet = f"fleet-{uuid.uuid4().hex[:8]}"
         for number in range(250):
-            TablesState(service, fleet).remember_delivery(f"digest-{number}", NOW)
-        state = TablesState(cast(TableServiceClient, counted), fleet)
+            State(storage_tables(service), fleet).remember_delivery(f"digest-{number}", NOW)
+        state = State(storage_tables(cast(TableServiceClient, counted)), fleet)
         assert state.prune_deliveries(later(1)) == 250
         assert calls == {"query_entities": 1, "submit_transaction": 3}
         assert not state.delivery_seen("digest-7")
 
 
-def test_what_somebody_else_removes_meanwhile_counts_as_removed(azurite: int) -> None:
-    with connect(azurite) as service:
-        fleet = f"fleet-{uuid.uuid4().hex[:8]}"
-        state = TablesState(service, fleet)
-        for number in range(5):
-            state.remember_delivery(f"digest-{number}", NOW)
-        storage = Storage(service, TABLES, "unused")
-        keys = list(storage.keys(DELIVERIES, "PartitionKey eq @key", key=fleet))
-        assert storage.remove(DELIVERIES, keys[:1]) == 1
-        assert storage.remove(DELIVERIES, keys) == 5
-        assert not any(state.delivery_seen(f"digest-{number}") for number in range(5))
-
-
 def test_events_of_clusters_that_exist_are_not_read_to_find_those_of_deleted_ones(
     azurite: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read, keys = list[str](), Storage.keys
+    read, query = list[str](), StorageTable.query
 
     def counted(*given: Any, **named: Any) -> Iterator[Any]:
-        for entity in keys(*given, **named):
+        for entity in query(*given, **named):
             read.append(str(entity["PartitionKey"]).partition("|")[2])
             yield entity
 
     with connect(azurite) as service:
-        state = TablesState(service, f"fleet-{uuid.uuid4().hex[:8]}")
+        state = State(storage_tables(service), f"fleet-{uuid.uuid4().hex[:8]}")
         for name in ("a", "b", "b-2", "b0", "c"):
             state.append([event(n, cluster=name) for n in range(1, 31)])
-        monkeypatch.setattr(Storage, "keys", counted)
+        monkeypatch.setattr(StorageTable, "query", counted)
         assert state.prune_events_before(later(60), living={"a", "b-2", "c", "none"}) == 60
         assert Counter(read) == {"b": 30, "b0": 30}
+        monkeypatch.undo()
         assert [len(state.events(name, 50)) for name in ("a", "b", "b-2", "b0", "c")] == [30, 0, 30, 0, 30]
 
 
 def test_no_more_events_of_deleted_clusters_are_read_than_are_removed(
     azurite: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read, keys = list[str](), Storage.keys
+    read, query = list[str](), StorageTable.query
 
     def counted(*given: Any, **named: Any) -> Iterator[Any]:
-        for entity in keys(*given, **named):
+        for entity in query(*given, **named):
             read.append(str(entity["RowKey"]))
             yield entity
 
-    for module in (tables_state, tables_storage):
+    for module in (clusters, tables):
         monkeypatch.setattr(module, "MOST_REMOVED", 10)
     with connect(azurite) as service:
-        state = TablesState(service, f"fleet-{uuid.uuid4().hex[:8]}")
+        state = State(storage_tables(service), f"fleet-{uuid.uuid4().hex[:8]}")
         for name in ("b", "c"):
             state.append([event(n, cluster=name) for n in range(1, 31)])
-        monkeypatch.setattr(Storage, "keys", counted)
+        monkeypatch.setattr(StorageTable, "query", counted)
         assert [state.prune_events_before(later(60), living={"a", "d"}) for _ in range(7)] == [*[10] * 6, 0]
         assert len(read) <= 7 * 11

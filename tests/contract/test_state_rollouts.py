@@ -11,7 +11,7 @@ from shared.cluster.failures.errors import Stale
 from shared.ports import State
 from shared.rollouts import rollout as rollouts
 from shared.rollouts.calendar import Freeze, Window
-from shared.rollouts.rollout import Decided, Group, Member, Passed, Rollout, Stage
+from shared.rollouts.rollout import Decided, Decisions, Group, Member, Passed, Rollout, Stage
 
 NOW = datetime(2027, 1, 2, 3, 4, 5, tzinfo=UTC)
 BY = Decided("ops@example.com", NOW, "looks wrong", "dev", person=False)
@@ -32,19 +32,13 @@ WHOLE = Rollout(
     ),
     (Member("one", "u", 2, 0, 0, "before", NOW, at_once=True, windows=("w",), freezes=("f",)),),
     passed=(Passed(0, 0, NOW),),
-    paused=BY,
     watched=(Passed(0, 0, NOW),),
-    inherited=True,
-    resumed=(NOW,),
-    approved=(BY,),
-    skipped=(BY,),
-    aborted=BY,
+    people=Decisions(BY, True, (NOW,), (BY,), (BY,), BY, BY),
     failures=("one",),
     ended=NOW,
     superseded_by="b" * 40,
     windows=(Window("w", "Europe/Berlin", "FREQ=DAILY", "22:00", timedelta(hours=4)),),
     freezes=(Freeze("f", NOW, NOW + timedelta(days=1), "owner", "reason"),),
-    overridden=BY,
     entered=(0,),
 )
 
@@ -63,10 +57,10 @@ def test_a_rollout_is_written_over_the_version_that_was_read(state: State) -> No
     first = state.save_rollout(WHOLE)
     with pytest.raises(Stale):
         state.save_rollout(WHOLE)
-    state.save_rollout(replace(first, paused=None))
+    state.save_rollout(replace(first, people=Decisions()))
     with pytest.raises(Stale):
-        state.save_rollout(replace(first, aborted=None))
-    assert state.rollout("a" * 40) == replace(WHOLE, paused=None)
+        state.save_rollout(replace(first, ended=None))
+    assert state.rollout("a" * 40) == replace(WHOLE, people=Decisions())
 
 
 def test_old_rollouts_are_removed_but_for_one_that_is_active(state: State) -> None:

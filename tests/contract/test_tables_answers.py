@@ -11,8 +11,9 @@ import pytest
 from werkzeug.wrappers import Request, Response
 
 from localcloud.common.http_server import HttpServer
-from shared.adapters.tables import TablesState, table_service
+from shared.adapters.tables import storage_tables, table_service
 from shared.cluster.failures.errors import Unavailable
+from shared.ports import State
 from tests.support.azurite import KEY
 from tests.support.receivers import answering
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-CALLS: dict[str, Callable[[TablesState], object]] = {
+CALLS: dict[str, Callable[[State], object]] = {
     "a read": lambda state: state.cluster("one"),
     "a query": lambda state: state.clusters(),
     "a write": lambda state: state.save_timer_run("sweep", NOW),
@@ -28,14 +29,12 @@ CALLS: dict[str, Callable[[TablesState], object]] = {
 }
 
 
-def state_at(url: str) -> TablesState:
+def state_at(url: str) -> State:
     text = f"DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={KEY}"
-    return TablesState(
-        table_service(
-            connection_string=f"{text};TableEndpoint={url}/devstoreaccount1", endpoint=None, credential=None
-        ),
-        "example",
+    service = table_service(
+        connection_string=f"{text};TableEndpoint={url}/devstoreaccount1", endpoint=None, credential=None
     )
+    return State(storage_tables(service), "example")
 
 
 def pages(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

@@ -7,8 +7,9 @@ from threading import Barrier
 
 import pytest
 
-from shared.adapters.tables import TablesState
+from shared.adapters.tables import storage_tables
 from shared.cluster.failures.errors import Unavailable
+from shared.ports import State
 from tests.support.azurite import connect
 
 SESSIONS = 17
@@ -21,7 +22,7 @@ def test_as_many_sessions_as_an_instance_has_keep_their_connections(
 ) -> None:
     together = Barrier(SESSIONS)
     with connect(azurite) as service, ThreadPoolExecutor(SESSIONS) as pool:
-        state = TablesState(service, "transport")
+        state = State(storage_tables(service), "transport")
 
         def read(_: int) -> None:
             together.wait(30)
@@ -37,9 +38,9 @@ def test_a_proxy_of_the_environment_is_used_from_the_creation_of_a_client_on(
 ) -> None:
     with connect(azurite) as service:
         monkeypatch.setenv("HTTP_PROXY", NOBODY)
-        assert TablesState(service, "transport").cluster("one") is None
+        assert State(storage_tables(service), "transport").cluster("one") is None
     with connect(azurite) as service, pytest.raises(Unavailable):
-        TablesState(service, "transport").cluster("one")
+        State(storage_tables(service), "transport").cluster("one")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with connect(azurite) as service:
-        assert TablesState(service, "transport").cluster("one") is None
+        assert State(storage_tables(service), "transport").cluster("one") is None

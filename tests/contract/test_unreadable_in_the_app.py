@@ -11,20 +11,19 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.tables.memory_state import MemoryState
-from shared.adapters.tables import CLUSTERS
-from shared.adapters.tables.acts import ACTS
-from shared.adapters.tables.clusters import FLEETS
-from shared.adapters.tables.plans import PLANS
-from shared.adapters.tables.state import EVENTS
 from shared.app.health import Health, health_view
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from shared.app.recovery.housekeeping import purge_expired
 from shared.app.recovery.missed_work import plan_missed_head, resend_overdue
 from shared.cluster.record import Phase
+from shared.ports.state.app import ACTS
+from shared.ports.state.clusters import CLUSTERS, EVENTS, FLEETS
+from shared.ports.state.plans import PLANS
 from tests.support import fleet_files
 from tests.support.damaged_records import Entity, without
 from tests.support.function_calls import ADMIN, functions
 from tests.support.pipeline_runs import push, status
+from tests.support.sample import sample
 from tests.support.unreadable_records import CUT_OFF, FORMS, Stored
 
 
@@ -55,7 +54,7 @@ def larger(*names: str) -> dict[str, bytes]:
     return files | {f"clusters/{name}/cluster.yaml": fleet_files.cluster(name, count=4) for name in names}
 
 
-@pytest.mark.parametrize(("damage", "problem"), FORMS)
+@pytest.mark.parametrize(("damage", "problem"), sample("unreadable records", FORMS, 6))
 def test_one_unreadable_record_stops_nobody_and_everybody_says_it(
     stored: Stored, damage: Callable[[Entity], Entity], problem: str
 ) -> None:
@@ -205,12 +204,12 @@ def test_a_fleet_of_unreadable_records_alone_creates_nothing() -> None:
         each for each in cloud.azure.accepted[before:] if "one" in each["resource"].rsplit("/", 1)[-1]
     ]
     assert status(cloud, commit)[0] == "failure"
-    assert cloud.state.fleet().unreadable == ("one",)
+    assert cloud.state.fleet().expects.unreadable == ("one",)
     cloud.state.damage("one", text_before)
     cloud.clock.advance(60)
     assert plan_missed_head(cloud.ports)
     cloud.run()
-    assert cloud.state.fleet().unreadable == ()
+    assert cloud.state.fleet().expects.unreadable == ()
     assert status(cloud, commit)[0] == "success"
 
 

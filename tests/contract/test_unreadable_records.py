@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import pytest
 
 from localcloud.tables.memory_state import MemoryState
-from shared.adapters.tables import CLUSTERS
-from shared.adapters.tables.clusters import FLEETS
-from shared.adapters.tables.plans import PLANS
-from shared.adapters.tables.state import DEAD_LETTERS, EVENTS
 from shared.cluster.failures.errors import Stale, Unreadable
 from shared.cluster.stored_record import to_json
-from shared.ports import DeadLetter, FleetRecord, State
+from shared.ports import DeadLetter, FleetRecord
+from shared.ports.state.app import DEAD_LETTERS
+from shared.ports.state.clusters import CLUSTERS, EVENTS, FLEETS
+from shared.ports.state.plans import PLANS
 from tests.support.azurite import connect
 from tests.support.cluster_records import NOW, event, fresh, large_plan, plan_record
 from tests.support.damaged_records import REPEATED, Entity
+from tests.support.sample import sample
 from tests.support.unreadable_records import CUT_OFF, FORMS, Stored
 
 
-@pytest.mark.parametrize(("damage", "problem"), FORMS)
+@pytest.mark.parametrize(("damage", "problem"), sample("unreadable in a list", FORMS, 10))
 def test_a_list_names_the_record_that_cannot_be_read_and_has_the_others(
     stored: Stored, damage: Callable[[Entity], Entity], problem: str
 ) -> None:
@@ -143,32 +142,13 @@ def test_the_record_of_the_fleet_that_cannot_be_read_is_named(stored: Stored) ->
     assert [record.kind for record in stored.state.unreadable()] == ["fleet"]
 
 
-@pytest.fixture(params=["memory", "tables"])
-def edited(request: pytest.FixtureRequest) -> tuple[State, Callable[[str], object]]:
-    """Return a state with the clusters one, three and two, and what puts a text in the record of three."""
-    if request.param == "memory":
-        memory = MemoryState()
-        state: State = memory
-        edit: Callable[[str], object] = partial(memory.damage, "three")
-    else:
-        stored: Stored = request.getfixturevalue("stored")
-        state = stored.state
-
-        def edit(new: str) -> object:
-            return stored.tables.edit(CLUSTERS, stored.fleet, "three", lambda record: record | {"body0": new})
-
+def test_memory_goes_on_without_a_record_that_cannot_be_read() -> None:
+    state = MemoryState()
     for name in ("one", "three", "two"):
         state.save(fresh(name))
-    return state, edit
-
-
-def test_both_states_go_on_without_a_record_that_cannot_be_read(
-    edited: tuple[State, Callable[[str], object]],
-) -> None:
-    state, edit = edited
     whole = state.cluster("three")
     assert whole is not None
-    edit('{"name": "three"}')
+    state.damage("three", '{"name": "three"}')
     assert [record.name for record in state.clusters()] == ["one", "two"]
     assert state.clusters().unreadable_names == {"three"}
     assert state.clusters_named(["three"]) == []
@@ -180,6 +160,6 @@ def test_both_states_go_on_without_a_record_that_cannot_be_read(
         state.cluster("three")
     with pytest.raises(Stale):
         state.save(fresh("three"))
-    edit(to_json(whole))
+    state.damage("three", to_json(whole))
     assert state.cluster("three") == whole
     assert list(state.unreadable()) == []

@@ -8,6 +8,7 @@ import ssl
 from typing import Any
 
 import httpx
+import pytest
 
 from localcloud.memory.memory_cloud import QUEUES
 from localcloud.runtime.inspection import bus_messages, table_entities
@@ -49,6 +50,7 @@ def everything(operator: Operator) -> str:
     return "\n".join(texts)
 
 
+@pytest.mark.long
 def test_a_secret_comes_from_the_vault_is_rotated_and_lost_and_its_value_is_nowhere(start: Start) -> None:
     operator = start(AT_ONCE)
     in_vault(operator, "PUT", {"value": VALUE})

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from localcloud.runtime.options import Options
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import KUSTOMIZATION, NAMESPACE, SOURCE
@@ -63,6 +65,7 @@ def wait_for_flux(operator: Operator, api: KubernetesApi, status: str) -> None:
     operator.wait(applied, f"the Kustomization is Ready={status}")
 
 
+@pytest.mark.long
 def test_flux_that_a_commit_breaks_or_somebody_deletes_is_shown_until_it_is_repaired(start: Start) -> None:
     operator = start(AT_ONCE)
     healthy, failing = dict.fromkeys(BOTH, HEALTHY), dict.fromkeys(BOTH, FLUX_FAILS)

@@ -6,12 +6,17 @@ of the commit are true before, while a correction runs, and after it.
 
 from __future__ import annotations
 
+import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import httpx
+import pytest
 
 from localcloud.azure.world.access.directory import FUNCTION_APP
-from localcloud.runtime.options import Options
+from localcloud.runtime.options import ROOT, Options
 from localcloud.runtime.parts.part import shown_notifications
 from tests.support import fleet_files
 from tests.support.arm_client import arm, path
@@ -72,6 +77,7 @@ def run(operator: Operator, *arguments: str, cwd: Path | None = None) -> str:
     return done.stdout or done.stderr
 
 
+@pytest.mark.long
 def test_drift_is_found_by_the_next_refresh_and_reported_corrected_or_ignored(
     start: Start, tmp_path: Path
 ) -> None:
@@ -119,3 +125,57 @@ def test_drift_is_found_by_the_next_refresh_and_reported_corrected_or_ignored(
         without_own(operator, azure, "reported", "corrected")
     wait_for(operator, dict.fromkeys(POLICIES, HEALTHY), "all are healthy after", refresh=True)
     operator.wait_for_status(commit, "success")
+
+
+PAGE = ROOT / "docs" / "how-to" / "find-and-correct-drift.md"
+SECTION = "## Try it on the local cloud\n"
+QUICK = Options(create_seconds=1, lock_seconds=5, extra={"POLL_SECONDS": "0.5"})
+
+
+def commands() -> list[list[str]]:
+    """Return the commands of the section, in their order."""
+    section = PAGE.read_text().partition(SECTION)[2]
+    return [shlex.split(line) for line in re.findall(r"^\$ \.venv/bin/(.*)$", section, re.MULTILINE)]
+
+
+def test_the_commands_of_the_page_make_drift_that_is_found_and_corrected(
+    start: Start, tmp_path: Path
+) -> None:
+    operator = start(QUICK)
+    (tmp_path / ".localcloud").symlink_to(operator.cloud.state)
+    settings = {
+        "ROADSTEAD_URL": operator.cloud.urls.functions,
+        "ROADSTEAD_KEY": operator.cloud.settings["API_KEY_ADMIN"],
+    }
+    operator.wait_for_status(operator.push(fleet_files.example()), "success")
+
+    def run(program: str, *arguments: str) -> str:
+        if program == "roadstead":
+            done = roadstead(*arguments, cwd=tmp_path, **settings)
+        else:
+            done = subprocess.run(
+                [sys.executable, *arguments],
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
+                cwd=tmp_path,
+                env={"PYTHONPATH": str(ROOT)},
+            )
+        assert done.returncode == 0, (program, arguments, done.stderr)
+        return done.stdout
+
+    def fields() -> set[str]:
+        found = operator.api.drift("pacific-aks")["clusters"]
+        return {field["path"] for each in found for field in each["fields"]}
+
+    scale, tag, refresh, drift, replay = commands()
+    run(*scale)
+    run(*tag)
+    run(*refresh)
+    operator.wait(lambda: fields() == {"nodePools[apps].count", "tags.owner"}, "both changes are found")
+    shown = run(*drift)
+    assert "-    count: 3\n+    count: 5" in shown
+    assert "+    owner: ann" in shown
+    run(*replay)
+    operator.wait(lambda: fields() == {"tags.owner"}, "the pool is scaled back, and the tag stays")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import httpx
+import pytest
 
 from localcloud.runtime.options import Options
 from tests.support import fleet_files
@@ -25,6 +26,7 @@ def problems(operator: Operator) -> dict[str, str]:
     return {each["name"]: each["problem"] for each in found["services"] + found["timers"] if not each["ok"]}
 
 
+@pytest.mark.long
 def test_an_app_is_ready_until_github_fails_and_again_when_it_answers(start: Start) -> None:
     timers = dict.fromkeys(("RETENTION_SCHEDULE", "SWEEP_SCHEDULE", "CHECK_SCHEDULE"), OFTEN)
     operator = start(Options(create_seconds=1, plan_schedule=OFTEN, resend_schedule=OFTEN, extra=timers))

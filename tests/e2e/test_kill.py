@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import time
 
+import pytest
+
 from localcloud.runtime.options import Options
 from tests.support import fleet_files
 from tests.support.local_cloud_start import Start
@@ -17,6 +19,7 @@ QUICK = {
 }
 
 
+@pytest.mark.long
 def test_ten_kills_while_ten_clusters_are_created_lose_none_and_create_none_twice(start: Start) -> None:
     seed = time.time_ns()
     print(f"seed {seed}")

@@ -8,6 +8,8 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from localcloud.runtime.options import Options
 from shared.adapters.servicebus import ServiceBusQueue, service_bus_client
 from shared.ports import Message
@@ -59,6 +61,7 @@ def pools(operator: Operator, name: str) -> dict[str, Mapping[str, Any]]:
     return {profile["name"]: profile for profile in found}
 
 
+@pytest.mark.long
 def test_a_cluster_with_three_pools_is_upgraded_by_two_minors_under_faults(start: Start) -> None:
     operator = start(QUICK)
     more = pool("apps") + pool("batch")
@@ -97,6 +100,7 @@ def test_a_node_pool_replacement_waits_until_the_disruption_budget_allows_the_ev
     assert set(pools(operator, "one")) == {"system", "appsb"}
 
 
+@pytest.mark.long
 def test_a_delete_supersedes_a_create(start: Start) -> None:
     operator = start(replace(QUICK, create_seconds=10))
     operator.push(fleet(one=""))
@@ -163,6 +167,7 @@ spec:
     assert (tags["team"], tags["roadstead-fleet"]) == ("shop", "example")
 
 
+@pytest.mark.long
 def test_failed_jobs_and_dead_letters_can_be_replayed(start: Start) -> None:
     operator = start(QUICK)
     urls = operator.cloud.urls

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from azure.data.tables import TableServiceClient
 
 from localcloud.runtime.options import Options
@@ -34,6 +35,7 @@ def written_inside(operator: Operator) -> int:
     return sum(each["method"] in WRITES and "dryRun" not in each["query"] for each in found)
 
 
+@pytest.mark.long
 def test_tables_that_are_deleted_while_the_fleet_runs_come_back_without_a_write(start: Start) -> None:
     operator = start(QUICK)
     commit = operator.push(fleet_files.fleet("one", "two"))

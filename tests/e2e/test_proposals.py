@@ -6,6 +6,7 @@ import base64
 from typing import Any
 
 import httpx
+import pytest
 
 from localcloud.runtime.options import Options
 from tests.support import fleet_files
@@ -42,6 +43,7 @@ def state(azure: httpx.Client, pool: str) -> str:
     return str(azure.get(pool).json()["properties"]["provisioningState"])
 
 
+@pytest.mark.long
 def test_drift_is_proposed_planned_and_merged_without_a_write_to_azure(start: Start) -> None:
     operator = start(QUICK)
     commit = operator.push(fleet_files.fleet() | {"clusters/one/cluster.yaml": MANIFEST})

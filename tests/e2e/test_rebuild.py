@@ -8,6 +8,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
+
 from localcloud.runtime.options import Options
 from tests.support import fleet_files
 from tests.support.arm_client import arm, path
@@ -27,6 +29,7 @@ def shown(operator: Operator) -> tuple[str, str]:
     return found["tags"]["roadstead-life"], found["properties"]["dnsPrefix"]
 
 
+@pytest.mark.long
 def test_a_cluster_is_rebuilt_with_what_azure_cannot_change_in_place(start: Start, tmp_path: Path) -> None:
     operator = start(QUICK)
     before, after = (fleet_files.cluster("one", extra=f"{prefix}") for prefix in PREFIXES)

@@ -9,6 +9,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 
 import httpx
+import pytest
 
 from cli.errors import Refused
 from localcloud.runtime.options import Options
@@ -70,6 +71,7 @@ def act(operator: Operator, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_an_upgrade_stops_at_a_failure_and_its_fix_goes_through_all_environments(start: Start) -> None:
     operator = start(QUICK)
     operator.wait_for_status(operator.push(fleet(OLD)), "success", seconds=120)

@@ -12,6 +12,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 import httpx
+import pytest
 import yaml
 from standardwebhooks.webhooks import Webhook
 
@@ -73,6 +74,7 @@ def recorded(operator: Operator) -> Iterator[tuple[str, str]]:
         yield f"api {name}", json.dumps(operator.api.get(f"clusters/{name}"))
 
 
+@pytest.mark.long
 def test_no_secret_is_in_any_table_message_log_or_answer(start: Start) -> None:
     operator = start(Options(create_seconds=4, plan_schedule="*/3 * * * * *", extra={**PLANTED, **QUICK}))
     messages: list[str] = []
@@ -116,6 +118,7 @@ def as_one_answer(shown: list[str], written: list[str]) -> set[str]:
     return {text.replace(guess, "GUESS") for text, guess in zip(shown, written, strict=True)}
 
 
+@pytest.mark.long
 def test_who_guesses_the_next_letter_of_a_secret_sees_no_difference(start: Start) -> None:
     operator = start(Options(create_seconds=1, extra={**AS_APP, **TARGETS, **QUICK}))
     trust = ssl.create_default_context(cafile=str(operator.cloud.state / "ca.pem"))

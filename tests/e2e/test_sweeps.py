@@ -6,6 +6,7 @@ The conditions and the status of the commit are true before, while a job brings 
 from __future__ import annotations
 
 import httpx
+import pytest
 
 from localcloud.runtime.options import Options
 from tests.support import fleet_files
@@ -78,6 +79,7 @@ def stands_still(azure: httpx.Client, name: str) -> bool:
     return bool(properties["provisioningState"] == "Succeeded" and not runs(azure, name))
 
 
+@pytest.mark.long
 def test_deleted_stopped_and_added_clusters_are_found_and_reported_or_brought_back(start: Start) -> None:
     operator = start(QUICK)
     commit = operator.push(fleet())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from localcloud.runtime.options import Options
 from shared.settings import App
 from tests.support import fleet_files
@@ -18,6 +20,7 @@ HIDDEN = {"clusters/two/cluster.yaml": fleet_files.cluster("two", extra=PRIVATE)
 QUICK = {"POLL_SECONDS": "0.5", "RETRY_LIMITS": "Unauthorized=2/1"}
 
 
+@pytest.mark.long
 def test_clusters_are_created_changed_and_deleted_by_three_identities(start: Start) -> None:
     operator = start(Options(create_seconds=1, roles=ROLES, extra=QUICK))
     ready = {"one": "Ready", "two": "Ready"}

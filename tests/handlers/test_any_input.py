@@ -14,9 +14,9 @@ from pydantic import TypeAdapter
 
 from handlers.sign_in import KEY, PRINCIPAL, SignIn
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.adapters.tables.entities import packed
 from shared.app.api.access import Role
 from shared.cluster.history import Act
+from shared.ports.state.texts import packed
 from tests.support import fleet_files
 from tests.support.function_calls import ADMIN, APPROVAL_KEYS, functions
 from tests.support.hypothesis_settings import GENERATED

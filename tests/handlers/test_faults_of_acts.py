@@ -85,8 +85,8 @@ class Scene:
             def send(self, *messages: Message) -> None:
                 sent.extend(messages)
 
-        noting: Mapping[str, Any] = dict.fromkeys(QUEUES, Noting())
-        ports: Ports = replace(self.cloud.ports, state=state, **noting)
+        replaced: Mapping[str, Any] = {"state": state, **dict.fromkeys(QUEUES, Noting())}
+        ports: Ports = replace(self.cloud.ports, **replaced)
         self.cloud.clock.advance(1)
         return ask(ports, self.function, self.route, self.body), state.calls, bool(sent)
 

@@ -15,7 +15,7 @@ from shared.cluster.failures.errors import Unavailable
 from shared.ports import FleetConfig
 from shared.settings import load_settings
 from tests.support import fleet_files
-from tests.support.function_calls import ADMIN, functions
+from tests.support.function_calls import ADMIN, started
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around
 
@@ -31,7 +31,7 @@ def fresh() -> MemoryCloud:
 
 def ask(cloud: MemoryCloud, function: str, headers: dict[str, str] | None = None) -> tuple[int, Any]:
     request = func.HttpRequest("GET", f"/api/{function}", body=b"", headers=headers or {})
-    reply = functions(cloud.ports)[function].get_user_function()(request)
+    reply = started(cloud.ports)[function].get_user_function()(request)
     return reply.status_code, json.loads(reply.get_body())
 
 
@@ -42,7 +42,7 @@ def test_a_new_app_is_ready_until_a_timer_that_never_ran_is_late() -> None:
     assert all(each["ok"] and each["dueAt"] and not each["lastRunAt"] for each in health["timers"])
     cloud.clock.advance(60 + GRACE.total_seconds() + 1)
     assert ask(cloud, "ready") == (503, {"live": True, "ready": False})
-    found = functions(cloud.ports)
+    found = started(cloud.ports)
     for name in TIMERS:
         found[name].get_user_function()(tick(past_due=False))
     assert ask(cloud, "ready") == (200, {"live": True, "ready": True})
@@ -61,7 +61,7 @@ def test_a_timer_that_fails_has_not_run() -> None:
         raise Unavailable("the tables are away")
 
     around(cloud, "state", continuations=away)
-    timer = functions(cloud.ports)["resend_overdue"].get_user_function()
+    timer = started(cloud.ports)["resend_overdue"].get_user_function()
     with pytest.raises(Unavailable):
         timer(tick(past_due=False))
     assert cloud.state.timer_runs() == {}
@@ -96,4 +96,4 @@ def test_the_app_of_the_timers_knows_their_schedules_and_no_other_app_does() -> 
     assert set(whole) == set(TIMERS)
     assert whole["plan_missed_head"] == "0 */5 * * * *"
     assert load_settings({**base, "ROADSTEAD_APP": "worker"}).fleet_config.timers == {}
-    assert set(functions(fresh().ports)) >= set(whole)
+    assert set(started(fresh().ports)) >= set(whole)

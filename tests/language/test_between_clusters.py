@@ -31,6 +31,7 @@ from shared.plan.make_plan import make_plan
 from tests.support import fleet_files
 from tests.support.desired_clusters import NOW, Row
 from tests.support.identity_access import ISSUER, SHOP
+from tests.support.sample import examples
 
 NAMES = ("a", "b", "c", "d")
 VAULTS = frozenset({"ops"})
@@ -129,7 +130,7 @@ def asked_of_all(stage: ClusterStage, reaches_private: bool | None) -> dict[str,
     return found
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(manifests(), manifests(), st.sampled_from([False, False, None]))
 def test_a_commit_that_is_resolved_in_what_it_changes_asks_for_the_same(
     old: dict[str, bytes], new: dict[str, bytes], reaches_private: bool | None

@@ -15,6 +15,7 @@ from shared.language.resolve.rules.cross_field_rules import findings
 from tests.support import fleet_files
 from tests.support.counted_work import lines_of
 from tests.support.resolved_fleets import GOOD, HEAD, resolved
+from tests.support.sample import examples
 
 OWN_LINES = st.sampled_from(
     [
@@ -81,7 +82,7 @@ def outcome(fleet: DesiredFleet, name: str) -> Any:
     return cluster.document(), cluster.rebuild, cluster.spec, cluster.spec.model_fields_set
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.too_slow])
 @given(FLEETS, st.booleans())
 def test_a_cluster_among_others_like_it_is_what_it_is_alone(fleet: list[Any], named: bool) -> None:
     shared = dict(SHARED)

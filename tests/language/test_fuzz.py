@@ -15,11 +15,12 @@ from shared.language.yaml.parser import YamlError, parse, value_of
 from tests.support import fleet_files
 from tests.support.counted_work import lines_of
 from tests.support.resolved_fleets import GOOD, resolved
+from tests.support.sample import examples
 
 PATHS = sorted(GOOD)
 MOST, MOST_PER_BYTE = 60_000, 30
 """The lines of Python that a case may run: three times those of the valid fleet, and some for each byte."""
-bounded = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+bounded = settings(max_examples=examples(150), suppress_health_check=[HealthCheck.too_slow])
 
 TOKENS = st.sampled_from(
     [

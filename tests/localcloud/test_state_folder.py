@@ -1,17 +1,26 @@
-"""The state folder, the ports, and the tools of a local cloud."""
+"""The state folder, the ports and the tools of a local cloud, and what they say that is wrong."""
 
 from __future__ import annotations
 
 import shutil
 import socket
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from azure.servicebus import ServiceBusMessage
 
 from localcloud.common.programs import program
+from localcloud.runtime import azure_command
+from localcloud.runtime.inspection import bus_messages, table_entities
+from localcloud.runtime.local_cloud import LocalCloud
+from localcloud.runtime.options import Options
 from localcloud.runtime.port_reservations import PortReservations
 from localcloud.runtime.state_folder import StateFolder, StateFolderError
 from localcloud.runtime.tools import ToolError, azurite_command
+from shared.adapters.servicebus import service_bus_client
+from shared.adapters.tables import table_service
+from tests.support.warm_processes import spawn
 
 
 def test_the_folder_is_emptied_at_every_start(tmp_path: Path) -> None:
@@ -69,3 +78,47 @@ def test_a_program_is_the_installed_one_before_that_of_the_machine(tmp_path: Pat
 def test_the_error_about_a_missing_azurite_has_the_command(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match=r"localcloud\.runtime\.tools"):
         azurite_command(blob=1, queue=2, table=3, tools=tmp_path)
+
+
+def test_messages_and_entities_are_listed_in_any_state(tmp_path: Path) -> None:
+    with LocalCloud(tmp_path / "state", Options(functions=False), spawn=spawn) as cloud:
+        assert table_entities(cloud) == []
+        with service_bus_client(connection_string=cloud.settings["ServiceBus"]) as client:
+            with client.get_queue_sender("jobs") as sender:
+                later = datetime.now(UTC) + timedelta(hours=1)
+                sender.schedule_messages(ServiceBusMessage("scheduled", session_id="one"), later)
+                for body, session in (("dead", "one"), ("locked", "one"), ("active", "two")):
+                    sender.send_messages(ServiceBusMessage(body, session_id=session))
+            with client.get_queue_receiver("jobs", session_id="one") as receiver:
+                receiver.dead_letter_message(receiver.receive_messages()[0])
+                receiver.receive_messages()
+                assert bus_messages(cloud, "jobs") == ["scheduled", "locked", "active", "dead"]
+        assert bus_messages(cloud, "plans") == []
+        connection = cloud.settings["TABLES_CONNECTION_STRING"]
+        with table_service(connection_string=connection, endpoint=None, credential=None) as service:
+            service.create_table("clusters").create_entity({"PartitionKey": "a", "RowKey": "b", "Spec": "c"})
+        assert table_entities(cloud) == [
+            {"table": "clusters", "PartitionKey": "a", "RowKey": "b", "Spec": "c"}
+        ]
+
+
+def test_without_a_running_cloud_it_says_how_to_start_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert azure_command.main(["one", "stop", "--state", str(tmp_path)]) == 1
+    assert f"no local cloud runs in {tmp_path}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["one", "explode"], "invalid choice: 'explode'"),
+        (["one", "scale", "count"], "'count' is not of the form FIELD=VALUE"),
+    ],
+)
+def test_a_wrong_command_line_is_refused(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        azure_command.main(arguments)
+    assert message in capsys.readouterr().err

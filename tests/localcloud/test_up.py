@@ -1,12 +1,16 @@
-"""``make up`` and the cloud it runs, as real processes around a small function app."""
+"""``make up`` and the cloud it runs, as real processes around a small function app, and how they end."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import signal
+import socket
 import stat
 import subprocess
+import time
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -17,7 +21,15 @@ from localcloud.runtime.guide import CLUSTER, EXAMPLE, guide
 from localcloud.runtime.local_cloud import LocalCloud
 from localcloud.runtime.options import ROOT, USUAL_PORTS, Options, child_environment, compose_settings
 from localcloud.runtime.state_folder import StateFolderError
-from tests.support.local_cloud_process import functions_answer, listens, read_cloud, up
+from tests.support.local_cloud_process import (
+    any_lives,
+    functions_answer,
+    listens,
+    processes_below,
+    read_cloud,
+    up,
+)
+from tests.support.sample import sample
 from tests.support.waiting import until
 from tests.support.warm_processes import spawn
 
@@ -166,3 +178,63 @@ def test_no_variable_of_the_shell_overrides_the_settings_of_the_cloud() -> None:
     assert environment["HOME"] == "/home/me"
     assert environment["NO_PROXY"] == "a,127.0.0.1,localhost"
     assert not {"GITHUB_TOKEN", "AZURE_CLIENT_ID", "servicebus"} & set(environment)
+
+
+PARTS = ("storage", "servicebus", "azure", "github")
+
+
+@pytest.mark.parametrize("after", sample("seconds of a start", [0, 0.1, 0.4, 0.8, 1.2], 2))
+def test_ctrl_c_during_the_start_stops_it_without_an_error(tmp_path: Path, app: Path, after: float) -> None:
+    state = tmp_path / "state"
+    with up(state, app) as process:
+        until(state.exists, seconds=30)
+        time.sleep(after)
+        below = processes_below(process.pid)
+        asked = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+        assert time.monotonic() - asked < 3
+    assert (process.returncode, err) == (0, "")
+    until(lambda: not any_lives([*below]), seconds=2)
+
+
+def test_a_function_that_hangs_does_not_hold_up_ctrl_c(tmp_path: Path, app: Path) -> None:
+    state = tmp_path / "state"
+    with up(state, app) as process:
+        until(lambda: functions_answer(state), seconds=30)
+        with socket.create_connection(("127.0.0.1", read_cloud(state)["ports"]["functions"])) as caller:
+            caller.sendall(b"GET /api/hang HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            time.sleep(0.2)
+            asked = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=20)
+            assert time.monotonic() - asked < 3.5
+    assert (process.returncode, err) == (0, "")
+
+
+def test_no_process_outlives_a_supervisor_that_was_killed(tmp_path: Path, app: Path) -> None:
+    state = tmp_path / "state"
+    with up(state, app) as process:
+        until(lambda: functions_answer(state), seconds=30)
+        below = processes_below(process.pid)
+        process.kill()
+        process.communicate()
+    assert len(below) >= len(PARTS) + 1
+    until(lambda: not any_lives([*below]), seconds=2)
+
+
+def test_each_part_that_is_killed_is_named(tmp_path: Path) -> None:
+    with LocalCloud(tmp_path / "state", Options(functions=False), spawn=spawn) as cloud:
+        cloud.check()
+        for part in reversed(PARTS):  # the cloud names the first part that has ended
+            os.kill(cloud.process(part), signal.SIGKILL)
+            until(partial(_is_named, cloud, part), seconds=5)
+
+
+def _is_named(cloud: LocalCloud, part: str) -> bool:
+    try:
+        cloud.check()
+    except PartFailed as failure:
+        return re.search(rf"^{part} ended by SIGKILL; the end of .*{part}\.log", str(failure)) is not None
+    return False

@@ -18,6 +18,7 @@ from shared.language.resolve.resolver import finish, first_files, resolve, resol
 from shared.language.resolve.reuse import Known, fingerprint_of
 from shared.plan.make_plan import make_plan
 from tests.support.desired_clusters import Row
+from tests.support.sample import examples
 
 HEAD = "apiVersion: roadstead.dev/v1alpha1\nkind: {}\nmetadata: {{name: {}{}}}\nspec:\n"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -193,7 +194,7 @@ def changed(files: dict[str, str], changes: list[str | tuple[str, str, str]]) ->
     return files
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(CHANGES, CHANGES)
 def test_records_change_the_cost_of_a_commit_and_nothing_else(
     before: list[str | tuple[str, str, str]], after: list[str | tuple[str, str, str]]

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.promotions import Had, Value, planned
+from tests.support.sample import examples
 
 NOW = datetime(2027, 1, 2, 3, 4, 5, tzinfo=UTC)
 VALUES = [Value("flux.tag", name) for name in ("v1", "v2", "v3")]
@@ -71,7 +72,7 @@ ACTS = st.lists(st.tuples(st.sampled_from(["commit", "rule", "lift"]), st.sample
 
 
 @given(ACTS)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 def test_no_rule_gives_back_what_a_commit_took_until_a_commit_or_a_person_lifts_that(
     acts: list[tuple[str, Value]],
 ) -> None:

@@ -30,10 +30,12 @@ def a_system_with_an_invalid_manifest_counts_as_removed(patch: pytest.MonkeyPatc
 
 
 def a_namespace_that_git_keeps_is_deleted_by_azure(patch: pytest.MonkeyPatch) -> None:
-    def deleting(*args: Any) -> Any:
-        return {**managed_namespaces.wanted_fields(*args), "deletePolicy": "Delete"}
+    wanted = managed_namespaces.wanted_fields
 
-    patch.setattr(managed_step, "wanted_fields", deleting)
+    def deleting(*args: Any) -> Any:
+        return {**wanted(*args), "deletePolicy": "Delete"}
+
+    patch.setattr(managed_namespaces, "wanted_fields", deleting)
     patch.setattr(managed_step, "kept_against_git", lambda _: None)
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.check import in_azure as around
+from shared.app.access.companions import CREDENTIALS, ROLES
+from shared.app.check import companions as checked
 from shared.cluster.record import ClusterRecord
 from shared.plan.plan import above_any
 from simulation.actors.grants import Grants
@@ -111,7 +112,8 @@ def test_a_restored_record_has_to_say_what_a_lost_commit_took(monkeypatch: pytes
     rule = fleet.grants()
     fleet.restore()
     rule.check()
-    monkeypatch.setattr(around, "KINDS", [kind for kind in around.KINDS if kind is not around.GRANTS])
+    others = [kind for kind in checked.KINDS if kind not in (CREDENTIALS, ROLES)]
+    monkeypatch.setattr(checked, "KINDS", others)
     with pytest.raises(RuleViolated, match="git grants"):
         rule.check()
 

@@ -10,6 +10,7 @@ from shared.app.worker.steps.node_pools import drain
 from shared.app.worker.steps.node_pools import pools as node_pools
 from shared.cluster.outcomes import Done
 from shared.cluster.recipes import Step
+from shared.ports.state.plans import BLOBS, PLANS
 from tests.simulation.mutations import mutation
 
 
@@ -31,11 +32,11 @@ def events_of_living_clusters_expire(patch: pytest.MonkeyPatch) -> None:
 
 
 def files_of_the_newest_commit_expire(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(MemoryState, "prune_blobs", lambda self, _: len(self._blobs.clear() or ()))
+    patch.setattr(MemoryState, "prune_blobs", lambda self, _: self.tables[BLOBS].restore({}) or 0)
 
 
 def open_plans_expire(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(MemoryState, "prune_plans", lambda self, _: len(self._plans.clear() or ()))
+    patch.setattr(MemoryState, "prune_plans", lambda self, _: self.tables[PLANS].restore({}) or 0)
 
 
 UPKEEP_MUTATIONS = (

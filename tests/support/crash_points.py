@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import shared
-from localcloud.memory.memory_cloud import Counter
+from localcloud.memory.memory_cloud import Counter, MemoryCloud, Tripwire
+from tests.support.sample import sample
 
 PRODUCTION = str(Path(shared.__file__).parent)
 
@@ -83,3 +86,20 @@ def crash_points(run: Callable[[Counter], object], *places: str) -> list[int]:
     recorder = Recorder(note)
     run(recorder)
     return recorder.points(ours)
+
+
+def wire(cloud: MemoryCloud, counter: Counter, *ports: str) -> None:
+    """Let the host die at calls to these ports: the counter says when."""
+    wires: dict[str, Any] = {name: Tripwire(getattr(cloud.ports, name), counter) for name in ports}
+    cloud.with_ports(lambda given: replace(given, **wires))
+
+
+def run_with_crashes(run: Callable[[Counter], object], *places: str, least: int, most: int = 12) -> None:
+    """Repeat a run that crashes before or after one of the calls from these places, at some of the points.
+
+    There are more than ``least`` points, so that the run does what it is for.
+    """
+    points = crash_points(run, *places)
+    assert len(points) > least
+    for point in sample(f"crashes at {places}", points, most):
+        run(Counter(point))

@@ -33,9 +33,20 @@ def function_app(ports: Ports, sign_in: SignIn | None = None) -> func.FunctionAp
     return app
 
 
-def functions(ports: Ports) -> dict[str, Any]:
-    """Return every function by its name, as the host indexes them."""
+def started(ports: Ports) -> dict[str, Any]:
+    """Return every function by its name, as the host indexes them when an instance starts."""
     return {str(made.get_function_name()): made for made in function_app(ports).get_functions()}
+
+
+_RUNNING: list[tuple[Ports, dict[str, Any]]] = []
+"""The functions on the ports that were asked for last."""
+
+
+def functions(ports: Ports) -> dict[str, Any]:
+    """Return the functions of an instance that runs: the same ones as for the call before on these ports."""
+    if not _RUNNING or _RUNNING[0][0] is not ports:
+        _RUNNING[:] = [(ports, started(ports))]
+    return _RUNNING[0][1]
 
 
 def call(

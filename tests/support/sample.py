@@ -37,6 +37,11 @@ def sample(name: str, cases: Iterable[T], most: int) -> list[T]:
     return known if DEEP else drawn(f"{SEED} {name}", known, most)
 
 
+def examples(most: int) -> int:
+    """Return how many examples Hypothesis tries: so many in a deep run, and a quarter of them otherwise."""
+    return most if DEEP else max(most // 4, 8)
+
+
 def drawn(seed: str, cases: Sequence[T], most: int) -> list[T]:
     """Return at most so many of the cases, which the seed decides, in their order."""
     numbers = random.Random(seed).sample(range(len(cases)), min(most, len(cases)))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from shared.adapters.tables import TablesState
+from shared.ports import State
 from tests.support.damaged_records import DAMAGED, Tables, text
 
 FORMS = [pytest.param(damage, problem, id=name) for name, (damage, problem) in DAMAGED.items()]
@@ -18,5 +18,5 @@ class Stored:
     """A fleet in Azurite, and somebody who edits its records."""
 
     fleet: str
-    state: TablesState
+    state: State
     tables: Tables

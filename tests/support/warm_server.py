@@ -49,7 +49,7 @@ STREAMS = 3
 
 @dataclass(frozen=True)
 class Command:
-    """What a child runs: "-m", a module and arguments, or a file of Python and arguments."""
+    """What a child runs: "-m", a module and arguments; "-c" and a program; or a file and arguments."""
 
     arguments: Sequence[str]
     environment: Mapping[str, str]
@@ -173,6 +173,9 @@ def _run(arguments: Sequence[str]) -> None:
         sys.argv = rest
         sys.modules.pop(rest[0], None)  # it runs again, as the main module
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    elif first == "-c":
+        sys.argv = [first]
+        exec(rest[0], vars(sys.modules["__main__"]))  # noqa: S102 - what somebody asks Python to run
     else:
         sys.argv = [first, *rest]
         runpy.run_path(first, run_name="__main__")

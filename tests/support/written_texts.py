@@ -18,6 +18,7 @@ from shared.ports.masked import masked
 from shared.settings import load_settings
 from tests.support import fleet_files
 from tests.support.function_calls import APPROVAL_KEYS, KEYS, functions
+from tests.support.sample import sample
 
 SECRETS = {
     "NOTIFY_OPS": "https://hooks.slack.com/services/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",
@@ -44,13 +45,14 @@ def guarded(cloud: MemoryCloud) -> MemoryCloud:
     return cloud
 
 
-def guesses(secret: str) -> list[tuple[str, str]]:
-    """Return pairs of texts of which one begins, ends or continues a secret, and the other does not."""
+def guesses(secret: str, most: int = 6) -> list[str]:
+    """Return at most so many pairs of texts: one begins, ends or continues a secret, the next does not."""
     found = []
     for size in (7, 8, 9, 12, 16, len(secret) // 2, len(secret) - 1):
         for right in (secret[:size], secret[-size:], secret[3 : 3 + size]):
             found.append((right, f"{right[:-1]}{'B' if right[-1] == 'A' else 'A'}"))
-    return [(right, wrong) for right, wrong in found if secret not in (right, wrong)]
+    pairs = [pair for pair in found if secret not in pair]
+    return [guess for pair in sample(f"guesses of {secret}", pairs, most) for guess in pair]
 
 
 def form(text: str, guess: str) -> str:

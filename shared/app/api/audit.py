@@ -15,7 +15,7 @@ from shared.cluster.history import Act
 from shared.frozen import dataclass, replace
 from shared.masking import cut
 from shared.ports import Ports
-from shared.ports.state.acts import newest_changes
+from shared.ports.state.app import newest_changes
 
 log = logging.getLogger(__name__)
 

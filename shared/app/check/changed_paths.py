@@ -17,11 +17,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from posixpath import normpath
 
-from shared.app.outbox import request_checks
+from shared.app.outbox import send_all
 from shared.app.repository import read_files
 from shared.app.worker.steps.flux.waiting import pulls_the_fleet
 from shared.cluster.conditions import is_at_rest, is_unfinished
 from shared.cluster.failures.errors import ReconcileError, Stale
+from shared.cluster.messages import checks_of
 from shared.cluster.record import ClusterRecord
 from shared.language.model.cluster.flux_source import MAIN
 from shared.language.resolve.repository_layout import Files, cluster_paths, shared_paths
@@ -75,7 +76,7 @@ def _advanced(paths: PathsCheck, fleet: FleetRecord, ports: Ports) -> PathsCheck
                 return replace(paths, problem=f"{problem}; the next run asks again")
             problem += "; every cluster is checked instead"
     names = _following(paths, changed, fleet, ports) if changed is None or changed else ()
-    request_checks(names[:MOST], f"paths:{paths.commit}", ports)
+    send_all(checks_of(names[:MOST], f"paths:{paths.commit}"), ports)
     if len(names) > MOST:
         return replace(paths, after=names[MOST - 1], problem=problem)
     return PathsCheck(paths.commit, problem=problem)

@@ -15,20 +15,21 @@ from __future__ import annotations
 import logging
 
 from shared.app.access.cluster_access import ClusterAccess
+from shared.app.access.companions import WINDOWS
 from shared.app.access.context import StepContext
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
+from shared.app.check.companions import SharedReads, read_companions
 from shared.app.check.conclusions import conclude, findings, unknown
-from shared.app.check.in_azure import WINDOWS, SharedReads, read_around
 from shared.app.check.reading import read, renewed_facts
 from shared.app.check.secrets import check_secrets
-from shared.app.outbox import request_checks, request_next_check, request_rest
+from shared.app.outbox import next_check_of, send, send_all
 from shared.app.runs import record_end
 from shared.app.worker.steps.bootstrap_secrets import VaultReads
 from shared.azure.rate_limits import AKS_OTHER
 from shared.cluster.conditions import found_of, is_at_rest, is_closed
 from shared.cluster.failures.errors import ReconcileError, Retryable, Unexpected
 from shared.cluster.health import needs_check
-from shared.cluster.messages import CheckMessage
+from shared.cluster.messages import CheckMessage, checks_of
 from shared.cluster.outcomes import Done, Retry
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.measurements import of_read, of_reservation
@@ -58,23 +59,24 @@ def handle(message: CheckMessage, ports: Ports) -> None:
         if message.attempt >= MOST_WAITS:
             raise
         log.warning("a check is postponed: %s: %s", error.kind, error)
-        request_rest(message.model_copy(update={"attempt": message.attempt + 1}), ports, WAIT_SECONDS)
+        send(message.model_copy(update={"attempt": message.attempt + 1}), ports, after=WAIT_SECONDS)
 
 
 def _handle(message: CheckMessage, ports: Ports) -> None:
     if not message.clusters:
         names = [each.name for each in ports.state.summaries() if each.at_rest]
-        request_checks(names, message.check, ports)
+        send_all(checks_of(names, message.check), ports)
         if not names:
             record_end("check", ports)
         return
     end, limiter = ports.elapsed() + CHECK_SECONDS, RateLimiter(None, ports)
-    reads, lists = VaultReads(ports.vaults), SharedReads()
+    reads = VaultReads(ports.vaults)
+    lists: SharedReads = {}
     waiting: list[ClusterRecord] = []
     ended = message.at is None
     for position, name in enumerate(message.clusters):
         if position and ports.elapsed() > end:
-            request_rest(message.model_copy(update={"clusters": message.clusters[position:]}), ports)
+            send(message.model_copy(update={"clusters": message.clusters[position:]}), ports)
             ended = False
             break
         record = readable(name, ports.state)
@@ -82,7 +84,7 @@ def _handle(message: CheckMessage, ports: Ports) -> None:
             continue
         if not is_at_rest(record):
             if record.job.active:
-                request_next_check(record, ports, message.at)
+                send_all(next_check_of(record, ports, message.at), ports)
             continue
         with about_record(record):
             if not _affordable(record, waiting, limiter) or not _check(
@@ -105,13 +107,13 @@ def _postpone(waiting: list[ClusterRecord], message: CheckMessage, ports: Ports)
     if message.attempt < MOST_WAITS:
         names = tuple(record.name for record in waiting)
         rest = message.model_copy(update={"clusters": names, "attempt": message.attempt + 1})
-        request_rest(rest, ports, WAIT_SECONDS)
+        send(rest, ports, after=WAIT_SECONDS)
         return
     for record in waiting:
         with about_record(record):
             log.info("%s was not read: there was no token for it", record.name)
             if message.of_fleet or needs_check(record):
-                request_next_check(record, ports, message.at)
+                send_all(next_check_of(record, ports, message.at), ports)
             else:
                 why = "Azure's limit for credentials left no token for its check: jobs have them first"
                 conclude(record, unknown(why, record), record.api_server, message, ports)
@@ -125,7 +127,7 @@ def _affordable(record: ClusterRecord, waiting: list[ClusterRecord], limiter: Ra
     if record.desired.is_existing:
         return True
     subscription = record.desired.id.subscription
-    return (record.api_server is not None and not WINDOWS.has(record)) or (
+    return (record.api_server is not None and not WINDOWS.concerns(record)) or (
         subscription not in {each.desired.id.subscription for each in waiting}
         and limiter.has_spare(AKS_OTHER, subscription)
     )
@@ -166,11 +168,14 @@ def _check(
         kind, text = type(error).__name__, "the log has the details"
         failed = Unexpected(text)
     else:
-        server, around = access.server_after(Done()), read_around(record, lists, limiter.over(ports))
+        server, companions = access.server_after(Done()), read_companions(record, lists, limiter.over(ports))
         found = findings(reading, secrets.finding if secrets else None, record, ports)
-        conclude(record, found, server, message, ports, reading, around, renewed=renewed)
+        conclude(record, found, server, message, ports, reading, companions, renewed=renewed)
         return True
     ports.telemetry.record(of_read("check", kind))
-    server, around = access.server_after(Retry(failed)), read_around(record, lists, limiter.over(ports))
-    conclude(record, unknown(f"{kind}: {text}", record), server, message, ports, around=around)
+    server, companions = (
+        access.server_after(Retry(failed)),
+        read_companions(record, lists, limiter.over(ports)),
+    )
+    conclude(record, unknown(f"{kind}: {text}", record), server, message, ports, companions=companions)
     return True

@@ -114,10 +114,10 @@ def _handle(ports: Ports) -> None:
         ports.state.announced()
     )  # first: its version is checked, so that no older plan is compared with it
     fleet = ports.state.fleet()
-    if not fleet.routes:
+    if not fleet.rules.routes:
         return
     known, more = _take(before, fleet, ports)
-    for route in fleet.routes:
+    for route in fleet.rules.routes:
         if ports.elapsed() > end:
             break
         known = _tell(route, known, end, fleet, ports)
@@ -131,18 +131,18 @@ def _take(before: NotifierRecord, fleet: FleetRecord, ports: Ports) -> tuple[Not
     """Take what happened and what is wrong now; return it as saved, and whether more is stored."""
     now = ports.clock()
     stored = ports.state.notices(AT_ONCE)
-    known = record.take(before, stored, fleet.routes, now)
+    known = record.take(before, stored, fleet.rules.routes, now)
     if fleet.at is not None and fleet.at != before.plan_at:
         newest = ports.state.plan(fleet.commit)
         facts = list(of_plan(newest)) if newest else []
-        known = replace(record.compare(known, facts, OF_PLANS, fleet.routes, now), plan_at=fleet.at)
+        known = replace(record.compare(known, facts, OF_PLANS, fleet.rules.routes, now), plan_at=fleet.at)
     letters = ports.state.dead_letters(LETTERS)
     others = list(present(fleet, ports.state.sweep(), letters, known, now))
     ending = OTHERS if len(letters) < LETTERS else OTHERS - {Kind.DEAD_LETTER}  # older ones were not read
-    known = record.compare(known, others, ending, fleet.routes, now)
+    known = record.compare(known, others, ending, fleet.rules.routes, now)
     unsure = record.unconfirmed(known, now)
     if unsure:
-        known = record.confirm(known, _still_so(unsure, ports), fleet.routes, now)
+        known = record.confirm(known, _still_so(unsure, ports), fleet.rules.routes, now)
     if known != replace(before, accepted=known.accepted):  # notifications that nobody wants are only removed
         known = ports.state.save_announced(known)
     if stored:

@@ -122,7 +122,7 @@ def _of_fleet(fleet: FleetRecord, known: NotifierRecord, now: datetime) -> Itera
 
 def _of_token(fleet: FleetRecord, known: NotifierRecord, now: datetime) -> Iterator[Notification]:
     """Yield that the token ends soon, until GitHub shows another one: one that has ended is not replaced."""
-    head, key = fleet.last_read.head if fleet.last_read else None, "token"
+    head, key = fleet.reads.last.head if fleet.reads.last else None, "token"
     expires = head.credential_expires if head else None
     if expires is None or expires - now > CREDENTIAL_SOON or (expires <= now and key not in known.open):
         return

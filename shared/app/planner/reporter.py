@@ -16,7 +16,7 @@ import logging
 from datetime import datetime, timedelta
 from operator import attrgetter
 
-from shared.app.outbox import request_unfinished_plan, send, send_unlike
+from shared.app.outbox import send, send_unlike
 from shared.app.planner.commit_status import (
     CONTEXT,
     LONGEST,
@@ -31,7 +31,7 @@ from shared.cluster.failures.errors import ReconcileError, Retryable, Stale, Unr
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.forms import Listed
 from shared.cluster.job import FARTHEST
-from shared.cluster.messages import NotifyRequest, ReportRequest, StatusRequest
+from shared.cluster.messages import NotifyRequest, PlanRequest, ReportRequest, StatusRequest
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.frozen import replace
 from shared.logs import about
@@ -52,7 +52,7 @@ STANDS_STILL = timedelta(minutes=10)
 
 def report(ports: Ports) -> None:
     """Report the progress of the open plans, or ask for a report at the time of the next one."""
-    if ports.state.fleet().routes:
+    if ports.state.fleet().rules.routes:
         send(NotifyRequest(), ports)
     until, now = ports.state.next_report_at(), ports.clock()
     if until is not None and _waits(until, now):
@@ -74,7 +74,7 @@ def report_open_plans(ports: Ports) -> None:
     if fleet.other_source:
         return
     if fleet.commit in plan_records.unreadable_names:
-        request_unfinished_plan(fleet.commit, ports)
+        _plan_unfinished(fleet.commit, ports)
     if _planned_since(fleet, ports):
         send(ReportRequest(), ports)
         return
@@ -84,7 +84,7 @@ def report_open_plans(ports: Ports) -> None:
     rollout = _rollout_progress(fleet, clusters, ports)
     for position, plan_record in enumerate(plan_records):
         if _is_overwritten(plan_record, fleet):
-            request_unfinished_plan(fleet.commit, ports)
+            _plan_unfinished(fleet.commit, ports)
             continue
         now = ports.clock()
         if plan_record.not_before is not None and _waits(plan_record.not_before, now):
@@ -97,6 +97,15 @@ def report_open_plans(ports: Ports) -> None:
             answered = _report(due, clusters, fleet, ports, last_time=last_time, rollout=rollout)
         if not answered:
             return
+
+
+def _plan_unfinished(commit: str, ports: Ports) -> None:
+    """Request a plan again over which a superseded planner wrote one of its own, which it did not carry out.
+
+    One request a minute gets through.
+    """
+    message_id = f"unfinished:{commit}:{int(ports.clock().timestamp() // 60)}"
+    send(PlanRequest(again=True, reason="unfinished"), ports, message_id=message_id)
 
 
 def _report(
@@ -232,7 +241,7 @@ def _rollout_progress(fleet: FleetRecord, clusters: Seen, ports: Ports) -> Rollo
         rollout = ports.state.rollout(fleet.commit) if fleet.rollout in ("", fleet.commit) else None
     except Unreadable as error:
         return RolloutProgress(str(error), final=True, stopped=True)
-    if rollout is None or not (fleet.rollout or rollout.skipped):
+    if rollout is None or not (fleet.rollout or rollout.people.skipped):
         return None
     decision = decide(rollout, clusters, ports.clock())
     aborted = rollout.state is State.ABORTED

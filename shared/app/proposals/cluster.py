@@ -12,7 +12,7 @@ from shared.app.proposals.head import Head
 from shared.app.proposals.own_pull import File, OwnBranch, SomebodyPushed
 from shared.app.proposals.remembered import branch_of, proposable, seen, value_of, wanted
 from shared.app.proposals.texts import commit_message, over_text, proposal_text
-from shared.app.sweep.conclusions import decided_of
+from shared.app.sweep.corrections import decided_of
 from shared.azure.differences import drift_of
 from shared.azure.drift.policy import Decided
 from shared.azure.drift.proposal import Proposed, propose

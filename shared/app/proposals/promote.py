@@ -82,12 +82,12 @@ def refusal(found: Evaluation, *, named: bool) -> str:
 def _by_rules(number: int, ports: Ports) -> None:
     """Carry the rules out; ``number`` is a pull request that somebody closed or reopened, 0 for none."""
     fleet, summaries = ports.state.fleet(), ports.state.summaries()
-    rules = {rule.target: rule for rule in fleet.promotions}
+    rules = {rule.target: rule for rule in fleet.rules.promotions}
     for promotion in ports.state.promotions():
         if promotion.target not in rules or promotion.number == number:
             _refresh(promotion, ports)
     head = Head(fleet, ports)
-    for rule in fleet.promotions:
+    for rule in fleet.rules.promotions:
         try:
             _carry_out(rule, summaries, head, ports)
         except Terminal as error:  # of this target alone
@@ -162,7 +162,7 @@ def _is_ready(each: ClusterSummary) -> bool:
 
 def _held(rule: Rule, promotion: Promotion, fleet: FleetRecord) -> Held:
     """Return what keeps a rule from giving a value: the target gave it up, or somebody declined it."""
-    had = next((each for each in fleet.had if each.environment == rule.target), None)
+    had = next((each for each in fleet.rules.had if each.environment == rule.target), None)
     lifted = {each.value: each.at for each in promotion.lifted}
 
     def held(value: Value) -> Reason | None:
@@ -186,6 +186,6 @@ def _note(promotion: Promotion, problem: str, ports: Ports) -> None:
 
 def _note_failure(asked: PromotionAsked | None, error: ReconcileError, ports: Ports) -> None:
     hint = f"; {PERMISSIONS}" if isinstance(error, Unauthorized) else ""
-    targets = [asked.target] if asked else [rule.target for rule in ports.state.fleet().promotions]
+    targets = [asked.target] if asked else [rule.target for rule in ports.state.fleet().rules.promotions]
     for target in targets:
         _note(_stored(target, ports), f"{error.kind}: {error}{hint}", ports)

@@ -199,7 +199,7 @@ def _planned(
         records,
         now=ports.clock(),
         reviewers=teams,
-        replacing=fleet.replacing,
+        replacing=fleet.expects.replacing,
         unreadable=inputs.problems,
     )
     documents = {}

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
-from shared.azure.drift.activity import Activity, Change, changed_by, done_by, is_of_window, writes_in
+from shared.azure.companions import kind_of
+from shared.azure.drift.activity import Activity, Change, changed_by, done_by, writes_in
 from shared.cluster.conditions import act_known, with_act
 from shared.cluster.drift import ASKED_AGAIN, DriftedField
 from shared.cluster.failures.errors import (
@@ -69,7 +70,7 @@ class ActivityLog:
 
         For a value that an earlier sweep saw already, and for a cluster of which the last list decided
         nothing, it is the list before that one, and some hours at least. ``record`` is the one before the
-        comparison: a list showed nothing of a cluster that was not Ready, and none has maintenance windows.
+        comparison: a list showed nothing of a cluster that was not Ready, and none has companions.
         No sweep and no check moves the time at which the last job began to verify the cluster.
         """
         cluster, seen = record.desired.id, field.live_since or now
@@ -77,7 +78,7 @@ class ActivityLog:
         before = min(seen - ASKED_AGAIN, (listing.before or seen) - LATE)
         if seen < now:
             times.append(before)
-        elif listing.at and not finding_of_sweep(record.finding) and not is_of_window(field.path):
+        elif listing.at and not finding_of_sweep(record.finding) and kind_of(field.path) is None:
             times.append(before if record.name in listing.undecided else listing.at - LATE)
         writes, after = self._writes(cluster.subscription.lower()), max(times)
         return changed_by(writes, cluster.resource, field.path, pools, after, seen)

@@ -12,16 +12,14 @@ from datetime import datetime
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
+from shared.azure.companions import kind_of
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.masking import cut
 
 NAMED = 3
 CALLER_LIMIT = 100
-_POOL = re.compile(r"nodePools\[([^\]]+)\]")
-_WINDOW = re.compile(r"maintenanceWindows\[([^\]]+)\]")
-_NAMESPACE = re.compile(r"managedNamespaces\[([^\]]+)\]")
-_NOT_OF_THE_CLUSTER = ("policies[", "federatedCredentials[", "roleAssignments[")
+_ENTRY = re.compile(r"\w+\[([^\]]+)\]")
 _READS = re.compile(r"/(read|list\w*credential/action|runcommand/action|accessprofiles/.*)$", re.IGNORECASE)
 _BY_POLICY = re.compile(r"microsoft\.authorization/polic\w+/(\w+)/action$")
 _EFFECTS = ("modify", "append")
@@ -53,16 +51,16 @@ class Change:
     at: datetime
 
 
-class _Read(BaseModel):
+class _Value(BaseModel):
     model_config = ConfigDict(defer_build=True)
 
-
-class _Value(_Read):
     value: str
 
 
-class _Event(_Read):
+class _Event(BaseModel):
     """An event of the log; the names are Microsoft's."""
+
+    model_config = ConfigDict(defer_build=True)
 
     caller: str = Field(min_length=1)
     resourceId: str = Field(min_length=1)
@@ -108,11 +106,6 @@ def done_by(
     return Change(last.caller, last.at) if last else None
 
 
-def is_of_window(path: str) -> bool:
-    """Return whether a field is one of a maintenance window."""
-    return _WINDOW.match(path) is not None
-
-
 def changed_by(
     writes: Sequence[Activity],
     cluster: str,
@@ -125,20 +118,15 @@ def changed_by(
 
     ``cluster`` is the ARM id of the cluster. A node pool is written by itself, or with its cluster; ``pools``
     are the names in Azure of the pools of the manifest: one that was replaced has another name there. A
-    maintenance window and a managed namespace are written by themselves alone. Who wrote a policy assignment,
-    a role assignment or a federated credential is not known: a write of one names its own id, and not the
-    entry of the manifest.
+    companion is written by itself alone, and who wrote one is known only where it has its entry's name.
     """
-    resource, pool = cluster.lower(), _POOL.match(path)
-    names = pools.get(pool[1], [pool[1]]) if pool else []
-    places = {resource, *(f"{resource}/agentpools/{name.lower()}" for name in names)}
-    window, namespace = _WINDOW.match(path), _NAMESPACE.match(path)
-    if path.startswith(_NOT_OF_THE_CLUSTER):
+    places, entry, kind = {cluster.lower()}, _ENTRY.match(path), kind_of(path)
+    if kind is not None and not kind.has_name_of_entry:
         return None
-    if window:
-        places = {f"{resource}/maintenanceconfigurations/{window[1].lower()}"}
-    if namespace:
-        places = {f"{resource}/managednamespaces/{namespace[1].lower()}"}
+    if kind is not None and entry:
+        places = {f"{cluster}{kind.segment}{entry[1]}".lower()}
+    elif path.startswith("nodePools[") and entry:
+        places |= {f"{cluster}/agentpools/{name}".lower() for name in pools.get(entry[1], [entry[1]])}
     own = sorted(
         (each for each in writes if each.resource in places and after < each.at <= until),
         key=lambda each: each.at,

@@ -13,11 +13,8 @@ from typing import Any
 from shared.azure.changes.conditions import Surroundings
 from shared.azure.changes.effects import effect_of
 from shared.azure.changes.field_effects import Effect
+from shared.azure.companions import kind_of
 from shared.azure.differences import Difference
-from shared.azure.drift.activity import is_of_window
-from shared.azure.identity_access import GRANTS
-from shared.azure.managed_namespaces import NAMESPACES
-from shared.azure.policies import POLICY
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json
 from shared.language.model.cluster.drift import DriftAction, DriftPolicy, DriftRule
@@ -194,14 +191,9 @@ def _obstacle_to_proposal(difference: Difference, around: Surroundings) -> str:
     """Return why no pull request takes the value of Azure into the manifest, "" when one does."""
     if _is_pool(difference.path):
         return "no pull request: one changes fields, and adds or removes no node pool"
-    if is_of_window(difference.path):
-        return "no pull request: a maintenance window is taken into the manifest by hand"
-    if difference.path.startswith(POLICY):
-        return "no pull request: a policy assignment is taken into the manifest by hand"
-    if difference.path.startswith(NAMESPACES):
-        return "no pull request: a namespace of a system is taken into its manifest by hand"
-    if difference.path.startswith(GRANTS):
-        return "no pull request: what an identity may do is taken into the manifest by hand"
+    kind = kind_of(difference.path)
+    if kind:
+        return f"no pull request: a {kind.noun} is taken into the manifest by hand"
     if difference.path.endswith(_IMAGE):
         return "no pull request: a manifest names the oldest image that is allowed, and not the present one"
     effect = effect_of(difference.path, difference.git, difference.live, around)

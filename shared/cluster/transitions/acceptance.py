@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from shared.azure.companions import companions_to_remove
 from shared.azure.drift.policy import Decided, released
 from shared.azure.flux_extension import configurations_to_remove
-from shared.azure.identity_access import former, granted
-from shared.azure.managed_namespaces import managed_in
 from shared.azure.node_pools.body import keys_to_remove
-from shared.azure.policies import assigned
 from shared.cluster.conditions import (
     IN_SYNC,
     MESSAGE_LIMIT,
@@ -25,15 +23,50 @@ from shared.cluster.failures.errors import ClusterMissing, ClusterStopped, NoLon
 from shared.cluster.health import HealthCondition
 from shared.cluster.job import Contest, ContestKind, Job, job_after, new_job
 from shared.cluster.recipes import CONDITIONS, STEPS, Recipe, Step
-from shared.cluster.record import ClusterRecord, Condition, Phase, working_phase
+from shared.cluster.record import UNREAD_COMPANIONS, ClusterRecord, Condition, Phase, Removals, working_phase
 from shared.frozen import replace
 from shared.language.cluster_systems import systems_in
 from shared.language.desired import Desired
 from shared.language.model.cluster.drift import DriftAction
 from shared.masking import cut
-from shared.plan.system_removals import to_remove
+from shared.plan.plan import REMOVALS, Action, Item
+from shared.plan.system_removals import keeping, to_remove
 
 _OF_DELETES = frozenset(CONDITIONS[step] for recipe in Recipe if recipe.removes for step in STEPS[recipe])
+
+
+def follows(item: Item, record: ClusterRecord | None) -> bool:
+    """Return whether an item follows a record; not if it is accepted in it already, or too old for it."""
+    if record is None:
+        return item.begins  # only a plan that saw no record may create one: another one was deleted since
+    if item.action is Action.RETRY:
+        return record.failed and record.generation == item.generation
+    return record.uid == item.uid and record.generation < item.generation
+
+
+def is_prevented(item: Item, record: ClusterRecord | None) -> bool:
+    """Return whether the delete of a cluster began, or ended, since an update took its removal back."""
+    if item.action is not Action.UPDATE:
+        return False
+    return record is None or (follows(item, record) and record.deleting and not record.restorable)
+
+
+def accept(
+    item: Item, record: ClusterRecord | None, desired: Desired | None, *, commit: str, now: datetime
+) -> ClusterRecord | None:
+    """Return the record with an item accepted; None if it was accepted before, or if the record is newer."""
+    if not follows(item, record):
+        return None
+    if record is not None and item.action is Action.RETRY:
+        return accept_retry(record, now=now, left=record.job.left)
+    if record is not None and item.action in (*REMOVALS, Action.REBUILD):
+        return accept_delete(record, commit=commit, now=now, generation=item.generation)
+    if desired is None:
+        return None
+    if record is None:
+        return accept_new(desired, uid=item.uid, commit=commit, now=now, generation=item.generation)
+    kept = keeping(desired, systems_in(record.document), item.retained)
+    return accept_change(record, kept, commit=commit, now=now, generation=item.generation)
 
 
 def accept_new(
@@ -72,13 +105,8 @@ def accept_change(
     changed = replace(
         record,
         document=document,
-        removed_keys=keys_to_remove(record.document, document, record.removed_keys),
-        former_grants=former(_around(record.document), _around(document), record.former_grants),
+        removals=_removals(record, document),
         had_systems=record.had_systems or bool(record.desired.systems or desired.systems),
-        removed_systems=to_remove(systems_in(record.document), systems_in(document), record.removed_systems),
-        removed_configurations=configurations_to_remove(
-            record.document, document, record.removed_configurations
-        ),
         digest=desired.digest,
         generation=generation or record.generation + 1,
         phase=Phase.UPDATING if record.observed_generation else Phase.PROVISIONING,
@@ -153,9 +181,15 @@ def under_installation(record: ClusterRecord, installation: str) -> ClusterRecor
     )
 
 
-def _around(document: Mapping[str, Any]) -> Sequence[str]:
-    """Return the resource ids of what a stored form has in Azure around its cluster."""
-    return (*granted(document), *assigned(document), *managed_in(document))
+def _removals(record: ClusterRecord, after: Mapping[str, Any]) -> Removals:
+    """Return what is to be removed once a record has another stored form."""
+    before, still = record.document, record.removals
+    return Removals(
+        keys_to_remove(before, after, still.keys),
+        to_remove(systems_in(before), systems_in(after), still.systems),
+        configurations_to_remove(before, after, still.configurations),
+        companions_to_remove(before, after, still.companions),
+    )
 
 
 def _of_another_life(contest: Contest) -> bool:
@@ -216,8 +250,7 @@ def apply_finding(record: ClusterRecord, error: NoLongerReady | None, now: datet
             verified=None,
             running=None,
             inside=None,
-            windows=(),
-            compliance=None,
+            companions=UNREAD_COMPANIONS,
             api_server=None,
             facts=None,
         )

@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from shared.cluster.conditions import (
-    MESSAGE_LIMIT,
-    reassessed,
-    with_condition,
-    with_in_sync,
-    with_summary,
-)
+from shared.cluster.conditions import MESSAGE_LIMIT, reassessed, with_condition, with_in_sync, with_summary
 from shared.cluster.drift import remaining_after
 from shared.cluster.failures.errors import (
     Aborted,
@@ -27,7 +21,15 @@ from shared.cluster.failures.retry import DEFAULTS, Policies, policy_for, wait_b
 from shared.cluster.job import AcceptedWrite, ContestKind, Delay, Failure, NextRun, StepState, start_step
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.cluster.recipes import CONDITIONS, STEPS, Recipe, Step, deadline, next_step
-from shared.cluster.record import READY, ClusterRecord, Condition, ConditionReason, Phase, working_phase
+from shared.cluster.record import (
+    NOTHING_REMOVED,
+    READY,
+    ClusterRecord,
+    Condition,
+    ConditionReason,
+    Phase,
+    working_phase,
+)
 from shared.cluster.transitions.acceptance import apply_finding
 from shared.frozen import replace
 from shared.masking import cut
@@ -179,17 +181,16 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
         if outcome.verified is not None:
             again = record.verified is not None and record.observed_generation == record.generation
             remaining = remaining_after(record.drift, record.job.left, same_generation=again)
-            windows = tuple(each for each in record.windows if each.path in record.job.left)
-            record = replace(record, verified=outcome.verified, windows=windows)
+            known, left = record.companions, record.job.left
+            differing = tuple(found for found in known.differences if found.path in left)
+            companions = replace(known, differences=differing)
+            record = replace(record, verified=outcome.verified, companions=companions)
             record = with_in_sync(record, remaining, now, compared=outcome.in_sync)
         record = replace(
             record,
             observed_generation=record.generation,
             running=outcome.running or record.running,
-            removed_keys={},
-            removed_systems={},
-            removed_configurations=(),
-            former_grants=(),
+            removals=NOTHING_REMOVED,
             recreating=False,
             rebuilding=False,
             loss=None,

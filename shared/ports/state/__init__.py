@@ -1,66 +1,133 @@
-"""What Roadstead stores: one small protocol for each kind of record, and State, which combines them."""
+"""What Roadstead stores: repositories over the port of tables, and State, which combines them."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Any
 
-from shared.ports.state.acts import Acts
-from shared.ports.state.all_records import AllRecords
-from shared.ports.state.buckets import Buckets
-from shared.ports.state.clusters import Clusters, GroupMember
-from shared.ports.state.dead_letters import DeadLetter, DeadLetters
-from shared.ports.state.deliveries import Deliveries
-from shared.ports.state.events import Events
-from shared.ports.state.fleet import BranchRead, FleetRecord, Handover, Override, Source
-from shared.ports.state.manifests import Manifests
-from shared.ports.state.notices import Notices
-from shared.ports.state.plans import PlanRecord, Plans
-from shared.ports.state.promotions import Lifted, Promotion, Promotions
-from shared.ports.state.proposals import LeftOut, Proposal, Proposals
-from shared.ports.state.rollouts import Rollouts
+from shared.cluster.failures.errors import Unreadable
+from shared.cluster.forms import UnreadableRecord
+from shared.ports.process import Together, in_threads
+from shared.ports.state.app import (
+    ACT,
+    ACTS,
+    BUCKETS,
+    DEAD_LETTER,
+    DEAD_LETTERS,
+    DELIVERIES,
+    LONG_AGO,
+    NOTICE,
+    TIMER,
+    Acts,
+    DeadLetter,
+    DeadLetters,
+    Deliveries,
+    Notices,
+    TimerRun,
+    Timers,
+)
+from shared.ports.state.clusters import CLUSTERS, EVENTS, FLEETS, RECORD, Clusters, GroupMember
+from shared.ports.state.fleet import (
+    AppIdentity,
+    BranchRead,
+    Expectations,
+    Fleet,
+    FleetRecord,
+    FleetRules,
+    Handover,
+    HeadReads,
+    Override,
+    Source,
+)
+from shared.ports.state.plans import BLOBS, PLAN, PLANS, PlanRecord, Plans
+from shared.ports.state.promotions import (
+    PROMOTION,
+    PROPOSAL,
+    ROLLOUT,
+    LeftOut,
+    Lifted,
+    Promotion,
+    Promotions,
+    Proposal,
+    Proposals,
+    Rollouts,
+)
+from shared.ports.state.reading import Kind
 from shared.ports.state.sweeps import Listing, Orphan, PathsCheck, SweepRecord, Sweeps
-from shared.ports.state.timers import TimerRun, Timers
+from shared.ports.tables import Condition, Table
 
 __all__ = [
-    "Acts",
-    "AllRecords",
+    "TABLES",
+    "AppIdentity",
     "BranchRead",
-    "Buckets",
     "Clusters",
     "DeadLetter",
-    "DeadLetters",
     "Deliveries",
-    "Events",
+    "Expectations",
     "FleetRecord",
+    "FleetRules",
     "GroupMember",
     "Handover",
+    "HeadReads",
     "LeftOut",
     "Lifted",
     "Listing",
-    "Manifests",
-    "Notices",
     "Orphan",
     "Override",
     "PathsCheck",
     "PlanRecord",
-    "Plans",
     "Promotion",
-    "Promotions",
     "Proposal",
-    "Proposals",
-    "Rollouts",
     "Source",
     "State",
     "SweepRecord",
-    "Sweeps",
     "TimerRun",
-    "Timers",
 ]
 
+TABLES = (EVENTS, BLOBS, DEAD_LETTERS, BUCKETS, PLANS, CLUSTERS, FLEETS, ACTS, DELIVERIES)
+_SKEW = timedelta(seconds=10)
+"""How much earlier a record may have been written that shows later: each partition has a clock of its own."""
+_READ_WHERE_CHANGED: Sequence[tuple[Kind[Any], tuple[Condition, ...]]] = (
+    *((kind, ()) for kind in (RECORD, ACT, DEAD_LETTER, PROMOTION, PROPOSAL, ROLLOUT, NOTICE, TIMER)),
+    (PLAN, (("open", "eq", True),)),
+)
 
-class _OfFleet(Plans, Manifests, Acts, Sweeps, Proposals, Promotions, Rollouts, Timers, Protocol):
-    """What is stored of the fleet as a whole."""
 
-
-class State(Clusters, Events, Buckets, Deliveries, DeadLetters, Notices, AllRecords, _OfFleet, Protocol):
+class State(
+    Clusters,
+    Plans,
+    Fleet,
+    Acts,
+    Deliveries,
+    DeadLetters,
+    Timers,
+    Notices,
+    Sweeps,
+    Proposals,
+    Promotions,
+    Rollouts,
+):
     """The stored state of one fleet. It never contains a secret."""
+
+    def __init__(self, tables: Mapping[str, Table], fleet: str, together: Together = in_threads) -> None:
+        super().__init__(tables, fleet, together)
+        self._looked: dict[str, datetime] = {}
+
+    def unreadable(self) -> Sequence[UnreadableRecord]:
+        """Return the records that cannot be read now.
+
+        Of events, and of plans that have ended, those that this process has met. A second call reads what has
+        changed since.
+        """
+        for kind, conditions in _READ_WHERE_CHANGED:
+            since = self._looked.get(kind.name, LONG_AGO)
+            for entity in self._entities(kind, ("Timestamp", "ge", since - _SKEW), *conditions):
+                self._reader.look(kind, entity)
+                since = max(since, entity.written)
+            self._looked[kind.name] = since
+        for read in (self.fleet, self.sweep, self.announced, self.fingerprints):
+            with suppress(Unreadable):
+                read()
+        return self._reader.still_unreadable()

@@ -1,17 +1,28 @@
-"""What is stored of plans, and of the fleet as a whole."""
+"""What is stored of plans, and the cache of the repository: what was read once is not read again.
+
+A plan is a document, and next to it are the properties that a report changes alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Protocol
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any
 
-from shared.cluster.forms import Listed
+from shared.cluster.forms import Listed, StoredText, WrongText
 from shared.cluster.messages import Approval
 from shared.cluster.review_check import ReviewCheck
-from shared.frozen import dataclass, field
+from shared.frozen import dataclass, field, replace
 from shared.plan.plan import Plan
-from shared.ports.state.fleet import FleetRecord
+from shared.ports.state.clusters import FLEETS
+from shared.ports.state.reading import Kind, Repository, TextKind
+from shared.ports.state.texts import document, remove_documents, write_document
+from shared.ports.tables import Condition, Entity, Key
+
+PLANS = "roadsteadplans"
+BLOBS = "roadsteadblobs"
 
 
 @dataclass(frozen=True)
@@ -40,27 +51,29 @@ class PlanRecord:
     etag: str = field(default="", compare=False)
 
 
-class Plans(Protocol):
-    """The plans, with their reported status, and the fleet's record."""
-
-    def fleet(self) -> FleetRecord:
-        """Return the fleet's record; a new one when none was saved; raise Unreadable."""
-        ...
-
-    def save_fleet(self, record: FleetRecord) -> FleetRecord:
-        """Write the fleet's record over the version that was read, and return it as saved; raise Stale."""
-        ...
+class Plans(Repository):
+    """The plans, with their reported status, and what was read of the repository."""
 
     def plan(self, commit: str) -> PlanRecord | None:
         """Return the plan of a commit; None for none, and for one that is damaged.
 
         Raise Unreadable for one of a newer form.
         """
-        ...
+        entity = self._entity(PLAN, commit) if commit else None
+        return self._reader.or_else(None, PLAN, entity) if entity is not None else None
 
     def save_plan(self, plan_record: PlanRecord) -> None:
         """Write a plan over the saved one of its commit; only the planner does."""
-        ...
+        self._save_plan(plan_record, None)
+
+    def save_review(self, plan_record: PlanRecord) -> None:
+        """Write a plan with what its reviews say, over the version that was read; raise Stale."""
+        self._save_plan(plan_record, plan_record.etag)
+
+    def _save_plan(self, plan_record: PlanRecord, etag: str | None) -> None:
+        properties = {"at": plan_record.at, **_report(plan_record)}
+        text = _PLAN.write(plan_record, "etag")
+        write_document(self._tables[PLANS], self._place(plan_record), properties, text, etag)
 
     def save_report(self, plan_record: PlanRecord) -> PlanRecord:
         """Write what was reported of a plan over the version that was read, and leave the plan; raise Stale.
@@ -68,24 +81,141 @@ class Plans(Protocol):
         That is ``open``, ``settled``, ``reported``, ``not_before``, ``reports`` and ``writing``. Returns the
         record with its new etag.
         """
-        ...
+        place, report = self._place(plan_record), _report(plan_record)
+        return replace(plan_record, etag=self._tables[PLANS].merge(*place, report, plan_record.etag))
 
-    def save_review(self, plan_record: PlanRecord) -> None:
-        """Write a plan with what its reviews say, over the version that was read; raise Stale."""
-        ...
+    def _place(self, plan_record: PlanRecord) -> Key:
+        return self._fleet, plan_record.plan.commit
 
     def next_report_at(self) -> datetime | None:
         """Return the ``not_before`` of the newest open plan; the size of plans does not matter."""
-        ...
+        plans = filter(_is_dated, self._keys(_NOT_BEFORE, _OPEN, also=("at", "notBefore")))
+        newest = max(plans, key=itemgetter("at"), default=None)
+        return self._reader.or_else(None, _NOT_BEFORE, newest) if newest is not None else None
 
     def plans_since(self, at: datetime) -> Listed[PlanRecord]:
         """Return the plans since a time, newest first."""
-        ...
+        return self._plans(("at", "ge", at))
 
     def open_plans(self) -> Listed[PlanRecord]:
         """Return the plans whose commit status may still change, newest first."""
-        ...
+        return self._plans(_OPEN)
+
+    def _plans(self, condition: Condition) -> Listed[PlanRecord]:
+        listed = self._listed(PLAN, condition)
+        plans = [plan for plan in listed if plan is not None]
+        return Listed(sorted(plans, key=lambda plan: plan.at, reverse=True), listed.unreadable)
 
     def prune_plans(self, keep: int) -> int:
         """Remove all but the newest plans and the open ones; return how many were removed."""
-        ...
+        dated = filter(_is_dated, self._keys(PLAN, also=("at", "open")))
+        by_age = sorted(dated, key=itemgetter("at"), reverse=True)
+        old = [entity.place for entity in by_age[keep:] if entity.get("open") is False]
+        return remove_documents(self._tables[PLANS], old)
+
+    def blobs(self, ids: Collection[str]) -> Mapping[str, bytes]:
+        """Return those of these blobs that are saved, by their ids; each takes one read."""
+        table = self._tables[BLOBS]
+        entities = self._together(lambda sha: table.get(self._fleet, sha), list(ids))
+        found = {entity["RowKey"]: entity.get("content") for entity in entities if entity is not None}
+        return {sha: content for sha, content in found.items() if isinstance(content, bytes)}
+
+    def save_blobs(self, blobs: Mapping[str, bytes]) -> None:
+        """Save blobs of at most 60,000 bytes by their ids."""
+        self._tables[BLOBS].put(self._fleet, {sha: {"content": content} for sha, content in blobs.items()})
+
+    def prune_blobs(self, wanted: Collection[str]) -> int:
+        """Remove every saved blob except these, by their ids; return how many were removed."""
+        table = self._tables[BLOBS]
+        saved = table.query(self._fleet, select=("PartitionKey", "RowKey"))
+        return table.remove(blob.place for blob in saved if blob["RowKey"] not in wanted)
+
+    def fingerprints(self) -> Mapping[str, str]:
+        """Return what ``save_fingerprints`` wrote last, by cluster; none where they cannot be read."""
+        entity = self._entity(FINGERPRINTS, self._fleet)
+        return (self._reader.or_else({}, FINGERPRINTS, entity) if entity is not None else None) or {}
+
+    def save_fingerprints(self, fingerprints: Mapping[str, str]) -> None:
+        """Write the fingerprints of the whole fleet over the saved ones; their loss costs only time."""
+        place, text = (FINGERPRINTS.partition, self._fleet), FINGERPRINTS.text(dict(fingerprints))
+        write_document(self._tables[FLEETS], place, {}, text, None)
+
+
+_OPEN: Condition = ("open", "eq", True)
+_PLAN = StoredText[PlanRecord](PlanRecord)
+
+
+def _plan(entity: Entity) -> PlanRecord | None:
+    """Return what a record stores of a plan, None where it has just been replaced; raise WrongText."""
+    text = document(entity)
+    return _with_report(_parsed(text), entity) if text is not None else None
+
+
+@lru_cache(8)
+def _parsed(text: str) -> PlanRecord:
+    """Return what the text of a plan says: each report reads the same text again."""
+    return _PLAN.read(text)
+
+
+def _is_dated(entity: Entity) -> bool:
+    return isinstance(entity.get("at"), datetime)
+
+
+def _not_before(entity: Entity) -> datetime | None:
+    return _moment(entity.get("notBefore"))
+
+
+PLAN = Kind("plan", PLANS, "{}", _plan)
+_NOT_BEFORE = Kind("plan", PLANS, "{}", _not_before)
+FINGERPRINTS = TextKind[Mapping[str, str] | None](
+    "fingerprints", FLEETS, dict[str, str], "marks", text=document
+)
+
+
+def _report(plan_record: PlanRecord) -> dict[str, Any]:
+    """Return what was reported of a plan as properties of its entity; none can be null."""
+    return {
+        "open": plan_record.open,
+        "settled": plan_record.settled,
+        "reported": plan_record.reported,
+        "reports": plan_record.reports,
+        "notBefore": _text(plan_record.not_before),
+        "writing": _text(plan_record.writing),
+    }
+
+
+def _with_report(plan_record: PlanRecord, entity: Entity) -> PlanRecord:
+    """Return a plan with what was reported of it since."""
+    for name, kind in _REPORT.items():
+        if type(entity.get(name)) is not kind:
+            raise WrongText(f"{name} is missing, or has a wrong type")
+    return replace(
+        plan_record,
+        etag=entity.etag,
+        open=entity["open"],
+        settled=entity["settled"],
+        reported=entity["reported"],
+        reports=entity["reports"],
+        not_before=_moment(entity["notBefore"]),
+        writing=_moment(entity["writing"]),
+    )
+
+
+_REPORT: Mapping[str, type] = {"open": bool, "settled": bool, "reported": str, "reports": int}
+"""The properties of what was reported, with their types."""
+
+
+def _text(moment: datetime | None) -> str:
+    return moment.isoformat() if moment else ""
+
+
+def _moment(text: str | None) -> datetime | None:
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except (ValueError, TypeError):
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise WrongText("notBefore or writing is no time with a zone")
+    return moment

@@ -1,13 +1,18 @@
-"""What is stored of pull requests that promote what is proven to another environment."""
+"""What is stored of the app's own pull requests, and of rollouts.
+
+A pull request promotes what is proven to another environment, or takes drift into a manifest.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Protocol
 
 from shared.cluster.forms import Listed
 from shared.frozen import dataclass, field
+from shared.ports.state.clusters import FLEETS
+from shared.ports.state.reading import Repository, TextKind
 from shared.promotions import Value
+from shared.rollouts.rollout import Rollout, State
 
 
 @dataclass(frozen=True)
@@ -49,17 +54,106 @@ class Promotion:
     etag: str = field(default="", compare=False)
 
 
-class Promotions(Protocol):
+@dataclass(frozen=True)
+class LeftOut:
+    """A field that is not proposed, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """The pull request about one cluster's drift, and what came of earlier ones.
+
+    ``digest`` is that of the drift for which everything was done (``digest_of_proposal``), "" for none.
+    ``number`` and ``url`` are those of the newest pull request, 0 and "" before the first one, ``opened``
+    when it was asked for. ``values`` has a digest of each field that it proposes, with both values.
+    ``commits`` are the commits of ours that the branch may point to.
+
+    ``declined`` are the values of pull requests that somebody closed without merging. ``left_out`` says why
+    fields are not proposed, ``problem`` why the branch or the pull request is left as it is; ``commit`` is
+    the one that was planned last when that was so.
+    ``etag`` is the version that was read, "" for one not saved yet.
+    """
+
+    cluster: str
+    digest: str = ""
+    number: int = 0
+    url: str = ""
+    opened: datetime | None = None
+    values: tuple[str, ...] = ()
+    commits: tuple[str, ...] = ()
+    declined: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    problem: str = ""
+    commit: str = ""
+    etag: str = field(default="", compare=False)
+
+
+class Promotions(Repository):
     """The promotions of the fleet, one for an environment."""
 
     def promotions(self) -> Listed[Promotion]:
         """Return all promotions, by environment."""
-        ...
+        return self._listed(PROMOTION)
 
     def promotion(self, target: str) -> Promotion | None:
         """Return the promotion to an environment, or None; raise Unreadable."""
-        ...
+        return self._value(PROMOTION, target)
 
     def save_promotion(self, promotion: Promotion) -> Promotion:
         """Write a promotion over the version that was read, and return it as saved; raise Stale."""
-        ...
+        return self._write(PROMOTION, promotion.target, promotion)
+
+
+class Proposals(Repository):
+    """The proposals of the fleet, one for a cluster."""
+
+    def proposals(self) -> Listed[Proposal]:
+        """Return all proposals, by cluster."""
+        return self._listed(PROPOSAL)
+
+    def proposal(self, cluster: str) -> Proposal | None:
+        """Return the proposal of a cluster, or None; raise Unreadable."""
+        return self._value(PROPOSAL, cluster)
+
+    def save_proposal(self, proposal: Proposal) -> Proposal:
+        """Write a proposal over the version that was read, and return it as saved; raise Stale."""
+        return self._write(PROPOSAL, proposal.cluster, proposal)
+
+    def remove_proposal(self, proposal: Proposal) -> None:
+        """Remove a proposal if it is still this version; raise Stale."""
+        self._tables[FLEETS].delete(self._partition(PROPOSAL), proposal.cluster, proposal.etag)
+
+
+class Rollouts(Repository):
+    """The rollouts of the fleet, each by its commit; only the planner writes them."""
+
+    def rollout(self, commit: str) -> Rollout | None:
+        """Return the rollout of a commit, or None; raise Unreadable."""
+        return self._value(ROLLOUT, commit) if commit else None
+
+    def rollouts(self) -> Listed[Rollout]:
+        """Return the rollouts that are stored, newest first."""
+        listed = self._listed(ROLLOUT)
+        listed.sort(key=lambda rollout: rollout.began, reverse=True)
+        return listed
+
+    def save_rollout(self, rollout: Rollout) -> Rollout:
+        """Write a rollout over the version that was read, and return it as saved; raise Stale or TooLarge."""
+        return self._write(ROLLOUT, rollout.commit, rollout, began=rollout.began, state=rollout.state.value)
+
+    def prune_rollouts(self, keep: int) -> int:
+        """Remove all but the newest rollouts; return how many were removed. An active one stays."""
+        entities = self._keys(ROLLOUT, also=("began", "state"))
+        known = [entity for entity in entities if isinstance(entity.get("began"), datetime)]
+        by_age = sorted(known, key=lambda entity: entity["began"], reverse=True)
+        old = (entity.place for entity in by_age[keep:] if entity.get("state") in _ENDED)
+        return self._tables[FLEETS].remove(old)
+
+
+PROMOTION = TextKind[Promotion]("promotion", FLEETS, Promotion, "promotions|{}")
+PROPOSAL = TextKind[Proposal]("proposal", FLEETS, Proposal, "proposals|{}")
+ROLLOUT = TextKind[Rollout]("rollout", FLEETS, Rollout, "rollouts|{}")
+_ENDED = (State.COMPLETED, State.ABORTED, State.SUPERSEDED)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Protocol
 
 from shared.frozen import dataclass, field
+from shared.ports.state.clusters import FLEETS
+from shared.ports.state.reading import Repository, TextKind
 from shared.sentences import some_of
 
 NAMED = 3
@@ -90,13 +91,19 @@ class SweepRecord:
         return next((each.at for each in self.listings if each.subscription == subscription), None)
 
 
-class Sweeps(Protocol):
+class Sweeps(Repository):
     """The sweeps of the fleet."""
 
     def sweep(self) -> SweepRecord:
         """Return the record of the sweeps; a new one when none was saved, or it cannot be read."""
-        ...
+        entity = self._entity(SWEEP, self._fleet)
+        if entity is None:
+            return SweepRecord()
+        return self._reader.or_else(SweepRecord(etag=entity.etag), SWEEP, entity)
 
     def save_sweep(self, record: SweepRecord) -> None:
         """Write the record over the version that was read; raise Stale."""
-        ...
+        self._write(SWEEP, self._fleet, record)
+
+
+SWEEP = TextKind[SweepRecord]("sweep", FLEETS, SweepRecord, "sweeps")

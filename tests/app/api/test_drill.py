@@ -6,9 +6,11 @@ from dataclasses import replace
 from threading import Barrier
 from typing import Any
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.azure import drill
-from shared.cluster.record import Phase
+from shared.cluster.record import Phase, Removals
 from shared.ports.azure import ListClusters
 from shared.ports.process import in_threads
 from tests.support import fleet_files
@@ -53,12 +55,21 @@ def test_what_the_drill_says_is_what_a_loss_does() -> None:
     assert accepted(cloud)["create", "two"] == created + 1
 
 
+@pytest.mark.parametrize("removed", [Removals(companions=("x",)), Removals(configurations=("apps",))])
+def test_what_is_still_to_be_removed_would_be_forgotten(removed: Removals) -> None:
+    cloud = ready(files())
+    (known,) = cloud.state.clusters()
+    cloud.state.save(replace(known, removals=removed))
+    [one] = drilled(cloud)["clusters"]
+    assert one["unlike"] == ["what accepted commits took from it is still to be removed"]
+
+
 def test_clusters_with_a_former_id_would_wait_for_a_takeover() -> None:
     cloud = ready(files(), replace(CONFIG, installation=""))
     assert outcomes(drilled(cloud)) == {"one": "takeover"}
     cloud.with_ports(lambda ports: replace(ports, config=CONFIG))
     [one] = drilled(cloud)["clusters"]
-    assert one["reason"] == f"its tags name {cloud.state.fleet().installation}@main"
+    assert one["reason"] == f"its tags name {cloud.state.fleet().app.installation}@main"
     lose(cloud)
     assert [each.contested for each in cloud.state.clusters()] == [True]
 

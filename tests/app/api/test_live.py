@@ -14,7 +14,7 @@ from shared.app.api.schema import LIVE_CLUSTERS
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.history import LIVE, Act
 from shared.ports.azure import GetCluster
-from shared.ports.state.acts import MOST_PAGES, RECENT
+from shared.ports.state.app import MOST_PAGES, RECENT
 from tests.support import fleet_files
 from tests.support.function_calls import call
 from tests.support.one_cluster import ONE, cluster, ready

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from shared.app.api.views.rollouts import rollout_view, rollouts_view
 from shared.cluster.record import Phase
@@ -33,6 +34,7 @@ def test_the_list_reads_the_clusters_once_however_many_rollouts_there_are() -> N
         push(cloud, staged(STAGES, tags(tag)))
         cloud.run(seconds=600)
     calls = list[str]()
-    ports = replace(cloud.ports, state=Noted(cloud.ports.state, calls.append))
+    noted: Any = Noted(cloud.ports.state, calls.append)
+    ports = replace(cloud.ports, state=noted)
     assert len(rollouts_view(ports)["rollouts"]) == 3
     assert calls.count("summaries") == 1

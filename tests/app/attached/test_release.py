@@ -1,13 +1,15 @@
-"""Git removes a cluster that is not in Azure: it is released, and nothing on it is deleted."""
+"""Git removes a cluster that is not in Azure: it is released, nothing on it is deleted, also over crashes."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from localcloud.memory.memory_cloud import Counter
 from shared.cluster.record import Phase
 from shared.kubernetes.flux_objects import SOURCE
 from tests.support.calls_inside import counted
-from tests.support.clusters_elsewhere import SECRET, api, attached, files, owner, record
+from tests.support.clusters_elsewhere import SECRET, api, attached, cloud_with_harbour, files, owner, record
+from tests.support.crash_points import run_with_crashes, wire
 from tests.support.fleet_files import fleet
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around
@@ -73,3 +75,25 @@ def test_another_cluster_behind_the_kubeconfig_is_left_alone() -> None:
         cloud.run()
     assert phases(cloud) == {}
     assert calls.written == []
+
+
+def whole_run(counter: Counter) -> None:
+    """Attach the cluster, change it, and release it, while the host dies once."""
+    cloud = cloud_with_harbour()
+    wire(cloud, counter, "kubernetes", "vaults", "state")
+    push(cloud, files())
+    cloud.run()
+    assert phases(cloud) == {"harbour": Phase.READY}
+    assert owner(cloud)["roadstead-life"] == record(cloud).uid
+    push(cloud, files(extra="  deletionProtection: false\n  drift: {fluxObjects: correct}\n"))
+    cloud.run()
+    assert phases(cloud) == {"harbour": Phase.READY}
+    assert owner(cloud)["roadstead-generation"] == "2"
+    push(cloud, fleet())
+    cloud.run()
+    assert phases(cloud) == {}
+    assert owner(cloud) == {}
+
+
+def test_a_crash_at_any_call_leaves_nothing_marked_twice_or_for_ever() -> None:
+    run_with_crashes(whole_run, "steps/attached.py", least=10)

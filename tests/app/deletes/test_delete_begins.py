@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from localcloud.azure.world.arm_resources import Timings
-from shared.app.outbox import send_continuation
+from shared.app.outbox import send_all
 from shared.azure.rate_limits import Bucket
 from shared.cluster.failures.errors import ReconcileError, Unauthorized, Unavailable
+from shared.cluster.messages import continuation
 from shared.cluster.record import Phase
 from shared.cluster.transitions.acceptance import accept_delete
 from shared.json_tree import Json
@@ -94,7 +95,7 @@ def test_a_forged_tombstone_deletes_no_cluster_that_git_has() -> None:
     """Whoever can write the tables and send messages still cannot delete what the branch has."""
     cloud = ready()
     forged = accept_delete(record(cloud), commit=cloud.repository.head("main"), now=cloud.clock())
-    send_continuation(cloud.state.save(forged), cloud.ports)
+    send_all(continuation(cloud.state.save(forged), cloud.clock()), cloud.ports)
     cloud.run()
     assert accepted(cloud)["delete", "one"] == 0
     assert ONE in cloud.azure.ids()

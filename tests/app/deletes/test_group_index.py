@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,8 @@ class Counted(MemoryCloud):
             self.read.append(name)
             return state.cluster(name)
 
-        counted = replace(ports, state=Around(state, clusters=clusters, cluster=cluster))
+        around: Any = Around(state, clusters=clusters, cluster=cluster)
+        counted = replace(ports, state=around)
         super().deliver(queue, lock, counted if queue == "deletes" else ports)
 
 

@@ -137,7 +137,7 @@ def test_a_source_that_git_no_longer_has_goes_with_what_it_applied_and_no_other_
     assert phases(cloud) == {"one": Phase.READY}
     names = [one["name"] for one in cloud.azure.list_flux_configurations(ONE)]
     assert sorted(names) == ["flux-system", "theirs"]
-    assert record(cloud).removed_configurations == ()
+    assert record(cloud).removals.configurations == ()
     notes = [event.message for event in cloud.state.events("one", limit=50) if "left alone" in event.message]
     assert "left alone: the configurations theirs, not created by Roadstead" in notes[0]
 

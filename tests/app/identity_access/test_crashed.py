@@ -55,7 +55,7 @@ def whole_run(counter: Counter) -> None:
 
 @cache
 def points() -> list[int]:
-    return crash_points(whole_run, "steps/identity_access.py", "steps/role_assignments.py")
+    return crash_points(whole_run, "steps/companions.py")
 
 
 def test_a_run_has_places_to_crash_at_in_each_part() -> None:

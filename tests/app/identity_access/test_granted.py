@@ -78,7 +78,7 @@ def test_a_service_account_may_act_as_the_identity_and_the_kubelets_have_their_r
     assert assignment["description"].startswith("Roadstead: AcrPull for kubelet, pull of one;")
     condition = record(cloud).condition("IdentityAccessSet")
     assert condition is not None
-    assert condition.message == "wrote the federated credential shop; assigned the role AcrPull, as pull asks"
+    assert condition.message == "wrote 1 federated credential: shop; wrote 1 role assignment: pull"
 
 
 def test_a_cluster_that_gets_an_issuer_later_gets_its_credential_too() -> None:
@@ -134,7 +134,7 @@ def test_entries_that_git_no_longer_has_are_removed_and_nothing_else() -> None:
     after(cloud, ISSUER)
     assert list(credentials(cloud)) == ["of-a-person"]
     assert list(assignments(cloud)) == [theirs]
-    assert record(cloud).former_grants == ()
+    assert record(cloud).removals.companions == ()
     condition = record(cloud).condition("IdentityAccessSet")
     assert condition is not None
     assert condition.message == "removed 1 federated credential; removed 1 role assignment"
@@ -224,7 +224,7 @@ def test_what_an_earlier_commit_granted_goes_with_the_cluster_too() -> None:
     cloud.azure.interventions.stick_next("one")
     push(cloud, files(ISSUER + '  kubernetesVersion: "1.37"\n'))
     cloud.run(seconds=120, until=lambda: False)
-    assert len(record(cloud).former_grants) == 2
+    assert len(record(cloud).removals.companions) == 2
     push(cloud, fleet_files.fleet())
     cloud.run()
     assert phases(cloud) == {}
@@ -339,7 +339,7 @@ def test_a_scope_that_does_not_exist_is_waited_for_and_named() -> None:
     assert (job.active, job.restarts, job.step.name) == (True, 0, Step.IDENTITY_ACCESS)
     assert job.step.failure is not None
     assert job.step.failure.kind == "Dependency"
-    assert job.step.failure.message.startswith("the scope of the role assignment pull does not exist: ")
+    assert job.step.failure.message.startswith("the place of the role assignment pull does not exist: ")
     on_azure(cloud, PutRoleAssignment, azure.call)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}

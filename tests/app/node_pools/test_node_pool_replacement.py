@@ -208,7 +208,7 @@ def test_a_label_that_git_removes_is_removed_and_one_of_a_policy_stays() -> None
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert pools(cloud)["apps"]["nodeLabels"] == {"cost": "42"}
-    assert record(cloud).removed_keys == {}
+    assert record(cloud).removals.keys == {}
     assert (accepted(cloud) - before)["update-pool", "apps"] == 2
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from localcloud.memory.memory_cloud import Counter, Tripwire
+from localcloud.memory.memory_cloud import Counter
 from shared.cluster.record import Phase
-from tests.support.crash_points import crash_points
+from tests.support.crash_points import run_with_crashes, wire
 from tests.support.pipeline_runs import accepted, phases
 from tests.support.rollbacks import OLD, ask, merge, runs, upgraded
 
@@ -16,8 +14,7 @@ def whole_run(counter: Counter) -> None:
     cloud = upgraded()
     ask(cloud)
     before = accepted(cloud)
-    wire: object = Tripwire(cloud.ports.azure, counter)
-    cloud.with_ports(lambda ports: replace(ports, azure=wire))  # type: ignore[arg-type]
+    wire(cloud, counter, "azure")
     merge(cloud)
     assert (runs(cloud), phases(cloud)) == (OLD, {"one": Phase.READY})
     writes = {key: count for key, count in (accepted(cloud) - before).items() if "pool" in key[0]}
@@ -25,7 +22,4 @@ def whole_run(counter: Counter) -> None:
 
 
 def test_a_crash_at_any_call_rolls_the_pool_back_once() -> None:
-    points = crash_points(whole_run, "steps/node_pools")
-    assert len(points) > 4
-    for point in points:
-        whole_run(Counter(point))
+    run_with_crashes(whole_run, "steps/node_pools", least=4)

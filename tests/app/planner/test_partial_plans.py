@@ -23,6 +23,7 @@ from shared.cluster.record import READY, ClusterRecord, Condition, Phase, Runnin
 from tests.support import team_systems
 from tests.support.crash_points import points_of_one_run
 from tests.support.replaced_ports import frozen, plan_at_once
+from tests.support.sample import examples
 from tests.support.staged_fleets import DEV, PROD, staged, tags
 
 NAMES = (*DEV, *PROD)
@@ -66,9 +67,9 @@ def changing(cloud: MemoryCloud) -> list[ClusterRecord]:
 def go_on(cloud: MemoryCloud, *, whole: bool = False) -> bool:
     """Let the rollout go on, and return whether that read the records of the whole fleet."""
     cloud.clock.advance(10)
-    state = Counted(cloud.state)
+    state: Any = Counted(cloud.state)
     handle(NEXT.model_copy(update={"again": whole}), replace(cloud.ports, state=state))
-    return state.calls["clusters"] > 0
+    return bool(state.calls["clusters"])
 
 
 def begun(change: dict[str, bytes], before: dict[str, bytes] | None = None) -> MemoryCloud:
@@ -115,7 +116,7 @@ def facts(cloud: MemoryCloud) -> Any:
 def test_the_end_of_a_cluster_of_a_small_rollout_does_not_read_the_fleet() -> None:
     cloud = begun_with_tags()
     end(cloud, changing(cloud)[0].name)
-    state = Counted(cloud.state)
+    state: Any = Counted(cloud.state)
     cloud.clock.advance(10)
     handle(NEXT, replace(cloud.ports, state=state))
     assert len(changing(cloud)) == 2
@@ -181,7 +182,7 @@ def test_what_a_person_decides_has_the_whole_planned() -> None:
     commit = cloud.state.fleet().commit
     act = RolloutAct(kind="skip", commit=commit, by="ops", at=cloud.clock(), reason="broken", subject="b4")
     cloud.clock.advance(10)
-    state = Counted(cloud.state)
+    state: Any = Counted(cloud.state)
     handle(ActRequest(act=act), replace(cloud.ports, state=state))
     assert state.calls["clusters"] > 0
     assert len(changing(cloud)) == 2
@@ -243,7 +244,7 @@ def _happen(cloud: MemoryCloud, event: str, which: int) -> None:
         cloud.state.save(replace(others[which % len(others)], running=Running("1.99.1")))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     kind=st.sampled_from(KINDS),
     events=st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(0, 6)), min_size=1, max_size=8),

@@ -69,7 +69,7 @@ def test_an_entry_that_git_no_longer_has_is_removed_and_what_a_person_assigned_s
     assert set(policies(cloud)) == {DENIED, "of-a-person"}
     after(cloud, pool())
     assert set(policies(cloud)) == {"of-a-person"}
-    assert record(cloud).former_grants == ()
+    assert record(cloud).removals.companions == ()
 
 
 def test_what_no_record_knows_of_is_found_by_its_name_and_removed() -> None:

@@ -44,7 +44,7 @@ def whole_run(counter: Counter) -> None:
 
 @cache
 def points() -> list[int]:
-    return crash_points(whole_run, "steps/policies")
+    return crash_points(whole_run, "steps/companions.py")
 
 
 def test_a_crash_at_any_call_assigns_and_removes_exactly_what_git_says() -> None:

@@ -10,10 +10,10 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.plans import promotions_view
-from shared.app.outbox import request_checks
+from shared.app.outbox import send_all
 from shared.app.proposals import promote
 from shared.app.proposals.texts import PROMOTION_OVER as OVER
-from shared.cluster.messages import CLOCKS_DIFFER, PromoteRequest
+from shared.cluster.messages import CLOCKS_DIFFER, PromoteRequest, checks_of
 from shared.cluster.record import READY, ClusterRecord, Phase
 from tests.support.drift_proposals import github_calls
 from tests.support.pipeline_runs import phases
@@ -88,7 +88,7 @@ def test_a_rule_does_not_wait_for_the_time_of_a_clock_that_was_ahead() -> None:
     conditions = (replace(each, since=ahead) if each.type == READY else each for each in record.conditions)
     cloud.state.save(replace(record, conditions=tuple(conditions)))
     sweep(cloud)
-    request_checks([record.name], "a round", cloud.ports)
+    send_all(checks_of([record.name], "a round"), cloud.ports)
     cloud.run(seconds=2 * HOUR)
     assert len(pulls(cloud)) == 1, problem(cloud)
 

@@ -174,9 +174,8 @@ def test_approvals_and_pull_requests_are_saved_because_nothing_sends_them_again(
     requests = (PlanRequest(again=True, approval=approval), PreviewRequest(pull=3))
     for number, request in enumerate(requests):
         handle_dead_letter(received(cloud, "plans", request.model_dump_json(), id=str(number)), cloud.ports)
-    assert [letter.body for letter in cloud.state.dead_letters(5)] == [
-        request.model_dump_json() for request in reversed(requests)
-    ]
+    saved = [letter.body for letter in cloud.state.dead_letters(5)]
+    assert saved == [request.model_dump_json() for request in requests]
     assert "approve cccccccc again" in str(cloud.state.fleet().problem)
 
 

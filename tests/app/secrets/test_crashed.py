@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import cache
-from typing import Any
-
-import pytest
-
-from localcloud.memory.memory_cloud import Counter, MemoryCloud, Tripwire
+from localcloud.memory.memory_cloud import Counter, MemoryCloud
 from shared.app.outbox import request_whole_check
 from shared.cluster.record import Phase
 from tests.support.bootstrap_secrets import AGE, NEXT, SOPS, VALUE, value_of, with_value
-from tests.support.crash_points import crash_points
+from tests.support.crash_points import run_with_crashes, wire
 from tests.support.one_cluster import api, files
 from tests.support.pipeline_runs import phases, push
-from tests.support.sample import sample
 
 
 def whole_run(counter: Counter) -> None:
     """Create a cluster with a secret, replace the value and remove the entry, while the host dies once."""
     cloud = with_value()
     push(cloud, files(AGE))
-    names = ("vaults", "kubernetes", "state")
-    wires: dict[str, Any] = {name: Tripwire(getattr(cloud.ports, name), counter) for name in names}
-    cloud.with_ports(lambda ports: replace(ports, **wires))
+    wire(cloud, counter, "vaults", "kubernetes", "state")
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert value_of(cloud) == VALUE
@@ -46,16 +37,5 @@ def _check(cloud: MemoryCloud) -> None:
     cloud.run(seconds=120)
 
 
-@cache
-def points() -> list[int]:
-    return crash_points(whole_run, "steps/bootstrap_secrets.py", "check/secrets.py")
-
-
-def test_a_run_has_places_to_crash_at_in_each_part() -> None:
-    assert len(points()) > 20
-
-
-@pytest.mark.parametrize("third", range(3))
-def test_a_crash_at_any_call_for_a_secret_loses_nothing_and_removes_nothing_else(third: int) -> None:
-    for point in sample("secrets", points(), 24)[third::3]:
-        whole_run(Counter(point))
+def test_a_crash_at_any_call_for_a_secret_loses_nothing_and_removes_nothing_else() -> None:
+    run_with_crashes(whole_run, "steps/bootstrap_secrets.py", "check/secrets.py", least=20)

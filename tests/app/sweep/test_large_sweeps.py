@@ -248,7 +248,8 @@ def test_a_sweep_that_dies_at_a_call_of_the_state_is_delivered_again_and_complet
 
             return call
 
-    cloud.with_ports(lambda ports: replace(ports, state=Dying()))
+    dying: Any = Dying()
+    cloud.with_ports(lambda ports: replace(ports, state=dying))
     sweep(cloud)
     assert record(cloud).finding == "ClusterMissing"
     commit = cloud.repository.head("main")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 from localcloud.memory.memory_cloud import Counter, MemoryCloud, Tripwire
-from shared.cluster.record import Phase
+from shared.cluster.record import NOTHING_REMOVED, Phase
 from shared.resource_ids import ObjectRef
 from tests.support.crash_points import crash_points
 from tests.support.pipeline_runs import phases, push
@@ -31,7 +31,7 @@ def whole_run(counter: Counter) -> None:
     assert [namespace(cloud, name) for name in ("shop", "pay")] == before
     record = cloud.state.cluster("one")
     assert record is not None
-    assert (record.former_grants, dict(record.removed_systems)) == ((), {})
+    assert record.removals == NOTHING_REMOVED
 
 
 def after(cloud: MemoryCloud, **systems: str) -> None:

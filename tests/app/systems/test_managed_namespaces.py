@@ -164,7 +164,7 @@ def test_a_removed_system_waits_for_its_approval_and_then_its_delete_policy_deci
     assert writes(cloud) == ["put-namespace", "delete-namespace"]
     record = cloud.state.cluster("one")
     assert record is not None
-    assert record.former_grants == ()
+    assert record.removals.companions == ()
 
 
 def test_a_namespace_that_git_keeps_stays_although_somebody_lets_azure_delete_it() -> None:

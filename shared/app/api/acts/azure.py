@@ -24,7 +24,7 @@ from shared.azure.importer import NotImportable, document, imported
 from shared.azure.ownership import CLUSTER_TAG, LIFE_TAG, Owner, tag
 from shared.cluster.conditions import shown_phase
 from shared.cluster.failures.errors import ReconcileError
-from shared.cluster.record import ClusterRecord
+from shared.cluster.record import NOTHING_REMOVED, ClusterRecord
 from shared.cluster.transitions.acceptance import accept_new
 from shared.json_tree import Json
 from shared.language.desired import Desired
@@ -244,8 +244,8 @@ def _unlike(rebuilt: ClusterRecord, record: ClusterRecord | None, existing: Json
         yield f"its record has the life {record.life or record.uid}, and its tag {life or 'none'}"
     if rebuilt.digest != record.digest:
         yield "its accepted spec is not that of the commit"
-    if record.removed_keys or record.removed_systems:
-        yield "it has labels, taints or systems that are still to be removed"
+    if record.removals != NOTHING_REMOVED:
+        yield "what accepted commits took from it is still to be removed"
     if record.predecessors:
         yield "its resource group may have the tag of a former installation, and would stay after a delete"
 

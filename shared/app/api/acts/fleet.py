@@ -86,10 +86,10 @@ WRONG_TEST = 'the body must be {"route": "name"}'
 def try_route(name: str, actor: str, ports: Ports) -> schema.RouteReceipt:
     """Send a test message to a route at once, whatever waits for it; the answer has its error."""
     fleet = ports.state.fleet()
-    route = next((each for each in fleet.routes if each.name == name), None)
+    route = next((each for each in fleet.rules.routes if each.name == name), None)
     if route is None:
-        known = ", ".join(each.name for each in fleet.routes) or "none"
-        near = meant(name, (each.name for each in fleet.routes))
+        known = ", ".join(each.name for each in fleet.rules.routes) or "none"
+        near = meant(name, (each.name for each in fleet.rules.routes))
         raise Refusal(404, f"the newest plan has no route {cut(name, 63)}; it has: {known}{near}")
     by = operator(actor)
     title = f"{ports.config.fleet}: a test of the route {name}"

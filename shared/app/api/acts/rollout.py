@@ -93,7 +93,7 @@ def _lifted(rollout: Rollout) -> datetime | None:
     """Return the time of what a resume lifts: a selection that was refused first, then a pause."""
     if rollout.refused is not None:
         return rollout.refused.at
-    return rollout.paused.at if rollout.paused else None
+    return rollout.people.paused.at if rollout.people.paused else None
 
 
 def _by_role(rollout: Rollout, stage: str, roles: Collection[str]) -> None:

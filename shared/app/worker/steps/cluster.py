@@ -21,12 +21,12 @@ from shared.app.access.azure_state import (
 )
 from shared.app.access.contests import not_ours
 from shared.app.access.context import StepContext
+from shared.app.worker.steps.companions import differing_windows
 from shared.app.worker.steps.flux import sync
 from shared.app.worker.steps.flux_extension import configure
 from shared.app.worker.steps.guards.rebuilt import compare_cluster, compare_missing, is_rebuilt
 from shared.app.worker.steps.guards.still_removed import cluster_that_deletes_group, others_in_group
-from shared.app.worker.steps.guards.writable import next_attempt, not_ready, vanished_again, wait_for
-from shared.app.worker.steps.maintenance_windows import differing_windows
+from shared.app.worker.steps.guards.writable import not_ready, send, wait_for
 from shared.azure.changes.upgrades import next_version, not_offered, offered_upgrades, offered_versions
 from shared.azure.changes.writes import ImmutableChange, Write
 from shared.azure.cluster_body import (
@@ -140,11 +140,9 @@ def ensure_cluster(context: StepContext) -> Outcome:
 
 
 def _create(context: StepContext, write: Write) -> Outcome:
-    put = next_attempt(context, AcceptedWrite(WriteKind.PUT, digest=write.digest))
-    if put is None:
-        return vanished_again(f"the cluster {context.record.name}")
-    written = context.azure(PutCluster(context.cluster, write.body, etag=None, only_new=True))
-    return wait_for(context, "Azure is creating the cluster", put, written)
+    put, what = AcceptedWrite(WriteKind.PUT, digest=write.digest), f"the cluster {context.record.name}"
+    creation = PutCluster(context.cluster, write.body, etag=None, only_new=True)
+    return send(context, what, put, creation, "Azure is creating the cluster")
 
 
 def _hindrance(context: StepContext, existing: Json) -> Outcome | None:
@@ -162,7 +160,7 @@ def _observed(context: StepContext, existing: Json) -> Outcome | None:
     if context.desired.adopt == "with-differences":
         return _impossible_upgrade(context, existing)
     differences = [*map(str, differences_of(context.desired, context.owner, existing))]
-    differences += [f"maintenanceWindows[{name}]" for name in differing_windows(context)]
+    differences += differing_windows(context)
     other = configure.other_source if context.desired.has_extension else sync.other_source
     differences += other(context)
     if not differences:

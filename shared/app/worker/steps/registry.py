@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from shared.app.access.azure_state import OBSERVE_SECONDS, vanished
+from shared.app.access.contests import NotWritten
 from shared.app.access.context import StepContext
 from shared.app.access.lease_guard import WriteHeld, without_writes
-from shared.app.worker.steps import (
-    attached,
-    bootstrap_secrets,
-    cluster,
-    delete,
-    identity_access,
-    maintenance_windows,
-    policies,
-)
+from shared.app.worker.steps import attached, bootstrap_secrets, cluster, delete
+from shared.app.worker.steps.companions import ENSURES, REMOVALS, StepFunction
 from shared.app.worker.steps.delete import orphaned
 from shared.app.worker.steps.flux.components import ensure_access, ensure_components
 from shared.app.worker.steps.flux.sync import ensure_sync
@@ -23,7 +15,7 @@ from shared.app.worker.steps.flux.verify import verify
 from shared.app.worker.steps.flux_extension.configure import ensure_configurations, ensure_extension
 from shared.app.worker.steps.flux_extension.verify import verify_configurations
 from shared.app.worker.steps.guards.compared_again import verify_all
-from shared.app.worker.steps.guards.inside import NotWritten, knowing_whose
+from shared.app.worker.steps.guards.inside import knowing_whose
 from shared.app.worker.steps.guards.rebuilt import held
 from shared.app.worker.steps.guards.writable import stopped, suspended
 from shared.app.worker.steps.node_pools import pools as node_pools
@@ -44,13 +36,12 @@ from shared.frozen import replace
 from shared.ports import Ports
 from shared.ports.azure import GetCluster
 
-_STEPS: dict[Step, Callable[[StepContext], Outcome]] = {
+_STEPS: dict[Step, StepFunction] = {
+    **ENSURES,
+    **REMOVALS,
     Step.RESOURCE_GROUP: cluster.ensure_resource_group,
     Step.CLUSTER: cluster.ensure_cluster,
     Step.NODE_POOLS: node_pools.ensure_node_pools,
-    Step.MAINTENANCE: maintenance_windows.ensure_maintenance_windows,
-    Step.IDENTITY_ACCESS: identity_access.ensure_identity_access,
-    Step.POLICIES: policies.ensure_policies,
     Step.ACCESS: ensure_access,
     Step.BOOTSTRAP_SECRETS: bootstrap_secrets.ensure_secrets,
     Step.FLUX_COMPONENTS: ensure_components,
@@ -59,8 +50,6 @@ _STEPS: dict[Step, Callable[[StepContext], Outcome]] = {
     Step.VERIFY: verify,
     Step.TOMBSTONE: delete.tombstone,
     Step.DELETE_CLUSTER: delete.delete_cluster,
-    Step.DELETE_IDENTITY_ACCESS: identity_access.remove_identity_access,
-    Step.DELETE_POLICIES: policies.remove_policies,
     Step.DELETE_RESOURCE_GROUP: delete.delete_resource_group,
     Step.RELEASE: attached.release_cluster,
     Step.FINALIZE: delete.finalize,
@@ -72,14 +61,14 @@ def _nothing(_: StepContext) -> Outcome:
     return Done()
 
 
-_WITH_EXTENSION: dict[Step, Callable[[StepContext], Outcome]] = {
+_WITH_EXTENSION: dict[Step, StepFunction] = {
     **dict.fromkeys((Step.ACCESS, Step.BOOTSTRAP_SECRETS, Step.SYSTEMS), _nothing),
     Step.FLUX_COMPONENTS: ensure_extension,
     Step.FLUX_SYNC: ensure_configurations,
     Step.VERIFY: verify_configurations,
 }
 """The steps that differ where Flux is Microsoft's extension."""
-_ELSEWHERE: dict[Step, Callable[[StepContext], Outcome]] = {Step.ACCESS: attached.ensure_owner}
+_ELSEWHERE: dict[Step, StepFunction] = {Step.ACCESS: attached.ensure_owner}
 """The steps that differ where the cluster is not in Azure."""
 
 

@@ -9,31 +9,24 @@ that; the lease guard knows how old the read of the head is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from shared.app.access.contests import SKEW
 from shared.app.access.context import StepContext
 from shared.app.access.lease_guard import WriteHeld, without_writes
 from shared.app.worker.steps.bootstrap_secrets import ensure_secrets
-from shared.app.worker.steps.identity_access import ensure_identity_access
-from shared.app.worker.steps.maintenance_windows import ensure_maintenance_windows
-from shared.app.worker.steps.policies import ensure_policies
+from shared.app.worker.steps.companions import ENSURES, StepFunction
 from shared.cluster.outcomes import Done, Outcome, Wait
 from shared.cluster.recipes import CONDITIONS, Step
 from shared.frozen import replace
 
 PLANNED_SECONDS = 60.0
 """The time between two reads of a head that is not planned yet; that takes seconds, unless it is invalid."""
-_STEPS: Mapping[Step, Callable[[StepContext], Outcome]] = {
-    Step.MAINTENANCE: ensure_maintenance_windows,
-    Step.IDENTITY_ACCESS: ensure_identity_access,
-    Step.POLICIES: ensure_policies,
-    Step.BOOTSTRAP_SECRETS: ensure_secrets,
-}
+_STEPS: Mapping[Step, StepFunction] = {**ENSURES, Step.BOOTSTRAP_SECRETS: ensure_secrets}
 """Those that the last steps do not look at. None deletes what a team has."""
 
 
-def verify_all(context: StepContext, verify: Callable[[StepContext], Outcome]) -> Outcome:
+def verify_all(context: StepContext, verify: StepFunction) -> Outcome:
     """Run the last step of a job, and where it is done compare what the early ones wrote.
 
     A cluster without entries costs no call, and nor does what was read a moment ago.
@@ -56,7 +49,7 @@ def _is_old(context: StepContext, step: Step) -> bool:
     return ended is None or abs(context.ports.clock() - ended.verified) > SKEW
 
 
-def _ensured_again(context: StepContext, ensure: Callable[[StepContext], Outcome]) -> Outcome:
+def _ensured_again(context: StepContext, ensure: StepFunction) -> Outcome:
     """Compare what a step has written, and write it again where it differs; a note says what was written."""
     try:
         compared = ensure(replace(context, ports=without_writes(context.ports)))

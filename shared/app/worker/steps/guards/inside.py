@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shared.app.access.contests import read_ours
+from shared.app.access.contests import NotWritten, read_ours
 from shared.app.access.context import StepContext
 from shared.app.access.lease_guard import GuardedKubernetes
 from shared.app.worker.steps import attached
-from shared.cluster.outcomes import Outcome
 from shared.cluster.recipes import IN_THE_CLUSTER, Recipe, Step
 from shared.frozen import replace
 from shared.ports import Ports
@@ -23,14 +22,6 @@ _READ = {
     Recipe.ATTACH: (Step.ACCESS,),
 }
 """Where a message begins that reads whose cluster it is before it is inside: the last of them always does."""
-
-
-class NotWritten(Exception):
-    """The step would write to a cluster that is not the one of its record; ``outcome`` says why."""
-
-    def __init__(self, outcome: Outcome) -> None:
-        super().__init__(str(outcome))
-        self.outcome = outcome
 
 
 def begins_inside(recipe: Recipe, step: Step) -> bool:

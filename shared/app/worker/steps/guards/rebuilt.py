@@ -11,8 +11,8 @@ from shared.app.access.azure_state import OBSERVE_SECONDS, fields, recheck
 from shared.app.access.contests import SKEW, UNKNOWN_LIFE, not_ours, older_than_azure
 from shared.app.access.context import StepContext
 from shared.app.access.lease_guard import without_writes
+from shared.app.worker.steps.companions import differing_windows
 from shared.app.worker.steps.guards.writable import not_ready
-from shared.app.worker.steps.maintenance_windows import differing_windows
 from shared.azure.changes.writes import ImmutableChange
 from shared.azure.cluster_body import cluster_write
 from shared.azure.differences import differences_of
@@ -50,7 +50,7 @@ def compare_cluster(context: StepContext, existing: Json) -> Outcome:
     if missed:
         return missed
     differences = [*map(str, differences_of(context.desired, context.owner, existing))]
-    differences += [f"maintenanceWindows[{name}]" for name in differing_windows(context)]
+    differences += differing_windows(context)
     if differences:
         return held(context, existing, f"it differs from git in {some_of(differences, SHOWN)}")
     try:

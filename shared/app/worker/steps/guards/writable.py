@@ -5,20 +5,40 @@ A stopped one waits for an operator, is started where its policy says so, or is 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from shared.app.access.azure_state import FAILED_STATES, OBSERVE_SECONDS, busy, failure, state_of
+from shared.app.access.azure_state import (
+    FAILED_STATES,
+    OBSERVE_SECONDS,
+    busy,
+    failure,
+    recheck,
+    reverted_fields,
+    state_of,
+)
+from shared.app.access.contests import read_ours
 from shared.app.access.context import StepContext
-from shared.app.worker.steps.maintenance_windows import differing_windows
-from shared.azure.changes.writes import is_stopped
+from shared.app.worker.steps.companions import differing_windows
+from shared.azure.changes.writes import is_final, is_stopped
 from shared.azure.differences import drift_of
 from shared.cluster.conditions import described, exemption_of
-from shared.cluster.failures.errors import Aborted, ClusterStopped, ReconcileError
+from shared.cluster.failures.errors import (
+    Aborted,
+    ClusterStopped,
+    Interrupted,
+    InvalidManifest,
+    ReconcileError,
+    from_operation,
+)
 from shared.cluster.job import AcceptedWrite, WriteKind
-from shared.cluster.outcomes import Fail, Outcome, Wait
-from shared.frozen import replace
+from shared.cluster.outcomes import Fail, Outcome, Retry, Wait
+from shared.frozen import dataclass, replace
 from shared.json_tree import Json
-from shared.ports.azure import GetCluster, StartCluster, Written
+from shared.language.desired import digest_of
+from shared.ports.azure import Conditional, GetCluster, StartCluster, Written
+from shared.ports.azure import Write as AzureWrite
+from shared.ports.azure.errors import cause_of
 from shared.sentences import some_of
 
 # The last accepted write of a step, and whether the same write may be sent again.
@@ -50,10 +70,91 @@ def still_exists(what: str) -> Fail:
     return Fail(Aborted(f"{problem}; its activity log shows what prevents the deletion"))
 
 
-def vanished_again(what: str) -> Fail:
-    """Return the failure after two creations that Azure accepted without effect."""
+def _vanished_again(what: str) -> Fail:
     problem = f"Azure accepted the creation of {what} twice, and it does not exist"
     return Fail(Aborted(f"{problem}; its activity log shows who removes it"))
+
+
+def send(context: StepContext, what: str, accepted: AcceptedWrite, write: AzureWrite, reason: str) -> Outcome:
+    """Send a creation or a deletion, twice at most; return the wait for it, or the failure.
+
+    Azure checks no condition of some writes below a cluster: whose that is, is read a moment before.
+    """
+    attempt = next_attempt(context, accepted)
+    if attempt is None:
+        return still_exists(what) if accepted.kind is WriteKind.DELETE else _vanished_again(what)
+    hindered = None if isinstance(write, Conditional) else hindrance(context)
+    return hindered or wait_for(context, reason, attempt, context.azure(write))
+
+
+def hindrance(context: StepContext) -> Outcome | None:
+    """Return what prevents a write below the cluster now, None when nothing does."""
+    existing = read_ours(context)
+    return not_ready(context, existing) if isinstance(existing, Mapping) else existing
+
+
+@dataclass(frozen=True)
+class BelowCluster:
+    """A resource below the cluster that Azure writes in an operation, as a step finds it.
+
+    ``body`` is what identifies the write, ``live`` what Azure has, None for nothing, ``changed`` are the
+    fields that differ, and ``error`` is Azure's of an operation that failed, with ``code`` and ``message``.
+    """
+
+    what: str
+    target: str
+    body: Json
+    live: Json | None
+    changed: Sequence[str]
+    error: Json
+
+
+def bring(
+    context: StepContext, resource: BelowCluster, write: AzureWrite, doing: str, *, anyway: bool = False
+) -> Outcome | None:
+    """Write a resource that differs or failed, once; return the wait or the failure, None where it is right.
+
+    ``anyway``: it is written once in any case, because nobody can see whether it differs.
+    """
+    live, changed = resource.live, resource.changed
+    failed = live is not None and has_failed(live)
+    put = AcceptedWrite(WriteKind.PUT, resource.target, digest_of(resource.body))
+    accepted = was_accepted(context, put)
+    if accepted and failed:
+        return operation_failure(context, resource.what, resource.error)
+    if accepted and live is not None:
+        return reverted_fields(resource.what, changed) if changed else None
+    if accepted and not context.job.step.rechecking:
+        return recheck(context, resource.what)
+    if live is not None and not (changed or failed or anyway):
+        return None
+    fields = f": {', '.join(changed)}" if changed else ""
+    return send(context, resource.what, put, write, f"Azure is {doing} {resource.what}{fields}")
+
+
+def is_at_work(live: Json) -> bool:
+    """Return whether Azure is still carrying the last write out."""
+    return not is_final(state_of(live))
+
+
+def has_failed(live: Json) -> bool:
+    """Return whether the last write did not succeed."""
+    return state_of(live) in FAILED_STATES
+
+
+def operation_failure(context: StepContext, what: str, error: Json) -> Outcome:
+    """Return the failure of the last write below the cluster, with Azure's ``code`` and ``message``.
+
+    Azure had taken the body, and its agents in the cluster could not carry it out. That may pass, as when
+    nodes come late, so the write is repeated as often as any operation that Azure abandoned.
+    """
+    message = f"{what}: {error.get('message') or 'Azure gives no reason'}"
+    code, last = str(error.get("code") or "ExtensionOperationFailed"), context.job.step.last_write
+    request_id = last.request_id if last else ""
+    found = from_operation("Failed", code, message, cause=cause_of(error), request_id=request_id)
+    if isinstance(found, InvalidManifest):
+        found = Interrupted(message, code=code, request_id=request_id)
+    return Retry(found) if isinstance(found, Interrupted) else Fail(found)
 
 
 CREATION_POLLS = 6
@@ -155,13 +256,13 @@ def _drift(context: StepContext) -> str:
         return "checks go on"
     try:
         existing = context.azure(GetCluster(context.cluster))
-        windows = differing_windows(context) if existing is not None else {}
+        windows = differing_windows(context) if existing is not None else []
     except ReconcileError as error:
         return f"what differs could not be read: {error.kind}: {error}"
     if existing is None:
         return "the cluster does not exist"
     verified = context.record.verified
     found = drift_of(desired, owner, existing, verified.unmanaged if verified else None)
-    differences = [*map(str, found), *(f"maintenanceWindows[{name}]" for name in windows)]
+    differences = [*map(str, found), *windows]
     differences += ["powerState (it is stopped)"] if is_stopped(existing) else []
     return f"it differs in {some_of(differences, SHOWN)}" if differences else "nothing differs"

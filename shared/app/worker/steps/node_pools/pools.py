@@ -20,14 +20,7 @@ from shared.app.access.azure_state import (
 )
 from shared.app.access.contests import read_ours
 from shared.app.access.context import StepContext
-from shared.app.worker.steps.guards.writable import (
-    next_attempt,
-    not_ready,
-    still_exists,
-    vanished_again,
-    wait_for,
-    was_accepted,
-)
+from shared.app.worker.steps.guards.writable import not_ready, send, wait_for, was_accepted
 from shared.app.worker.steps.node_pools import drain
 from shared.app.worker.steps.node_pools.rollback import rollback_of
 from shared.azure.changes.upgrades import minor, next_version
@@ -152,11 +145,9 @@ def _adopted(context: StepContext, pool: NodePool, profile: Json) -> Outcome:
 
 
 def _create(context: StepContext, name: str, write: Write, reason: str) -> Outcome:
-    put = next_attempt(context, AcceptedWrite(WriteKind.PUT, name, write.digest))
-    if put is None:
-        return vanished_again(f"the node pool {name}")
-    written = context.azure(PutPool(context.cluster, name, write.body, etag=None, only_new=True))
-    return wait_for(context, reason, put, written)
+    put = AcceptedWrite(WriteKind.PUT, name, write.digest)
+    creation = PutPool(context.cluster, name, write.body, etag=None, only_new=True)
+    return send(context, f"the node pool {name}", put, creation, reason)
 
 
 def _wrote_to(context: StepContext, *names: str) -> bool:
@@ -254,11 +245,8 @@ def _delete(context: StepContext, profile: Json) -> Outcome:
     delete, what = AcceptedWrite(WriteKind.DELETE, name), f"the node pool {name}"
     if profile.get("provisioningState") in FAILED_STATES and was_accepted(context, delete):
         return failure(context, profile, what)
-    attempt = next_attempt(context, delete)
-    if attempt is None:
-        return still_exists(what)
-    written = context.azure(DeletePool(context.cluster, name, etag=etag_of(profile)))
-    return wait_for(context, f"Azure is deleting {what}", attempt, written)
+    write = DeletePool(context.cluster, name, etag=etag_of(profile))
+    return send(context, what, delete, write, f"Azure is deleting {what}")
 
 
 def _image(context: StepContext, profile: Json) -> Outcome | None:

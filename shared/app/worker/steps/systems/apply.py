@@ -45,7 +45,7 @@ def ensure_systems(context: StepContext) -> Outcome:
     Azure manages are written before the objects in them, and removed after these.
     """
     systems = tuple(read_system(one) for one in context.desired.systems)
-    if not systems and not context.record.removed_systems:
+    if not systems and not context.record.removals.systems:
         return Done()
     api = context.kubernetes()
     found = Labelled(api)
@@ -62,7 +62,7 @@ def ensure_systems(context: StepContext) -> Outcome:
     for manifest in (one for objects in wanted.values() for one in objects):
         whole = manifest["kind"] != _NAMESPACE
         applied += apply_over(found.get(ref_of(manifest)), manifest, api, entirely=whole)
-    left = _leftovers(systems, wanted, context.record.removed_systems, found)
+    left = _leftovers(systems, wanted, context.record.removals.systems, found)
     wait = _remove(left.removed, api) or managed.after()
     if wait:
         return wait

@@ -13,27 +13,20 @@ from typing import Any
 
 from shared.app.access.azure_state import OBSERVE_SECONDS, recheck, reverted_fields
 from shared.app.access.context import StepContext
-from shared.app.worker.steps.flux_extension.configure import has_failed, hindrance, is_at_work
-from shared.app.worker.steps.guards.writable import next_attempt, still_exists, wait_for
-from shared.app.worker.steps.systems.labelled import Labelled, is_applied_by_us, is_bare
-from shared.azure.managed_namespaces import (
-    differing_fields,
-    is_identical,
-    kept_against_git,
-    live_fields,
-    managed_by_azure,
-    namespace_body,
-    namespace_path,
-    namespaces_of,
-    wanted_fields,
-    without_deletion,
-    written_fields,
+from shared.app.worker.steps.guards.writable import (
+    has_failed,
+    hindrance,
+    is_at_work,
+    operation_failure,
+    send,
+    wait_for,
 )
-from shared.azure.ownership import Owner, tag
-from shared.cluster.failures.errors import Interrupted, InvalidManifest, from_operation
+from shared.app.worker.steps.systems.labelled import Labelled, is_applied_by_us, is_bare
+from shared.azure.managed_namespaces import Namespace, is_identical, kept_against_git, without_deletion
+from shared.azure.ownership import Owner
 from shared.cluster.job import AcceptedWrite, WriteKind
-from shared.cluster.outcomes import Fail, Outcome, Retry, Wait
-from shared.frozen import dataclass
+from shared.cluster.outcomes import Outcome, Wait
+from shared.frozen import dataclass, replace
 from shared.json_tree import Json
 from shared.kubernetes.system_objects import TENANT
 from shared.language.cluster_systems import ClusterSystem
@@ -50,10 +43,19 @@ _DEFAULTS = ManagedNamespaces()
 class Candidate:
     """A namespace that Azure is to manage: what Azure and the cluster have of it, None for nothing."""
 
-    name: str
-    system: ClusterSystem
+    companion: Namespace
     live: Json | None
     namespace: Json | None
+
+    @property
+    def name(self) -> str:
+        """The name of the namespace."""
+        return self.companion.name
+
+    @property
+    def system(self) -> ClusterSystem:
+        """Whose it is."""
+        return self.companion.system
 
     @property
     def policy(self) -> str:
@@ -68,6 +70,12 @@ class Candidate:
         labels = self.namespace["metadata"].get("labels") or {}
         is_ours = is_applied_by_us(self.namespace) or is_bare(self.namespace)
         return is_ours or labels.get(TENANT) == self.system.name
+
+    def body(self, context: StepContext) -> Json | None:
+        """Return the body of the namespace, None where Azure has it so, or the job leaves it."""
+        adoption = "Always" if self.live is None and self.was_given else self.policy
+        wanted = replace(self.companion, adoption=adoption, tags=context.owner.tags)
+        return wanted.written(self.live, context.desired.left)
 
 
 def refusal(candidate: Candidate, owner: Owner) -> Wait | None:
@@ -84,38 +92,12 @@ def refusal(candidate: Candidate, owner: Owner) -> Wait | None:
     if owner.is_others(live):
         why = f"which Azure manages for another cluster or fleet: {owner.describe_tags(live)}"
         return _wait(candidate, why, "Remove it there")
-    identical = is_identical(live_fields(live), wanted_fields(candidate.system))
+    identical = is_identical(candidate.companion.shown(live), candidate.companion.fields)
     if candidate.policy == "Always" or (candidate.policy == "IfIdentical" and identical):
         return None
     differs = " and that differs from git" if candidate.policy == "IfIdentical" else ""
     why = f"which Azure manages already, which Roadstead did not create{differs}"
     return _wait(candidate, why, "adoptionPolicy: Always takes it over")
-
-
-def body_of(candidate: Candidate, context: StepContext) -> dict[str, Any] | None:
-    """Return the body of a namespace, None where Azure has it so; what the job leaves stays as it is."""
-    live, desired = candidate.live, context.desired
-    wanted = wanted_fields(candidate.system)
-    adoption = "Always" if live is None and candidate.was_given else candidate.policy
-    place = {"location": desired.spec.location, "adoption": adoption}
-    if live is None:
-        if namespace_path(candidate.name) in desired.left:
-            return None
-        return namespace_body(wanted, tags=context.owner.tags, **place)
-    has = live_fields(live)
-    written = [
-        field
-        for field in differing_fields(has, wanted)
-        if namespace_path(candidate.name, field) not in desired.left
-    ]
-    tagged = all(tag(live, key) == value for key, value in context.owner.tags.items())
-    if not written and tagged and not has_failed(live):
-        return None
-    fields = written_fields(has, wanted, written)
-    others = {
-        key: value for key, value in (live.get("tags") or {}).items() if key.lower() not in context.owner.tags
-    }
-    return namespace_body(fields, tags={**others, **context.owner.tags}, **place)
 
 
 def _wait(candidate: Candidate, why: str, action: str) -> Wait:
@@ -127,6 +109,11 @@ def _wait(candidate: Candidate, why: str, action: str) -> Wait:
 
 AT_ONCE = 10
 """How many namespaces are written before their ends are waited for."""
+_FAILED = {
+    "code": "NamespaceOperationFailed",
+    "message": "Azure could not write it; its activity log has the reason",
+}
+"""What is known of an operation that failed: Azure's document has no reason."""
 Keeps = Callable[[Json], Mapping[str, Any] | None]
 
 
@@ -139,14 +126,15 @@ class Managed:
     found: Labelled
 
     @cached_property
-    def wanted(self) -> dict[str, ClusterSystem]:
-        """The systems whose namespaces Azure manages, by namespace."""
-        return managed_by_azure(self.systems)
+    def wanted(self) -> dict[str, Namespace]:
+        """The namespaces of systems that Azure manages, by name."""
+        return {companion.name: companion for companion in Namespace.of(self.context.desired)}
 
     @cached_property
     def former(self) -> frozenset[str]:
         """The namespaces that an accepted commit took from Azure."""
-        return namespaces_of(self.context.record.former_grants)
+        former = Namespace.ids_among(self.context.record.removals.companions)
+        return frozenset(resource.rpartition("/")[2] for resource in former)
 
     @cached_property
     def live(self) -> Mapping[str, Json]:
@@ -196,7 +184,7 @@ class Managed:
     @cached_property
     def _removed(self) -> tuple[str, ...]:
         """The namespaces that accepted commits took from systems."""
-        accepted = {name for names in self.context.record.removed_systems.values() for name in names}
+        accepted = {name for names in self.context.record.removals.systems.values() for name in names}
         return self._ours((self.former & accepted) - self._present)
 
     def _ours(self, names: Collection[str]) -> tuple[str, ...]:
@@ -204,8 +192,8 @@ class Managed:
         return tuple(sorted(name for name in names if name in self.live and owns(self.live[name])))
 
     def _candidates(self) -> Iterator[Candidate]:
-        for name, system in sorted(self.wanted.items()):
-            yield Candidate(name, system, self.live.get(name), self.found.namespace(name))
+        for name, companion in self.wanted.items():
+            yield Candidate(companion, self.live.get(name), self.found.namespace(name))
 
     def _refused(self) -> Iterator[Wait]:
         found = (refusal(each, self.context.owner) for each in self._candidates())
@@ -213,7 +201,7 @@ class Managed:
 
     def _bodies(self) -> dict[str, Mapping[str, Any]]:
         """Return the bodies to write: of what differs, failed, or would delete what is to stay."""
-        bodies = {each.name: body_of(each, self.context) for each in self._candidates()}
+        bodies = {each.name: each.body(self.context) for each in self._candidates()}
         for names, fields_of in ((self._released, without_deletion), (self._removed, kept_against_git)):
             for name in names:
                 fields = fields_of(self.live[name])
@@ -230,7 +218,7 @@ class Managed:
         passed = last.target if last is not None and last.kind is WriteKind.PUT else ""
         again = next((name for name in bodies if name <= passed), None)
         if again is not None and has_failed(self.live.get(again) or {}):
-            return _failure(self.context, again)
+            return operation_failure(self.context, f"the managed namespace {again}", _FAILED)
         if again is not None and not self.context.job.step.rechecking:
             return recheck(self.context, f"the managed namespace {again} as it was written")
         if again is not None:
@@ -253,26 +241,9 @@ class Managed:
         for name in names:
             if keeps(self.live[name]) is not None:
                 return reverted_fields(f"the managed namespace {name}", ["deletePolicy"])
-            delete = next_attempt(self.context, AcceptedWrite(WriteKind.DELETE, name))
-            if delete is None:
-                return still_exists(f"the managed namespace {name}")
-            hindered = hindrance(self.context)
-            if hindered:
-                return hindered
-            written = self.context.azure(DeleteManagedNamespace(self.context.cluster, name))
             kept = (self.live[name].get("properties") or {}).get("deletePolicy") != "Delete"
             fate = "; the namespace stays in the cluster" if kept else ", with everything in it"
-            reason = f"Azure is deleting the managed namespace {name}{fate}"
-            return wait_for(self.context, reason, delete, written)
+            delete, what = AcceptedWrite(WriteKind.DELETE, name), f"the managed namespace {name}"
+            write = DeleteManagedNamespace(self.context.cluster, name)
+            return send(self.context, what, delete, write, f"Azure is deleting {what}{fate}")
         return None
-
-
-def _failure(context: StepContext, name: str) -> Outcome:
-    """Return the failure of the last write; Azure's document has no reason, so it is repeated some times."""
-    last = context.job.step.last_write
-    message = f"the managed namespace {name}: Azure could not write it; its activity log has the reason"
-    request_id = last.request_id if last else ""
-    error = from_operation("Failed", "NamespaceOperationFailed", message, request_id=request_id)
-    if isinstance(error, InvalidManifest):
-        error = Interrupted(message, code="NamespaceOperationFailed", request_id=request_id)
-    return Retry(error) if isinstance(error, Interrupted) else Fail(error)

@@ -1,0 +1,332 @@
+"""How companions are read and written in Azure: an entry for each kind, which steps and checks use alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+from shared.app.access.azure_state import OBSERVE_SECONDS
+from shared.app.access.contests import ours
+from shared.app.access.context import StepContext
+from shared.azure.companion import C, Companion, Fields, Live
+from shared.azure.differences import Difference
+from shared.azure.identity_access import Credential, Role, issuer_of, principal_in, role_id
+from shared.azure.maintenance_windows import Window
+from shared.azure.managed_namespaces import Namespace
+from shared.azure.policies import Policy
+from shared.cluster.failures.errors import Dependency, InvalidManifest
+from shared.cluster.outcomes import Wait
+from shared.cluster.recipes import Step
+from shared.cluster.record import ClusterRecord
+from shared.frozen import dataclass, field, replace
+from shared.json_tree import Json
+from shared.language.model.cluster.access import (
+    CONTROL_PLANE,
+    KUBELET,
+    MOST_OF_AN_IDENTITY,
+    RoleAssignment,
+)
+from shared.ports.azure import (
+    DeleteFederatedCredential,
+    DeletePolicyAssignment,
+    DeleteRoleAssignment,
+    GetFederatedCredential,
+    GetIdentity,
+    GetRoleAssignment,
+    ListFederatedCredentials,
+    ListMaintenance,
+    ListManagedNamespaces,
+    ListPolicyAssignments,
+    ListRoleAssignments,
+    ListRoles,
+    PutFederatedCredential,
+    PutMaintenance,
+    PutPolicyAssignment,
+    PutRoleAssignment,
+    Write,
+)
+from shared.ports.azure.calls import AzureCall
+from shared.resource_ids import ClusterId, ManagedIdentityId, SubscriptionId
+from shared.sentences import some_of
+
+T = TypeVar("T")
+SHOWN = 5
+"""How many federated credentials of others are named."""
+
+
+@dataclass
+class Reads:
+    """What one run of a step reads of Azure, each once, by what was asked; a failed read is asked again."""
+
+    context: StepContext
+    found: dict[AzureCall[Any], Any] = field(default_factory=dict)
+
+    def call(self, operation: AzureCall[T]) -> T:
+        """Return what an operation answers, or has answered before."""
+        if operation not in self.found:
+            self.found[operation] = self.context.azure(operation)
+        found: T = self.found[operation]
+        return found
+
+    @cached_property
+    def cluster(self) -> Json:
+        """The cluster, which is certainly ours; raise NotWritten for another one."""
+        return ours(self.context)
+
+    def require_ours(self) -> None:
+        """Raise NotWritten unless the cluster is certainly ours."""
+        _ = self.cluster
+
+    @property
+    def roles(self) -> Sequence[Role]:
+        """The role assignments that are looked at, before anybody has read whom they mean."""
+        return Role.of(self.context.desired)
+
+    @property
+    def issuer(self) -> str:
+        """The issuer of the cluster's tokens."""
+        issuer = issuer_of(self.cluster)
+        if not issuer:
+            raise Dependency(f"Azure shows no issuer of the tokens of {self.context.record.name} yet")
+        return issuer
+
+
+def _unwritten(*place: object) -> Write:
+    """Refuse a write that no step of companions makes."""
+    raise NotImplementedError(place)
+
+
+@dataclass(frozen=True)
+class Kind(Generic[C]):
+    """How the companions of one kind are read and written.
+
+    ``live`` reads what Azure has of the kind where it can list that, and what it has of the wanted ones.
+    ``wanted`` is what git wants, with what Azure says of it. A write takes the cluster, the id of the place
+    where the companion is, and its name there. ``exists`` is whether a resource of an earlier manifest that
+    no list shows is still there. ``homeless`` says what a companion belongs to and does not exist, "" for
+    nothing: no step creates that. ``hindrance`` is what keeps all of them from being written.
+    """
+
+    companion: type[C]
+    live: Callable[[Reads, Sequence[C]], Live]
+    wanted: Callable[[Reads], Sequence[C]]
+    put: Callable[[ClusterId, str, str, Json], Write] = _unwritten
+    delete: Callable[[ClusterId, str, str], Write] = _unwritten
+    exists: Callable[[Reads, str, str], bool] = lambda *_: False
+    homeless: Callable[[Reads, C], str] = lambda *_: ""
+    hindrance: Callable[[Reads, Sequence[C], Live], Wait | None] = lambda *_: None
+
+    def concerns(self, record: ClusterRecord) -> bool:
+        """Return whether the manifest of a cluster has any."""
+        return bool(self.companion.stored(record.document))
+
+    def differences(self, reads: Reads) -> Sequence[Difference]:
+        """Return the fields that differ, whatever a job leaves; one under another name is no difference."""
+        wanted = self.wanted(reads)
+        live = self.live(reads, wanted)
+        return [
+            difference
+            for companion in wanted
+            if companion.key in live or not companion.has_twin(live)
+            for difference in companion.differences(
+                live.get(companion.key), left_alone=bool(self.homeless(reads, companion))
+            )
+        ]
+
+    def going(self, reads: Reads, live: Live, wanted: Sequence[C], former: Sequence[str]) -> Collection[str]:
+        """Return the keys of ours that git does not want: those listed, and those of earlier manifests."""
+        cluster, is_ours = reads.context.cluster, self.companion.is_ours
+        listed = {key for key in live if is_ours(cluster, key, live[key])}
+        unlisted = {key for key in former if key not in live and self.exists(reads, *self.place(key))}
+        return (listed | unlisted) - {companion.key for companion in wanted}
+
+    def place(self, resource: str) -> tuple[str, str]:
+        """Return the id of the place where a resource is, and its name there."""
+        place, _, name = resource.rpartition(self.companion.segment)
+        return place, name
+
+
+def _windows(reads: Reads, _: Sequence[Window]) -> Live:
+    """Read the windows of the cluster: Azure Resource Graph has none.
+
+    Source: learn.microsoft.com/azure/governance/resource-graph, "table and resource type reference".
+    """
+    return _below(reads.context.cluster.resource, Window, reads.call(ListMaintenance(reads.context.cluster)))
+
+
+def _policies(reads: Reads, _: Sequence[Policy]) -> Live:
+    """Read the assignments of the group: those of a cluster are among them, also after it is deleted."""
+    found = reads.call(ListPolicyAssignments(reads.context.cluster.group)) or ()
+    return {str(document["id"]).lower(): document for document in found}
+
+
+def _namespaces(reads: Reads, _: Sequence[Namespace]) -> Live:
+    cluster = reads.context.cluster
+    return _below(cluster.resource, Namespace, reads.call(ListManagedNamespaces(cluster)))
+
+
+def _below(place: str, kind: type[Companion], by_name: Mapping[str, Json]) -> dict[str, Json]:
+    """Return documents by their keys, which are those of a place with a name."""
+    return {f"{place}{kind.segment}{name}".lower(): document for name, document in by_name.items()}
+
+
+# Federated credentials.
+#
+# An identity is written to by one call after the other: Azure refuses two at once, and a step is retried
+# where another cluster's came between.
+
+
+def _credentials(reads: Reads, wanted: Sequence[Credential]) -> Live:
+    found: dict[str, Json] = {}
+    for identity in {_identity(credential) for credential in wanted}:
+        listed = reads.call(ListFederatedCredentials(identity)) or ()
+        named = {str(document["name"]): document for document in listed}
+        found |= _below(identity.resource, Credential, named)
+    return found
+
+
+def _with_issuer(reads: Reads) -> Sequence[Credential]:
+    found = Credential.of(reads.context.desired)
+    issuer = {"issuer": reads.issuer} if found and reads.issuer else {}
+    return [replace(credential, fields={**issuer, **credential.fields}) for credential in found]
+
+
+def _without_identity(reads: Reads, credential: Credential) -> str:
+    identity = _identity(credential)
+    missing = f"the identity {identity.name} does not exist in {identity.resource_group}"
+    return missing if reads.call(ListFederatedCredentials(identity)) is None else ""
+
+
+def _without_room(reads: Reads, wanted: Sequence[Credential], live: Live) -> Wait | None:
+    """Return the wait for an identity that has too many federated credentials of others, None for none."""
+    cluster, known = reads.context.cluster, {credential.key for credential in wanted}
+    places = {key: CREDENTIALS.place(key) for key in (*known, *live)}
+    for place in sorted({places[key][0] for key in known}):
+        here = [key for key in places if places[key][0] == place]
+        others = sorted(
+            places[key][1] for key in here if key not in known and not Credential.is_ours(cluster, key, {})
+        )
+        mine = len(known.intersection(here))
+        if len(others) + mine > MOST_OF_AN_IDENTITY:
+            name, shown = ManagedIdentityId.of(place).name, some_of(others, SHOWN)
+            count = f"{mine} of this cluster and {len(others)} others ({shown})"
+            limit = f"takes {MOST_OF_AN_IDENTITY} federated credentials"
+            return Wait(
+                OBSERVE_SECONDS,
+                f"the identity {name} {limit}; {count} are too many",
+                action_required=f"Remove some from the identity {name}, or name another identity.",
+                open_ended=True,
+            )
+    return None
+
+
+def _identity(credential: Credential) -> ManagedIdentityId:
+    """Return the identity of a federated credential, as the manifests of all clusters ask for it."""
+    return ManagedIdentityId.of(credential.key)
+
+
+# Role assignments.
+
+
+def _roles(reads: Reads, wanted: Sequence[Role]) -> Live:
+    """Read the assignments of the principals; a list may be late, so what it lacks is read by itself."""
+    found: dict[str, Json] = {}
+    for role in wanted:
+        if not role.fields:
+            continue
+        subscription = SubscriptionId(role.entry.subscription.lower())
+        listed = assignments(reads.call(ListRoleAssignments(subscription, role.fields["principal"])))
+        found |= listed
+        if role.key not in listed and not role.has_twin(listed):
+            own = reads.call(GetRoleAssignment(subscription, *ROLES.place(role.id)))
+            found |= {} if own is None else {role.key: own}
+    return found
+
+
+def assignments(listed: Sequence[Json]) -> Live:
+    """Return role assignments by their keys; each has its scope, whichever list it comes from."""
+    return {
+        f"{document['properties'].get('scope')}{Role.segment}{document['name']}".lower(): document
+        for document in listed
+    }
+
+
+def _resolved(reads: Reads) -> Sequence[Role]:
+    """Return the role assignments with the ids of principals and roles; without, where the job leaves one."""
+    left = reads.context.desired.left
+    return [
+        role if role.path in left else replace(role, fields=_ids(reads, role.entry)) for role in reads.roles
+    ]
+
+
+def _ids(reads: Reads, entry: RoleAssignment) -> Fields:
+    return {"principal": _principal(reads, entry).lower(), "role": _role(reads, entry).lower()}
+
+
+def _principal(reads: Reads, entry: RoleAssignment) -> str:
+    """Return the object id of who gets a role."""
+    identity = entry.identity
+    if identity is None:
+        return entry.principal
+    known = principal_in(reads.cluster, identity)
+    if known:
+        return known
+    if identity in (CONTROL_PLANE, KUBELET):
+        raise Dependency(f"Azure shows no {identity} identity of {reads.context.record.name} yet")
+    shown = reads.call(GetIdentity(ManagedIdentityId.of(identity)))
+    if shown is None:
+        raise Dependency(f"the identity {identity} does not exist")
+    return str(shown["properties"]["principalId"])
+
+
+def _role(reads: Reads, entry: RoleAssignment) -> str:
+    """Return the GUID of a role."""
+    if role_id(entry.role):
+        return role_id(entry.role)
+    found = reads.call(ListRoles(SubscriptionId(entry.subscription.lower()), entry.role))
+    if not found:
+        raise InvalidManifest(f"there is no role {entry.role} in the subscription {entry.subscription}")
+    return str(found[0]["name"])
+
+
+def _of(scope: str) -> SubscriptionId:
+    return SubscriptionId(scope.split("/")[2])
+
+
+WINDOWS = Kind(
+    Window,
+    _windows,
+    lambda reads: Window.of(reads.context.desired),
+    put=lambda cluster, _, name, body: PutMaintenance(cluster, name, body),
+)
+POLICIES = Kind(
+    Policy,
+    _policies,
+    lambda reads: Policy.of(reads.context.desired),
+    put=lambda cluster, _, name, body: PutPolicyAssignment(cluster, name, body),
+    delete=lambda cluster, _, name: DeletePolicyAssignment(cluster, name),
+    exists=lambda reads, *_: reads.context.job.step.name is Step.POLICIES,  # at first the list may lag behind
+)
+CREDENTIALS = Kind(
+    Credential,
+    _credentials,
+    _with_issuer,
+    put=lambda _, place, name, body: PutFederatedCredential(ManagedIdentityId.of(place), name, body),
+    delete=lambda _, place, name: DeleteFederatedCredential(ManagedIdentityId.of(place), name),
+    exists=lambda reads, place, name: (
+        reads.call(GetFederatedCredential(ManagedIdentityId.of(place), name)) is not None
+    ),
+    homeless=_without_identity,
+    hindrance=_without_room,
+)
+ROLES = Kind(
+    Role,
+    _roles,
+    _resolved,
+    put=lambda _, scope, name, body: PutRoleAssignment(_of(scope), scope, name, body),
+    delete=lambda _, scope, name: DeleteRoleAssignment(_of(scope), scope, name),
+    exists=lambda reads, scope, name: reads.call(GetRoleAssignment(_of(scope), scope, name)) is not None,
+)
+NAMESPACES = Kind(Namespace, _namespaces, lambda reads: Namespace.of(reads.context.desired))
+"""The step of the systems writes these, each in an operation of its own."""

@@ -1,0 +1,33 @@
+"""All kinds of companions: which one a path or an id is of, and what a change of a manifest takes away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shared.azure.companion import Companion
+from shared.azure.identity_access import Credential, Role
+from shared.azure.maintenance_windows import Window
+from shared.azure.managed_namespaces import Namespace
+from shared.azure.policies import Policy
+
+KINDS: tuple[type[Companion], ...] = (Window, Policy, Credential, Role, Namespace)
+
+
+def kind_of(path: str) -> type[Companion] | None:
+    """Return the kind of the companion that a field is of, None for a field of the cluster itself."""
+    entries = path.partition("[")[0]
+    return next((kind for kind in KINDS if kind.entries == entries), None)
+
+
+def companions_to_remove(
+    before: Mapping[str, Any], after: Mapping[str, Any], earlier: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the ids of what one stored form has and the next has not; ``earlier`` still had to go."""
+    present = set(_removable(after))
+    former = dict.fromkeys((*earlier, *_removable(before)))
+    return tuple(resource for resource in former if resource not in present)
+
+
+def _removable(document: Mapping[str, Any]) -> list[str]:
+    return [resource for kind in KINDS if kind.is_removed for resource in kind.stored(document)]

@@ -1,0 +1,252 @@
+"""What the app stores of itself: acts, deliveries, dead letters, timers, buckets, and what it notifies."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime
+
+from shared.azure.rate_limits import Bucket
+from shared.cluster.failures.errors import Stale, Unavailable
+from shared.cluster.forms import Listed, WrongText
+from shared.cluster.history import LIVE, Act
+from shared.frozen import dataclass, replace
+from shared.notifications.notification import Notification
+from shared.notifications.record import NotifierRecord
+from shared.ports.state.clusters import FLEETS
+from shared.ports.state.reading import Kind, Repository, TextKind
+from shared.ports.state.texts import document, moment_in, newest_first, safe_key, write_document
+from shared.ports.tables import Entity
+
+ACTS = "roadsteadacts"
+DELIVERIES = "roadsteaddeliveries"
+DEAD_LETTERS = "roadsteaddeadletters"
+BUCKETS = "roadsteadbuckets"
+RECENT = 100
+"""Among how many of the newest acts one is looked for."""
+MOST_PAGES = 20
+"""So many pages of acts are read for that: callers who only read can fill some of them."""
+LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
+_READS = 3
+"""How often what the notifier remembers is read where somebody replaces it meanwhile."""
+_HEAD = "head."
+"""What the keys of heads begin with; a digest has no point."""
+
+
+class Acts(Repository):
+    """What callers asked for, and the settings that were seen last."""
+
+    def save_act(self, act: Act) -> None:
+        """Save an act, over one with the same time and id."""
+        self._put(ACT, f"{newest_first(act.at)}-{act.id}", act, at=act.at)
+
+    def acts(self, limit: int, before: datetime | None = None) -> Listed[Act]:
+        """Return the newest acts (before a millisecond), newest first."""
+        after = f"{newest_first(before)}~" if before else ""
+        return self._listed(ACT, ("RowKey", "gt", after), limit=limit)
+
+    def prune_acts(self, before: datetime) -> int:
+        """Remove older acts; return how many were removed."""
+        return self._remove(ACT, ("at", "lt", before))
+
+    def settings_seen(self) -> Mapping[str, str]:
+        """Return what ``save_settings_seen`` wrote last, nothing before the first time."""
+        entity = self._entity(_SETTINGS, self._fleet)
+        return self._reader.or_else({}, _SETTINGS, entity) if entity is not None else {}
+
+    def save_settings_seen(self, settings: Mapping[str, str]) -> None:
+        """Write the settings over those that were seen before."""
+        self._put(_SETTINGS, self._fleet, dict(settings))
+
+
+def newest_changes(acts: Acts) -> Sequence[Act]:
+    """Return the newest acts that are more than a read, newest first."""
+    found = list[Act]()
+    before: datetime | None = None
+    for _ in range(MOST_PAGES):
+        page = acts.acts(RECENT, before)
+        found += [act for act in page if act.action != LIVE]
+        if len(page) < RECENT or len(found) >= RECENT:
+            break
+        before = page[-1].at
+    return found[:RECENT]
+
+
+class Deliveries(Repository):
+    """The webhook deliveries that were accepted, by the digest of their bodies, and the announced heads."""
+
+    def delivery_seen(self, digest: str) -> bool:
+        """Return whether a webhook delivery was queued before."""
+        return self._entity(_DELIVERY, safe_key(digest)) is not None
+
+    def remember_delivery(
+        self, digest: str, at: datetime, *, head: str = "", pushed: datetime | None = None
+    ) -> None:
+        """Remember a webhook delivery, and the ``head`` that it announced, in one transaction; twice is once.
+
+        ``pushed`` is when the head was pushed, by GitHub's clock; ``at`` stands in for a delivery without it.
+        """
+        moments = {safe_key(digest): at}
+        if head:
+            moments[f"{_HEAD}{safe_key(head)}"] = pushed or at
+        self._tables[DELIVERIES].put(self._fleet, {key: {"at": when} for key, when in moments.items()})
+
+    def announced_at(self, head: str) -> datetime | None:
+        """Return when a head was pushed according to the last delivery that announced it, None for none."""
+        entity = self._entity(_DELIVERY, f"{_HEAD}{safe_key(head)}")
+        moment = entity.get("at") if entity else None
+        return moment if isinstance(moment, datetime) else None
+
+    def prune_deliveries(self, before: datetime) -> int:
+        """Remove deliveries that were remembered before a time; return how many were removed."""
+        return self._remove(_DELIVERY, ("at", "lt", before))
+
+
+@dataclass(frozen=True)
+class DeadLetter:
+    """A message that a queue gave up and that could not be handled; ``body`` is its beginning as text.
+
+    ``size`` is the size of the whole body in bytes, ``at`` is when the message reached its queue.
+    """
+
+    queue: str
+    id: str
+    at: datetime
+    reason: str
+    description: str
+    body: str
+    size: int
+
+
+class DeadLetters(Repository):
+    """The messages that the queues gave up."""
+
+    def save_dead_letter(self, letter: DeadLetter) -> None:
+        """Save a dead letter, over an equal one."""
+        self._put(DEAD_LETTER, _letter_key(letter), letter, at=letter.at)
+
+    def dead_letters(self, limit: int) -> Listed[DeadLetter]:
+        """Return the newest dead letters, newest first."""
+        return self._listed(DEAD_LETTER, limit=limit)
+
+    def count_dead_letters(self) -> int:
+        """Return how many dead letters are saved."""
+        return sum(1 for _ in self._keys(DEAD_LETTER))
+
+    def delete_dead_letter(self, letter: DeadLetter) -> None:
+        """Remove a dead letter; one that does not exist is success."""
+        self._tables[DEAD_LETTERS].remove([(self._fleet, _letter_key(letter))])
+
+    def prune_dead_letters(self, before: datetime) -> int:
+        """Remove older dead letters; return how many were removed."""
+        return self._remove(DEAD_LETTER, ("at", "lt", before))
+
+
+@dataclass(frozen=True)
+class TimerRun:
+    """The last run of a timer that came to its end; without one (``ran``), since when one is expected."""
+
+    at: datetime
+    ran: bool = True
+
+
+class Timers(Repository):
+    """The runs of the timers, by the names of their functions, and Azure's token buckets."""
+
+    def timer_runs(self) -> Mapping[str, TimerRun]:
+        """Return what is stored of each timer."""
+        return dict(self._listed(TIMER))
+
+    def save_timer_run(self, timer: str, at: datetime) -> None:
+        """Write that a timer has run, over what is stored of it."""
+        self._tables[FLEETS].put(self._partition(TIMER), {timer: {"at": at, "ran": True}})
+
+    def expect_timers(self, timers: Collection[str], at: datetime) -> None:
+        """Write since when timers are expected to run; what is stored of one already is left alone."""
+        for timer in timers:
+            try:
+                self._tables[FLEETS].write(self._partition(TIMER), timer, {"at": at, "ran": False}, "")
+            except Stale:
+                continue  # it has run, or is expected already
+
+    def bucket(self, key: str) -> Bucket | None:
+        """Return one of Azure's token buckets, None for one that no call has used yet.
+
+        One that cannot be read is full.
+        """
+        entity = self._entity(_BUCKET, key)
+        if entity is None:
+            return None
+        return Bucket(self._reader.or_else(LONG_AGO, _BUCKET, entity), entity.etag)
+
+    def save_bucket(self, key: str, bucket: Bucket) -> None:
+        """Write a bucket over the version in its etag ("": only if there is none); raise Stale."""
+        properties = {"fullAt": bucket.full_at.isoformat()}
+        self._tables[BUCKETS].write(self._fleet, key, properties, bucket.etag)
+
+
+class Notices(Repository):
+    """The facts that the notifier has not taken yet, and what it remembers."""
+
+    def add_notice(self, notice: Notification) -> None:
+        """Save a fact; one that was saved before is not duplicated."""
+        self._put(NOTICE, _notice_key(notice), notice, at=notice.at)
+
+    def notices(self, limit: int) -> Listed[Notification]:
+        """Return the oldest saved facts."""
+        return self._listed(NOTICE, limit=limit)
+
+    def remove_notices(self, notices: Sequence[Notification]) -> None:
+        """Remove facts; one that does not exist is success."""
+        partition = self._partition(NOTICE)
+        self._tables[FLEETS].remove([(partition, _notice_key(notice)) for notice in notices])
+
+    def prune_notices(self, before: datetime) -> int:
+        """Remove older facts; return how many were removed."""
+        return self._remove(NOTICE, ("at", "lt", before))
+
+    def announced(self) -> NotifierRecord:
+        """Return what the notifier remembers; a new one when none was saved, or it cannot be read."""
+        for _ in range(_READS):
+            entity = self._entity(_NOTIFIER, self._fleet)
+            if entity is None:
+                return NotifierRecord()
+            found = self._reader.or_else(NotifierRecord(etag=entity.etag), _NOTIFIER, entity)
+            if found is not None:
+                return found
+        raise Unavailable("what the notifier remembers was replaced while it was read")
+
+    def save_announced(self, announced: NotifierRecord) -> NotifierRecord:
+        """Write it over the version that was read, and return it as saved; raise Stale or TooLarge."""
+        place, text = (_NOTIFIER.partition, self._fleet), _NOTIFIER.text(announced)
+        return replace(announced, etag=write_document(self._tables[FLEETS], place, {}, text, announced.etag))
+
+
+def _letter_key(letter: DeadLetter) -> str:
+    return f"{newest_first(letter.at)}-{letter.queue}-{safe_key(letter.id)}"
+
+
+def _notice_key(notice: Notification) -> str:
+    return f"{int(notice.at.timestamp() * 1000):013d}-{safe_key(notice.id)}"
+
+
+def _timer(entity: Entity) -> tuple[str, TimerRun]:
+    if not isinstance(entity.get("ran"), bool):
+        raise WrongText("ran is missing, or has a wrong type")
+    return entity["RowKey"], TimerRun(moment_in(entity, "at"), entity["ran"])
+
+
+def _full_at(entity: Entity) -> datetime:
+    moment = datetime.fromisoformat(entity["fullAt"])
+    if moment.tzinfo is None:
+        raise WrongText("fullAt is a time without a zone")
+    return moment
+
+
+ACT = TextKind[Act]("act", ACTS, Act)
+DEAD_LETTER = TextKind[DeadLetter]("dead letter", DEAD_LETTERS, DeadLetter)
+NOTICE = TextKind[Notification]("notice", FLEETS, Notification, "notices|{}")
+TIMER = Kind("timer", FLEETS, "timers|{}", _timer)
+_SETTINGS = TextKind[Mapping[str, str]]("settings", ACTS, dict[str, str], "settings")
+_NOTIFIER = TextKind[NotifierRecord | None]("notifier", FLEETS, NotifierRecord, "notifier", text=document)
+_BUCKET = Kind("bucket", BUCKETS, "{}", _full_at)
+_DELIVERY = Kind("delivery", DELIVERIES, "{}", lambda entity: moment_in(entity, "at"))
