@@ -223,7 +223,7 @@ def test_a_record_that_cannot_be_stored_names_the_generation_that_was_not(lines:
 
 def test_a_commit_status_that_waits_names_its_commit(lines: Lines) -> None:
     cloud = MemoryCloud()
-    around(cloud, "repository", set_status=unavailable)
+    around(cloud, "git_host", set_status=unavailable)
     push(cloud, fleet_files.fleet(NAME))
     cloud.run(seconds=60)
     found = lines("planner.reporter")

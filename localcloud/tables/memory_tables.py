@@ -79,14 +79,14 @@ class MemoryTable:
     def put(self, partition: str, entities: Mapping[str, Properties]) -> None:
         """Write entities by key over any existing ones."""
         with self._lock:
-            for key, properties in entities.items():
-                self._store(partition, key, properties)
+            for entity in [self._version(partition, key, entities[key]) for key in entities]:
+                self._store(entity)
 
     def write(self, partition: str, key: str, properties: Properties, etag: str) -> str:
         """Insert an entity when ``etag`` is "", else replace that version; return the new etag."""
         with self._lock:
             self._require(partition, key, etag)
-            return self._store(partition, key, properties)
+            return self._store(self._version(partition, key, properties))
 
     def merge(self, partition: str, key: str, properties: Properties, etag: str) -> str:
         """Write some properties over those of that version; return the new etag."""
@@ -94,7 +94,7 @@ class MemoryTable:
             current = self._require(partition, key, etag)
             if current is None:
                 raise Stale("the record does not exist")
-            return self._store(partition, key, {**current.properties, **properties})
+            return self._store(self._version(partition, key, {**current.properties, **properties}))
 
     def _require(self, partition: str, key: str, etag: str) -> Entity | None:
         """Return the present version if it is that one; raise Stale."""
@@ -103,18 +103,19 @@ class MemoryTable:
             raise Stale("somebody else changed the record")
         return current
 
-    def _store(self, partition: str, key: str, properties: Properties) -> str:
-        entity = self._version({**properties, "PartitionKey": partition, "RowKey": key})
+    def _store(self, entity: Entity) -> str:
+        partition, key = entity.place
         inside = self._partitions.setdefault(partition, {})
         if key not in inside:
             bisect.insort(self._sorted.setdefault(partition, []), key)
         inside[key] = entity
         return entity.etag
 
-    def _version(self, properties: Properties) -> Entity:
-        check_entity(properties)
+    def _version(self, partition: str, key: str, properties: Properties) -> Entity:
+        whole = {**properties, "PartitionKey": partition, "RowKey": key}
+        _check(whole)
         number = next(self._versions)
-        return Entity(self, properties, f"v{number}", _FIRST + timedelta(seconds=number))
+        return Entity(self, whole, f"v{number}", _FIRST + timedelta(seconds=number))
 
     def delete(self, partition: str, key: str, etag: str) -> None:
         """Remove an entity if it is still this version; one that does not exist is success."""
@@ -147,7 +148,7 @@ class MemoryTable:
         """Put a backup in place of what the table holds; every entity gets a new version."""
         with self._lock:
             self._partitions = {
-                partition: {key: self._version(entity.properties) for key, entity in inside.items()}
+                partition: {key: self._version(partition, key, old.properties) for key, old in inside.items()}
                 for partition, inside in backup.items()
             }
             self._sorted = {partition: sorted(inside) for partition, inside in backup.items()}
@@ -170,7 +171,7 @@ def _holds(entity: Entity, condition: Condition) -> bool:
     return type(found) is type(value) and _COMPARED[compared](found, value)
 
 
-def check_entity(properties: Properties) -> None:
+def _check(properties: Properties) -> None:
     """Raise the error with which Table Storage refuses an entity, such as TooLarge.
 
     Sources: learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model, and
@@ -189,5 +190,5 @@ def check_entity(properties: Properties) -> None:
 
 def _bytes(value: object) -> int:
     if isinstance(value, str):
-        return 2 * len(value) if value.isascii() else len(value.encode("utf-16-le"))
+        return 2 * len(value) if value.isascii() else len(value.encode("utf-16-le", errors="surrogatepass"))
     return len(value) if isinstance(value, bytes) else 8

@@ -199,7 +199,7 @@ class QueueRequest(QueueMessage):
 class ToPlan(QueueRequest):
     """Plan the head of the branch.
 
-    ``commit`` is what a push announced, ``at`` when it was pushed, by GitHub's clock; ``again`` plans a head
+    ``commit`` is what a push announced, ``at`` when it was pushed, by the host; ``again`` plans a head
     that was planned before. ``read_from`` is when the request was sent, by our clock: a read of the branch
     that started since serves it; None for a request that needs a read of its own. ``found`` is what looked
     for a missed head, None for any other request.
@@ -239,7 +239,7 @@ class ActRequest(QueueRequest):
 
 
 class ReviewRequest(QueueRequest):
-    """Read the reviews of the pull request that was merged as a commit: many cost few calls to GitHub."""
+    """Read the reviews of the pull request that was merged as a commit: many cost few calls."""
 
     ID = "review:{commit}:{slot}"
     WINDOW = 10

@@ -51,7 +51,7 @@ class Entity:
         return self.properties.get(name, default)
 
     def value(self, read: Callable[[Entity], T]) -> T:
-        """Return what a function reads in it, which reads a version once."""
+        """Return what a function reads in it; each function reads a version once."""
         if read not in self._values:
             self._values[read] = read(self)
         found: T = self._values[read]

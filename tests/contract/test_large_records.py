@@ -35,36 +35,39 @@ def test_a_plan_beyond_an_entity_is_read_back_as_it_was_and_as_its_newest_versio
 def test_the_parts_of_a_plan_go_with_it(azurite: int) -> None:
     with connect(azurite) as service:
         fleet = f"fleet-{uuid.uuid4().hex[:8]}"
-        state = State(storage_tables(service), fleet)
+        tables = storage_tables(service)
+        state = State(tables, fleet)
         parts = f"parts|{fleet}|{'c' * 40}"
         for seed in (1, 2):
             state.save_plan(replace(large_plan(2500, seed), open=False))
-            assert len(list(state._tables[PLANS].query(parts))) == 3
+            assert len(list(tables[PLANS].query(parts))) == 3
         assert state.prune_plans(0) == 1
-        assert list(state._tables[PLANS].query(parts)) == []
+        assert list(tables[PLANS].query(parts)) == []
 
 
 def test_the_parts_of_a_plan_that_became_small_go_with_it(azurite: int) -> None:
     with connect(azurite) as service:
         fleet = f"fleet-{uuid.uuid4().hex[:8]}"
-        state = State(storage_tables(service), fleet)
+        tables = storage_tables(service)
+        state = State(tables, fleet)
         for each in (large_plan(2500), PlanRecord(Plan("c" * 40), NOW)):
             state.save_plan(replace(each, open=False))
         assert state.prune_plans(0) == 1
-        assert list(state._tables[PLANS].query(f"parts|{fleet}|{'c' * 40}")) == []
+        assert list(tables[PLANS].query(f"parts|{fleet}|{'c' * 40}")) == []
 
 
 def test_the_parts_of_a_plan_that_lost_a_race_are_removed(azurite: int) -> None:
     with connect(azurite) as service:
         fleet = f"fleet-{uuid.uuid4().hex[:8]}"
-        state = State(storage_tables(service), fleet)
+        tables = storage_tables(service)
+        state = State(tables, fleet)
         state.save_plan(large_plan(2500))
         (read,) = state.open_plans()
         state.save_report(replace(read, reported="pending: meanwhile"))
         with pytest.raises(Stale):
             state.save_review(replace(read, review=ReviewCheck(Verdict.NO_PULL, NOW)))
         parts = f"parts|{fleet}|{'c' * 40}"
-        assert len(list(state._tables[PLANS].query(parts))) == 3
+        assert len(list(tables[PLANS].query(parts))) == 3
         assert state.plan("c" * 40) == replace(read, reported="pending: meanwhile")
 
 

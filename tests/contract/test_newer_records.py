@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.tables.memory_state import MemoryState
-from shared.adapters.tables import storage_tables
 from shared.app.recovery.missed_work import plan_missed_head, resend_overdue
 from shared.cluster.failures.errors import Unreadable
 from shared.cluster.record import Phase
@@ -20,25 +18,17 @@ from shared.ports.state.app import ACTS
 from shared.ports.state.clusters import CLUSTERS, FLEETS
 from shared.ports.state.plans import PLANS
 from tests.support import fleet_files
-from tests.support.azurite import connect
 from tests.support.cluster_records import fresh, plan_record
-from tests.support.damaged_records import Entity, Tables, body
+from tests.support.damaged_records import Entity, body
 from tests.support.pipeline_runs import push
 from tests.support.sample import sample
+from tests.support.unreadable_records import Stored
 
 COMMIT = "c" * 40
 NEWER = body(lambda stored: stored.update(schema_version=2, urgent=True))
 """Puts the form of a newer version, with a field that this one does not know."""
 
 
-@pytest.fixture
-def stored(azurite: int) -> Iterator[tuple[State, str, Tables]]:
-    fleet = f"newer-{uuid.uuid4().hex[:8]}"
-    with connect(azurite) as service:
-        yield State(storage_tables(service), fleet), fleet, Tables(service)
-
-
-Stored = tuple[State, str, Tables]
 READS: dict[str, tuple[str, str, str, Callable[[State], object], Callable[[State], object]]] = {
     "cluster": (
         CLUSTERS,
@@ -76,7 +66,8 @@ READS: dict[str, tuple[str, str, str, Callable[[State], object], Callable[[State
 
 @pytest.mark.parametrize("kind", READS)
 def test_a_record_of_a_newer_form_is_neither_read_nor_taken_for_none(stored: Stored, kind: str) -> None:
-    (state, fleet, tables), (table, partition, key, save, read) = stored, READS[kind]
+    state, fleet, tables = stored.state, stored.fleet, stored.tables
+    table, partition, key, save, read = READS[kind]
     save(state)
     repair = tables.edit(table, partition.format(fleet), key.format(fleet), NEWER)
     with pytest.raises(Unreadable, match="has the form 2, and this app knows 1: a newer app handles it"):
@@ -89,7 +80,7 @@ def test_a_record_of_a_newer_form_is_neither_read_nor_taken_for_none(stored: Sto
 
 @pytest.mark.parametrize("name", ["summary", "details", "continuation"])
 def test_what_repeats_a_record_in_a_newer_form_is_read_from_the_record(stored: Stored, name: str) -> None:
-    state, fleet, tables = stored
+    state, fleet, tables = stored.state, stored.fleet, stored.tables
     state.save(fresh("one"))
     before = state.summaries(details=True), state.continuations()
 
@@ -104,7 +95,7 @@ def test_what_repeats_a_record_in_a_newer_form_is_read_from_the_record(stored: S
 def test_an_older_instance_at_work_leaves_a_record_of_a_newer_form_as_it_is(
     stored: Stored, kind: str
 ) -> None:
-    state, fleet, tables = stored
+    state, fleet, tables = stored.state, stored.fleet, stored.tables
     cloud = MemoryCloud(state=cast("MemoryState", state))
     state.save_sweep(state.sweep())
     first = push(cloud, fleet_files.fleet("one", "two"))

@@ -1,20 +1,25 @@
-"""What is stored of promotions, each over the version that was read."""
+"""What is stored of the app's own pull requests and of rollouts, each over the version that was read."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from shared.cluster.failures.errors import Stale
 from shared.ports import State
-from shared.ports.state import FleetRecord, FleetRules, Lifted, Promotion
+from shared.ports.state import FleetRecord, FleetRules, LeftOut, Lifted, Promotion, Proposal, SweepRecord
 from shared.promotions import Had, Rule, Value, What, Withdrawal
+from shared.rollouts import rollout as rollouts
+from shared.rollouts.calendar import Freeze, Window
+from shared.rollouts.rollout import Decided, Decisions, Group, Member, Passed, Rollout, Stage
 
 NOW = datetime(2027, 1, 2, 3, 4, 5, tzinfo=UTC)
 V1, V2 = Value("flux.tag", "v1"), Value("flux.tag", "v2")
-WHOLE = Promotion(
+PROMOTION = Promotion(
     "production",
     source="test",
     by="ops",
@@ -29,24 +34,111 @@ WHOLE = Promotion(
     digest="d",
     problem="ü",
 )
+PROPOSAL = Proposal(
+    "one",
+    digest="d",
+    number=7,
+    url="https://github.example/pull/7",
+    opened=NOW,
+    values=("v",),
+    commits=("a", "b"),
+    declined=("w",),
+    left_out=(LeftOut("tags.own", "why"),),
+    problem="ü",
+    commit="c" * 40,
+)
+BY = Decided("ops@example.com", NOW, "looks wrong", "dev", person=False)
+ROLLOUT = Rollout(
+    "a" * 40,
+    NOW,
+    (
+        Stage(
+            "dev",
+            (Group(1, 2, 3, all_able=False, soak=timedelta(minutes=5)),),
+            approval=True,
+            back=True,
+            ahead=True,
+            approvers=2,
+            by_others=True,
+            expires=timedelta(hours=1),
+        ),
+    ),
+    (Member("one", "u", 2, 0, 0, "before", NOW, at_once=True, windows=("w",), freezes=("f",)),),
+    passed=(Passed(0, 0, NOW),),
+    watched=(Passed(0, 0, NOW),),
+    people=Decisions(BY, True, (NOW,), (BY,), (BY,), BY, BY),
+    failures=("one",),
+    ended=NOW,
+    superseded_by="b" * 40,
+    windows=(Window("w", "Europe/Berlin", "FREQ=DAILY", "22:00", timedelta(hours=4)),),
+    freezes=(Freeze("f", NOW, NOW + timedelta(days=1), "owner", "reason"),),
+    entered=(0,),
+)
+
+Find = Callable[[State], Any]
+Save = Callable[[State, Any], Any]
+Every = Callable[[State], list[Any]]
+KINDS: dict[str, tuple[Any, dict[str, str], Find, Save, Every]] = {
+    "promotion": (
+        *(PROMOTION, {"url": "other"}),
+        lambda state: state.promotion("production"),
+        lambda state, promotion: state.save_promotion(promotion),
+        lambda state: state.promotions(),
+    ),
+    "proposal": (
+        *(PROPOSAL, {"url": "other"}),
+        lambda state: state.proposal("one"),
+        lambda state, proposal: state.save_proposal(proposal),
+        lambda state: state.proposals(),
+    ),
+    "rollout": (
+        *(ROLLOUT, {"superseded_by": "other"}),
+        lambda state: state.rollout("a" * 40),
+        lambda state, rollout: state.save_rollout(rollout),
+        lambda state: state.rollouts(),
+    ),
+}
 
 
-def test_a_promotion_is_read_as_it_was_saved(state: State) -> None:
-    assert (state.promotion("production"), list(state.promotions())) == (None, [])
-    assert state.save_promotion(WHOLE).etag
-    assert state.promotion("production") == WHOLE
-    state.save_promotion(Promotion("load"))
-    assert [each.target for each in state.promotions()] == ["load", "production"]
-
-
-def test_a_promotion_is_written_over_the_version_that_was_read(state: State) -> None:
-    first = state.save_promotion(WHOLE)
+@pytest.mark.parametrize(("whole", "change", "find", "save", "every"), KINDS.values(), ids=KINDS)
+def test_a_record_is_read_as_it_was_saved_and_written_over_the_version_that_was_read(
+    state: State, whole: Any, change: dict[str, str], find: Find, save: Save, every: Every
+) -> None:
+    assert (find(state), every(state)) == (None, [])
+    first = save(state, whole)
+    assert (find(state), every(state)) == (whole, [whole])
     with pytest.raises(Stale):
-        state.save_promotion(WHOLE)
-    state.save_promotion(replace(first, number=8))
+        save(state, whole)
+    second = save(state, replace(first, **change))
     with pytest.raises(Stale):
-        state.save_promotion(replace(first, number=9))
-    assert state.promotion("production") == replace(WHOLE, number=8)
+        save(state, first)
+    assert (find(state), find(state).etag) == (replace(whole, **change), second.etag)
+
+
+def test_promotions_and_proposals_come_by_name_and_rollouts_newest_first(state: State) -> None:
+    newer = replace(ROLLOUT, commit="b" * 40, began=NOW + timedelta(hours=1))
+    for rollout in (ROLLOUT, newer):
+        state.save_rollout(rollout)
+    for name in ("one", "a"):
+        state.save_promotion(Promotion(name))
+        state.save_proposal(Proposal(name))
+    assert [promotion.target for promotion in state.promotions()] == ["a", "one"]
+    assert [proposal.cluster for proposal in state.proposals()] == ["a", "one"]
+    assert list(state.rollouts()) == [newer, ROLLOUT]
+
+
+def test_a_proposal_is_removed_in_the_version_that_was_read(state: State) -> None:
+    first = state.save_proposal(PROPOSAL)
+    second = state.save_proposal(replace(first, number=8))
+    with pytest.raises(Stale):
+        state.remove_proposal(first)
+    state.remove_proposal(second)
+    assert state.proposal("one") is None
+
+
+def test_why_no_pull_request_is_opened_is_stored_with_the_sweeps(state: State) -> None:
+    state.save_sweep(SweepRecord(proposals="GitHub refuses"))
+    assert state.sweep().proposals == "GitHub refuses"
 
 
 def test_the_rules_and_what_environments_had_are_stored_with_the_fleet(state: State) -> None:
@@ -55,3 +147,25 @@ def test_the_rules_and_what_environments_had_are_stored_with_the_fleet(state: St
     saved = state.save_fleet(FleetRecord(rules=FleetRules(promotions=rules, had=had)))
     assert (saved.rules.promotions, saved.rules.had) == (rules, had)
     assert state.fleet() == saved
+
+
+def test_old_rollouts_are_removed_but_for_one_that_is_active(state: State) -> None:
+    for number in range(4):
+        kind = rollouts.State.COMPLETED if number else rollouts.State.ACTIVE
+        began = NOW + timedelta(hours=number)
+        state.save_rollout(replace(ROLLOUT, commit=f"{number}" * 40, began=began, state=kind))
+    assert state.prune_rollouts(1) == 2
+    assert [each.commit[0] for each in state.rollouts()] == ["3", "0"]
+
+
+def test_a_rollout_of_ten_thousand_clusters_is_stored(state: State) -> None:
+    members = tuple(
+        replace(
+            ROLLOUT.members[0], cluster=f"cluster-{n:05}", uid=f"{n * 7919:08x}", before=f"{n * 104729:016x}"
+        )
+        for n in range(10_000)
+    )
+    state.save_rollout(replace(ROLLOUT, members=members))
+    found = state.rollout("a" * 40)
+    assert found is not None
+    assert found.members == members

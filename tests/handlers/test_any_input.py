@@ -10,18 +10,14 @@ from typing import Any
 import azure.functions as func
 from hypothesis import example, given
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
 
 from handlers.sign_in import KEY, PRINCIPAL, SignIn
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.access import Role
-from shared.cluster.history import Act
-from shared.ports.state.texts import packed
 from tests.support import fleet_files
 from tests.support.function_calls import ADMIN, APPROVAL_KEYS, functions
 from tests.support.hypothesis_settings import GENERATED
 from tests.support.pipeline_runs import push
-from tests.support.replaced_ports import around
 from tests.support.webhook_deliveries import payload, sign
 
 
@@ -29,13 +25,6 @@ def _app() -> tuple[dict[str, Any], str]:
     cloud = MemoryCloud()
     commit = push(cloud, fleet_files.fleet("one"))
     cloud.run()
-    save = cloud.ports.state.save_act
-
-    def as_stored(act: Act) -> None:
-        packed(TypeAdapter(Act).dump_json(act).decode())
-        save(act)
-
-    around(cloud, "state", save_act=as_stored)
     return functions(cloud.ports), commit
 
 

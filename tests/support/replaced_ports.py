@@ -142,7 +142,7 @@ def shows_first(cloud: MemoryCloud, *commits: str) -> None:
         seen = read_head(branch)
         return replace(seen, commit=next(old, seen.commit))
 
-    around(cloud, "repository", read_head=late)
+    around(cloud, "git_host", read_head=late)
 
 
 def overtake(cloud: MemoryCloud, files: dict[str, bytes]) -> None:

@@ -5,7 +5,7 @@ the clusters whose Flux applies a folder that differs. It covers one commit at a
 after it: so commits that follow each other put nothing off. For a commit that cannot be compared, and for the
 first one, every cluster is checked.
 
-A run takes two trees of GitHub, and the records only if more than manifests of Roadstead changed. It requests
+A run takes two trees, and the records only if more than manifests of Roadstead changed. It requests
 ``MOST`` checks; the next run goes on after the last of them.
 """
 
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 SETTLED = timedelta(minutes=3)
 """So long after a plan Flux has fetched the commit, as it looks every minute, and has mostly applied it."""
 GIVES_UP = timedelta(minutes=30)
-"""So long GitHub is asked again for a commit that it does not show: a forced push may have removed it."""
+"""So long the host is asked again for a commit that it does not show: a forced push may have removed it."""
 MOST = 1000
 """How many checks a run of the timer requests: about as many as end before the next run."""
 

@@ -1,4 +1,4 @@
-"""The approval of a plan that counts: one that was sent, an earlier one, or a review on GitHub."""
+"""The approval of a plan that counts: one that was sent, an earlier one, or a review on the git host."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from shared.plan.make_plan import make_plan
 from shared.plan.plan import Plan
 from shared.ports import FleetRecord, MergedPull, PlanRecord, Ports, Review
 
-# Approvals by a review on GitHub: the planner reads the reviews itself, and believes no webhook.
+# Approvals by a review: the planner reads the reviews itself, and believes no webhook.
 #
 # It asks only for a plan with deletes that need approval: with the plan, once more half a minute later
-# because GitHub's lists may lag behind the merge, and after each webhook of a review of its pull request.
+# because the host's lists may lag behind the merge, and after each webhook of a review of its pull request.
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class Reviewed:
-    """What the reviews say; ``approval`` if one approves, ``retry`` if GitHub may answer later.
+    """What the reviews say; ``approval`` if one approves, ``retry`` if the host may answer later.
 
     The ``act`` of an approval is saved before anything follows from it.
     """
@@ -61,7 +61,7 @@ def read_reviews(commit: str, deletes: Mapping[str, datetime], fleet: FleetRecor
     """Return whether a review approves the deletes of the planned commit.
 
     ``deletes`` are all that need approval, with the time at which each cluster became part of the fleet.
-    Takes two calls to GitHub, and three more where somebody approved; one more for each further team and
+    Takes two calls to the host, and three more where somebody approved; one more for each further team and
     each further 100 entries of a list.
     """
     try:
@@ -90,7 +90,7 @@ def approved_request(request: ReviewRequest, ports: Ports) -> PlanRequest | None
 
     ``request`` announces a review of the pull request that was merged as its commit.
     """
-    fleet, teams = ports.state.fleet(), ports.config.approval_teams
+    fleet, teams = ports.state.fleet(), ports.reviewers
     plan_record = ports.state.plan(request.commit) if teams and request.commit == fleet.commit else None
     deletes = _deletes(plan_record, ports)
     if plan_record is None or not deletes:
@@ -130,18 +130,18 @@ def _deletes(plan_record: PlanRecord | None, ports: Ports) -> Mapping[str, datet
 
 
 def _read(commit: str, deletes: Mapping[str, datetime], fleet: FleetRecord, ports: Ports) -> Reviewed:
-    """Read no more than the decision needs; raise an error of GitHub."""
-    config, now, by_pull = ports.config, ports.clock(), ports.pulls
+    """Read no more than the decision needs; raise an error of the host."""
+    config, now, host = ports.config, ports.clock(), ports.git_host
     teams = ", ".join(config.approval_teams)
 
     def no(verdict: Verdict, **details: str) -> Reviewed:
         return Reviewed(ReviewCheck(verdict, now, details))
 
     repository = fleet.source.repository if fleet.source else 0
-    pull = pull_of(commit, config.branch, repository, by_pull.merged_as(commit))
+    pull = pull_of(commit, config.branch, repository, host.merged_as(commit))
     if pull is None:
         return no(Verdict.NO_PULL, branch=config.branch)
-    number, said = str(pull.number), by_pull.reviews(pull.number)
+    number, said = str(pull.number), host.reviews(pull.number)
     if said is None:
         return no(Verdict.TOO_MANY, pull=number, what="reviews")
     latest = standing(said)
@@ -152,14 +152,14 @@ def _read(commit: str, deletes: Mapping[str, datetime], fleet: FleetRecord, port
         approvals = approvals.after(left, Ignored.EARLIER_PLAN)
     members: set[int] = set()
     if approvals.counting:
-        removed = by_pull.removed_files(pull.number)
+        removed = host.removed_files(pull.number)
         if removed is None:
             return no(Verdict.TOO_MANY, pull=number, what="files")
         missing = not_removed(deletes, removed)
         if missing:
             return no(Verdict.NOT_IN_PULL, pull=number, clusters=", ".join(missing[:_SHOWN]))
         for team in config.approval_teams:
-            found = by_pull.team_members(team)
+            found = host.team_members(team)
             if found is None:
                 return no(Verdict.TOO_MANY, pull=number, what=f"members of {team}")
             members |= found
@@ -168,36 +168,38 @@ def _read(commit: str, deletes: Mapping[str, datetime], fleet: FleetRecord, port
             return no(Verdict.CHANGES_REQUESTED, pull=number, login=against.login, teams=teams)
         approvals = approvals.of_members(members)
     if approvals.counting and config.approval_by_others:
-        approvals = approvals.of_others(pull.author, by_pull.pull_authors(pull.number))
+        approvals = approvals.of_others(pull.author, host.pull_authors(pull.number))
     if not approvals.counting:
         details = {"pull": number, "teams": teams, "head": pull.head[:8]}
         return Reviewed(ReviewCheck(Verdict.NO_REVIEW, now, details, approvals.ignored))
     review = approvals.counting[0]
     check = ReviewCheck(Verdict.APPROVED, now, {"pull": number, "login": review.login})
-    approval = _approval(commit, deletes, pull, review)
-    return Reviewed(check, approval, _act_of(approval, review, now))
+    approval = _approval(commit, deletes, pull, review, host.name)
+    return Reviewed(check, approval, _act_of(approval, review, host.name, now))
 
 
-def _approval(commit: str, deletes: Mapping[str, datetime], pull: MergedPull, review: Review) -> Approval:
+def _approval(
+    commit: str, deletes: Mapping[str, datetime], pull: MergedPull, review: Review, host: str
+) -> Approval:
     said = cut(" ".join(without_secrets(review.text).split()), MAX_TEXT)
     reason = f"approved pull request #{pull.number} at {pull.head[:8]}: {review.url}"
     reason += f" ({said})" if said else ""
     clusters = tuple(sorted(deletes))
     return Approval(
-        commit=commit, clusters=clusters, by=f"{review.login} on GitHub", at=review.at, reason=reason
+        commit=commit, clusters=clusters, by=f"{review.login} on {host}", at=review.at, reason=reason
     )
 
 
-def _act_of(approval: Approval, review: Review, now: datetime) -> Act:
+def _act_of(approval: Approval, review: Review, host: str, now: datetime) -> Act:
     return Act(
         id=f"review-{review.id}-{approval.commit[:12]}",
         at=now,
         action="approve",
         target=approval.commit,
         by=approval.by,
-        by_id=f"github:{review.reviewer}",
+        by_id=f"{host.lower()}:{review.reviewer}",
         address=review.url,
-        client="GitHub review",
+        client=f"{host} review",
         clusters=approval.clusters,
         reason=approval.reason,
         result="accepted",
@@ -206,7 +208,7 @@ def _act_of(approval: Approval, review: Review, now: datetime) -> Act:
 
 @dataclass(frozen=True)
 class Approved:
-    """A plan, the approval that it has, and what the reviews on GitHub say if it holds a delete.
+    """A plan, the approval that it has, and what the reviews say if it holds a delete.
 
     ``act`` is that of a review which approves, ``again`` the message that has the reviews read again.
     """
@@ -222,7 +224,7 @@ def approved_plan(
     request: ToPlan, inputs: PlanInputs, fleet: FleetRecord, earlier: PlanRecord | None, ports: Ports
 ) -> Approved:
     """Return the plan of ``fleet.planning``; ``earlier`` is the one that was saved for that commit before."""
-    head, teams = fleet.planning, ports.config.approval_teams
+    head, teams = fleet.planning, ports.reviewers
     approval = _given(request, head, earlier if fleet.commit == head else None)
     make = partial(
         make_plan,

@@ -30,7 +30,7 @@ LAG = timedelta(seconds=CONFIRM_SECONDS * sum(range(1, CONFIRM_READS + 1)))
 """The sum of all waits, 42 s. More than half a minute remains when clocks differ by some seconds."""
 NO_GAPS = Gaps()
 WHOLE_SECOND = timedelta(seconds=1)
-"""GitHub states the time of a response and of a push in whole seconds."""
+"""A git host states the time of a response and of a push in whole seconds."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _read_head(request: ToPlan, fleet: FleetRecord, now: datetime, ports: Ports)
     """Return the head of the branch, None for a failed read, which is saved and reported."""
     failed = with_read(fleet, BranchRead(None, now))
     try:
-        found = ports.repository.read_head(ports.config.branch)
+        found = ports.git_host.read_head(ports.config.branch)
         require_own(found, fleet, ports)
     except ReconcileError as error:
         if isinstance(error, OtherRepository):
@@ -123,7 +123,7 @@ def _read_head(request: ToPlan, fleet: FleetRecord, now: datetime, ports: Ports)
 def _is_descendant(ports: Ports, commit: str, earlier: str) -> bool:
     """Return whether one commit comes after another. A failed read counts as no, which costs only time."""
     try:
-        return ports.repository.is_descendant(commit, earlier)
+        return ports.git_host.is_descendant(commit, earlier)
     except ReconcileError as error:
         log.warning("whether %s comes after %s could not be read: %s", commit[:8], earlier[:8], error)
         return False
@@ -164,7 +164,7 @@ def needs_confirmation(
     in the history of git and in time, unless a push announced another one. Every other read can be stale, or
     show a forced push: it is accepted after three reads that all showed the same head, with no other plan in
     between. A plan that was started last and not finished continues at once. ``is_descendant`` returns
-    whether one commit comes after another. All times are by GitHub's clock.
+    whether one commit comes after another. All times are by the host's clock.
     """
     head, last = read.commit, fleet.planning or fleet.commit
     if head == fleet.planning:
@@ -184,7 +184,7 @@ def describe_confirmation(request: ToPlan, confirmation: HeadConfirmation, now: 
     rest = CONFIRM_SECONDS * sum(range(confirmation.reads, CONFIRM_READS + 1))
     at = f"{now + timedelta(seconds=rest):%H:%M:%S} UTC"
     if confirmation.head == confirmation.planned:
-        return f"GitHub does not show the announced commit {request.commit[:8]} yet: reading again until {at}"
+        return f"the git host does not show commit {request.commit[:8]} yet: reading again until {at}"
     return f"{confirmation.head[:8]} may be a forced push or a stale read: it is planned at {at} if it stays"
 
 
@@ -223,7 +223,7 @@ MAX_AGE = timedelta(seconds=10)
 def serving_read(request: ToPlan, fleet: FleetRecord, now: datetime) -> BranchRead | None:
     """Return the last read of the branch, if it started after the request was sent; None otherwise.
 
-    The clocks of two instances may differ by seconds, so a push is also compared by GitHub's clock, which
+    The clocks of two instances may differ by seconds, so a push is also compared by the host's clock, which
     states whole seconds. A read in the second of a push serves it only if it shows its commit.
     """
     read = fleet.reads.last

@@ -38,7 +38,7 @@ def report_outage(commit: str, error: ReconcileError, ports: Ports) -> None:
 
 def _say_on(commit: str, problem: FleetProblem, ports: Ports) -> None:
     try:
-        ports.repository.set_status(commit, status_of_problem(problem))
+        ports.git_host.set_status(commit, status_of_problem(problem))
     except ReconcileError as error:
         log.warning("the problem could not be said on the commit: %s: %s", error.kind, error)
 

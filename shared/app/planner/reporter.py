@@ -5,8 +5,8 @@ own: no report waits for a plan that is handed over, and no push for a report. A
 every cluster. The next one follows after an interval that grows with the fleet and with the age of the plan.
 
 A commit may be planned again meanwhile. So what was reported is saved over the version of the plan that was
-read, and when that fails, the status is written again. GitHub has no condition on a status: a reporter that
-stands still before its write, and dies after it, leaves an old status over a newer one. So each write is
+read, and when that fails, the status is written again. A git host has no condition on a status: a reporter
+that stands still before its write, and dies after it, leaves an old status over a newer one. So each is
 noted before it is sent, and while one has no end, the status of another one is written once more later.
 """
 
@@ -37,7 +37,7 @@ from shared.frozen import replace
 from shared.logs import about
 from shared.masking import cut
 from shared.ports import CommitStatus, FleetRecord, PlanRecord, Ports
-from shared.ports.github import status_line
+from shared.ports.git_host import status_line
 from shared.rollouts.decide import decide
 from shared.rollouts.report import describe
 from shared.rollouts.rollout import State
@@ -56,7 +56,7 @@ def report(ports: Ports) -> None:
         send(NotifyRequest(), ports)
     until, now = ports.state.next_report_at(), ports.clock()
     if until is not None and _waits(until, now):
-        if until - now > timedelta(seconds=LONGEST):  # as only GitHub asks for; the API shows it meanwhile
+        if until - now > timedelta(seconds=LONGEST):  # as only a git host asks for; the API shows it
             _save_contested(ports.state.fleet(), ports.state.summaries(), ports)
         send(ReportRequest(), ports, after=(until - now).total_seconds())
         return
@@ -66,8 +66,8 @@ def report(ports: Ports) -> None:
 def report_open_plans(ports: Ports) -> None:
     """Write the commit status of every open plan whose text changed since the last report.
 
-    A status that GitHub refuses is abandoned, and the plan records that; when GitHub does not answer, or not
-    for this repository, the report is requested again for a later time. Neither prevents a plan.
+    A status that is refused is abandoned, and the plan records that; when the git host does not answer, or
+    not for this repository, the report is requested again for a later time. Neither prevents a plan.
     """
     fleet = ports.state.fleet()
     plan_records = ports.state.open_plans()
@@ -117,7 +117,7 @@ def _report(
     last_time: bool,
     rollout: RolloutProgress | None,
 ) -> bool:
-    """Write the status of a plan if it says something new; return whether GitHub answered.
+    """Write the status of a plan if it says something new; return whether the git host answered.
 
     The plan that is being carried out is the newest to itself: no later one has removed a cluster.
     """
@@ -133,7 +133,7 @@ def _report(
             begun = replace(plan_record, writing=after.writing or ports.clock())
             plan_record = ports.state.save_report(begun)
             written = True
-            ports.repository.set_status(commit, status)
+            ports.git_host.set_status(commit, status)
         ports.state.save_report(replace(after, etag=plan_record.etag))
         if after.writing is not None:
             _report_once_more(after.writing, ports)

@@ -67,7 +67,7 @@ def settle(proposal: Proposal, digest: str, *, room: bool, head: Head, ports: Po
 
     Raise NoRoom where that is a new pull request and there is no room for one, and NotShown.
     """
-    pull = ports.pulls.pull(proposal.number) if proposal.number else None
+    pull = ports.git_host.pull(proposal.number) if proposal.number else None
     turn = _Turn(seen(proposal, pull), pull, digest, room, head, ports)
     record = ports.state.cluster(proposal.cluster)
     if not digest or record is None:

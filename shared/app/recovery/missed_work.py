@@ -53,7 +53,7 @@ def plan_missed_head(ports: Ports) -> bool:
     """
     began = ports.clock()
     try:
-        read = ports.repository.read_head(ports.config.branch)
+        read = ports.git_host.read_head(ports.config.branch)
     except ReconcileError as error:
         ports.telemetry.record(of_plan("", began, ports.clock(), error.kind))
         _report_unreadable(error, ports)
@@ -87,7 +87,7 @@ def request_missing_plan(read: BranchHead, found_by: FoundBy, ports: Ports) -> b
     new = bool(fleet.commit) and not (fleet.problem or fleet.waiting or fleet.planning)
     every = 60 if found_by is FoundBy.TIMER else 1
     slot = int(ports.clock().timestamp() // every)
-    # The request announces no commit: this read of GitHub may be as stale as the planner's.
+    # The request announces no commit: this read may be as stale as the planner's.
     found = Found(by=found_by, at=ports.clock())
     request = PlanRequest(reason="missed head", again=again, read_from=ports.clock(), found=found)
     after = WEBHOOK_SECONDS if new and found_by is FoundBy.TIMER else 0

@@ -216,9 +216,9 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         " `roadstead replay NAME`.",
     ),
     errors.Withheld: Remedy(
-        "GitHub does not serve the repository under this name: it was renamed or moved, or it is blocked.",
+        "The git host does not serve the repository under this name: it was renamed, moved or blocked.",
         "Set GITHUB_REPOSITORY to the present name; ask GitHub why it blocks a repository.",
-        "A job that needs the repository waits, and asks GitHub again every five minutes.",
+        "A job that needs the repository waits, and asks the git host again every five minutes.",
     ),
     errors.DeadLettered: Remedy(
         "The queue gave up the job's message: it was delivered ten times without a result, or it expired.",
@@ -337,8 +337,8 @@ _WHAT: Mapping[Failed, str] = {
 }
 
 _REPOSITORY: Mapping[type[errors.ReconcileError], str] = {
-    errors.Unauthenticated: "GitHub refuses the credential: whoever deploys the app renews GITHUB_TOKEN, or"
-    " the key of the GitHub App, and deploys it.",
+    errors.Unauthenticated: "The git host refuses the credential: whoever deploys the app renews"
+    " GITHUB_TOKEN, or the key of the GitHub App, and deploys it.",
     errors.Unauthorized: "An owner of the repository lets the token or the GitHub App read its contents; an"
     " organisation may also ask that a token is authorised for single sign-on.",
     errors.Dependency: "Restore the branch, or set GITHUB_BRANCH and GITHUB_REPOSITORY to what exists. GitHub"

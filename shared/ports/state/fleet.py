@@ -10,7 +10,7 @@ from shared.cluster.history import Gaps
 from shared.cluster.messages import CLOCKS_DIFFER
 from shared.frozen import dataclass, field
 from shared.notifications.routes import Route
-from shared.ports.github import BranchHead
+from shared.ports.git_host import BranchHead
 from shared.ports.state.clusters import FLEETS
 from shared.ports.state.reading import Repository, TextKind
 from shared.promotions import Had, Rule

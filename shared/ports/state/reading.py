@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from operator import attrgetter
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from shared.cluster.failures.errors import ReconcileError, Unreadable
 from shared.cluster.forms import Listed, NewerText, StoredText, UnreadableRecord, WrongText
@@ -23,6 +23,18 @@ from shared.ports.tables import Condition, Entity, Properties, Table
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+
+class Versioned(Protocol):
+    """A record with the version that was read."""
+
+    @property
+    def etag(self) -> str:
+        """The version, "" for a record not saved yet."""
+        ...
+
+
+V = TypeVar("V", bound=Versioned)
 _MOST_MET = 1000
 """How many records are remembered that cannot be read."""
 
@@ -55,13 +67,8 @@ class TextKind(Kind[T]):
     def _value(self, entity: Entity) -> T:
         found = self._text_of(entity)
         value: Any = self._text.read(found) if found is not None else None  # a document that is just replaced
-        read: T = replaced(value, etag=entity.etag) if self._versioned and value is not None else value
+        read: T = replace(value, etag=entity.etag) if self._versioned and value is not None else value
         return read
-
-
-def replaced(value: Any, **changes: Any) -> Any:
-    """Return a copy of a record of any class with other values in some fields."""
-    return replace(value, **changes)
 
 
 class Reader:
@@ -187,12 +194,11 @@ class Repository:
         properties = {**also, **kind.properties(value)}
         self._tables[kind.table].put(self._partition(kind), {key: properties})
 
-    def _write(self, kind: TextKind[T], key: str, value: T, **also: Any) -> T:
+    def _write(self, kind: TextKind[V], key: str, value: V, **also: Any) -> V:
         """Write a record over the version in its etag, and return it as saved; raise Stale or TooLarge."""
-        etag = getattr(value, "etag")  # noqa: B009 - of any class of records
-        properties = {**also, **kind.properties(value)}
-        written = self._tables[kind.table].write(self._partition(kind), key, properties, etag)
-        saved: T = replaced(value, etag=written)
+        properties, record = {**also, **kind.properties(value)}, cast(Any, value)
+        etag = self._tables[kind.table].write(self._partition(kind), key, properties, value.etag)
+        saved: V = replace(record, etag=etag)
         return saved
 
     def _remove(self, kind: Kind[Any], *conditions: Condition) -> int:

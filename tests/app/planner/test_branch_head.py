@@ -242,7 +242,7 @@ def test_a_failed_comparison_costs_reads_and_loses_no_push() -> None:
     def away(*_: str) -> bool:
         raise Unavailable("GitHub answered 500")
 
-    around(cloud, "repository", is_descendant=away)
+    around(cloud, "git_host", is_descendant=away)
     cloud.clock.advance(3)
     commit = push(cloud, fleet_files.fleet("one", "two"))
     cloud.run(120)
@@ -302,7 +302,7 @@ def test_an_announced_head_that_github_does_not_show_yet_is_reported() -> None:
     shows_first(cloud, cloud.state.fleet().commit)
     commit = push(cloud, fleet_files.fleet("one", "two"))
     assert cloud.step()
-    waiting = f"GitHub does not show the announced commit {commit[:8]} yet: reading again until "
+    waiting = f"the git host does not show commit {commit[:8]} yet: reading again until "
     assert cloud.state.fleet().waiting.startswith(waiting)
     cloud.run()
     assert cloud.state.fleet().waiting == ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
+from typing import Any
 
 import pytest
 
@@ -11,7 +11,6 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.rollouts import rollout_view
 from shared.app.api.views.why import why_view
 from shared.app.intake.accept import accept
-from shared.ports import Repository
 from shared.rollouts.rollout import State
 from tests.support.pipeline_runs import push, status
 from tests.support.pipeline_runs import pushed as delivery
@@ -138,12 +137,12 @@ def test_a_newer_commit_selects_for_itself() -> None:
 
 
 class Calls:
-    """A repository that records the names of the calls to it."""
+    """A host that records the names of the calls to it."""
 
     def __init__(self, inner: object) -> None:
         self._inner, self.names = inner, list[str]()
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name: str) -> Any:
         self.names.append(name)
         return getattr(self._inner, name)
 
@@ -151,8 +150,8 @@ class Calls:
 @pytest.mark.parametrize(("rollout", "reads"), [(BY_KIND, 0), (SELECTABLE, 1)])
 def test_a_message_is_read_once_for_a_rollout_and_only_where_it_may_select(rollout: str, reads: int) -> None:
     cloud = ready_fleet(rollout)
-    calls = Calls(cloud.repository)
-    cloud.with_ports(lambda ports: replace(ports, repository=cast(Repository, calls)))
+    calls = Calls(cloud.git_host)
+    cloud.with_ports(lambda ports: replace(ports, git_host=calls))
     push(cloud, staged(rollout, tags("one")))
     cloud.run()
     assert changed(cloud, "one") == {*DEV, *PROD}

@@ -71,7 +71,7 @@ def _drop_numbers(ports: Ports) -> None:
 
 def sync(actor: str, ports: Ports) -> HttpResult:
     """Read the head of the branch, and queue its plan unless it was planned or is being planned."""
-    read = ports.repository.read_head(ports.config.branch)
+    read = ports.git_host.read_head(ports.config.branch)
     queued = request_missing_plan(read, FoundBy.SYNC, ports)
     receipt: schema.SyncReceipt = {"commit": read.commit, "queued": queued, "by": operator(actor)}
     return HttpResult(202 if queued else 200, receipt)
@@ -97,7 +97,7 @@ def try_route(name: str, actor: str, ports: Ports) -> schema.RouteReceipt:
     message = Outgoing(f"test-{ports.unique()}", ports.config.fleet, title, Severity.INFO, text, (), ())
     try:
         if route.type is RouteType.GITHUB:
-            ports.issues.close_issue(ports.issues.open_issue(title, fence(text)))
+            ports.git_host.close_issue(ports.git_host.open_issue(title, fence(text)))
         else:
             ports.channels.send(route, message)
     except ReconcileError as error:

@@ -109,7 +109,7 @@ def not_removed(context: StepContext, existing: Json, *, started: bool) -> Wait 
     written that too. The lease guard knows how old the read of the head is.
     """
     record, ports = context.record, context.ports
-    read, fleet = ports.repository.read_head(ports.config.branch), ports.state.fleet()
+    read, fleet = ports.git_host.read_head(ports.config.branch), ports.state.fleet()
     require_own(read, fleet, ports)
     head = read.commit
     files = read_files(head, ports)
