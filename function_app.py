@@ -16,22 +16,25 @@ from functools import cache, partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-import azure.functions as func
+from shared.process_memory import collect_rarely, lasting
 
-from handlers.apps import blueprints
-from handlers.sign_in import SignIn
-from shared import logs
-from shared.app.door import watched
-from shared.masking import Masker, platform_secrets
-from shared.ports import Azure, Ports, Probe, State, Telemetry
-from shared.ports.azure import GetKubeconfig
-from shared.ports.masked import masked
-from shared.ports.services import NoTelemetry
-from shared.process_memory import collect_rarely
-from shared.reachable_addresses import networks_of
-from shared.resource_ids import ClusterId
-from shared.setting_texts import check_hosts, vault_addresses
-from shared.settings import Settings, load_settings, secret_text
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # none is looked for among the libraries
+with lasting():
+    import azure.functions as func
+
+    from handlers.apps import blueprints
+    from handlers.sign_in import SignIn
+    from shared import logs
+    from shared.app.door import watched
+    from shared.masking import Masker, platform_secrets
+    from shared.ports import Azure, Ports, Probe, State, Telemetry
+    from shared.ports.azure import GetKubeconfig
+    from shared.ports.masked import masked
+    from shared.ports.services import NoTelemetry
+    from shared.reachable_addresses import networks_of
+    from shared.resource_ids import ClusterId
+    from shared.setting_texts import check_hosts, vault_addresses
+    from shared.settings import Settings, load_settings, secret_text
 
 if TYPE_CHECKING:
     from azure.core.credentials import TokenCredential
@@ -236,16 +239,16 @@ def build_app(settings: Settings) -> func.FunctionApp:
     logs.configure(mask, settings.roadstead_fleet)
     ports = watched(masked(build_ports(settings), mask))
     app = func.FunctionApp()
-    groups = blueprints(
-        ports,
-        SignIn(settings.sign_in, settings.website_auth_enabled, settings.api_keys),
-        webhook_secrets=settings.webhook_secrets,
-        approval_keys={name: key.get_secret_value() for name, key in settings.approval_keys.items()},
-        sweep_schedule=settings.sweep_schedule,
-        check_schedule=settings.check_schedule,
-    )
     for group in settings.apps:
-        for blueprint in groups[group]:
+        for blueprint in blueprints(
+            group,
+            ports,
+            SignIn(settings.sign_in, settings.website_auth_enabled, settings.api_keys),
+            webhook_secrets=settings.webhook_secrets,
+            approval_keys={name: key.get_secret_value() for name, key in settings.approval_keys.items()},
+            sweep_schedule=settings.sweep_schedule,
+            check_schedule=settings.check_schedule,
+        ):
             app.register_functions(blueprint)
     return app
 

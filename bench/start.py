@@ -1,9 +1,10 @@
 """What a start of the function app costs: ``python -m bench.start [FOLDER ...]``, each a checkout.
 
-For each folder, in one run: the import of ``function_app`` in a new interpreter, which every instance pays;
-the same with every client library, which a worker has imported after its first jobs; and the size of what is
-deployed, files by ``.funcignore`` and libraries by the lock. The first line is a function app without
-functions. Seconds are of the processor, the least of several runs; compare only lines of one run.
+In one run: the import of ``function_app`` in a new interpreter, which every instance pays, for each app of
+each folder; the same with every client library, which a worker has imported after its first jobs; and the
+size of what is deployed, files by ``.funcignore`` and libraries by the lock. The first line is an app with
+one timer, of which each start is a multiple. Seconds are of the processor for the whole process, the least
+of several runs in turn; compare only lines of one run.
 """
 
 from __future__ import annotations
@@ -17,11 +18,17 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+from shared.settings import App
 from tools.lock import locked
 from tools.package import deployed
 
-RUNS = 5
-EMPTY = "import azure.functions as func; app = func.FunctionApp()"
+RUNS = 7
+EMPTY = """
+import azure.functions as func
+app = func.FunctionApp()
+@app.timer_trigger("timer", "0 0 * * * *")
+def tick(timer: func.TimerRequest) -> None: ...
+"""
 APP = "import function_app"
 CLIENTS = """
 import function_app, azure.identity, azure.mgmt.resource.resources, azure.mgmt.containerservice
@@ -31,9 +38,8 @@ import shared.adapters.servicebus, shared.adapters.tables
 PROBE = """
 import resource, sys, time
 sys.path.insert(0, ".")
-before = time.process_time()
 exec(sys.argv[1])
-seconds = time.process_time() - before
+seconds = time.process_time()
 try:
     peak = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
 except OSError:
@@ -51,17 +57,35 @@ class Start:
     memory: float
 
 
-def measure(code: str, folder: Path, runs: int = RUNS) -> Start:
-    """Run the code in new interpreters; return the least of each."""
-    values = json.loads((folder / "local.settings.example.json").read_text())["Values"]
-    found = []
-    for _ in range(runs):
-        command = [sys.executable, "-c", PROBE, code]
+@dataclass(frozen=True)
+class Case:
+    """Code in a folder, as an app of the fleet."""
+
+    code: str
+    folder: Path
+    app: App = App.CONTROL
+
+    def run(self) -> Start:
+        """Run the code in a new interpreter."""
+        values = json.loads((self.folder / "local.settings.example.json").read_text())["Values"]
         done = subprocess.run(
-            command, cwd=folder, env={**os.environ, **values}, capture_output=True, text=True, check=True
+            [sys.executable, "-c", PROBE, self.code],
+            cwd=self.folder,
+            env={**os.environ, **values, "ROADSTEAD_APP": self.app},
+            capture_output=True,
+            text=True,
+            check=True,
         )
-        found.append([float(number) for number in done.stdout.split()])
-    return Start(*(min(numbers) for numbers in zip(*found, strict=True)))
+        return Start(*map(float, done.stdout.split()))
+
+
+def measure(cases: Sequence[Case], runs: int = RUNS) -> Sequence[Start]:
+    """Run the cases in turn; return the least of each."""
+    found = [[case.run() for case in cases] for _ in range(runs)]
+    return [
+        Start(min(start.seconds for start in starts), min(start.memory for start in starts))
+        for starts in zip(*found, strict=True)
+    ]
 
 
 def libraries(folder: Path) -> Sequence[str]:
@@ -80,21 +104,26 @@ def size_of(library: str) -> int:
     return sum(path.stat().st_size for path in paths if path.is_file())
 
 
+def own_size(folder: Path) -> int:
+    """Return the bytes of our own files that are deployed."""
+    return sum(path.stat().st_size for path in deployed(folder))
+
+
 def main(folders: Sequence[str]) -> None:
-    """Print a line for each folder."""
-    empty = measure(EMPTY, Path())
-    print(f"{'':24} {'start':>16} {'with every client':>20} {'libraries':>14} {'own files':>10}")
-    print(f"{'an app without functions':24} {empty.seconds:5.2f} s {empty.memory:4.0f} MiB")
-    for name in folders:
-        folder = Path(name).resolve()
-        start, clients = measure(APP, folder), measure(CLIENTS, folder)
-        names = libraries(folder)
-        size = sum(map(size_of, names)) / 1e6
-        own = sum(path.stat().st_size for path in deployed(folder)) / 1e6
+    """Print a line for each app of each folder."""
+    paths = [Path(name).resolve() for name in folders]
+    cases = [Case(code, path, app) for path in paths for code in (APP, CLIENTS) for app in App]
+    empty, *found = measure([Case(EMPTY, Path().resolve()), *cases])
+    print(f"{'an app with one timer':40} {empty.seconds:5.2f} s {empty.memory:4.0f} MiB")
+    for case, start in zip(cases, found, strict=True):
+        name = f"{case.folder.name}, {case.app}{', with every client' if case.code == CLIENTS else ''}"
+        times = start.seconds / empty.seconds
+        print(f"{name:40} {start.seconds:5.2f} s {start.memory:4.0f} MiB {times:5.1f} times")
+    for path in paths:
+        names = libraries(path)
+        size, own = sum(map(size_of, names)) / 1e6, own_size(path) / 1e6
         print(
-            f"{folder.name:24} {start.seconds:5.2f} s {start.memory:4.0f} MiB"
-            f" {clients.seconds:9.2f} s {clients.memory:4.0f} MiB"
-            f" {size:6.0f} MB in {len(names)} {own:6.2f} MB"
+            f"{path.name:40} {size + own:5.1f} MB unpacked: {len(names)} libraries, {own:.1f} MB of our own"
         )
 
 

@@ -24,7 +24,7 @@ from shared.app.outbox import request_whole_sweep
 from shared.app.sweep.lists import read_list
 from shared.azure.differences import live_digest
 from shared.cluster.drift import Verified
-from shared.kubernetes.cluster_facts import facts_of
+from shared.kubernetes.inside import facts_of
 from shared.language.desired import Desired
 from shared.resource_ids import ClusterId
 from tests.support.one_cluster import ONE, ready, record

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import azure.functions as func
@@ -23,7 +22,8 @@ from shared.app.api.acts import azure, cluster, fleet, pulls, rollout
 from shared.app.api.acts.approval import approve
 from shared.app.api.audit import MAX_TEXT, Request, audited
 from shared.app.http_result import HttpResult, rejected
-from shared.cluster.acts import DRILL, LIVE
+from shared.cluster.history import DRILL, LIVE
+from shared.frozen import dataclass, replace
 from shared.language.model.base import shown
 from shared.ports import Ports
 from shared.rollouts.rollout import ActKind

@@ -2,7 +2,7 @@
 
 An identity belongs to a whole function app, and code in an app can use every identity of it. So each group of
 functions that needs rights of its own is an app of its own, from the same package. ``infra/`` gives each app
-an identity, and the identity the rights that its functions need.
+an identity, and the identity the rights that its functions need. An app imports what its own functions need.
 """
 
 from __future__ import annotations
@@ -11,21 +11,14 @@ from collections.abc import Mapping, Sequence
 
 import azure.functions as func
 
-from handlers import (
-    api,
-    dead_letters,
-    flux_events,
-    github,
-    queues,
-    system_approvals,
-    timers,
-)
+from handlers import dead_letters, queues
 from handlers.sign_in import SignIn
 from shared.ports import Ports
 from shared.settings import CHECK_SCHEDULE, SWEEP_SCHEDULE, App
 
 
 def blueprints(
+    app: App,
     ports: Ports,
     sign_in: SignIn,
     *,
@@ -33,25 +26,28 @@ def blueprints(
     approval_keys: Mapping[str, str],
     sweep_schedule: str = SWEEP_SCHEDULE,
     check_schedule: str = CHECK_SCHEDULE,
-) -> Mapping[App, Sequence[func.Blueprint]]:
-    """Return the functions of each app."""
-    return {
-        App.CONTROL: (
-            github.blueprint(ports, secrets=webhook_secrets),
-            flux_events.blueprint(ports),
-            system_approvals.blueprint(ports, keys=approval_keys),
-            queues.planner(ports),
-            queues.previewer(ports),
-            dead_letters.blueprint(ports, "plans"),
-            dead_letters.blueprint(ports, "previews"),
-            timers.blueprint(ports, sweep_schedule=sweep_schedule, check_schedule=check_schedule),
-            api.blueprint(ports, sign_in),
-        ),
-        App.WORKER: (
+) -> Sequence[func.Blueprint]:
+    """Return the functions of an app."""
+    if app is App.WORKER:
+        return (
             queues.worker(ports),
             queues.changer(ports),
             dead_letters.blueprint(ports, "jobs"),
             dead_letters.blueprint(ports, "changes"),
-        ),
-        App.DELETER: (queues.deleter(ports), dead_letters.blueprint(ports, "deletes")),
-    }
+        )
+    if app is App.DELETER:
+        return queues.deleter(ports), dead_letters.blueprint(ports, "deletes")
+
+    from handlers import api, flux_events, github, system_approvals, timers
+
+    return (
+        github.blueprint(ports, secrets=webhook_secrets),
+        flux_events.blueprint(ports),
+        system_approvals.blueprint(ports, keys=approval_keys),
+        queues.planner(ports),
+        queues.previewer(ports),
+        dead_letters.blueprint(ports, "plans"),
+        dead_letters.blueprint(ports, "previews"),
+        timers.blueprint(ports, sweep_schedule=sweep_schedule, check_schedule=check_schedule),
+        api.blueprint(ports, sign_in),
+    )

@@ -17,7 +17,7 @@ Name = Annotated[str, Field(pattern=r"^[\x00-\x7f]*$")]
 class Body(BaseModel):
     """What any act takes: why it is done. A reason of another form is none."""
 
-    model_config = ConfigDict(strict=True, frozen=True)
+    model_config = ConfigDict(strict=True, frozen=True, defer_build=True)
 
     reason: Annotated[str, BeforeValidator(lambda given: given if isinstance(given, str) else "")] = ""
 

@@ -3,25 +3,18 @@
 A message that cannot be parsed raises. The host abandons it, and in the end Service Bus dead-letters it. One
 that this app cannot handle yet is sent again, as it is. The triggers ask for bytes: in a string, the
 host would replace what is not UTF-8, and might make it readable.
+
+Azure gives each function instances of its own. So what a function calls is imported by its first message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC
-from typing import Any
 
 import azure.functions as func
 
-from shared.app.check.check import handle as handle_check
 from shared.app.door import receive
-from shared.app.notifier.notifier import handle as handle_notifications
-from shared.app.planner.planner import handle as handle_plan_request
-from shared.app.proposals.promote import handle as handle_promotions
-from shared.app.proposals.proposals import handle as handle_proposals
-from shared.app.pull_requests.pull_requests import handle as handle_pull_request
-from shared.app.sweep.sweep import handle as handle_sweep
-from shared.app.worker.worker import handle as handle_job
 from shared.cluster.job import JobQueue
 from shared.cluster.messages import (
     CheckMessage,
@@ -40,19 +33,29 @@ from shared.cluster.reporting.measurements import QUEUE_DELAY, Measurement
 from shared.logs import about
 from shared.ports import Ports
 
-_HANDLERS: Mapping[type[QueueRequest], Callable[[Any, Ports], None]] = {
-    SweepRequest: handle_sweep,
-    ProposeRequest: handle_proposals,
-    PromoteRequest: handle_promotions,
-    PromotionRequest: handle_promotions,
-    NotifyRequest: handle_notifications,
-}
-"""Whom a message of the queue ``plans`` is for, if not for the planner."""
-
 
 def handle_request(request: QueueRequest, ports: Ports) -> None:
     """Hand a message of the queue ``plans`` to whom it is for."""
-    _HANDLERS.get(type(request), handle_plan_request)(request, ports)
+    if isinstance(request, SweepRequest):
+        from shared.app.sweep import sweep
+
+        sweep.handle(request, ports)
+    elif isinstance(request, ProposeRequest):
+        from shared.app.proposals import proposals
+
+        proposals.handle(request, ports)
+    elif isinstance(request, PromoteRequest | PromotionRequest):
+        from shared.app.proposals import promote
+
+        promote.handle(request, ports)
+    elif isinstance(request, NotifyRequest):
+        from shared.app.notifier import notifier
+
+        notifier.handle(request, ports)
+    else:
+        from shared.app.planner import planner
+
+        planner.handle(request, ports)
 
 
 def _receive(
@@ -89,9 +92,11 @@ def previewer(ports: Ports) -> func.Blueprint:
     bp = func.Blueprint()
 
     def handle(body: bytes, ports: Ports) -> None:
+        from shared.app.pull_requests import pull_requests
+
         request = request_of(body)
         with about(commit=commit_of(request)):
-            handle_pull_request(request, ports)
+            pull_requests.handle(request, ports)
 
     @bp.function_name("previewer")
     @bp.service_bus_queue_trigger(
@@ -110,9 +115,11 @@ def worker(ports: Ports) -> func.Blueprint:
     def handle(body: bytes, ports: Ports) -> None:
         read = message_of_worker(body)
         if isinstance(read, CheckMessage):
-            handle_check(read, ports)
+            from shared.app.check import check
+
+            check.handle(read, ports)
         else:
-            handle_job(read, JobQueue.JOBS, ports)
+            _handle_job(read, JobQueue.JOBS, ports)
 
     @bp.function_name("worker")
     @bp.service_bus_queue_trigger(
@@ -154,6 +161,12 @@ def deleter(ports: Ports) -> func.Blueprint:
 
 def _job(message: func.ServiceBusMessage, queue: JobQueue, ports: Ports) -> None:
     def handle(body: bytes, ports: Ports) -> None:
-        handle_job(JobMessage.model_validate_json(body), queue, ports)
+        _handle_job(JobMessage.model_validate_json(body), queue, ports)
 
     _receive(message, queue, ports, handle)
+
+
+def _handle_job(message: JobMessage, queue: JobQueue, ports: Ports) -> None:
+    from shared.app.worker import worker
+
+    worker.handle(message, queue, ports)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -24,6 +23,7 @@ from shared.app.door import NotReady, enter
 from shared.app.http_result import rejected
 from shared.cluster.failures.errors import ReconcileError, Unreadable
 from shared.cluster.failures.remedies import suggested_action
+from shared.frozen import dataclass, field
 from shared.ports import Ports
 
 log = logging.getLogger(__name__)

@@ -12,12 +12,12 @@ from __future__ import annotations
 import base64
 import hmac
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from shared.app.api.access import Caller, Principal, Role
+from shared.frozen import dataclass, field
 from shared.language.model.base import shown
 
 PRINCIPAL, KEY = "x-ms-client-principal", "x-functions-key"
@@ -39,12 +39,16 @@ Mode = Literal["entra", "keys"]
 
 
 class _Claim(BaseModel):
+    model_config = ConfigDict(defer_build=True)
+
     typ: str
     val: str
 
 
 class _ClientPrincipal(BaseModel):
     """The JSON of the header, decoded; the names are Microsoft's."""
+
+    model_config = ConfigDict(defer_build=True)
 
     auth_typ: str
     claims: list[_Claim]

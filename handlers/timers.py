@@ -1,7 +1,7 @@
 """The timers: the safety net for lost webhooks, crashes and lost messages. Their schedules are settings.
 
 Each records that it came to its end, which the health of the app is about. An instance that handles nothing
-leaves its run to the next one.
+leaves its run to the next one. A timer imports what it needs when it runs.
 """
 
 from __future__ import annotations
@@ -12,11 +12,8 @@ from functools import partial
 
 import azure.functions as func
 
-from shared.app.check.changed_paths import check_changed_paths
 from shared.app.door import NotReady, enter
 from shared.app.outbox import request_whole_check, request_whole_sweep
-from shared.app.planner.recovery import end_recovery
-from shared.app.recovery import housekeeping, missed_work
 from shared.app.runs import record_run
 from shared.ports import Ports
 
@@ -41,6 +38,10 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
     @bp.function_name("plan_missed_head")
     @bp.timer_trigger("timer", "%PLAN_SCHEDULE%", run_on_startup=False, use_monitor=False)
     def plan_missed_head(timer: func.TimerRequest) -> None:
+        from shared.app.check.changed_paths import check_changed_paths
+        from shared.app.planner.recovery import end_recovery
+        from shared.app.recovery import housekeeping, missed_work
+
         _run(
             "plan_missed_head",
             ports,
@@ -55,11 +56,15 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
     @bp.function_name("resend_overdue")
     @bp.timer_trigger("timer", "%RESEND_SCHEDULE%", run_on_startup=False, use_monitor=False)
     def resend_overdue(timer: func.TimerRequest) -> None:
+        from shared.app.recovery import missed_work
+
         _run("resend_overdue", ports, missed_work.resend_overdue)
 
     @bp.function_name("purge_expired")
     @bp.timer_trigger("timer", "%RETENTION_SCHEDULE%", run_on_startup=False, use_monitor=False)
     def purge_expired(timer: func.TimerRequest) -> None:
+        from shared.app.recovery import housekeeping
+
         _run("purge_expired", ports, housekeeping.purge_expired)
 
     @bp.function_name("sweep")

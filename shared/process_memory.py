@@ -37,6 +37,14 @@ def no_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
+@contextmanager
+def lasting() -> Iterator[None]:
+    """Collect no garbage while modules are imported, and never look at what they created."""
+    with no_garbage_collection():
+        yield
+        gc.freeze()
+
+
 # A memory for models that are read from stored JSON: most reads are of the few clusters with work.
 
 MOST = 64

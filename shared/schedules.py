@@ -8,10 +8,11 @@ day is one of the schedule where both its date and its weekday are.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 
 from cronsim import CronSim
+
+from shared.frozen import dataclass
 
 EXAMPLE = "0 */5 * * * *"
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.housekeeping import purge_expired
-from shared.cluster.event import Event
+from shared.cluster.history import Event
 from shared.ports import Ports
 from simulation.event_loop import MAX_SKEW, EventLoop
 from simulation.rule import RuleViolated

@@ -19,7 +19,7 @@ from bench.lane import measure as measure_lane
 from bench.operations import measure as measure_operations
 from bench.oversize import oversized
 from bench.rollout import CREATION, Work, lower_bound, roll_out
-from bench.start import APP, EMPTY, libraries, measure, size_of
+from bench.start import APP, EMPTY, Case, libraries, measure, own_size, size_of
 from bench.sweep import fleet_of, stop_some, tag_some
 from bench.sweep import measure as measure_sweep
 from bench.turns import measure as measure_turns
@@ -126,12 +126,16 @@ def test_the_oversized_cluster_is_too_large_only_with_its_classes_and_alone_is_i
     assert (list(fleet.invalid), list(fleet.clusters)) == (["huge"], ["cluster-00000"])
 
 
-def test_a_start_is_measured_against_an_app_without_functions() -> None:
+def test_a_start_is_measured_against_an_app_with_one_timer() -> None:
     root = Path(__file__).parent.parent
-    empty, app = measure(EMPTY, root, runs=1), measure(APP, root, runs=1)
+    empty, app = measure([Case(EMPTY, root), Case(APP, root)], runs=1)
     assert 0 < empty.seconds < app.seconds
     assert 0 < empty.memory < app.memory
-    assert sum(map(size_of, libraries(root))) > 20e6
+
+
+def test_the_unpacked_package_has_at_most_110_megabytes() -> None:
+    root = Path(__file__).parent.parent
+    assert 20e6 < sum(map(size_of, libraries(root))) + own_size(root) <= 110e6
 
 
 def test_a_new_cluster_costs_few_operations_on_the_state_and_two_messages() -> None:

@@ -13,8 +13,8 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared import logs
-from shared.cluster.acts import Act
 from shared.cluster.failures.errors import Unavailable
+from shared.cluster.history import Act
 from shared.masking import Masker
 from shared.notifications.digest import Links, body_of, messages
 from shared.notifications.kinds import Kind

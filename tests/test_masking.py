@@ -17,9 +17,8 @@ from pydantic import SecretStr
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.azure import import_cluster
-from shared.cluster.acts import Act
-from shared.cluster.event import Event
 from shared.cluster.failures.errors import Unavailable
+from shared.cluster.history import Act, Event
 from shared.cluster.record import ClusterRecord
 from shared.cluster.stored_record import to_json
 from shared.masking import Masker, platform_secrets

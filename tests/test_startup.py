@@ -110,6 +110,23 @@ def test_a_start_of_the_function_app_imports_no_client_library() -> None:
     assert not CLIENTS & modules
 
 
+API = {"shared.app.api.views.clusters"}
+ON_A_MESSAGE = {
+    *("shared.app.planner.planner", "shared.app.pull_requests.pull_requests", "shared.app.sweep.sweep"),
+    *("shared.app.notifier.notifier", "shared.app.proposals.proposals"),
+    *("shared.app.check.check", "shared.app.worker.worker"),
+}
+
+
+@pytest.mark.parametrize(("app", "whole"), [("control", API), ("worker", set()), ("deleter", set())])
+def test_a_start_of_an_app_imports_no_other_app_and_what_a_message_needs_with_the_message(
+    app: str, whole: set[str]
+) -> None:
+    values = json.loads((ROOT / "local.settings.example.json").read_text())["Values"]
+    modules = loaded("import function_app", **values, ROADSTEAD_APP=app)
+    assert (API | ON_A_MESSAGE) & modules == whole
+
+
 def test_an_instance_of_the_function_app_collects_garbage_rarely() -> None:
     values = json.loads((ROOT / "local.settings.example.json").read_text())["Values"]
     done = subprocess.run(

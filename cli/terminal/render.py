@@ -13,7 +13,7 @@ from cli.terminal.cluster_table import ClusterTable, indented
 from cli.text import line, printable
 from cli.times import age
 from shared.app.api import schema
-from shared.cluster.acts import by_whom
+from shared.cluster.history import by_whom
 from shared.sentences import many, removals, some_of
 
 NAMES_SHOWN = 5

@@ -14,7 +14,7 @@ from cli.text import printable
 from cli.times import age, times, until
 from shared.app.api import schema
 from shared.azure.compliance import NON_COMPLIANT, NOT_EVALUATED
-from shared.cluster.acts import by_whom
+from shared.cluster.history import by_whom
 from shared.sentences import many
 
 ACTS_SHOWN = 3

@@ -8,8 +8,7 @@ from datetime import datetime, timedelta
 from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
 from localcloud.kubernetes.world.logins import Login, kubeconfig_login
 from shared.cluster.failures.errors import ReconcileError
-from shared.kubernetes.api_server import ApiServer
-from shared.kubernetes.kubeconfig import Kubeconfig
+from shared.kubernetes.kubeconfig import ApiServer, Kubeconfig
 from shared.ports import Clock, KubernetesApi
 from shared.resource_ids import ClusterId
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from threading import Lock
 from typing import Any
@@ -21,7 +20,8 @@ from shared.app.door import NotReady, enter, time_now
 from shared.app.http_result import HttpResult
 from shared.app.runs import ENDS, expected_names
 from shared.cluster.failures.errors import ReconcileError
-from shared.cluster.listed import UnreadableRecord
+from shared.cluster.forms import UnreadableRecord
+from shared.frozen import dataclass
 from shared.ports import BranchHead, Capability, Ports
 from shared.ports.git_host import CREDENTIAL_SOON
 from shared.ports.state import TimerRun

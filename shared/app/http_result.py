@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from shared.frozen import dataclass, field
 from shared.language.resolve.problems import nearest
 from shared.masking import cut
 from shared.ports import Ports

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.cluster.acts import Act
+from shared.cluster.history import Act
 from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
 from shared.notifications.kinds import Kind

@@ -14,8 +14,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.cluster.failures.errors import Unreadable
-from shared.cluster.findings.health import needs_check, next_check
 from shared.cluster.forms import NewerForm
+from shared.cluster.health import needs_check, next_check
 from shared.cluster.messages import (
     CheckMessage,
     Envelope,

@@ -14,18 +14,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
 from shared.app.outbox import send_all
-from shared.cluster.event import Event
 from shared.cluster.failures.errors import ReconcileError, Stale, Unavailable
+from shared.cluster.history import Event
 from shared.cluster.messages import Envelope
 from shared.cluster.outcomes import Done
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import rebuild_time, replacement_time
-from shared.frozen import replace
+from shared.frozen import dataclass, replace
 from shared.notifications.notification import Notification
 from shared.ports import Ports
 

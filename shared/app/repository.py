@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -19,8 +18,9 @@ import yaml
 
 from shared import language
 from shared.cluster.failures.errors import OtherRepository
-from shared.cluster.listed import UnreadableRecord
+from shared.cluster.forms import UnreadableRecord
 from shared.cluster.record import ClusterRecord
+from shared.frozen import dataclass, field
 from shared.language.desired import Desired, Stored
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.repository_layout import Files, blob_id

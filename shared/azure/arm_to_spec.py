@@ -6,18 +6,18 @@ ARM ignores the letter case of names and enums; the result has the spelling of t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from shared.azure.changes.comparison import matches, same
+from shared.frozen import dataclass, field
 from shared.json_tree import Json, Path
 from shared.language.model.arm_types import SECRET
 from shared.language.model.cluster.spec import ClusterProperties
 from shared.language.model.node_pool import NodePool
-from shared.language.resolve.placeholders import PLACEHOLDER
+from shared.language.resolve.manifest_file import PLACEHOLDER
 
 
 @dataclass(frozen=True)

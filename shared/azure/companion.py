@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from shared.azure.differences import Difference
+from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.language.desired import Desired
 from shared.resource_ids import ClusterId

@@ -8,9 +8,9 @@ evaluated, and nothing here is newer than that.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 
+from shared.frozen import dataclass
 from shared.json_tree import Json
 
 NOT_EVALUATED = "NotEvaluated"

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from shared.azure.changes.comparison import Leaf, manifest_path
@@ -21,6 +20,7 @@ from shared.azure.cluster_body import cluster_leaves
 from shared.azure.node_pools.body import pool_leaves, version_of
 from shared.azure.node_pools.replacement import serving
 from shared.azure.ownership import Owner
+from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes_versions import image_older, runs_newer
 from shared.language.desired import Desired, digest_of

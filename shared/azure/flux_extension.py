@@ -11,15 +11,15 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from shared.frozen import dataclass
 from shared.json_tree import Json
-from shared.kubernetes.cluster_facts import PREFIX
 from shared.kubernetes.flux_objects import FACTS, KUSTOMIZATION, NAMESPACE, SOURCE, GitCredentials
 from shared.kubernetes.flux_readiness import Failed, Progressing, Readiness, Ready, Suspended, message_of
 from shared.kubernetes.health import time_of
+from shared.kubernetes.inside import PREFIX
 from shared.kubernetes.sync_objects import git_ref, has_app_credentials
 from shared.language.desired import Desired
 from shared.language.model.cluster.flux import EXTENSION, Flux, FluxExtension

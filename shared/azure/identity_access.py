@@ -9,15 +9,15 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Self
 from uuid import NAMESPACE_URL, uuid5
 
 from shared.azure.companion import Companion, Fields
 from shared.azure.differences import Difference
+from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.language.desired import Desired
-from shared.language.model.cluster.identity_access import (
+from shared.language.model.cluster.access import (
     CONTROL_PLANE,
     KUBELET,
     FederatedCredential,

@@ -7,7 +7,6 @@ against that cluster, the manifest writes nothing but our ownership tags.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
@@ -27,6 +26,7 @@ from shared.azure.changes.writes import is_stopped, pool_is_stopped, running_ver
 from shared.azure.differences import differences_of
 from shared.azure.node_pools.body import SIZES_OF_A_SCALE_SET
 from shared.azure.ownership import Owner
+from shared.frozen import dataclass
 from shared.json_tree import Json, Path, children, is_named_list
 from shared.kubernetes_versions import needs_upgrade, numbers, runs_newer
 from shared.language.desired import Desired
@@ -35,7 +35,7 @@ from shared.language.model.cluster.maintenance import MaintenanceConfiguration
 from shared.language.model.cluster.spec import ClusterProperties, ClusterSpec
 from shared.language.model.kinds import ADOPT, API_VERSION, Cluster
 from shared.language.model.node_pool import NodePool, PoolProperties
-from shared.language.yaml.merging import REMOVED
+from shared.language.yaml.nodes import REMOVED
 from shared.resource_ids import ClusterId
 
 READ_ONLY = (

@@ -6,13 +6,13 @@ A window that the manifest does not name is left alone, even if it named it befo
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 from shared.azure.changes.comparison import overlay, without_left
 from shared.azure.changes.exclusive_groups import one_schedule
 from shared.azure.companion import Companion
 from shared.azure.differences import Difference
+from shared.frozen import dataclass
 from shared.json_tree import Json, Path
 from shared.language.desired import Desired
 

@@ -8,13 +8,13 @@ Azure creates the namespace with its labels, the ResourceQuota ``defaultresource
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Self
 
 from shared.azure.companion import Companion, Fields
 from shared.azure.differences import Difference
 from shared.azure.ownership import tag
+from shared.frozen import dataclass, field, replace
 from shared.json_tree import Json
 from shared.kubernetes.system_objects import SYSTEM
 from shared.language.cluster_systems import ClusterSystem, read_system, systems_in

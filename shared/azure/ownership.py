@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from shared.frozen import dataclass
 from shared.json_tree import Json
 
 POOL_TAG = "roadstead-pool"

@@ -15,11 +15,10 @@ were taken.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
 
-from shared.frozen import replace
+from shared.frozen import dataclass, field, replace
 
 LONGEST = 3600
 """The most seconds by which a service or an operator can delay an attempt."""

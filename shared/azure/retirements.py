@@ -10,16 +10,15 @@ github.com/MicrosoftDocs/azure-aks-docs, ``articles/aks/includes/*-retirement.md
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, NamedTuple
 
+from shared.frozen import dataclass
 from shared.kubernetes_versions import numbers
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import Problem, field_of, problem_at
 from shared.language.resolve.repository_layout import cluster_path
-from shared.language.yaml.merging import without_removed
-from shared.language.yaml.nodes import Mark
+from shared.language.yaml.nodes import Mark, without_removed
 from shared.sentences import days_until
 
 AS_OF = date(2026, 9, 8)

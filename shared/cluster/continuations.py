@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from shared.cluster.job import Delay, JobQueue, due
 from shared.cluster.record import ClusterRecord, Phase
+from shared.frozen import dataclass
 
 LONGEST_BACKLOG = 3600.0
 """Seconds after which a message counts as lost, whatever is served."""

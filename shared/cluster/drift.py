@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shared.azure.drift.activity import Change
 from shared.azure.drift.policy import MAX_CORRECTIONS, Decided
-from shared.frozen import replace
+from shared.frozen import dataclass, replace
 from shared.language.desired import digest_of
 from shared.language.model.cluster.drift import DriftAction
 from shared.masking import cut

@@ -1,21 +1,21 @@
 """The stored text of a value: JSON that its class reads, with the version of its form.
 
-Every time in it has a zone.
-
-A text that cannot be read raises WrongText, which says where and what kind of error, and quotes nothing of
-it.
+Every time in it has a zone. A text that cannot be read raises WrongText, which says where and what kind of
+error, and quotes nothing of it. A list names the records that it lacks for that.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import SchemaValidator
+
+from shared.frozen import dataclass
 
 # The forms of what is stored and sent: the one place where an older one is read, and a newer one refused.
 #
@@ -152,3 +152,46 @@ def _with_zones(schema: Any) -> Any:
     if schema.get("type") == "datetime":
         return {**schema, "tz_constraint": "aware"}
     return {key: value if key == "metadata" else _with_zones(value) for key, value in schema.items()}
+
+
+CLUSTER = "cluster"
+
+
+@dataclass(frozen=True)
+class UnreadableRecord:
+    """A record that cannot be read: what it is of, its place, and where in it which kind of error is.
+
+    ``kind`` is what the record stores, such as ``CLUSTER``; ``key`` is its RowKey, for a cluster the name.
+    ``problem`` quotes nothing of the record. ``newer``: it has the form of a newer version.
+    """
+
+    kind: str
+    table: str
+    partition: str
+    key: str
+    problem: str
+    newer: bool = False
+
+    def __str__(self) -> str:
+        place = f"the record {self.key} in the partition {self.partition} of the table {self.table}"
+        return f"{place} cannot be read: {self.problem}"
+
+
+class Listed(list[T]):
+    """What a list has that can be read; ``unreadable`` are the records that it lacks.
+
+    For who concludes something from what a list lacks, a record that cannot be read is there.
+    """
+
+    def __init__(self, found: Iterable[T] = (), unreadable: Iterable[UnreadableRecord] = ()) -> None:
+        super().__init__(found)
+        self.unreadable: Sequence[UnreadableRecord] = tuple(unreadable)
+
+    @property
+    def unreadable_names(self) -> frozenset[str]:
+        """The keys of the records that cannot be read: of clusters, the names."""
+        return frozenset(record.key for record in self.unreadable)
+
+    def keyed(self, key: Callable[[T], str]) -> dict[str, T | UnreadableRecord]:
+        """Return what the list has by its key, with the records that cannot be read by theirs."""
+        return {key(each): each for each in self} | {record.key: record for record in self.unreadable}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
 from shared.cluster.recipes import STEPS, Recipe, Step
-from shared.frozen import replace
+from shared.frozen import dataclass, field, replace
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Tag, TypeAdapter, ValidationInfo, model_validator
 
 from shared.cluster.forms import VERSION, present
-from shared.cluster.gaps import FoundBy
+from shared.cluster.history import FoundBy
 from shared.cluster.record import ClusterRecord
+from shared.frozen import dataclass
 
 CLOCKS_DIFFER = timedelta(seconds=5)
 """By how much the clocks of two instances may differ: that much later than the last event, by the sender's
@@ -25,7 +25,7 @@ clock, the one message comes. An event whose message is a duplicate then never c
 
 
 class _Wire(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class QueueMessage(_Wire):
@@ -357,7 +357,8 @@ class OutdatedRequest(QueueRequest):
     commit: str
 
 
-_OBJECT: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
+_DEFERRED = ConfigDict(defer_build=True)
+_OBJECT: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any], config=_DEFERRED)
 
 
 def request_of(body: bytes | str) -> QueueRequest:
@@ -383,7 +384,10 @@ def _kind(read: Any) -> str:
 
 
 _OF_WORKER: TypeAdapter[JobMessage | CheckMessage] = TypeAdapter(
-    Annotated[Annotated[JobMessage, Tag("job")] | Annotated[CheckMessage, Tag("check")], Discriminator(_kind)]
+    Annotated[
+        Annotated[JobMessage, Tag("job")] | Annotated[CheckMessage, Tag("check")], Discriminator(_kind)
+    ],
+    config=_DEFERRED,
 )
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from shared.cluster.drift import Verified
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.job import AcceptedWrite, Contest, WaitingOn
 from shared.cluster.recipes import Step
 from shared.cluster.record import Running
+from shared.frozen import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ cluster, and a message of another moment is recognised as late.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
@@ -18,7 +17,6 @@ from shared.azure.compliance import Compliance
 from shared.azure.differences import Difference
 from shared.azure.drift.activity import Change
 from shared.cluster.drift import Correction, Drift, HeldStart, Verified
-from shared.cluster.event import Event
 from shared.cluster.failures.errors import (
     ClusterMissing,
     ClusterStopped,
@@ -28,10 +26,12 @@ from shared.cluster.failures.errors import (
     Unhealthy,
     classes,
 )
+from shared.cluster.history import Event
 from shared.cluster.job import Delay, Job
 from shared.cluster.recipes import CONDITIONS, Step
-from shared.kubernetes.api_server import ApiServer
+from shared.frozen import dataclass, field
 from shared.kubernetes.inside import Inside
+from shared.kubernetes.kubeconfig import ApiServer
 from shared.language.desired import Desired
 
 READY = CONDITIONS[Step.VERIFY]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 import yaml
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from shared.frozen import dataclass, field
 from shared.json_tree import Json
 from shared.language.desired import digest_of
 from shared.resource_ids import ObjectRef
@@ -170,7 +170,7 @@ def comes_first(manifest: Json) -> bool:
 
 INVENTORY = ObjectRef("v1", "ConfigMap", "roadstead-components", NAMESPACE)
 _KEY = "objects"
-_STORED = TypeAdapter(list[ObjectRef])
+_STORED = TypeAdapter(list[ObjectRef], config=ConfigDict(defer_build=True))
 _NEVER_REMOVED = ("Namespace",)
 _WORKLOADS, _DEFINITION = ("Deployment", "StatefulSet", "DaemonSet"), "CustomResourceDefinition"
 

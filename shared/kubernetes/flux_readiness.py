@@ -13,8 +13,8 @@ fluxcd/kustomize-controller ``internal/controller/kustomization_controller.go``)
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.masking import cut
 

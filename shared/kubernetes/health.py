@@ -8,9 +8,9 @@ at work is no fault before ``PATIENCE`` has passed: a new node takes minutes, an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes.field_ownership import changed_by_others, our_entry
 from shared.kubernetes.flux_instance import INSTANCE

@@ -5,17 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from shared.frozen import dataclass, field, replace
 from shared.language.cluster_systems import normalised_systems, read_system, systems_in
-from shared.language.model.attached import EMPTY, FIELDS, ExistingSpec
 from shared.language.model.cluster.access import EXISTING
 from shared.language.model.cluster.flux import EXTENSION, OPERATOR
-from shared.language.model.cluster.spec import ClusterSpec
+from shared.language.model.cluster.spec import EMPTY, FIELDS, ClusterSpec, ExistingSpec
 from shared.process_memory import recently_read
 from shared.resource_ids import ClusterId
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from shared.frozen import dataclass, replace
 from shared.language.desired import digest_of
 from shared.notifications.kinds import KINDS, Severity
 from shared.notifications.notification import Notification

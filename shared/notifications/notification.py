@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from shared.azure.drift.yaml_diff import Sides, yaml_diff
-from shared.cluster.acts import by_whom
+from shared.cluster.conditions import exempt_text, found_of, is_exempt, kind_found
 from shared.cluster.drift import Drift, DriftedField, is_news
 from shared.cluster.failures.retry import DEFAULTS, Policies
-from shared.cluster.findings.conditions import found_of, is_exempt, kind_found
-from shared.cluster.findings.losses import exempt_text
+from shared.cluster.history import by_whom
 from shared.cluster.messages import Approval
 from shared.cluster.record import ClusterRecord, Phase
 from shared.cluster.reporting.diagnosis import diagnose
-from shared.kubernetes.api_server import Certificate, ending
+from shared.frozen import dataclass, field, replace
+from shared.kubernetes.kubeconfig import Certificate, ending
 from shared.masking import cut
 from shared.notifications.kinds import KINDS, Kind, Severity
 

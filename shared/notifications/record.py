@@ -8,9 +8,9 @@ of a route.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from shared.frozen import dataclass, field, replace
 from shared.notifications.kinds import Kind
 from shared.notifications.notification import Notification, end_of
 from shared.notifications.routes import Route

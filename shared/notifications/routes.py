@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 
+from shared.frozen import dataclass, field
 from shared.language.model.fleet_rules import Route as RouteManifest
 from shared.notifications.kinds import Kind, Severity
 from shared.notifications.notification import Notification

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from shared.azure.changes.field_effects import Effect
+from shared.frozen import dataclass
 from shared.language.desired import is_attached
 from shared.plan.differences import Change
 from shared.plan.plan import Action, Item

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Literal
 
@@ -13,6 +12,7 @@ from shared.azure.changes.comparison import alike
 from shared.azure.changes.conditions import Surroundings
 from shared.azure.changes.effects import planned_effect
 from shared.azure.changes.field_effects import Effect
+from shared.frozen import dataclass
 from shared.json_tree import Children, Json, Path, children, differing, path_text
 from shared.kubernetes_versions import is_version, stays_newer
 from shared.masking import without_secrets

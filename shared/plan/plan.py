@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
+from shared.frozen import dataclass, replace
 from shared.plan.differences import Change
 from shared.plan.holds import Hold, HoldKind
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from shared.frozen import dataclass
 from shared.language.cluster_systems import Systems, by_name, joined, systems_in
 from shared.language.desired import Desired
 from shared.language.resolve.desired_fleet import DesiredFleet

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from shared.cluster.failures.retry import DEFAULTS, Policies
 from shared.cluster.messages import CLOCKS_DIFFER
 from shared.cluster.pace import SMALL_CHANGE
+from shared.frozen import dataclass, field
 from shared.kubernetes.flux_objects import GitCredentials
 from shared.language.resolve.work import PLAN_WORK
 from shared.ports.azure import Azure

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 
+from shared.frozen import dataclass, field
 from shared.masking import cut, without_secrets
 
 # The repository, and the statuses of its commits.

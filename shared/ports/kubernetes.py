@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from shared.frozen import dataclass
 from shared.json_tree import Json
-from shared.kubernetes.api_server import ApiServer, Certificate
-from shared.kubernetes.kubeconfig import Kubeconfig
+from shared.kubernetes.kubeconfig import ApiServer, Certificate, Kubeconfig
 from shared.resource_ids import ClusterId, ObjectRef
 
 

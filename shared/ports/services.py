@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
 from shared.cluster.reporting.measurements import Measurement, Span
+from shared.frozen import dataclass, field
 from shared.notifications.digest import Outgoing
 from shared.notifications.routes import Route
 

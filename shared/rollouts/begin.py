@@ -7,10 +7,9 @@ stays a member, at the generation that it has: so what changes and what has fail
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 
-from shared.frozen import replace
+from shared.frozen import dataclass, field, replace
 from shared.rollouts.rollout import Decisions, Group, Member, Rollout, Stage, State
 from shared.rollouts.strategy import OTHERS, GroupRule, StageRule, at_least, at_most
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from dateutil.rrule import rrulestr
+
+from shared.frozen import dataclass
 
 SPREAD = timedelta(minutes=10)
 """Over how much time the starts at the opening of a window are spread, or over a tenth of the window."""

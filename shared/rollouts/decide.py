@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 
-from shared.frozen import replace
+from shared.frozen import dataclass, field, replace
 from shared.rollouts.calendar import Closed
 from shared.rollouts.rollout import Group, Member, Passed, Rollout, State
 from shared.rollouts.waits import (

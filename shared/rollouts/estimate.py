@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 
 from shared.cluster.reporting.summary import ClusterSummary
+from shared.frozen import dataclass
 from shared.rollouts.rollout import Group, Rollout, Stage, State
 from shared.rollouts.strategy import Gate
 from shared.rollouts.waits import Seen, known_in

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from shared.rollouts.decide import Decision
-from shared.rollouts.endpoint_check import EndpointCheck
 from shared.rollouts.rollout import Checked, CheckState, Decided, Refused, Rollout, State
-from shared.rollouts.strategy import FINAL
+from shared.rollouts.strategy import FINAL, EndpointCheck
 from shared.rollouts.waits import Reason, Standing, Wait
 from shared.sentences import some_of
 

@@ -7,14 +7,12 @@ make the two disagree.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from shared.frozen import replace
+from shared.frozen import dataclass, field, replace
 from shared.rollouts.calendar import Freeze, Window
-from shared.rollouts.endpoint_check import EndpointCheck
-from shared.rollouts.strategy import NO_GATE, Gate
+from shared.rollouts.strategy import NO_GATE, EndpointCheck, Gate
 
 
 class State(StrEnum):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from shared.frozen import dataclass
 from shared.language.model.rollout import Strategy
 from shared.masking import cut
 from shared.plan.plan import Item

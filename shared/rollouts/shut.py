@@ -7,12 +7,12 @@ the replay of an operator are bound by them, too.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from shared.cluster.drift import HeldStart
 from shared.cluster.record import ClusterRecord
+from shared.frozen import dataclass
 from shared.language.desired import Desired
 from shared.language.model import change_windows as manifest
 from shared.language.model.change_windows import span_of

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from shared.cluster.listed import UnreadableRecord
+from shared.cluster.forms import UnreadableRecord
 from shared.cluster.record import Phase, of_health
 from shared.cluster.reporting.summary import ClusterSummary
-from shared.frozen import replace
+from shared.frozen import dataclass, replace
 from shared.rollouts.calendar import Closed, closed
-from shared.rollouts.endpoint_check import EndpointCheck
 from shared.rollouts.rollout import Checked, CheckState, Decided, Member, Refused, Rollout
-from shared.rollouts.strategy import NO_GATE, Gate
+from shared.rollouts.strategy import NO_GATE, EndpointCheck, Gate
 
 # Where a cluster stands in a rollout, by what is recorded of it.
 

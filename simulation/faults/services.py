@@ -16,7 +16,7 @@ from typing import Any
 
 from localcloud.azure.world import request_limits as limits
 from shared.cluster.failures.errors import ReconcileError, Unauthenticated, Unauthorized
-from shared.cluster.listed import Listed
+from shared.cluster.forms import Listed
 from simulation.faults.calls import SERVICES, Call, Fault
 
 BUCKETS = (limits.ARM_READ, limits.ARM_WRITE, limits.ARM_DELETE, limits.ANY_OTHER)

@@ -13,8 +13,8 @@ from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from shared.app.access.leased_record import LeasedRecord
 from shared.app.records import ATTEMPTS, MOST, Transition, change, save
-from shared.cluster.event import Event
 from shared.cluster.failures.errors import Stale
+from shared.cluster.history import Event
 from shared.cluster.job import Lease
 from shared.cluster.recipes import STEPS, Recipe
 from shared.cluster.record import ClusterRecord, Phase

@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 
 from shared.azure.differences import Difference
 from shared.azure.drift.policy import Decided
+from shared.cluster.conditions import STALLED, with_condition
 from shared.cluster.failures.errors import ClusterStopped, QuotaExceeded, Throttled, Unavailable
-from shared.cluster.findings.conditions import STALLED
 from shared.cluster.outcomes import Done, Fail, Outcome, Restart, Retry, Wait
 from shared.cluster.recipes import Step, deadline
 from shared.cluster.record import READY, ClusterRecord, Condition, Phase
 from shared.cluster.reporting.summary import summary_of
-from shared.cluster.transitions.acceptance import accept_change, accept_delete, accept_retry
-from shared.cluster.transitions.apply_comparison import start_correction
+from shared.cluster.transitions.acceptance import accept_change, accept_delete, accept_retry, start_correction
 from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.language.model.cluster.drift import DriftAction
 from tests.support.cluster_records import NOW, later, record

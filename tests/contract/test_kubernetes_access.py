@@ -29,7 +29,7 @@ from shared.cluster.failures.errors import (
     Unauthorized,
     Unavailable,
 )
-from shared.kubernetes.api_server import AUTHORITY, SERVER
+from shared.kubernetes.kubeconfig import AUTHORITY, SERVER
 from shared.resource_ids import ClusterId
 from tests.support.kubernetes_ports import CLUSTER, SETTINGS, Setting, config_map
 

@@ -16,7 +16,7 @@ from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
 from localcloud.memory.connections import Connections
 from shared.adapters.kubernetes import KubernetesConnections
 from shared.cluster.failures.errors import Unauthenticated, Unavailable
-from shared.kubernetes.api_server import ApiServer
+from shared.kubernetes.kubeconfig import ApiServer
 from shared.ports import Kubernetes
 from shared.resource_ids import ClusterId
 from tests.support.kubernetes_ports import CLUSTER

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import pytest
 
-from shared.cluster.acts import Act
+from shared.cluster.history import Act
 from shared.ports import DeadLetter, State
 from tests.support.cluster_records import NOW, event, later, record
 

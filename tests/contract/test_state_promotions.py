@@ -12,7 +12,7 @@ import pytest
 from shared.cluster.failures.errors import Stale
 from shared.ports import State
 from shared.ports.state import FleetRecord, FleetRules, LeftOut, Lifted, Promotion, Proposal, SweepRecord
-from shared.promotions.promoted_values import Had, Rule, Value, What, Withdrawal
+from shared.promotions import Had, Rule, Value, What, Withdrawal
 from shared.rollouts import rollout as rollouts
 from shared.rollouts.calendar import Freeze, Window
 from shared.rollouts.rollout import Decided, Decisions, Group, Member, Passed, Rollout, Stage

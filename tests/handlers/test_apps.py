@@ -28,7 +28,7 @@ OF_CLUSTERS = {
 def names(app: App) -> set[str]:
     """Return the names of the functions of an app."""
     made = func.FunctionApp()
-    for blueprint in blueprints(MemoryCloud().ports, SignIn(), webhook_secrets=(), approval_keys={})[app]:
+    for blueprint in blueprints(app, MemoryCloud().ports, SignIn(), webhook_secrets=(), approval_keys={}):
         made.register_functions(blueprint)
     return {str(each.get_function_name()) for each in made.get_functions()}
 

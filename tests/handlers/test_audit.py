@@ -17,8 +17,8 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.runtime.options import EXAMPLE
 from shared.app.api.access import Role
 from shared.app.recovery.housekeeping import record_changed_settings
-from shared.cluster.acts import Act
 from shared.cluster.failures.errors import Unavailable
+from shared.cluster.history import Act
 from shared.ports import FleetConfig
 from shared.settings import load_settings
 from tests.support import fleet_files

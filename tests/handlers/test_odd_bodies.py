@@ -18,7 +18,7 @@ from handlers.acts import ACTS
 from handlers.sign_in import PRINCIPAL, SignIn
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
-from shared.cluster.gaps import FoundBy
+from shared.cluster.history import FoundBy
 from shared.cluster.messages import (
     ActRequest,
     Approval,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.kubernetes.flux_definitions import bridge, dropped_versions, kind_in, migrated, storage_version
+from shared.kubernetes.flux_instance import bridge, dropped_versions, kind_in, migrated, storage_version
 from shared.kubernetes.flux_objects import (
     in_order_of_removal,
     inventory_of,

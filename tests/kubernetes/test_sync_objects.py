@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from shared.kubernetes.cluster_facts import facts_of
+from shared.kubernetes.inside import facts_of
 from shared.kubernetes.sync_objects import sync_objects
 from shared.language.model.cluster.flux import Flux
 from tests.support.desired_clusters import desired

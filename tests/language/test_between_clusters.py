@@ -18,7 +18,6 @@ from shared.language.resolve.resolver import (
     resolve_shared,
 )
 from shared.language.resolve.reuse import Known, fingerprint_of
-from shared.language.resolve.rules.attached_rules import foreign_kubeconfigs, same_kubeconfigs
 from shared.language.resolve.rules.between_clusters import (
     MOST_OF_A_SUBSCRIPTION,
     over_limits,
@@ -26,8 +25,8 @@ from shared.language.resolve.rules.between_clusters import (
     unreachable,
     within_limits,
 )
+from shared.language.resolve.rules.common_rules import foreign_kubeconfigs, foreign_vaults, same_kubeconfigs
 from shared.language.resolve.rules.cross_field_rules import duplicates
-from shared.language.resolve.rules.secret_rules import foreign_vaults
 from shared.plan.make_plan import make_plan
 from tests.support import fleet_files
 from tests.support.desired_clusters import NOW, Row

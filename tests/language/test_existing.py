@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shared.language.desired import Desired
-from shared.language.model.attached import EMPTY, FIELDS
+from shared.language.model.cluster.spec import EMPTY, FIELDS
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.resolver import resolve_clusters, resolve_shared
 from tests.support.resolved_fleets import GOOD, HEAD, files_of, with_files

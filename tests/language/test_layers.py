@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from shared.language.desired import Desired
 from shared.language.model.fleet_rules import DeleteBudget
-from shared.language.resolve.placeholders import Placeholders
-from shared.language.yaml.merging import merge, plain_value, without_nulls
-from shared.language.yaml.nodes import Items, Mark, Node, texts
+from shared.language.resolve.manifest_file import Placeholders
+from shared.language.yaml.nodes import Items, Mark, Node, merge, plain_value, texts, without_nulls
 from tests.support import fleet_files
 from tests.support.resolved_fleets import GOOD, ONE, resolved, with_change, with_files
 from tests.support.yaml_nodes import node

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shared.language.yaml.merging import merge, without_nulls
+from shared.language.yaml.nodes import merge, without_nulls
 from shared.language.yaml.parser import MAX_BYTES, MAX_DEPTH, MAX_NODES, YamlError, parse, value_of
 from tests.support.yaml_nodes import node
 

@@ -17,8 +17,7 @@ from shared.language.desired import Desired
 from shared.language.model.kinds import Cluster
 from shared.language.resolve.manifest_file import LayersBelow, unmatched_removals
 from shared.language.resolve.rules.cross_field_rules import findings
-from shared.language.yaml.merging import merge, without_nulls
-from shared.language.yaml.nodes import Node
+from shared.language.yaml.nodes import Node, merge, without_nulls
 from shared.language.yaml.parser import parse
 from shared.resource_ids import ClusterId
 from tests.support.arm_bodies import created, desired

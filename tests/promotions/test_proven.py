@@ -12,8 +12,7 @@ from shared.cluster.drift import Drift, DriftedField
 from shared.cluster.record import Condition, Phase, Running
 from shared.language.desired import Desired
 from shared.language.model.cluster.drift import DriftAction
-from shared.promotions.promoted_values import Obstacle, Reason, Value, What, describe, value_of
-from shared.promotions.proven import Proof, proven
+from shared.promotions import Obstacle, Proof, Reason, Value, What, describe, proven, value_of
 from tests.support.cluster_records import NOW, later, record
 from tests.support.desired_clusters import desired
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.promotions.promoted_values import Had, Value, planned
+from shared.promotions import Had, Value, planned
 from tests.support.sample import examples
 
 NOW = datetime(2027, 1, 2, 3, 4, 5, tzinfo=UTC)

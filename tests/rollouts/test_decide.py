@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from shared.cluster.listed import UnreadableRecord
+from shared.cluster.forms import UnreadableRecord
 from shared.cluster.record import Phase
 from shared.rollouts.calendar import Freeze
 from shared.rollouts.decide import decide

@@ -26,7 +26,6 @@ from shared.cluster.transitions import acceptance
 from shared.cluster.transitions import lease as leases
 from shared.cluster.transitions.lease import Resend, Superseded
 from shared.plan import make_plan as decision
-from shared.plan import rebuilds
 from shared.ports import FleetRecord
 from simulation.simulation import simulate
 
@@ -164,8 +163,7 @@ def an_old_read_of_the_branch_serves_every_request(patch: pytest.MonkeyPatch) ->
 
 
 def deletes_need_no_approval(patch: pytest.MonkeyPatch) -> None:
-    for module in (decision, rebuilds):
-        patch.setattr(module, "guard_of_delete", lambda *_: None)
+    patch.setattr(decision, "guard_of_delete", lambda *_: None)
 
 
 def every_app_runs_every_recipe(patch: pytest.MonkeyPatch) -> None:

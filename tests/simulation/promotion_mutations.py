@@ -11,8 +11,7 @@ from shared.app.proposals import evaluation, promote
 from shared.app.proposals.promote import give
 from shared.ports import Ports
 from shared.ports.state import Promotion
-from shared.promotions.promoted_values import Reason, Value, What, value_of
-from shared.promotions.proven import Proof, proven
+from shared.promotions import Proof, Reason, Value, What, proven, value_of
 from simulation.actors.kinds import PROMOTIONS
 from simulation.invariants.proposed_promotions import MAIN, RULE
 from tests.simulation.mutations import mutation

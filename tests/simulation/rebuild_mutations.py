@@ -6,7 +6,7 @@ import pytest
 
 from shared.app.worker.steps.guards import still_removed
 from shared.language.desired import Desired
-from shared.plan import make_plan, rebuilds
+from shared.plan import make_plan
 from shared.plan.plan import Recorded
 from simulation.actors.kinds import REBUILDS
 from tests.simulation.mutations import mutation
@@ -16,8 +16,7 @@ def every_other_time_asks_for_a_rebuild(patch: pytest.MonkeyPatch) -> None:
     def asks(cluster: Desired, record: Recorded) -> bool:
         return bool(cluster.rebuild) and cluster.rebuild != record.rebuilt_for
 
-    for module in (make_plan, rebuilds):
-        patch.setattr(module, "asks_for_rebuild", asks)
+    patch.setattr(make_plan, "asks_for_rebuild", asks)
 
 
 def a_delete_does_not_ask_whether_the_rebuild_was_taken_back(patch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from shared.cluster.messages import QueueRequest, RolloutRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.transitions import acceptance
 from shared.plan.plan import Action, Item
-from shared.rollouts import begin, calendar, decide, of_plan, plan_holds
+from shared.rollouts import begin, calendar, decide, of_plan
 from shared.rollouts import waits as standing
 from shared.rollouts.report import state_of
 from shared.rollouts.rollout import Checked, CheckState, Rollout, State
@@ -185,12 +185,12 @@ def nobody_says_that_a_cluster_has_ended(patch: pytest.MonkeyPatch) -> None:
 
 def _unheld(patch: pytest.MonkeyPatch, *actions: Action) -> None:
     """Let no freeze and no window hold the items of a plan with these actions."""
-    original = plan_holds._shut
+    original = of_plan._shut
 
     def shut(item: Item, *args: Any) -> Any:
         return None if item.action in actions else original(item, *args)
 
-    patch.setattr(plan_holds, "_shut", shut)
+    patch.setattr(of_plan, "_shut", shut)
 
 
 def a_freeze_holds_no_delete(patch: pytest.MonkeyPatch) -> None:

@@ -24,10 +24,10 @@ from shared.app.sweep.lists import orphans_of
 from shared.azure.differences import drift_of
 from shared.azure.drift import policy
 from shared.cluster import drift
-from shared.cluster.findings.conditions import with_in_sync
+from shared.cluster.conditions import with_in_sync
 from shared.cluster.messages import ReportRequest
 from shared.cluster.record import ClusterRecord
-from shared.cluster.transitions import apply_comparison
+from shared.cluster.transitions import acceptance
 from shared.cluster.transitions.acceptance import accept_retry
 from shared.language.model.cluster.drift import DriftAction
 from shared.ports import Ports
@@ -76,7 +76,7 @@ def a_digest_says_nothing(patch: pytest.MonkeyPatch) -> None:
 
 
 def drift_is_never_taken_back(patch: pytest.MonkeyPatch) -> None:
-    original = apply_comparison.apply_comparison
+    original = acceptance.apply_comparison
 
     def kept(record: ClusterRecord, decided: Any, *given: Any, **named: Any) -> ClusterRecord:
         after = original(record, decided, *given, **named)
@@ -97,7 +97,7 @@ def a_correction_writes_the_other_differences_too(patch: pytest.MonkeyPatch) -> 
     def whole(record: ClusterRecord, *, now: datetime, **_: Any) -> ClusterRecord:
         return accept_retry(record, now=now)
 
-    patch.setattr(apply_comparison, "accept_retry", whole)
+    patch.setattr(acceptance, "accept_retry", whole)
 
 
 def a_correction_is_repeated_indefinitely(patch: pytest.MonkeyPatch) -> None:
@@ -108,7 +108,7 @@ def a_cluster_that_differs_says_that_it_is_in_sync(patch: pytest.MonkeyPatch) ->
     def in_sync(record: ClusterRecord, drift: Any, now: datetime, **rest: Any) -> ClusterRecord:
         return replace(with_in_sync(record, None, now, **rest), drift=drift)
 
-    patch.setattr(apply_comparison, "with_in_sync", in_sync)
+    patch.setattr(acceptance, "with_in_sync", in_sync)
 
 
 def a_correction_begins_in_a_suspension(patch: pytest.MonkeyPatch) -> None:
@@ -143,7 +143,7 @@ def an_approval_counts_for_any_correction(patch: pytest.MonkeyPatch) -> None:
 
 
 def an_approved_correction_is_not_started(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(apply_comparison, "released", lambda decided: decided)
+    patch.setattr(acceptance, "released", lambda decided: decided)
 
 
 def a_difference_that_lasts_leaves_the_commit_a_success(patch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.servicebus.world.broker_values import Draft
-from shared.cluster.gaps import FoundBy, Gap, Gaps
+from shared.cluster.history import FoundBy, Gap, Gaps
 from shared.cluster.messages import Found, PlanRequest, RolloutRequest
 from shared.ports import FleetRecord
 from simulation.desired_state import DesiredFleet

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shared.azure.changes.field_effects import Effect
-from shared.cluster.event import Event
+from shared.cluster.history import Event
 from shared.cluster.job import Job, NextRun, StepState, start_step
 from shared.cluster.recipes import Step
 from shared.cluster.record import ClusterRecord

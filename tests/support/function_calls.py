@@ -13,6 +13,7 @@ from handlers.apps import blueprints
 from handlers.sign_in import KEY, SignIn
 from shared.app.api.access import Role
 from shared.ports import Ports
+from shared.settings import App
 
 KEYS = {f"local-key-of-an-{role.lower()}": role for role in Role}
 ADMIN_KEY = "local-key-of-an-admin"
@@ -24,11 +25,10 @@ ADMIN = {KEY: ADMIN_KEY}
 def function_app(ports: Ports, sign_in: SignIn | None = None) -> func.FunctionApp:
     """Return the app on ports; without ``sign_in``, callers have the keys above."""
     app = func.FunctionApp()
-    groups = blueprints(
-        ports, sign_in or SignIn(keys=KEYS), webhook_secrets=("new",), approval_keys=APPROVAL_KEYS
-    )
-    for group in groups.values():
-        for blueprint in group:
+    for group in App:
+        for blueprint in blueprints(
+            group, ports, sign_in or SignIn(keys=KEYS), webhook_secrets=("new",), approval_keys=APPROVAL_KEYS
+        ):
             app.register_functions(blueprint)
     return app
 

@@ -25,7 +25,7 @@ from cli.terminal.render import few
 from cli.text import printable
 from cli.times import age
 from shared.app.api import schema
-from shared.cluster.acts import LIVE
+from shared.cluster.history import LIVE
 
 
 def audit(

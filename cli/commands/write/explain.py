@@ -18,8 +18,7 @@ from cli.text import line, scalar
 from cli.worktree import Worktree, open_worktree
 from shared.language.resolve.desired_fleet import DesiredFleet, Resolved
 from shared.language.resolve.problems import nearest
-from shared.language.yaml.merging import without_nulls
-from shared.language.yaml.nodes import Node
+from shared.language.yaml.nodes import Node, without_nulls
 
 MOST = 60
 """Columns of the longest line that has its source behind it."""

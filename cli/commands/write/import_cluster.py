@@ -20,10 +20,10 @@ from cli.terminal.output import echo
 from cli.text import line
 from cli.worktree import Worktree, open_worktree
 from shared.azure.importer import minimal_spec
-from shared.language.resolve.placeholders import Placeholders
+from shared.language.resolve.manifest_file import Placeholders
 from shared.language.resolve.repository_layout import cluster_path
 from shared.language.yaml.editing import ManifestDumper
-from shared.language.yaml.merging import plain_value
+from shared.language.yaml.nodes import plain_value
 
 
 def import_cluster(

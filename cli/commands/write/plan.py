@@ -23,8 +23,7 @@ from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import nearest
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action, Item, Plan
-from shared.rollouts.of_plan import expected_rollout
-from shared.rollouts.plan_holds import held_now
+from shared.rollouts.of_plan import expected_rollout, held_now
 from shared.rollouts.shut import calendar_of
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from localcloud.kubernetes.world.logins import (
 from localcloud.kubernetes.world.node_objects import mirror_nodes
 from localcloud.kubernetes.world.world_inside import WorldInside
 from shared.cluster.failures.errors import Unauthenticated, Unavailable
-from shared.kubernetes.api_server import ApiServer
+from shared.kubernetes.kubeconfig import ApiServer
 from shared.resource_ids import ClusterId
 
 _DELAYS = Delays()

@@ -20,8 +20,8 @@ from shared.cluster.failures.errors import (
 )
 from shared.frozen import replace
 from shared.json_tree import Json
-from shared.kubernetes.api_server import ApiServer, Certificate
 from shared.kubernetes.flux_objects import ref_of
+from shared.kubernetes.kubeconfig import ApiServer, Certificate
 from shared.ports.kubernetes import cordon_patch
 from shared.resource_ids import ObjectRef
 

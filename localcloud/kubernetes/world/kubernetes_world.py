@@ -49,7 +49,7 @@ from localcloud.kubernetes.world.typed_objects import (
 from localcloud.kubernetes.world.writes.patches import patched
 from localcloud.kubernetes.world.writes.repeated_applies import RepeatedApplies
 from localcloud.kubernetes.world.writes.server_side_apply import Writer, applied, given_owners, same, updated
-from shared.kubernetes.api_server import Certificate
+from shared.kubernetes.kubeconfig import Certificate
 
 _PLAIN = Write()
 _AT_ONCE = Deletion()

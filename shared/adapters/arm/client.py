@@ -31,8 +31,14 @@ from azure.core.pipeline.policies import (
 from azure.core.pipeline.transport import RequestsTransport
 from azure.mgmt.core.policies import ARMChallengeAuthenticationPolicy
 
-from shared.adapters.arm.arm_requests import PUBLIC_CLOUD, ArmRequests, id_of, written
-from shared.adapters.arm.documents import UNREADABLE, check_document
+from shared.adapters.arm.arm_requests import (
+    PUBLIC_CLOUD,
+    UNREADABLE,
+    ArmRequests,
+    check_document,
+    id_of,
+    written,
+)
 from shared.adapters.transport import pooled_transport
 from shared.cluster.failures.errors import ReconcileError, Unauthenticated, Unavailable, from_http
 from shared.cluster.failures.retry import retry_after

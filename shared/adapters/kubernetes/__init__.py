@@ -1,7 +1,7 @@
-"""Kubernetes through the official client: one connection for each cluster."""
+"""Kubernetes over HTTPS: connections to each cluster."""
 
 from __future__ import annotations
 
-from shared.adapters.kubernetes.connections import AKS_SCOPE, KubernetesConnections
+from shared.adapters.kubernetes.connection import AKS_SCOPE, KubernetesConnections
 
 __all__ = ["AKS_SCOPE", "KubernetesConnections"]

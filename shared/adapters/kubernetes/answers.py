@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -18,6 +17,7 @@ from shared.cluster.failures.errors import (
     from_http,
 )
 from shared.cluster.failures.retry import retry_after
+from shared.frozen import dataclass
 from shared.json_tree import Json, path_text
 
 _INVALID_FIELDS = ("failed to create typed patch object", "failed to convert new object")

@@ -8,7 +8,6 @@ server, such as a re-created cluster or a rotated authority, the next step asks 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, cast
 
 from shared.cluster.failures.errors import (
@@ -23,9 +22,8 @@ from shared.cluster.failures.errors import (
 )
 from shared.cluster.outcomes import Fail, Outcome, Retry
 from shared.cluster.record import ClusterRecord
-from shared.frozen import replace
-from shared.kubernetes.api_server import ApiServer
-from shared.kubernetes.kubeconfig import Kubeconfig, KubeconfigError, read_kubeconfig
+from shared.frozen import dataclass, field, replace
+from shared.kubernetes.kubeconfig import ApiServer, Kubeconfig, KubeconfigError, read_kubeconfig
 from shared.ports import Kubernetes, KubernetesApi, Ports
 from shared.resource_ids import ClusterId, ObjectRef
 

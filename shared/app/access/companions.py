@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
@@ -20,8 +19,9 @@ from shared.cluster.failures.errors import Dependency, InvalidManifest
 from shared.cluster.outcomes import Wait
 from shared.cluster.recipes import Step
 from shared.cluster.record import ClusterRecord
+from shared.frozen import dataclass, field, replace
 from shared.json_tree import Json
-from shared.language.model.cluster.identity_access import (
+from shared.language.model.cluster.access import (
     CONTROL_PLANE,
     KUBELET,
     MOST_OF_AN_IDENTITY,

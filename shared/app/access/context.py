@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
@@ -10,6 +9,7 @@ from shared.app.access.cluster_access import enter, private_api
 from shared.azure.ownership import Installation, Owner
 from shared.cluster.job import Job
 from shared.cluster.record import ClusterRecord
+from shared.frozen import dataclass
 from shared.language.desired import Desired
 from shared.ports import KubernetesApi, Ports
 from shared.ports.azure import AzureCall

@@ -14,17 +14,15 @@ clock, which may jump while a worker is frozen.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NoReturn, TypeVar
 
 from shared.app.access.leased_record import LeasedRecord, LeaseLost
 from shared.cluster.failures.errors import Unavailable
-from shared.frozen import replace
+from shared.frozen import dataclass, field, replace
 from shared.json_tree import Json
-from shared.kubernetes.api_server import ApiServer, Certificate
 from shared.kubernetes.flux_objects import ref_of
-from shared.kubernetes.kubeconfig import Kubeconfig
+from shared.kubernetes.kubeconfig import ApiServer, Certificate, Kubeconfig
 from shared.ports import (
     Azure,
     BranchHead,

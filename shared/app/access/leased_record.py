@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from shared.app.records import Transition, move_events, remove, save
-from shared.cluster.event import Event
 from shared.cluster.failures.errors import ReconcileError, Stale
+from shared.cluster.history import Event
 from shared.cluster.record import ClusterRecord
 from shared.cluster.transitions.lease import request_write
 from shared.frozen import replace

@@ -13,7 +13,6 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
@@ -33,9 +32,8 @@ from shared.azure.rate_limits import (
 from shared.cluster.failures.errors import Retryable, Stale, Throttled
 from shared.cluster.record import ClusterRecord
 from shared.cluster.transitions.lease import EARLY
-from shared.frozen import replace
-from shared.kubernetes.api_server import ApiServer
-from shared.kubernetes.kubeconfig import Kubeconfig
+from shared.frozen import dataclass, replace
+from shared.kubernetes.kubeconfig import ApiServer, Kubeconfig
 from shared.ports import Azure, Kubernetes, KubernetesApi, Ports
 from shared.ports.azure import AzureCall, GetKubeconfig, Written
 from shared.resource_ids import ClusterId

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shared.app.api import schema
 from shared.app.api.access import Caller
 from shared.app.api.parts import projected, whole_moments
 from shared.app.http_result import MAX_NAME, HttpResult
-from shared.cluster.acts import Act
 from shared.cluster.failures.errors import ReconcileError
+from shared.cluster.history import Act
+from shared.frozen import dataclass, replace
 from shared.masking import cut
 from shared.ports import Ports
 from shared.ports.state.app import newest_changes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from enum import Enum
 from functools import cache
@@ -15,15 +14,16 @@ from typing import Any, Protocol, TypeVar, cast, get_args, get_origin, get_type_
 from shared.app.api import schema
 from shared.azure.policies import PolicyCompanion
 from shared.azure.retirements import retiring
-from shared.cluster.event import Event
 from shared.cluster.failures.errors import Unreadable, is_wait
 from shared.cluster.failures.remedies import suggested_action
-from shared.cluster.listed import Listed, UnreadableRecord
+from shared.cluster.forms import Listed, UnreadableRecord
+from shared.cluster.history import Event
 from shared.cluster.record import ClusterRecord, Condition
 from shared.cluster.reporting.diagnosis import CORRECT_FILE
 from shared.cluster.reporting.events import RELEASED
+from shared.frozen import dataclass
 from shared.json_tree import path_text
-from shared.kubernetes.api_server import ending
+from shared.kubernetes.kubeconfig import ending
 from shared.plan.plan import Item, with_since
 from shared.ports import FleetRecord, PlanRecord
 from shared.ports.state import Clusters

@@ -20,8 +20,8 @@ from posixpath import normpath
 from shared.app.outbox import send_all
 from shared.app.repository import read_files
 from shared.app.worker.steps.flux.waiting import pulls_the_fleet
+from shared.cluster.conditions import is_at_rest, is_unfinished
 from shared.cluster.failures.errors import ReconcileError, Stale
-from shared.cluster.findings.conditions import is_at_rest, is_unfinished
 from shared.cluster.messages import checks_of
 from shared.cluster.record import ClusterRecord
 from shared.language.model.cluster.flux_source import MAIN

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -33,6 +32,7 @@ from shared.azure.policies import PolicyCompanion
 from shared.cluster.failures.errors import Dependency, ReconcileError
 from shared.cluster.messages import SweepRequest
 from shared.cluster.record import ClusterRecord, CompanionState
+from shared.frozen import dataclass, replace
 from shared.json_tree import Json
 from shared.ports import Ports
 from shared.ports.azure import GetCluster, ListRoleAssignments, QueryPolicyStates, states_of

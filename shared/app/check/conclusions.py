@@ -14,8 +14,8 @@ from shared.app.outbox import next_check_of, unlike
 from shared.app.records import Transition, change
 from shared.app.sweep.conclusions import is_beside
 from shared.app.worker.steps.flux.waiting import commits_behind
-from shared.cluster.findings.conditions import FLUX_REPORTS, with_condition, without_condition
-from shared.cluster.findings.health import (
+from shared.cluster.conditions import FLUX_REPORTS, with_condition, without_condition
+from shared.cluster.health import (
     HEALTHY,
     Finding,
     HealthCondition,
@@ -27,8 +27,8 @@ from shared.cluster.messages import CheckMessage, Envelope, ReportRequest, Statu
 from shared.cluster.record import AppliedRevision, ClusterRecord, Condition, Running
 from shared.cluster.reporting.events import FLUX_REPORTED, events_between, renewed_event
 from shared.cluster.transitions.apply_outcome import apply_outcome
-from shared.kubernetes.api_server import ApiServer
 from shared.kubernetes.health import Fault
+from shared.kubernetes.kubeconfig import ApiServer
 from shared.language.cluster_systems import system_with, systems_in
 from shared.ports import Ports
 

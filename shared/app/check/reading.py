@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from shared.app.access.azure_state import FAILED_STATES, profiles_of, provisioning_error, state_of
@@ -18,6 +17,7 @@ from shared.app.worker.steps.systems.labelled import Labelled
 from shared.azure.changes.upgrades import POOL_LABEL
 from shared.azure.flux_extension import Reported, changed_fields, extension_body, reported, reported_revision
 from shared.cluster.failures.errors import Dependency
+from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes import flux_objects, health
 from shared.kubernetes.flux_instance import INSTANCE, OWNER, instance_readiness

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
-from shared.cluster.findings.conditions import is_unfinished
+from shared.cluster.conditions import is_unfinished
 from shared.cluster.record import ClusterRecord, Phase
-from shared.frozen import replace
+from shared.frozen import dataclass, replace
 from shared.json_tree import Json
 from shared.kubernetes.health import CHANGED, MISSING, Fault
 from shared.kubernetes.inside import Inside

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from threading import Lock
@@ -19,6 +18,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 
 from shared.cluster.failures.errors import InvalidManifest, SecretMissing
 from shared.cluster.record import ClusterRecord
+from shared.frozen import dataclass, field
 from shared.language.model.base import shown
 from shared.language.model.cluster.flux import EVENT_KEY
 from shared.language.model.cluster.flux_source import MAIN
@@ -33,7 +33,7 @@ MOST_NUMBERS = 90_000_000
 
 
 class _Object(BaseModel):
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", defer_build=True)
 
     kind: str = Field(min_length=1)
     name: str = Field(min_length=1)
@@ -41,7 +41,7 @@ class _Object(BaseModel):
 
 
 class _Body(BaseModel):
-    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+    model_config = ConfigDict(extra="ignore", populate_by_name=True, defer_build=True)
 
     involved: _Object = Field(alias="involvedObject")
     severity: str

@@ -12,11 +12,11 @@ import hmac
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from shared.cluster.drift import BRANCHES, PROMOTIONS
+from shared.frozen import dataclass
 from shared.masking import cut
 
 MAX_BODY_BYTES = 25 * 1024 * 1024

@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from shared.app.notifications import of_dead_letter
 from shared.cluster.failures.errors import Unauthenticated, Unreadable
-from shared.cluster.failures.fleet_problem import Failed
-from shared.cluster.failures.remedies import suggested_action
+from shared.cluster.failures.remedies import Failed, suggested_action
 from shared.cluster.reporting.diagnosis import CORRECT_FILE
 from shared.language.desired import digest_of
 from shared.masking import cut

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
@@ -20,11 +19,12 @@ from shared.app.planner.review_rules import (
 )
 from shared.app.records import again
 from shared.app.repository import PlanInputs
-from shared.cluster.acts import Act
 from shared.cluster.failures.errors import ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
+from shared.cluster.history import Act
 from shared.cluster.messages import Approval, Envelope, PlanRequest, QueueRequest, ReviewRequest, ToPlan
 from shared.cluster.review_check import Ignored, ReviewCheck, Verdict
+from shared.frozen import dataclass, replace
 from shared.masking import cut, without_secrets
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Plan

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -13,11 +12,11 @@ from shared.app.planner.plan_problems import report_unreadable
 from shared.app.planner.reporter import report_again
 from shared.app.repository import require_own, source_of
 from shared.cluster.failures.errors import OtherRepository, ReconcileError
-from shared.cluster.failures.fleet_problem import Failed
-from shared.cluster.gaps import Gap, Gaps
+from shared.cluster.failures.remedies import Failed
+from shared.cluster.history import Gap, Gaps
 from shared.cluster.messages import HeadConfirmation, ToPlan
 from shared.cluster.reporting.measurements import of_plan
-from shared.frozen import replace
+from shared.frozen import dataclass, replace
 from shared.logs import about
 from shared.ports import BranchHead, BranchRead, FleetRecord, Ports
 from shared.ports.state import Deliveries

@@ -31,7 +31,7 @@ from shared.plan.plan import Action, Plan
 from shared.plan.replacements import awaited, remembered
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import Expectations
-from shared.promotions.promoted_values import Had, planned, rules_of, values_in
+from shared.promotions import Had, planned, rules_of, values_in
 
 log = logging.getLogger(__name__)
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from shared.cluster.drift import moment
-from shared.cluster.failures.fleet_problem import FleetProblem
-from shared.cluster.listed import UnreadableRecord
+from shared.cluster.failures.remedies import FleetProblem
+from shared.cluster.forms import UnreadableRecord
 from shared.cluster.messages import ReportRequest
 from shared.cluster.record import Phase
 from shared.cluster.reporting.summary import ClusterSummary
+from shared.frozen import dataclass
 from shared.plan.plan import REMOVALS, Action, Item, Plan
 from shared.ports import CommitStatus
 from shared.ports.git_host import status_line

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 
 from shared.app.notifications import approval_notifications
@@ -16,13 +15,13 @@ from shared.app.planner.approvals import approved_plan
 from shared.app.planner.rollouts import stage
 from shared.app.repository import PlanInputs
 from shared.azure.ownership import INSTALLATION_TAG, Installation, new_life, tag
-from shared.cluster.acts import Act
 from shared.cluster.continuations import continuations_of
 from shared.cluster.failures.errors import ReconcileError
+from shared.cluster.history import Act
 from shared.cluster.messages import Envelope, RolloutRequest, ToPlan
 from shared.cluster.pace import small_change
 from shared.cluster.transitions.acceptance import follows
-from shared.frozen import replace
+from shared.frozen import dataclass, field, replace
 from shared.json_tree import Json
 from shared.notifications.notification import Notification
 from shared.plan.plan import Item, Plan, above_any, held_since

@@ -14,9 +14,9 @@ from shared.frozen import replace
 from shared.language.model.rollout import Rollout as Written
 from shared.masking import cut
 from shared.ports import FleetRecord, Ports
-from shared.rollouts.endpoint_check import EndpointCheck
 from shared.rollouts.rollout import Checked, CheckState, Rollout
 from shared.rollouts.selected import NOTHING, TRAILER, Asked, asks, asks_labels, trailer_values
+from shared.rollouts.strategy import EndpointCheck
 from shared.rollouts.waits import checks_due
 from shared.sentences import some_of
 

@@ -9,10 +9,10 @@ from shared.app.notifications import store_act
 from shared.app.outbox import send_unlike
 from shared.app.planner.commit_status import status_of_problem
 from shared.app.planner.reporter import report_again
-from shared.cluster.acts import Act
 from shared.cluster.failures.errors import ReconcileError, Retryable, Stale
-from shared.cluster.failures.fleet_problem import Failed, FleetProblem
+from shared.cluster.failures.remedies import Failed, FleetProblem
 from shared.cluster.failures.retry import wait_before_retry
+from shared.cluster.history import Act
 from shared.cluster.messages import Approval, RolloutAct, ToPlan
 from shared.frozen import replace
 from shared.language.desired import digest_of

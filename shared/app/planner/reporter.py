@@ -29,7 +29,7 @@ from shared.app.planner.commit_status import (
 from shared.app.records import again
 from shared.cluster.failures.errors import ReconcileError, Retryable, Stale, Unreadable, Withheld
 from shared.cluster.failures.retry import wait_before_retry
-from shared.cluster.listed import Listed
+from shared.cluster.forms import Listed
 from shared.cluster.messages import NotifyRequest, PlanRequest, ReportRequest, StatusRequest
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.frozen import replace

@@ -8,10 +8,10 @@ approval: so the reviewer saw each removal, also when the merge brought other ch
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from shared.cluster.review_check import Ignored
+from shared.frozen import dataclass
 from shared.language.resolve.repository_layout import cluster_path
 from shared.ports import MergedPull, PlanRecord, PullAuthors, Review, ReviewState
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
 
@@ -20,11 +19,11 @@ from shared.app.planner.gate_checks import read_selection, with_checks
 from shared.app.planner.plan_problems import answer_act
 from shared.app.records import again
 from shared.app.repository import PlanInputs
-from shared.cluster.listed import Listed
+from shared.cluster.forms import Listed
 from shared.cluster.messages import PromoteRequest, ReportRequest, RolloutAct, RolloutRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.summary import summary_of
-from shared.frozen import replace
+from shared.frozen import dataclass, replace
 from shared.plan.plan import Action, Item, Plan
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import Override
@@ -32,8 +31,7 @@ from shared.rollouts.begin import UNDER_WAY, superseded
 from shared.rollouts.candidates import updates_of
 from shared.rollouts.decide import Decision, decide
 from shared.rollouts.estimate import with_completed
-from shared.rollouts.of_plan import rollout_of_plan
-from shared.rollouts.plan_holds import with_holds
+from shared.rollouts.of_plan import rollout_of_plan, with_holds
 from shared.rollouts.rollout import ActKind, Decided, Rollout, State, act_on, is_as_asked
 from shared.rollouts.selected import NOTHING
 from shared.rollouts.shut import NOTHING as ALWAYS_OPEN

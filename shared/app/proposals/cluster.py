@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 
 from shared.app.access.context import StepContext
@@ -21,6 +20,7 @@ from shared.azure.ownership import Owner
 from shared.cluster.drift import DriftedField, digest_of_proposal, drift_from
 from shared.cluster.failures.errors import Retryable
 from shared.cluster.record import ClusterRecord
+from shared.frozen import dataclass, replace
 from shared.json_tree import Json
 from shared.language.resolve.repository_layout import cluster_path
 from shared.logs import about_record

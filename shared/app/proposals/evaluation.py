@@ -7,28 +7,30 @@ cluster that sets such a value in its own file keeps it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from shared.app.proposals.head import Head
 from shared.cluster.record import ClusterRecord
+from shared.frozen import dataclass, field, replace
 from shared.kubernetes_versions import stays_newer
 from shared.language.desired import Desired
 from shared.language.model.base import shown
 from shared.language.resolve.repository_layout import ENVIRONMENTS
 from shared.language.yaml.editing import NotEditable, with_value, without
-from shared.promotions.promoted_values import (
+from shared.promotions import (
     HOLDS,
     NOTHING_TO_DO,
     PLATFORM_PATHS,
     VERSION_PATH,
     Obstacle,
+    Proof,
     Reason,
     Value,
     What,
+    concerns,
+    proven,
     value_of,
     values_in,
 )
-from shared.promotions.proven import Proof, concerns, proven
 
 Held = Callable[[Value], Reason | None]
 """Returns why a value is not given without somebody asking, None where nothing holds it."""

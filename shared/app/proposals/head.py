@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from shared.app.repository import desired_of, read_blobs, read_files, read_known, require_own
 from shared.cluster.failures.errors import InvalidManifest, Unavailable
 from shared.cluster.record import ClusterRecord
+from shared.frozen import dataclass
 from shared.language.desired import Desired
 from shared.language.resolve.cluster_resolver import ClusterResolver
 from shared.language.resolve.desired_fleet import DesiredFleet

@@ -8,7 +8,6 @@ way. See docs/decisions/0024-a-proposal-is-a-branch-that-only-moves-forward.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from shared.app.proposals.head import Head
@@ -16,6 +15,7 @@ from shared.app.pull_requests.markdown import fit
 from shared.cluster.failures.errors import ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.messages import QueueRequest
+from shared.frozen import dataclass, replace
 from shared.ports import NewCommit, Ports, Pull, PullText
 from shared.ports.state import Promotion, Proposal
 

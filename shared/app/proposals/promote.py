@@ -2,7 +2,7 @@
 
 A rule reads summaries first, and git only when all clusters of its source have been Ready for its soak and
 something is new since. It never gives what the target withdrew, and what somebody declined: see
-``shared.promotions.promoted_values``. All messages are of the session of proposals.
+``shared.promotions``. All messages are of the session of proposals.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from shared.cluster.reporting.summary import ClusterSummary
 from shared.language.desired import digest_of
 from shared.ports import FleetRecord, Ports, Pull
 from shared.ports.state import Lifted, Promotion
-from shared.promotions.promoted_values import Obstacle, Reason, Rule, Value, What, describe
+from shared.promotions import Obstacle, Reason, Rule, Value, What, describe
 
 log = logging.getLogger(__name__)
 

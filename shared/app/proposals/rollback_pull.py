@@ -6,8 +6,6 @@ or again after a crash at any line, gets the pull request that is there. Another
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from shared.app.proposals.head import Head
 from shared.app.proposals.own_pull import File, new_commit, pull_text
 from shared.app.pull_requests.markdown import code, prose, table
@@ -16,6 +14,7 @@ from shared.azure.node_pools.rollback import WITHIN, Versions
 from shared.azure.ownership import rollback_tag
 from shared.cluster.drift import ROLLBACKS
 from shared.cluster.failures.errors import Conflict
+from shared.frozen import dataclass
 from shared.language.resolve.repository_layout import blob_id, cluster_path
 from shared.ports import Ports, Pull, PullText
 

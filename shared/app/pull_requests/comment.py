@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby, islice
 from typing import Any
 
@@ -18,6 +17,7 @@ import yaml
 from shared.app.pull_requests.markdown import code, details, fence, fit, line, prose, table
 from shared.app.pull_requests.stages import held_items, stages_of, warnings_of
 from shared.azure.changes.comparison import alike
+from shared.frozen import dataclass, field
 from shared.json_tree import children
 from shared.language.resolve.problems import Problem, number_of
 from shared.masking import cut

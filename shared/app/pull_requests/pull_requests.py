@@ -33,8 +33,7 @@ from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action, Plan
 from shared.ports import Capability, Ports, Pull
 from shared.rollouts.candidates import updates_of
-from shared.rollouts.of_plan import rollout_of_plan
-from shared.rollouts.plan_holds import held_now
+from shared.rollouts.of_plan import held_now, rollout_of_plan
 from shared.rollouts.rollout import Rollout
 from shared.rollouts.selected import Asked
 from shared.rollouts.shut import calendar_of

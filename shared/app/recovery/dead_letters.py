@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shared.app.notifications import notifications_of, store_dead_letter
 from shared.app.outbox import next_check_of, send_all
 from shared.app.records import Transition, again, change
 from shared.cluster.failures.errors import DeadLettered, Retryable, Unreadable
-from shared.cluster.failures.fleet_problem import Failed, FleetProblem
+from shared.cluster.failures.remedies import Failed, FleetProblem
 from shared.cluster.forms import NewerForm
 from shared.cluster.job import JobQueue
 from shared.cluster.messages import (
@@ -40,6 +39,7 @@ from shared.cluster.reporting.events import events_between
 from shared.cluster.reporting.measurements import DEAD_LETTERS, Measurement, Span, of_outcome
 from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.cluster.transitions.lease import names_moment
+from shared.frozen import dataclass, replace
 from shared.logs import about, about_record
 from shared.masking import cut, without_secrets
 from shared.ports import DeadLetter, Ports

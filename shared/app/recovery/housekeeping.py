@@ -8,8 +8,8 @@ from datetime import timedelta
 from operator import attrgetter
 
 from shared.app.runs import ENDS, expected_names
-from shared.cluster.acts import Act, changed_settings
 from shared.cluster.failures.errors import ReconcileError
+from shared.cluster.history import Act, changed_settings
 from shared.cluster.reporting.measurements import Measurement, of_ends, of_fleet
 from shared.ports import Ports
 

@@ -14,8 +14,8 @@ from shared.app.repository import is_own
 from shared.app.runs import record_end
 from shared.cluster.continuations import Continuation, continuation_of, overdue, served_until
 from shared.cluster.failures.errors import ReconcileError, Stale
-from shared.cluster.failures.fleet_problem import Failed, FleetProblem
-from shared.cluster.gaps import FoundBy
+from shared.cluster.failures.remedies import Failed, FleetProblem
+from shared.cluster.history import FoundBy
 from shared.cluster.job import JobQueue
 from shared.cluster.messages import (
     Envelope,

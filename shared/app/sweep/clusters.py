@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from shared.app.access.azure_state import busy
@@ -16,15 +15,16 @@ from shared.app.sweep.activity import ActivityLog
 from shared.app.sweep.conclusions import conclude
 from shared.app.sweep.corrections import sweep_of_held, unless_held
 from shared.app.sweep.sources import Sources
+from shared.cluster.conditions import is_at_rest
 from shared.cluster.failures.errors import ClusterMissing, ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
-from shared.cluster.findings.conditions import is_at_rest
-from shared.cluster.findings.health import CORRECTED, applies_again
+from shared.cluster.health import CORRECTED, applies_again
 from shared.cluster.messages import Envelope, SweepRequest, continuation
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import correction_event
 from shared.cluster.reporting.measurements import of_read, of_reservation
-from shared.cluster.transitions.apply_comparison import start_correction
+from shared.cluster.transitions.acceptance import start_correction
+from shared.frozen import dataclass
 from shared.logs import about_record
 from shared.ports import Ports
 from shared.ports.azure import GetCluster

@@ -7,7 +7,6 @@ about it, so the decision has two parts: ``compare``, and ``correct``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shared.app.access.azure_state import busy, profiles_of, running_of
@@ -17,12 +16,11 @@ from shared.azure.differences import Difference, drift_of, live_digest, unmanage
 from shared.azure.drift.policy import Decided, decide, is_version, only_reported, uncorrected
 from shared.azure.node_pools.replacement import serving
 from shared.azure.ownership import Owner
+from shared.cluster.conditions import IN_SYNC, found_of, is_unfinished, loss_of, own_failure
 from shared.cluster.drift import Verified, digest_of_proposal, exhausted
-from shared.cluster.event import Event
 from shared.cluster.failures.errors import ReconcileError, Unexpected, classes
-from shared.cluster.findings.conditions import IN_SYNC, found_of, is_unfinished, own_failure
-from shared.cluster.findings.health import CORRECTED, FLUX, applies_again
-from shared.cluster.findings.losses import loss_of
+from shared.cluster.health import CORRECTED, FLUX, applies_again
+from shared.cluster.history import Event
 from shared.cluster.job import ContestKind, Failure
 from shared.cluster.messages import (
     Envelope,
@@ -36,11 +34,16 @@ from shared.cluster.outcomes import Done, Fail, Outcome
 from shared.cluster.recipes import Step
 from shared.cluster.record import ClusterRecord, Phase, finding_of_sweep
 from shared.cluster.reporting.events import correction_event, drift_event, events_between, restarted_event
-from shared.cluster.transitions.acceptance import accept_retry
-from shared.cluster.transitions.apply_comparison import apply_comparison, apply_finding, start_correction
+from shared.cluster.transitions.acceptance import (
+    accept_retry,
+    apply_comparison,
+    apply_finding,
+    start_correction,
+)
 from shared.cluster.transitions.apply_outcome import apply_outcome
+from shared.frozen import dataclass, replace
 from shared.json_tree import Json
-from shared.kubernetes.cluster_facts import facts_of
+from shared.kubernetes.inside import facts_of
 from shared.language.desired import digest_of
 from shared.language.model.cluster.drift import DriftAction
 from shared.rollouts.calendar import Start

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from shared.app.access.azure_state import busy
@@ -23,6 +22,7 @@ from shared.app.sweep.verdicts import (
 )
 from shared.cluster.failures.errors import ReconcileError, Unreadable
 from shared.cluster.reporting.summary import ClusterSummary
+from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.logs import about
 from shared.ports import Ports

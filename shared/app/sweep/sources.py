@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 
 from shared.app.repository import read_blobs, read_files
 from shared.cluster.drift import DriftedField
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.record import ClusterRecord
+from shared.frozen import dataclass, replace
 from shared.language.resolve.cluster_resolver import ClusterResolver
 from shared.language.resolve.desired_fleet import source_of
 from shared.language.resolve.layers import Layers

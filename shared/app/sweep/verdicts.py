@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 
 from shared.app.access.azure_state import FAILED_STATES, MISSING, busy, provisioning_error, state_of
@@ -20,6 +19,7 @@ from shared.cluster.failures.errors import (
 from shared.cluster.job import Contest, ContestKind
 from shared.cluster.record import finding_of_sweep
 from shared.cluster.reporting.summary import ClusterSummary
+from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.ports import FleetConfig
 from shared.resource_ids import ClusterId

@@ -34,7 +34,7 @@ from shared.app.worker.stay import Stay
 from shared.app.worker.steps.guards.inside import begins_inside
 from shared.app.worker.steps.registry import run_step
 from shared.cluster.failures.errors import NOT_FOUND, ReconcileError, Retryable, Stale, Unexpected, Unreadable
-from shared.cluster.findings.health import needs_check
+from shared.cluster.health import needs_check
 from shared.cluster.job import JobQueue
 from shared.cluster.messages import (
     Envelope,

@@ -11,10 +11,10 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache, reduce
 from typing import Any
 
+from shared.frozen import dataclass
 from shared.json_tree import Children, Json, Path, differing
 
 

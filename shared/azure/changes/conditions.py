@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from shared.frozen import dataclass, field
 from shared.json_tree import Json
 from shared.kubernetes_versions import numbers
 

@@ -19,9 +19,9 @@ alternative, the body would have both. Paths are those of ARM's body. Sources, b
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from shared.frozen import dataclass
 from shared.json_tree import Json
 
 

@@ -8,11 +8,11 @@ changed in place. A source without a site is a page below learn.microsoft.com/az
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 
 from shared.azure.changes import conditions as only
 from shared.azure.changes.conditions import Condition
+from shared.frozen import dataclass
 from shared.language.model.arm_types import OWNED_BY_AZURE
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from shared.azure.changes.comparison import Leaf
 from shared.azure.changes.conditions import Surroundings
 from shared.azure.changes.effects import effect_of, missing_conditions
 from shared.azure.changes.field_effects import Effect
+from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes_versions import needs_upgrade, runs_newer
 from shared.language.desired import digest_of

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
-from pydantic import AwareDatetime, BaseModel, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from shared.azure.companions import kind_of
+from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.masking import cut
 
@@ -52,11 +52,15 @@ class Change:
 
 
 class _Value(BaseModel):
+    model_config = ConfigDict(defer_build=True)
+
     value: str
 
 
 class _Event(BaseModel):
     """An event of the log; the names are Microsoft's."""
+
+    model_config = ConfigDict(defer_build=True)
 
     caller: str = Field(min_length=1)
     resourceId: str = Field(min_length=1)

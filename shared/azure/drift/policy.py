@@ -7,7 +7,6 @@ approves exactly it. No job recreates a cluster because of a field.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -16,6 +15,7 @@ from shared.azure.changes.effects import effect_of
 from shared.azure.changes.field_effects import Effect
 from shared.azure.companions import kind_of
 from shared.azure.differences import Difference
+from shared.frozen import dataclass, replace
 from shared.json_tree import Json
 from shared.language.model.cluster.drift import DriftAction, DriftPolicy, DriftRule
 from shared.language.resolve.desired_fleet import DesiredFleet

@@ -8,10 +8,10 @@ that it did not differ in before: merging it writes nothing to Azure.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from shared.azure.differences import Difference
 from shared.azure.drift.yaml_diff import steps_of
+from shared.frozen import dataclass, field
 from shared.language.desired import Desired
 from shared.language.yaml.editing import NotEditable, with_value, without
 

@@ -9,13 +9,13 @@ repeated. A pool without our tags serves only where none of ours does, and is ad
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from string import ascii_lowercase
 
 from shared.azure.changes.comparison import Leaf
 from shared.azure.changes.writes import last_write_failed
 from shared.azure.node_pools.body import fixed_leaves
 from shared.azure.ownership import Owner
+from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.language.desired import Desired
 from shared.language.model.node_pool import NodePool

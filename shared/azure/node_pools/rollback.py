@@ -9,7 +9,6 @@ Source: AgentPool.node_image_version and AgentPoolRecentlyUsedVersion in the mod
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
@@ -24,6 +23,7 @@ from shared.azure.changes.writes import (
 )
 from shared.azure.cluster_body import control_plane
 from shared.azure.ownership import ROLLBACK_TAG, rollback_tag, tag
+from shared.frozen import dataclass, field
 from shared.json_tree import Json
 from shared.kubernetes_versions import image_older, lags, runs_newer
 from shared.language.model.node_pool import NodePool

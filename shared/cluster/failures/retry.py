@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
 from shared.azure.rate_limits import LONGEST
@@ -24,7 +23,7 @@ from shared.cluster.failures.errors import (
     Unexpected,
     Unreadable,
 )
-from shared.frozen import replace
+from shared.frozen import dataclass, replace
 
 
 @dataclass(frozen=True)

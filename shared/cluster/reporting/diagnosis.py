@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from shared.cluster.acts import by_whom
+from shared.cluster.conditions import STALLED, exempt_text
 from shared.cluster.drift import NAMED, Drift, moment
 from shared.cluster.failures.errors import (
     ClusterContested,
@@ -16,18 +15,16 @@ from shared.cluster.failures.errors import (
     classes,
     is_wait,
 )
-from shared.cluster.failures.fleet_problem import FleetProblem
-from shared.cluster.failures.remedies import NO_ACTION, suggested_action
+from shared.cluster.failures.remedies import NO_ACTION, FleetProblem, suggested_action
 from shared.cluster.failures.retry import DEFAULTS, Policies, policy_for
-from shared.cluster.findings.conditions import STALLED
-from shared.cluster.findings.health import error_of, faults_of, unread_of
-from shared.cluster.findings.losses import exempt_text
+from shared.cluster.health import error_of, faults_of, unread_of
+from shared.cluster.history import by_whom
 from shared.cluster.job import Delay, Failure
 from shared.cluster.recipes import STEPS, Step, deadline
 from shared.cluster.record import READY, ClusterRecord, Condition, Phase, of_health
 from shared.cluster.reporting.events import RELEASED
 from shared.cluster.review_check import ReviewCheck
-from shared.frozen import replace
+from shared.frozen import dataclass, field, replace
 from shared.kubernetes_versions import is_version
 from shared.plan.plan import Item
 
@@ -127,7 +124,7 @@ class NewestPlan:
 
 def diagnose(
     record: ClusterRecord,
-    newest: NewestPlan = NewestPlan(),
+    newest: NewestPlan = NewestPlan(),  # noqa: B008  # frozen
     *,
     now: datetime,
     retries: Policies = DEFAULTS,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
-from shared.cluster.acts import by_whom
+from shared.cluster.conditions import MESSAGE_LIMIT
 from shared.cluster.drift import DriftedField, is_news
-from shared.cluster.event import Event
-from shared.cluster.findings.conditions import MESSAGE_LIMIT
+from shared.cluster.history import Event, by_whom
 from shared.cluster.job import Contest, ContestKind
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.cluster.recipes import Step

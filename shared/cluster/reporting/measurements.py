@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from shared.cluster.conditions import IN_SYNC, STALLED
 from shared.cluster.continuations import Continuation
-from shared.cluster.findings.conditions import IN_SYNC, STALLED
-from shared.cluster.findings.health import HealthCondition
-from shared.cluster.gaps import Gaps
+from shared.cluster.health import HealthCondition
+from shared.cluster.history import Gaps
 from shared.cluster.job import JobQueue
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Retry
 from shared.cluster.record import READY, ClusterRecord, Phase
 from shared.cluster.reporting.events import DELETED, RELEASED
 from shared.cluster.reporting.summary import MORE, ClusterSummary
+from shared.frozen import dataclass, field
 from shared.language.model.cluster.drift import DriftAction
 
 PLANNED, SUPERSEDED = "planned", "superseded"

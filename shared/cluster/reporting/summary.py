@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 
+from shared.cluster.conditions import IN_SYNC, found_of, is_exempt, unnamed_since
 from shared.cluster.drift import Drift, digest_of_proposal
-from shared.cluster.findings.conditions import IN_SYNC, found_of, is_exempt
-from shared.cluster.findings.losses import unnamed_since
 from shared.cluster.recipes import STEPS, Recipe, Step
 from shared.cluster.record import READY, ClusterRecord, Phase
+from shared.frozen import dataclass, field
 from shared.masking import cut
 
 REASON_LIMIT = 500

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from shared.azure.ownership import created_for
+from shared.cluster.conditions import MESSAGE_LIMIT, reassessed, with_condition, with_in_sync, with_summary
 from shared.cluster.drift import remaining_after
 from shared.cluster.failures.errors import (
     Aborted,
@@ -17,8 +18,6 @@ from shared.cluster.failures.errors import (
     ReconcileError,
 )
 from shared.cluster.failures.retry import DEFAULTS, Policies, policy_for, wait_before_retry
-from shared.cluster.findings.conditions import MESSAGE_LIMIT, with_condition, with_in_sync, with_summary
-from shared.cluster.findings.losses import reassessed
 from shared.cluster.job import AcceptedWrite, ContestKind, Delay, Failure, NextRun, StepState, start_step
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.cluster.recipes import CONDITIONS, STEPS, Recipe, Step, deadline, next_step
@@ -31,7 +30,7 @@ from shared.cluster.record import (
     Phase,
     working_phase,
 )
-from shared.cluster.transitions.apply_comparison import apply_finding
+from shared.cluster.transitions.acceptance import apply_finding
 from shared.frozen import replace
 from shared.masking import cut
 

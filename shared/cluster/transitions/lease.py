@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from shared.cluster.job import Lease
 from shared.cluster.messages import JobMessage
 from shared.cluster.recipes import Recipe, Step
 from shared.cluster.record import ClusterRecord
-from shared.frozen import replace
+from shared.frozen import dataclass, replace
 
 MAX_ABANDONED_LEASES = 8
 """Leases of one step that may run out without an outcome: after that, the step itself kills its worker."""

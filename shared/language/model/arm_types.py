@@ -3,8 +3,6 @@
 A field that the manifest omits is not in the body, so Azure keeps its own default.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Iterable, Mapping
@@ -22,9 +20,8 @@ from pydantic import (
     StrictInt,
     StrictStr,
 )
-from pydantic.alias_generators import to_camel
 
-from shared.language.model.base import Manifest, models_in, rule, shown, stated_rule
+from shared.language.model.base import Manifest, in_camel_case, models_in, rule, shown, stated_rule
 
 _CAPITALS = {
     word.lower(): word
@@ -49,7 +46,7 @@ def arm_name(name: str) -> str:
     if name in _OWN:
         return _OWN[name]
     if name in _CAMEL:
-        return to_camel(name)
+        return in_camel_case(name)
     first, *rest = name.split("_")
     return first + "".join(_CAPITALS.get(word, word[:1].upper() + word[1:]) for word in rest)
 

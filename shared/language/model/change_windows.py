@@ -1,7 +1,5 @@
 """When changes may start: windows that recur, and freezes. AKS has maintenance windows of its own."""
 
-from __future__ import annotations
-
 import difflib
 import re
 import zoneinfo
@@ -109,7 +107,7 @@ class ChangeWindow(Manifest):
 
     name: ObjectName
     """The window's name."""
-    select: Selector = Selector()
+    select: Selector = Selector.model_construct()
     """The clusters that it is for; by default all."""
     time_zone: TimeZone
     """The time zone of ``start``; the window follows its daylight saving time."""
@@ -129,7 +127,7 @@ class Freeze(Manifest):
 
     name: ObjectName
     """The freeze's name."""
-    select: Selector = Selector()
+    select: Selector = Selector.model_construct()
     """The clusters that it is for; by default all."""
     starts: UtcMoment
     """When the freeze begins."""

@@ -1,7 +1,5 @@
 """The rules of ``fleet.yaml`` for a whole fleet: guards, quotas, notifications, promotions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Literal, Self
 
@@ -31,7 +29,7 @@ class DeleteBudget(Manifest):
 class Guards(Manifest):
     """What a commit may not do without an approval."""
 
-    delete_budget: DeleteBudget = DeleteBudget()
+    delete_budget: DeleteBudget = DeleteBudget.model_construct()
     namespace_budget: Annotated[StrictInt, Field(ge=0, le=100_000)] = 0
     """How many namespaces of systems one commit may take from clusters, on every cluster; a commit
     that takes more needs an approval for all of them."""

@@ -1,15 +1,12 @@
 """The kinds of a fleet repository, each with apiVersion, kind, metadata and spec."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictStr, model_validator
 
 from shared.language.model.arm_types import UtcMoment
-from shared.language.model.attached import ExistingSpec
 from shared.language.model.base import OWN_PREFIX, ClusterName, LabelKey, LabelValue, Manifest, ObjectName
-from shared.language.model.cluster.spec import ClusterSpec
+from shared.language.model.cluster.spec import ClusterSpec, ExistingSpec
 from shared.language.model.fleet_rules import ClusterQuota, Guards, PromotionRule, Route, check_rules, differ
 from shared.language.model.rollout import Rollout
 from shared.language.model.system import SystemSpec
@@ -80,13 +77,13 @@ class Metadata(Manifest):
     """The object's name, as its file or folder is called."""
     labels: dict[Annotated[LabelKey, AfterValidator(_own_label)], LabelValue] = Field(default_factory=dict)
     """Labels as in Kubernetes; systems select clusters by them."""
-    annotations: Annotations = Annotations()
+    annotations: Annotations = Annotations.model_construct()
 
 
 class ClusterMetadata(Metadata):
     """The name of a cluster, with its labels and annotations."""
 
-    annotations: ClusterAnnotations = ClusterAnnotations()
+    annotations: ClusterAnnotations = ClusterAnnotations.model_construct()
 
 
 class FleetSpec(Manifest):
@@ -97,14 +94,14 @@ class FleetSpec(Manifest):
     sets others."""
     environments: tuple[ObjectName, ...] = ()
     """Every environment, once, in the order in which a rollout changes their clusters."""
-    guards: Guards = Guards()
+    guards: Guards = Guards.model_construct()
     notifications: tuple[Route, ...] = ()
     """Who is notified of what."""
     cluster_quotas: Annotated[
         tuple[ClusterQuota, ...], Field(max_length=1000), AfterValidator(_no_two_quotas)
     ] = ()
     """How many clusters Azure allows; a commit with more is refused before anything is created."""
-    rollout: Rollout = Rollout()
+    rollout: Rollout = Rollout.model_construct()
     """In which order the clusters that a commit changes are changed; by default environment by environment,
     and in each of them one cluster first."""
     promotions: tuple[PromotionRule, ...] = ()
@@ -122,7 +119,7 @@ class Fleet(Manifest):
     api_version: ApiVersion
     kind: Literal["Fleet"]
     metadata: Metadata
-    spec: FleetSpec = FleetSpec()
+    spec: FleetSpec = FleetSpec.model_construct()
 
 
 class EnvironmentSpec(Manifest):
@@ -141,7 +138,7 @@ class Environment(Manifest):
     api_version: ApiVersion
     kind: Literal["Environment"]
     metadata: Metadata
-    spec: EnvironmentSpec = EnvironmentSpec()
+    spec: EnvironmentSpec = EnvironmentSpec.model_construct()
 
 
 class ClusterClass(Manifest):

@@ -1,7 +1,5 @@
 """Node pools, and the labels and taints of their nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -35,18 +33,16 @@ from shared.language.model.node_pool_parts import (
     CreationData,
     GatewayProfile,
     GpuProfile,
-    PoolRollback,
-    PoolSecurityProfile,
-    PoolUpgradeSettings,
-    PowerState,
-    VirtualMachinesProfile,
-)
-from shared.language.model.node_pool_system import (
     KubeletConfig,
     LinuxOsConfig,
     LocalDnsProfile,
     PoolNetworkProfile,
+    PoolRollback,
+    PoolSecurityProfile,
+    PoolUpgradeSettings,
     PoolWindowsProfile,
+    PowerState,
+    VirtualMachinesProfile,
 )
 
 # Labels and taints of nodes, and who may set which.

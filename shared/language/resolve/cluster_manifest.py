@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from shared.frozen import dataclass
 from shared.language.model.kinds import Cluster, ClusterElsewhere
 from shared.language.resolve.layers import Base, Layers
 from shared.language.resolve.manifest_file import (
@@ -23,11 +23,10 @@ from shared.language.resolve.manifest_file import (
 from shared.language.resolve.problems import Problem, problem_at
 from shared.language.resolve.repository_layout import CLUSTER_FILE, Files, cluster_path
 from shared.language.resolve.reuse import OWN, key_of
-from shared.language.resolve.rules.attached_rules import fields_of_aks, is_elsewhere, without_aks
+from shared.language.resolve.rules.common_rules import fields_of_aks, is_elsewhere, without_aks
 from shared.language.resolve.validation import problems_of
 from shared.language.resolve.work import Work, units_of
-from shared.language.yaml.merging import merge
-from shared.language.yaml.nodes import Mark, Node, Root
+from shared.language.yaml.nodes import Mark, Node, Root, merge
 from shared.language.yaml.parser import YamlError, parse, value_of
 
 SPEC = ("spec",)

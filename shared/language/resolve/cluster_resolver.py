@@ -19,15 +19,22 @@ from shared.language.resolve.cluster_manifest import (
     Unplaced,
 )
 from shared.language.resolve.layers import Layers
-from shared.language.resolve.manifest_file import Contents, Problems, part, same_names, wrong_name
-from shared.language.resolve.placeholders import Placeholders, filled, placeholders_of
+from shared.language.resolve.manifest_file import (
+    Contents,
+    Placeholders,
+    Problems,
+    filled,
+    part,
+    placeholders_of,
+    same_names,
+    wrong_name,
+)
 from shared.language.resolve.problems import Problem, described, problem_at, problem_in
 from shared.language.resolve.repository_layout import NOT_PLAIN, Files, cluster_path
 from shared.language.resolve.reuse import Common, CommonSpecs, OwnManifest
 from shared.language.resolve.rules.cross_field_rules import Finding, findings, group_too_long
 from shared.language.resolve.validation import problems_of
-from shared.language.yaml.merging import plain_value, without_nulls, without_removed
-from shared.language.yaml.nodes import Items, Node
+from shared.language.yaml.nodes import Items, Node, plain_value, without_nulls, without_removed
 
 
 class ClusterResolver:

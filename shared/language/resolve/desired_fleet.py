@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from shared.frozen import dataclass, field
 from shared.language.desired import Desired
 from shared.language.model.fleet_rules import Guards, PromotionRule, Route
-from shared.language.model.kinds import Environment
 from shared.language.model.rollout import Rollout
-from shared.language.resolve.cluster_resolver import ClusterResolver
 from shared.language.resolve.problems import Problem
-from shared.language.resolve.systems import Tenant
 from shared.language.yaml.nodes import Node
+
+if TYPE_CHECKING:  # a start of the app resolves no manifest
+    from shared.language.model.kinds import Environment
+    from shared.language.resolve.cluster_resolver import ClusterResolver
+    from shared.language.resolve.systems import Tenant
 
 _SYSTEM = re.compile(r"systems\[([^\]]*)\](.*)", re.DOTALL)
 """A field of a system on a cluster, in the paths of a plan."""

@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from shared.frozen import dataclass, field
 from shared.language.model.base import models_in
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.kinds import Environment, Fleet
-from shared.language.resolve.manifest_file import Problems
-from shared.language.resolve.placeholders import has_placeholder
+from shared.language.resolve.manifest_file import Problems, has_placeholder
 from shared.language.resolve.problems import SHOWN_OF_FILE, Problem, nearest, problem_at
 from shared.language.resolve.repository_layout import FLEET_FILE
 from shared.language.resolve.work import Work
-from shared.language.yaml.merging import merge, plain_value
-from shared.language.yaml.nodes import Mark, Node, size_of
+from shared.language.yaml.nodes import Mark, Node, merge, plain_value, size_of
 
 EMPTY = Node({}, Mark(FLEET_FILE, 1, 1))
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from operator import attrgetter
 from typing import TypeVar
 
+from shared.frozen import dataclass, replace
 from shared.json_tree import path_text
 from shared.language.model.base import shown
 from shared.language.yaml.nodes import Mark, Node, by_name

@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
+from shared.frozen import dataclass
 from shared.language.resolve.problems import Problem, printable, problem_at
 from shared.language.yaml.nodes import Mark
 

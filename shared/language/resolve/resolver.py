@@ -15,9 +15,9 @@ gives either a ``Desired`` or problems.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
+from shared.frozen import dataclass
 from shared.language.cluster_systems import Systems, systems_in
 from shared.language.desired import Desired, Stored
 from shared.language.model.kinds import Fleet

@@ -9,22 +9,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, create_model
 
-from shared.frozen import replace
+from shared.frozen import dataclass, replace
 from shared.json_tree import Json
 from shared.language.desired import Desired, Stored, digest_of
 from shared.language.model.base import Manifest
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.kinds import Cluster, ClusterMetadata
 from shared.language.resolve.layers import Base, Layers
-from shared.language.resolve.placeholders import Placeholders
+from shared.language.resolve.manifest_file import Placeholders
 from shared.language.resolve.repository_layout import Files, cluster_path
-from shared.language.yaml.merging import plain_value
-from shared.language.yaml.nodes import Node, texts
+from shared.language.yaml.nodes import Node, plain_value, texts
 
 
 @dataclass(frozen=True)

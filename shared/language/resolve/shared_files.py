@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 
+from shared.frozen import dataclass, replace
 from shared.language.model.kinds import ClusterClass, Environment, Fleet
 from shared.language.resolve.layers import MAX_INHERITANCE, Layer, Layers, lineage, unknown
 from shared.language.resolve.manifest_file import (

@@ -6,8 +6,8 @@ An invalid System invalidates no cluster: where it was before, it stays at its l
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
 
+from shared.frozen import dataclass, field
 from shared.json_tree import Json
 from shared.language.cluster_systems import Systems, stored_system, without_invalid
 from shared.language.desired import Desired

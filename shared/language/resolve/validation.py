@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from shared.frozen import dataclass
 from shared.json_tree import path_text
 from shared.language.model.base import Manifest, models_in, shown
 from shared.language.resolve.problems import (

@@ -38,7 +38,6 @@ ManifestDumper.add_representer(str, _text)
 
 
 _ENDLESS = 10**9
-_INDENT = 2
 
 
 class NotEditable(Exception):

@@ -12,8 +12,7 @@ from yaml import AliasEvent, MappingEndEvent, ScalarEvent, SequenceEndEvent, Seq
 from yaml.cyaml import CParser  # type: ignore[attr-defined]  # of the loaders, what only yields events
 
 from shared.json_tree import path_text
-from shared.language.yaml.merging import REMOVED
-from shared.language.yaml.nodes import Items, Mark, Node, Root
+from shared.language.yaml.nodes import REMOVED, Items, Mark, Node, Root
 
 # Scalars by the YAML 1.2 core schema (yaml.org/spec/1.2.2, 10.3): ``no``, ``on`` and dates are strings.
 #

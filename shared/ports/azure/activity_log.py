@@ -8,10 +8,10 @@ among the fields that can be selected, so whole events come.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from shared.azure.rate_limits import ARM_READ
+from shared.frozen import dataclass
 from shared.ports.azure.calls import PageCall, Request
 from shared.resource_ids import SubscriptionId
 

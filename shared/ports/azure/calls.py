@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, fields, replace
+from dataclasses import astuple, fields
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from shared.azure.rate_limits import Limit
 from shared.cluster.failures.errors import Unavailable
+from shared.frozen import dataclass, field, replace
 from shared.json_tree import Json
 from shared.resource_ids import ClusterId, GroupId, ManagedIdentityId, RegionId, SubscriptionId
 

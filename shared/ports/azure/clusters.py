@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from shared.azure.rate_limits import AKS_OTHER, ARM_DELETE, ARM_READ, ARM_WRITE
 from shared.cluster.failures.errors import Dependency, Unavailable
+from shared.frozen import dataclass, field
 from shared.json_tree import Json
 from shared.ports.azure.calls import AzureCall, PageCall, Request, Write
 from shared.resource_ids import ClusterId, GroupId, SubscriptionId

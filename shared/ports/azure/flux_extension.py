@@ -7,9 +7,9 @@ the cluster.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from shared.azure.rate_limits import ARM_DELETE, ARM_READ, ARM_WRITE
+from shared.frozen import dataclass, field
 from shared.json_tree import Json
 from shared.ports.azure.calls import AzureCall, Write
 from shared.ports.azure.clusters import GetCluster

@@ -8,9 +8,9 @@ identity (learn.microsoft.com/entra/workload-id/workload-identity-federation-con
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from shared.azure.rate_limits import ARM_DELETE, ARM_READ, ARM_WRITE
+from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.ports.azure.calls import AzureCall, Request, Write
 from shared.resource_ids import ManagedIdentityId, SubscriptionId

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from shared.azure.rate_limits import AKS_OTHER, ARM_DELETE, ARM_READ, ARM_WRITE
+from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.ports.azure.calls import AzureCall, Write
 from shared.ports.azure.clusters import Conditional

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from shared.cluster.failures.errors import Unreadable
-from shared.cluster.listed import UnreadableRecord
+from shared.cluster.forms import UnreadableRecord
 from shared.ports.process import Together, in_threads
 from shared.ports.state.app import (
     ACT,

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from shared.azure.rate_limits import Bucket
-from shared.cluster.acts import LIVE, Act
 from shared.cluster.failures.errors import Stale, Unavailable
-from shared.cluster.forms import WrongText
-from shared.cluster.listed import Listed
-from shared.frozen import replace
+from shared.cluster.forms import Listed, WrongText
+from shared.cluster.history import LIVE, Act
+from shared.frozen import dataclass, replace
 from shared.notifications.notification import Notification
 from shared.notifications.record import NotifierRecord
 from shared.ports.state.clusters import FLEETS

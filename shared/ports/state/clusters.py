@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from operator import attrgetter, itemgetter
@@ -13,13 +12,12 @@ from typing import TypeVar
 
 from shared.cluster import stored_record
 from shared.cluster.continuations import Continuation, continuation_of
-from shared.cluster.event import Event
 from shared.cluster.failures.errors import Unreadable
-from shared.cluster.forms import StoredText, WrongText
-from shared.cluster.listed import CLUSTER, Listed, UnreadableRecord
+from shared.cluster.forms import CLUSTER, Listed, StoredText, UnreadableRecord, WrongText
+from shared.cluster.history import Event
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.summary import ClusterSummary, SummaryDetails, summary_of
-from shared.frozen import replace
+from shared.frozen import dataclass, replace
 from shared.ports.state.reading import Kind, Repository, TextKind
 from shared.ports.state.texts import ENTITY_BYTES, newest_first, packed, safe_key, text_of
 from shared.ports.tables import MOST_REMOVED, Condition, Entity, Key

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 
-from shared.cluster.failures.fleet_problem import FleetProblem
-from shared.cluster.gaps import Gaps
+from shared.cluster.failures.remedies import FleetProblem
+from shared.cluster.history import Gaps
+from shared.frozen import dataclass, field
 from shared.notifications.routes import Route
 from shared.ports.git_host import BranchHead
 from shared.ports.state.clusters import FLEETS
 from shared.ports.state.reading import Repository, TextKind
-from shared.promotions.promoted_values import Had, Rule
+from shared.promotions import Had, Rule
 from shared.rollouts.shut import NOTHING, Calendar
 
 

@@ -6,17 +6,15 @@ A plan is a document, and next to it are the properties that a report changes al
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
-from shared.cluster.forms import StoredText, WrongText
-from shared.cluster.listed import Listed
+from shared.cluster.forms import Listed, StoredText, WrongText
 from shared.cluster.messages import Approval
 from shared.cluster.review_check import ReviewCheck
-from shared.frozen import replace
+from shared.frozen import dataclass, field, replace
 from shared.plan.plan import Plan
 from shared.ports.state.clusters import FLEETS
 from shared.ports.state.reading import Kind, Repository, TextKind

@@ -5,13 +5,13 @@ A pull request promotes what is proven to another environment, or takes drift in
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime
 
-from shared.cluster.listed import Listed
+from shared.cluster.forms import Listed
+from shared.frozen import dataclass, field
 from shared.ports.state.clusters import FLEETS
 from shared.ports.state.reading import Repository, TextKind
-from shared.promotions.promoted_values import Value
+from shared.promotions import Value
 from shared.rollouts.rollout import Rollout, State
 
 

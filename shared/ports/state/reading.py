@@ -14,8 +14,7 @@ from operator import attrgetter
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from shared.cluster.failures.errors import ReconcileError, Unreadable
-from shared.cluster.forms import NewerText, StoredText, WrongText
-from shared.cluster.listed import Listed, UnreadableRecord
+from shared.cluster.forms import Listed, NewerText, StoredText, UnreadableRecord, WrongText
 from shared.frozen import replace
 from shared.ports.process import Together, in_threads
 from shared.ports.state.texts import packed, text_of

@@ -12,7 +12,7 @@ from bench.status import fleet_of, measure
 from shared.app.api.parts import Page
 from shared.app.api.views.cluster_list import Selection, Sort, counts_of, names_of_page
 from shared.app.api.views.clusters import fleet_view
-from shared.cluster.listed import Listed
+from shared.cluster.forms import Listed
 from shared.cluster.recipes import Step
 from shared.cluster.record import Phase
 from shared.cluster.reporting.summary import ClusterSummary

@@ -11,8 +11,8 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.azure import read_live
 from shared.app.api.audit import acts_on
 from shared.app.api.schema import LIVE_CLUSTERS
-from shared.cluster.acts import LIVE, Act
 from shared.cluster.failures.errors import Unavailable
+from shared.cluster.history import LIVE, Act
 from shared.ports.azure import GetCluster
 from shared.ports.state.app import MOST_PAGES, RECENT
 from tests.support import fleet_files

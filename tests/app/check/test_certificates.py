@@ -9,7 +9,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.why import why_view
 from shared.cluster.record import Phase
-from shared.kubernetes.api_server import AUTHORITY, SERVER, Certificate
+from shared.kubernetes.kubeconfig import AUTHORITY, SERVER, Certificate
 from tests.support.checks import check
 from tests.support.one_cluster import ready, world
 from tests.support.pipeline_runs import phases

@@ -15,7 +15,7 @@ from shared.app.outbox import request_whole_check, send, send_all
 from shared.app.sweep import sweep
 from shared.azure.rate_limits import Limit
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.findings.health import HealthCondition
+from shared.cluster.health import HealthCondition
 from shared.cluster.messages import (
     CHECK_SESSIONS,
     CHECKED_TOGETHER,
@@ -25,7 +25,7 @@ from shared.cluster.messages import (
 )
 from shared.cluster.record import ClusterRecord, Phase
 from shared.cluster.transitions.acceptance import accept_retry
-from shared.kubernetes.api_server import ApiServer
+from shared.kubernetes.kubeconfig import ApiServer
 from shared.ports import Message
 from shared.ports.azure import GetCluster
 from shared.resource_ids import ClusterId

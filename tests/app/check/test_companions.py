@@ -17,7 +17,7 @@ from shared.azure.maintenance_windows import WindowCompanion
 from shared.azure.managed_namespaces import NamespaceCompanion
 from shared.azure.policies import PolicyCompanion
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.findings.health import HealthCondition
+from shared.cluster.health import HealthCondition
 from shared.cluster.record import Phase
 from shared.cluster.stored_record import from_json, to_json
 from shared.ports.azure import (

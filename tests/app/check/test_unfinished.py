@@ -8,7 +8,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.tree import tree_view
-from shared.cluster.findings.health import HealthCondition
+from shared.cluster.health import HealthCondition
 from shared.cluster.record import ClusterRecord, Phase
 from shared.kubernetes.flux_objects import NAMESPACE, SOURCE
 from shared.resource_ids import ObjectRef

@@ -13,7 +13,7 @@ from shared.cluster.failures.errors import Conflict, ReconcileError, Unauthentic
 from shared.cluster.outcomes import Done, Fail, Outcome, Retry, Wait
 from shared.cluster.record import Phase
 from shared.cluster.stored_record import from_json, to_json
-from shared.kubernetes.api_server import ApiServer
+from shared.kubernetes.kubeconfig import ApiServer
 from tests.support import one_cluster
 from tests.support.cluster_records import record
 from tests.support.pipeline_runs import another_worker_for_each_message, phases, push

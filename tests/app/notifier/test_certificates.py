@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.missed_work import wake_notifier
-from shared.kubernetes.api_server import AUTHORITY, SERVER, Certificate
+from shared.kubernetes.kubeconfig import AUTHORITY, SERVER, Certificate
 from shared.notifications.kinds import Kind
 from tests.support import fleet_files
 from tests.support.checks import check

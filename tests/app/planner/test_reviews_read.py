@@ -14,8 +14,8 @@ from shared.app.api.views.plan_page import plan_page
 from shared.app.api.views.plans import plan_view
 from shared.app.api.views.why import why_view
 from shared.app.planner import planner
-from shared.cluster.acts import LIVE, Act
 from shared.cluster.failures.errors import Terminal, Unauthorized, Unavailable
+from shared.cluster.history import LIVE, Act
 from shared.cluster.messages import PlanRequest, ReviewRequest
 from shared.ports import MergedPull
 from tests.support.pipeline_runs import status

@@ -14,7 +14,7 @@ from shared.app.intake.accept import accept
 from shared.app.planner import planner
 from shared.app.recovery.missed_work import WEBHOOK_SECONDS, plan_missed_head
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.gaps import FoundBy, Gap
+from shared.cluster.history import FoundBy, Gap
 from shared.cluster.messages import Found, PlanRequest
 from shared.cluster.record import Phase
 from tests.support import fleet_files

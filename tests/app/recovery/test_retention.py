@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.housekeeping import purge_expired
-from shared.cluster.acts import Act
 from shared.cluster.failures.errors import Unavailable
+from shared.cluster.history import Act
 from shared.cluster.record import ClusterRecord
 from shared.ports import FleetConfig
 from tests.support import fleet_files

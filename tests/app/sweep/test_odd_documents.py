@@ -7,7 +7,7 @@ from typing import Any
 
 from azure.mgmt.containerservice.models import ManagedCluster
 
-from shared.adapters.arm.documents import check_document
+from shared.adapters.arm.arm_requests import check_document
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.messages import SweepRequest
 from shared.cluster.record import Phase

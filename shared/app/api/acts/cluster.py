@@ -14,20 +14,19 @@ from shared.app.api.acts import Refusal, answers, change_cluster, known_cluster,
 from shared.app.outbox import request_whole_check, request_whole_sweep, send_all
 from shared.app.records import Transition
 from shared.azure.drift.policy import is_version
-from shared.cluster.acts import by_whom
+from shared.cluster.conditions import is_at_rest
 from shared.cluster.drift import CorrectionApproval, HeldStart
-from shared.cluster.findings.conditions import is_at_rest
-from shared.cluster.findings.health import problem_of
+from shared.cluster.health import problem_of
+from shared.cluster.history import by_whom
 from shared.cluster.messages import Envelope, ReportRequest, SweepRequest, checks_of, continuation
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.diagnosis import diagnose
 from shared.cluster.reporting.events import correction_approved_event, replayed_event, taken_over_event
-from shared.cluster.transitions.acceptance import accept_replay, accept_takeover
-from shared.cluster.transitions.apply_comparison import accept_correction
+from shared.cluster.transitions.acceptance import accept_correction, accept_replay, accept_takeover
 from shared.notifications.notification import correction_approved
 from shared.ports import Ports
 from shared.rollouts.calendar import Start
-from shared.rollouts.plan_holds import start_of
+from shared.rollouts.of_plan import start_of
 from shared.rollouts.shut import held_start
 
 WITHOUT_REASON = "an override needs a reason: the body must have one"

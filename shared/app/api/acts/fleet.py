@@ -15,7 +15,7 @@ from shared.app.pull_requests.markdown import fence
 from shared.app.records import again
 from shared.app.recovery.missed_work import request_missing_plan
 from shared.cluster.failures.errors import ReconcileError, Retryable, Stale, Unavailable
-from shared.cluster.gaps import FoundBy
+from shared.cluster.history import FoundBy
 from shared.cluster.messages import PlanRequest
 from shared.masking import cut
 from shared.notifications.digest import Outgoing

@@ -7,7 +7,6 @@ again; a merged rollback is carried out by the worker, which reads Azure's condi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NoReturn
 
 from shared.app.access.azure_state import profiles_of
@@ -33,6 +32,7 @@ from shared.azure.node_pools.rollback import (
 from shared.cluster.failures.errors import Conflict, ReconcileError
 from shared.cluster.messages import PromotionAsked, PromotionRequest
 from shared.cluster.record import ClusterRecord
+from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.language.desired import Desired
 from shared.language.model.node_pool import NodePool
@@ -40,7 +40,7 @@ from shared.language.yaml.editing import NotEditable, with_value
 from shared.masking import cut
 from shared.ports import Ports
 from shared.ports.azure import GetCluster, GetPoolUpgradeProfile
-from shared.promotions.promoted_values import What
+from shared.promotions import What
 
 MAX_REASON = 500
 WRONG_PROMOTION = (

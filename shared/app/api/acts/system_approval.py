@@ -40,7 +40,7 @@ _VERSION = "v1,"
 class Statement(BaseModel):
     """What a system approves; ``by`` is who did so there, and ``reason`` why."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     fleet: StrictStr
     commit: Annotated[StrictStr, Field(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from shared.app.api import schema
 from shared.app.api.parts import Page
-from shared.cluster.listed import Listed
+from shared.cluster.forms import Listed
 from shared.cluster.record import Phase
 from shared.cluster.reporting.summary import ClusterSummary, SummaryDetails
+from shared.frozen import dataclass
 
 
 class Sort(StrEnum):

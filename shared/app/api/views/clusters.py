@@ -32,11 +32,10 @@ from shared.app.api.views.notifications import failing_channels
 from shared.app.api.views.rollouts import waits_now
 from shared.app.http_result import unknown_cluster
 from shared.app.planner.commit_status import reached
-from shared.cluster.findings.conditions import IN_SYNC, is_at_rest, shown_phase
-from shared.cluster.findings.health import problem_of
-from shared.cluster.findings.losses import exempt_text
-from shared.cluster.gaps import Gap
-from shared.cluster.listed import Listed, UnreadableRecord
+from shared.cluster.conditions import IN_SYNC, exempt_text, is_at_rest, shown_phase
+from shared.cluster.forms import Listed, UnreadableRecord
+from shared.cluster.health import problem_of
+from shared.cluster.history import Gap
 from shared.cluster.recipes import STEPS
 from shared.cluster.record import READY, ClusterRecord, Condition, Running, of_health
 from shared.cluster.reporting.diagnosis import NewestPlan, with_name

@@ -9,7 +9,7 @@ from html import escape
 from urllib.parse import quote
 
 from shared.app.api import schema
-from shared.cluster.acts import by_whom
+from shared.cluster.history import by_whom
 from shared.language.model.base import shown
 from shared.sentences import not_shown, removals
 

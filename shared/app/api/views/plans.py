@@ -25,7 +25,7 @@ from shared.cluster.record import ClusterRecord
 from shared.plan.plan import Item, Plan
 from shared.ports import FleetRecord, PlanRecord, Ports
 from shared.ports.state import Promotion
-from shared.promotions.promoted_values import Reason, Value
+from shared.promotions import Reason, Value
 from shared.rollouts.report import describe_wait
 
 PLANS_SHOWN = 50

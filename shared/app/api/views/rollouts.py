@@ -11,7 +11,7 @@ from shared.app.api import schema
 from shared.app.api.access import Role
 from shared.app.api.parts import FIRST_PAGE, Page, iso, projected
 from shared.cluster.failures.errors import Unreadable
-from shared.cluster.listed import Listed
+from shared.cluster.forms import Listed
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.ports import FleetRecord, Ports
 from shared.rollouts.begin import as_now

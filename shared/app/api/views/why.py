@@ -16,8 +16,8 @@ from shared.app.api.parts import (
 )
 from shared.app.api.views.rollouts import wait_of, waiting_cluster, waits_now
 from shared.azure.retirements import stale
+from shared.cluster.conditions import shown_phase
 from shared.cluster.failures.remedies import NO_ACTION
-from shared.cluster.findings.conditions import shown_phase
 from shared.cluster.reporting.diagnosis import (
     Diagnosis,
     NewestPlan,

@@ -19,8 +19,8 @@ from shared.cluster.outcomes import Done, Fail, Outcome, Restart, Wait
 from shared.cluster.record import AppliedRevision, Running
 from shared.frozen import replace
 from shared.json_tree import Json
-from shared.kubernetes.cluster_facts import PREFIX, facts_of
 from shared.kubernetes.flux_objects import FACTS, is_ours
+from shared.kubernetes.inside import PREFIX, facts_of
 from shared.kubernetes.kubeconfig import OWNER_MAP, as_tagged, owner_map
 from shared.ports import KubernetesApi
 

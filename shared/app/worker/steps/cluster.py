@@ -36,13 +36,13 @@ from shared.azure.cluster_body import (
     upgrade_pending,
 )
 from shared.azure.ownership import LIFE_TAG, tag
+from shared.cluster.conditions import act_known, exemption_of, with_act
 from shared.cluster.failures.errors import ClusterMissing, Immutable, InvalidManifest
-from shared.cluster.findings.losses import act_known, exemption_of, with_act
 from shared.cluster.job import AcceptedWrite, WriteKind
 from shared.cluster.outcomes import Done, Fail, Outcome, Wait
 from shared.cluster.recipes import CONDITIONS, Step
 from shared.json_tree import Json
-from shared.kubernetes.cluster_facts import facts_of
+from shared.kubernetes.inside import facts_of
 from shared.kubernetes_versions import POOL_LAG
 from shared.language.desired import Desired
 from shared.ports.azure import GetCluster, GetGroup, GetUpgradeProfile, ListVersions, PutCluster, PutGroup

@@ -5,8 +5,6 @@ Kubernetes (kubernetes.io/docs/concepts/configuration/secret) and of Key Vault
 (learn.microsoft.com/azure/key-vault/general/about-keys-secrets-certificates, "Object identifiers").
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Self
 

@@ -1,7 +1,5 @@
 """What happens to drift: it is reported, proposed, corrected or, for a time, ignored, field by field."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from datetime import date, datetime

@@ -3,8 +3,6 @@
 Names and rules are those of Flux's API (fluxcd.io/flux/components).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, ClassVar, Literal, Self

@@ -3,8 +3,6 @@
 See fluxcd.io/flux/components/source.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction

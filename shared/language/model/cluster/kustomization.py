@@ -3,8 +3,6 @@
 See fluxcd.io/flux/components/kustomize.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Literal, Self
 

@@ -4,8 +4,6 @@ The step "maintenance-windows" writes those that the manifest names. Source of t
 learn.microsoft.com/azure/aks/planned-maintenance.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import date
 from typing import Annotated, Literal, Self

@@ -1,7 +1,5 @@
 """The network of a cluster's pods and services."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StrictInt, model_validator

@@ -1,7 +1,5 @@
 """What all nodes of a cluster share: systems, proxy, provisioning, upgrades, the autoscaler."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, StrictStr, model_validator

@@ -5,8 +5,6 @@ concepts/policy-for-kubernetes says what policies about objects of Kubernetes ne
 ``effect`` and ``excludedNamespaces`` are called the same in nearly all of them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self

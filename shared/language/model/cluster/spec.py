@@ -1,7 +1,5 @@
 """The spec of one AKS cluster and what runs on it; fields have the names of ARM's properties."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -31,16 +29,21 @@ from shared.language.model.cluster.access import (
     AadProfile,
     ApiServerAccessProfile,
     ExistingCluster,
+    FederatedCredentials,
     Identity,
     IdentityProfile,
     OidcIssuerProfile,
     Provider,
+    RoleAssignments,
     SecurityProfile,
 )
+from shared.language.model.cluster.access import differ as access_differs
 from shared.language.model.cluster.addons import (
     AddonProfiles,
     AiToolchain,
+    AzureMonitorProfile,
     IngressProfile,
+    MetricsProfile,
     ServiceMeshProfile,
     StorageProfile,
     WorkloadAutoScalerProfile,
@@ -48,10 +51,7 @@ from shared.language.model.cluster.addons import (
 from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret, differ
 from shared.language.model.cluster.drift import DriftPolicy
 from shared.language.model.cluster.flux import Flux
-from shared.language.model.cluster.identity_access import FederatedCredentials, RoleAssignments
-from shared.language.model.cluster.identity_access import differ as access_differs
 from shared.language.model.cluster.maintenance import MaintenanceConfiguration
-from shared.language.model.cluster.monitoring import AzureMonitorProfile, MetricsProfile
 from shared.language.model.cluster.network import NetworkProfile
 from shared.language.model.cluster.nodes import (
     AutoScalerProfile,
@@ -132,7 +132,7 @@ class ClusterProperties(Section):
     """Support for one year, or long-term support, which needs the tier Premium."""
     auto_upgrade_profile: AutoUpgradeProfile | None = None
     upgrade_settings: UpgradeSettings | None = None
-    network_profile: NetworkProfile = NetworkProfile()
+    network_profile: NetworkProfile = NetworkProfile.model_construct()
     api_server_access_profile: ApiServerAccessProfile | None = None
     public_network_access: Literal["Enabled", "Disabled"] | None = None
     """Whether the API server can be reached from the internet."""
@@ -196,7 +196,7 @@ class ClusterSpec(ClusterProperties):
     extended_location: ExtendedLocation | None = None
     kind: Text | None = None
     """The kind that the Azure portal uses for its view."""
-    sku: Sku = Sku()
+    sku: Sku = Sku.model_construct()
     identity: Identity | None = None
     node_pools: Annotated[tuple[NodePool, ...], Field(max_length=100)] = Field(
         default=(), validate_default=True
@@ -311,4 +311,41 @@ class ClusterSpec(ClusterProperties):
             raise ValueError("identityProfile needs identity.type: UserAssigned")
         if self.metrics_profile and self.metrics_profile.cost_analysis.enabled and self.sku.tier == "Free":
             raise ValueError("metricsProfile.costAnalysis needs sku.tier: Standard or Premium")
+        return self
+
+
+# The spec of a cluster that exists outside Roadstead: what runs on it, and nothing of Azure.
+#
+# It is a cluster's spec whose fields of AKS have no value, so whoever reads what both have needs no case.
+# ``FIELDS`` are those that its manifest may have.
+
+FIELDS = frozenset(
+    {"provider", "existing", "flux", "bootstrapSecrets", "deletionProtection", "suspend", "drift"}
+)
+"""The fields of a manifest with ``provider: existing``; in its file, also ``class`` and ``environment``."""
+EMPTY = ("subscriptionId", "resourceGroup", "location", "kubernetesVersion", "nodePools")
+"""The fields of AKS that every stored form has; here, without a value."""
+
+
+class ExistingSpec(ClusterSpec):
+    """What runs on a cluster that exists outside Roadstead, and how Roadstead enters it."""
+
+    provider: Literal["existing"]
+    existing: ExistingCluster
+    subscription_id: Literal[""] = ""
+    resource_group: Literal[""] = ""
+    location: Literal[""] = ""
+    kubernetes_version: Literal[""] = ""
+
+    @field_validator("node_pools")
+    @classmethod
+    def _somewhere_for_system_pods(
+        cls, pools: tuple[NodePool, ...], info: ValidationInfo
+    ) -> tuple[NodePool, ...]:
+        if pools:
+            raise ValueError(f"{info.field_name} is a field of AKS clusters; remove it")
+        return pools
+
+    @model_validator(mode="after")
+    def _pools_follow_the_control_plane(self) -> Self:
         return self

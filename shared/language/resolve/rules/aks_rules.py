@@ -6,9 +6,9 @@ A source without a site is a page below learn.microsoft.com/azure/aks.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from shared.frozen import dataclass
 from shared.kubernetes_versions import numbers
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.node_pool import NodePool

@@ -9,18 +9,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from shared.frozen import dataclass
 from shared.language.desired import AzureNames, Desired, Stored
-from shared.language.model.cluster.identity_access import MOST_OF_AN_IDENTITY
+from shared.language.model.cluster.access import MOST_OF_AN_IDENTITY
 from shared.language.model.fleet_rules import ClusterQuota
 from shared.language.model.kinds import REPLACES
-from shared.language.resolve.placeholders import NAMES, Placeholders
+from shared.language.resolve.manifest_file import NAMES, Placeholders
 from shared.language.resolve.problems import Path
 from shared.language.resolve.repository_layout import cluster_path
-from shared.language.resolve.rules.attached_rules import foreign_kubeconfigs, same_kubeconfigs
+from shared.language.resolve.rules.common_rules import foreign_kubeconfigs, foreign_vaults, same_kubeconfigs
 from shared.language.resolve.rules.cross_field_rules import Finding, dns_prefix, duplicates
-from shared.language.resolve.rules.secret_rules import foreign_vaults
 from shared.language.yaml.parser import YamlError, parse
 from shared.sentences import some_of
 

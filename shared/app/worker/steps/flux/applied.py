@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from shared.cluster.failures.errors import Dependency
+from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes.field_ownership import is_held, lost_fields, same, transferred
 from shared.kubernetes.flux_objects import is_applied, ref_of

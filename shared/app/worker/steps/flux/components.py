@@ -14,7 +14,7 @@ from shared.cluster.job import WaitingOn, WaitKind
 from shared.cluster.outcomes import Done, Fail, Outcome, Wait
 from shared.frozen import replace
 from shared.json_tree import Json
-from shared.kubernetes import flux_definitions, flux_objects
+from shared.kubernetes import flux_instance, flux_objects
 from shared.kubernetes.flux_objects import is_applied, ref_of
 from shared.kubernetes.health import Rollout, unfinished
 from shared.language.desired import digest_of
@@ -31,7 +31,7 @@ def apply_definitions(manifests: Sequence[Json], found: LiveObjects, api: Kubern
     applied = Applied()
     for manifest in manifests:
         live = found.get(ref_of(manifest))
-        if live is not None and flux_definitions.dropped_versions(manifest, live):
+        if live is not None and flux_instance.dropped_versions(manifest, live):
             wait = _migrate(manifest, live, api)
             if wait:
                 return wait
@@ -58,15 +58,15 @@ def _migrate(manifest: Json, live: Json, api: KubernetesApi) -> Wait | None:
 
     What somebody else writes or deletes meanwhile is stored in the new version, or no longer exists.
     """
-    version, name = flux_definitions.storage_version(manifest), manifest["metadata"]["name"]
-    bridge = flux_definitions.bridge(manifest, live)
+    version, name = flux_instance.storage_version(manifest), manifest["metadata"]["name"]
+    bridge = flux_instance.bridge(manifest, live)
     if not is_applied(bridge, live):
         api.apply(bridge)
         return Wait(SPREAD_SECONDS, f"the API server is about to store {name} in the version {version}")
-    for stored in api.list(*flux_definitions.kind_in(manifest, version)):
+    for stored in api.list(*flux_instance.kind_in(manifest, version)):
         with suppress(Conflict, Dependency):
             api.replace(stored)
-    api.replace(flux_definitions.migrated(live, version), status=True)
+    api.replace(flux_instance.migrated(live, version), status=True)
     return None
 
 

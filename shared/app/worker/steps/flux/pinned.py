@@ -15,7 +15,6 @@ from shared.cluster.failures.errors import InvalidManifest
 from shared.cluster.outcomes import Outcome, Wait
 from shared.json_tree import Json
 from shared.kubernetes import health
-from shared.kubernetes.cluster_facts import PREFIX
 from shared.kubernetes.flux_instance import (
     INSTANCE,
     RESUME,
@@ -34,6 +33,7 @@ from shared.kubernetes.flux_lockdown import (
 )
 from shared.kubernetes.flux_objects import components
 from shared.kubernetes.flux_readiness import Suspended
+from shared.kubernetes.inside import PREFIX
 from shared.ports import KubernetesApi
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from shared.app.access.context import StepContext
 from shared.app.worker.steps.flux.applied import LiveObjects
@@ -12,6 +11,7 @@ from shared.app.worker.steps.flux.sync import request_of
 from shared.app.worker.steps.flux.waiting import Seen, first_wait, follows, older_commit
 from shared.cluster.outcomes import Outcome, Restart
 from shared.cluster.record import AppliedRevision
+from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes import flux_objects
 from shared.kubernetes.flux_readiness import Failed, Progressing, Readiness, Ready, readiness, reconciled

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from shared.app.access.context import StepContext
 from shared.app.worker.steps.flux.applied import LiveObjects, apply_differing
 from shared.cluster.failures.errors import InvalidManifest
-from shared.cluster.findings.health import corrects_flux
+from shared.cluster.health import corrects_flux
 from shared.cluster.outcomes import Done, Fail, Outcome
 from shared.json_tree import Json
 from shared.kubernetes.field_ownership import MANAGER, appliers

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.context import StepContext
 from shared.cluster.failures.errors import ReconcileError
-from shared.cluster.findings.health import corrects_flux
+from shared.cluster.health import corrects_flux
 from shared.cluster.outcomes import Outcome, Restart, Wait
 from shared.cluster.record import ClusterRecord
+from shared.frozen import dataclass
 from shared.kubernetes import flux_objects
 from shared.kubernetes.flux_objects import NAMESPACE
 from shared.kubernetes.flux_readiness import (

@@ -23,7 +23,7 @@ from shared.app.access.context import StepContext
 from shared.app.outbox import send
 from shared.app.repository import read_blobs, read_files, require_own
 from shared.cluster.failures.errors import Unreadable
-from shared.cluster.listed import Listed
+from shared.cluster.forms import Listed
 from shared.cluster.messages import PlanRequest
 from shared.cluster.outcomes import Fail, Wait
 from shared.cluster.recipes import Step

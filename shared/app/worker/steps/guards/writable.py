@@ -6,7 +6,6 @@ A stopped one waits for an operator, is started where its policy says so, or is 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from shared.app.access.azure_state import (
@@ -23,6 +22,7 @@ from shared.app.access.context import StepContext
 from shared.app.worker.steps.companions import differing_windows
 from shared.azure.changes.writes import is_final, is_stopped
 from shared.azure.differences import drift_of
+from shared.cluster.conditions import described, exemption_of
 from shared.cluster.failures.errors import (
     Aborted,
     ClusterStopped,
@@ -31,10 +31,9 @@ from shared.cluster.failures.errors import (
     ReconcileError,
     from_operation,
 )
-from shared.cluster.findings.losses import described, exemption_of
 from shared.cluster.job import AcceptedWrite, WriteKind
 from shared.cluster.outcomes import Fail, Outcome, Retry, Wait
-from shared.frozen import replace
+from shared.frozen import dataclass, replace
 from shared.json_tree import Json
 from shared.language.desired import digest_of
 from shared.ports.azure import Conditional, GetCluster, StartCluster, Written

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.context import StepContext
@@ -13,6 +12,7 @@ from shared.app.worker.steps.systems.managed_namespaces import Managed
 from shared.azure.managed_namespaces import is_by_arm, stays_by_policy
 from shared.cluster.failures.errors import InvalidManifest
 from shared.cluster.outcomes import Done, Fail, Outcome, Restart, Wait
+from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes.field_ownership import MANAGER, appliers, managers_besides
 from shared.kubernetes.flux_instance import INSTANCE, is_multitenant

@@ -8,7 +8,6 @@ git, or Azure, says to keep.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -32,6 +31,7 @@ from shared.azure.managed_namespaces import (
 from shared.azure.ownership import Owner
 from shared.cluster.job import AcceptedWrite, WriteKind
 from shared.cluster.outcomes import Outcome, Wait
+from shared.frozen import dataclass, replace
 from shared.json_tree import Json
 from shared.kubernetes.system_objects import TENANT
 from shared.language.cluster_systems import ClusterSystem

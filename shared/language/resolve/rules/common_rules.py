@@ -1,19 +1,31 @@
-"""Rules of bootstrap secrets: what Flux needs of those that it uses, and which vaults a manifest may name.
+"""Rules of every cluster, and those of clusters that exist outside Roadstead.
 
-What Flux reads from a Secret is in the descriptions of ``secretRef`` in its definitions
-(``source.toolkit.fluxcd.io/v1``) and in fluxcd.io/flux/components/kustomize/kustomizations, "Decryption".
+Such a cluster has no field of AKS, and one manifest. Defaults of the fleet and of an environment are for all
+their clusters, so what they say of AKS is left out here. What a cluster's own file says of AKS, or the class
+that it chooses, is a problem.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from shared.language.desired import Desired
+from shared.language.model.cluster.access import EXISTING
 from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret
+from shared.language.model.cluster.drift import WHOLE_CLUSTER, DriftPolicy
 from shared.language.model.cluster.flux import EVENT_KEY, Flux
 from shared.language.model.cluster.flux_source import GIT, MAIN, OCI, FluxSource, SecretReference
-from shared.language.model.cluster.spec import ClusterSpec
-from shared.language.resolve.problems import Path
+from shared.language.model.cluster.spec import FIELDS, ClusterProperties, ClusterSpec
+from shared.language.model.node_pool import PoolProperties
+from shared.language.resolve.problems import Path, Problem, nearest, problem_at
+from shared.language.resolve.repository_layout import CLASSES
+from shared.language.yaml.nodes import Node
+
+# Rules of bootstrap secrets: what Flux needs of those that it uses, and which vaults a manifest may name.
+#
+# What Flux reads from a Secret is in the descriptions of ``secretRef`` in its definitions
+# (``source.toolkit.fluxcd.io/v1``) and in fluxcd.io/flux/components/kustomize/kustomizations, "Decryption".
 
 _FIELD = "bootstrapSecrets"
 _BASIC, _TOKEN, _SSH = ("username", "password"), ("bearerToken",), ("identity", "known_hosts")
@@ -134,3 +146,119 @@ def foreign_vaults(
                 place: Path = (_FIELD, secret, "vault")
                 found.setdefault(name, []).append((place, f"{message} app's operator add it"))
     return found
+
+
+# The rules of a drift policy: each names fields in which a cluster in Azure is compared with git.
+
+_COMPARED = (
+    *(info.alias or name for name, info in ClusterProperties.model_fields.items()),
+    *("nodePools", "maintenanceWindows", "policies", "tags", "sku", "identity", "azure"),
+    *("extendedLocation", "kind", "federatedCredentials", "roleAssignments"),
+    "managedNamespaces",
+)
+_COMPARED_OF_POOLS = (
+    *(info.alias or name for name, info in PoolProperties.model_fields.items()),
+    *("azure", "enableAutoScaling", "minNodeImageVersion"),
+)
+_POOL = re.compile(r"nodePools(?:\[[^\]]*\])?\.([^.\[]*)")
+
+
+def unknown_fields(policy: DriftPolicy | None) -> Iterator[tuple[Path, str]]:
+    """Yield the place of each field of a rule that is never compared, and a message."""
+    for rule in policy.rules if policy else ():
+        for number, pattern in enumerate(rule.fields):
+            of_pool = _POOL.match(pattern)
+            name = of_pool[1] if of_pool else re.split(r"[.\[]", pattern, maxsplit=1)[0]
+            known = _COMPARED_OF_POOLS if of_pool else _COMPARED
+            if pattern in WHOLE_CLUSTER:
+                continue
+            if "*" in name or name in known:
+                continue
+            near = nearest(name, known)
+            hint = f"did you mean {near}?" if near else "name a field that Azure shows"
+            message = f"{pattern}: {name} is never compared with Azure; {hint}"
+            yield ("drift", "rules", rule.name, "fields", number), message
+
+
+_KUBECONFIG: Path = ("existing", "kubeconfig")
+
+
+def is_elsewhere(spec: Node) -> bool:
+    """Return whether a merged spec is that of a cluster outside Roadstead."""
+    provider = spec.child("provider")
+    return provider is not None and provider.value == EXISTING
+
+
+def without_aks(spec: Node) -> Node:
+    """Return a layer without the fields of AKS; one that no cluster has is reported."""
+    return Node({key: node for key, node in spec.value.items() if not _is_of_aks(key)}, spec.mark)
+
+
+def fields_of_aks(own: Node, below: Node) -> Iterator[Problem]:
+    """Yield the fields of AKS in the spec of a cluster's own file, and the class that has some."""
+    for key, node in own.value.items():
+        if _is_of_aks(key):
+            message = "is a field of AKS clusters, and this one has provider: existing; remove it"
+            yield problem_at(node.mark, f"spec.{key}", message)
+    chosen = own.child("class")
+    of_class = [
+        key
+        for key, node in below.value.items()
+        if _is_of_aks(key) and node.mark.file.startswith(f"{CLASSES}/")
+    ]
+    if chosen is not None and of_class:
+        message = f"{chosen.value} is a class of AKS clusters: it has {', '.join(sorted(of_class)[:3])}"
+        yield problem_at(chosen.mark, "spec.class", f"{message}; choose one for provider: existing")
+
+
+def _is_of_aks(key: str) -> bool:
+    return key in _OF_AKS
+
+
+_OF_AKS = frozenset(
+    (info.alias or name)
+    for name, info in ClusterSpec.model_fields.items()
+    if (info.alias or name) not in FIELDS
+)
+
+
+def findings_elsewhere(spec: ClusterSpec) -> Iterator[tuple[Path, str]]:
+    """Yield the violations in the spec of a cluster outside Roadstead."""
+    yield from unknown_fields(spec.drift)
+    yield from broken_references(spec)
+    if spec.flux.is_extension:
+        message = "Microsoft's extension is installed through Azure, and this cluster is not there"
+        yield ("flux", "install"), f"{message}; write install: components"
+
+
+def same_kubeconfigs(clusters: Mapping[str, Desired]) -> Mapping[str, list[tuple[Path, str]]]:
+    """Return the clusters whose kubeconfig another cluster names too: one cluster has one manifest."""
+    found: dict[str, list[tuple[Path, str]]] = {}
+    names: dict[tuple[str, str], list[str]] = {}
+    for name, cluster in clusters.items():
+        if kubeconfig := cluster.kubeconfig:
+            vault, secret = kubeconfig
+            names.setdefault((vault.lower(), secret.lower()), []).append(name)
+    for (vault, secret), same in names.items():
+        for name in same if len(same) > 1 else ():
+            other = next(one for one in same if one != name)
+            message = (
+                f"{other} names the secret {secret} of the vault {vault} too; a cluster has one manifest"
+            )
+            found[name] = [((*_KUBECONFIG, "secret"), message)]
+    return found
+
+
+def foreign_kubeconfigs(
+    clusters: Mapping[str, Desired], vaults: Collection[str] | None
+) -> Iterator[tuple[str, tuple[Path, str]]]:
+    """Yield the clusters whose kubeconfig is in a vault that the app may not read, if that is known."""
+    known = f"KEY_VAULTS, a setting of the app, has {', '.join(sorted(vaults or ())) or 'none'}"
+    if vaults is None:
+        return
+    for name, cluster in clusters.items():
+        if cluster.kubeconfig and cluster.kubeconfig[0].lower() not in vaults:
+            message = (
+                f"the app may not read the vault {cluster.kubeconfig[0]}: {known}; name one of these, or"
+            )
+            yield name, ((*_KUBECONFIG, "vault"), f"{message} let the app's operator add it")

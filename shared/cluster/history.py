@@ -1,10 +1,12 @@
-"""Acts: what somebody asked of Roadstead, who it was, and what came of it."""
+"""What a fleet remembers: acts of people, events of clusters, and gaps in its webhooks. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
+
+from shared.frozen import dataclass
 
 LIVE = "live"
 """The action of a caller who had clusters read from Azure. It changes nothing: it is no act on a cluster."""
@@ -46,3 +48,52 @@ def changed_settings(before: Mapping[str, str], now: Mapping[str, str]) -> tuple
     return tuple(
         f"{name}: {before.get(name, '') or 'unset'} -> {now.get(name, '') or 'unset'}" for name in names
     )
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to a cluster; (uid, sequence, reason) identifies it however often it is saved.
+
+    ``started`` is when its step began, ``at`` when this happened; ``request_ids`` are those of the service.
+    """
+
+    cluster: str
+    uid: str
+    generation: int
+    sequence: int
+    at: datetime
+    warning: bool
+    reason: str
+    message: str
+    step: str = ""
+    started: datetime | None = None
+    request_ids: tuple[str, ...] = ()
+
+
+class FoundBy(StrEnum):
+    """What looked for a head that no webhook had announced."""
+
+    TIMER = "timer"
+    SYNC = "sync"
+    """An operator asked."""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A head that no webhook had announced, when it was found by our clock, and by what."""
+
+    commit: str
+    found: datetime
+    by: FoundBy
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """How many gaps were repaired since the fleet was planned first, and the last of them."""
+
+    count: int = 0
+    last: Gap | None = None
+
+    def and_one(self, gap: Gap) -> Gaps:
+        """Return the gaps with one more."""
+        return Gaps(self.count + 1, gap)

@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from shared.azure.differences import Difference
 from shared.azure.drift.policy import Decided
+from shared.cluster.conditions import MESSAGE_LIMIT, is_unfinished, with_condition
 from shared.cluster.drift import exhausted
 from shared.cluster.failures.errors import FluxUnhealthy, PlatformUnhealthy, SecretsUnhealthy, Unhealthy
-from shared.cluster.findings.conditions import MESSAGE_LIMIT, is_unfinished, with_condition
 from shared.cluster.outcomes import Done, Fail, Outcome
 from shared.cluster.record import READY, ClusterRecord, Condition, finding_of_sweep, of_health
-from shared.frozen import replace
+from shared.frozen import dataclass, replace
 from shared.kubernetes.health import CHANGED, MISSING, SUSPENDED
 from shared.language.model.cluster.drift import DriftAction
 from shared.masking import cut
