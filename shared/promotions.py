@@ -284,7 +284,7 @@ def proven(
 
 def _is_ready(record: ClusterRecord | None) -> bool:
     """Return whether a cluster is verified at its newest generation, and nothing was found since."""
-    if record is None or record.phase is not Phase.READY or record.job.active or record.rebuilding:
+    if record is None or record.phase is not Phase.READY or record.job.active or record.recovering:
         return False
     return record.observed_generation == record.generation and not record.lost
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from shared.azure.differences import Difference
 from shared.azure.drift.policy import Decided
-from shared.cluster.conditions import STALLED, with_condition
+from shared.cluster.conditions import STALLED
 from shared.cluster.failures.errors import ClusterStopped, QuotaExceeded, Throttled, Unavailable
 from shared.cluster.outcomes import Done, Fail, Outcome, Restart, Retry, Wait
 from shared.cluster.recipes import Step, deadline
