@@ -25,7 +25,7 @@ from shared.masking import Masker, platform_secrets
 from shared.ports import Azure, Ports, Probe, State, Telemetry
 from shared.ports.azure import GetKubeconfig
 from shared.ports.masked import masked
-from shared.ports.telemetry import NoTelemetry
+from shared.ports.services import NoTelemetry
 from shared.process_memory import collect_rarely
 from shared.reachable_addresses import networks_of
 from shared.resource_ids import ClusterId
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from shared.adapters.arm import ArmAzure
     from shared.adapters.channels import AppChannels
     from shared.adapters.endpoints import HttpsEndpoints
-    from shared.adapters.github import GitHubRepository
+    from shared.adapters.github import GitHubHost
     from shared.adapters.kubernetes import KubernetesConnections
     from shared.adapters.servicebus import ServiceBusQueue
     from shared.adapters.vault import KeyVaults, VaultProbe
@@ -105,9 +105,9 @@ class Adapters:
         )
         return State(storage_tables(service), self._settings.roadstead_fleet)
 
-    def repository(self) -> GitHubRepository:
-        """Return the fleet repository."""
-        from shared.adapters.github import GitHubRepository, github_auth
+    def git_host(self) -> GitHubHost:
+        """Return the host of the fleet repository."""
+        from shared.adapters.github import GitHubHost, github_auth
 
         auth = github_auth(
             token=secret_text(self._settings.github_token),
@@ -115,9 +115,7 @@ class Adapters:
             private_key=secret_text(self._settings.github_app_private_key),
             installation_id=self._settings.github_app_installation_id,
         )
-        return GitHubRepository(
-            self._settings.github_repository, auth, base_url=self._settings.github_api_url
-        )
+        return GitHubHost(self._settings.github_repository, auth, base_url=self._settings.github_api_url)
 
     def azure(self) -> ArmAzure:
         """Return Azure Resource Manager."""
@@ -191,7 +189,7 @@ def _now() -> datetime:
 def build_ports(settings: Settings) -> Ports:
     """Return the production ports; no library is imported and no service is called before its first use."""
     adapters = Adapters(settings)
-    repository, azure = on_first_use(adapters.repository), on_first_use(adapters.azure)
+    azure = on_first_use(adapters.azure)
     plans = on_first_use(lambda: adapters.queue("plans"))
     probes: dict[str, Probe] = {"Service Bus": plans, "Azure credential": azure}
     for name in vault_addresses(settings.key_vaults):
@@ -204,15 +202,12 @@ def build_ports(settings: Settings) -> Ports:
         changes=on_first_use(lambda: adapters.queue("changes")),
         deletes=on_first_use(lambda: adapters.queue("deletes")),
         previews=on_first_use(lambda: adapters.queue("previews")),
-        repository=repository,
-        pulls=on_first_use(lambda: repository.pulls),
+        git_host=on_first_use(adapters.git_host),
         azure=azure,
         kubernetes=on_first_use(lambda: adapters.kubernetes(azure)),
         vaults=on_first_use(adapters.vaults),
         channels=on_first_use(adapters.channels),
         endpoints=on_first_use(adapters.endpoints),
-        issues=on_first_use(lambda: repository.issues),
-        proposing=on_first_use(lambda: repository.proposing),
         clock=_now,
         random=random.random,
         unique=lambda: uuid.uuid4().hex[:8],

@@ -131,7 +131,7 @@ class CountedCloud(MemoryCloud):
         count = partial(_counted, used=self.usage.used)
         ports = self.ports
         counted: dict[str, Any] = {name: count(getattr(ports, name), "bus") for name in QUEUES}
-        counted |= {name: count(getattr(ports, name), "github") for name in ("repository", "pulls")}
+        counted["git_host"] = count(ports.git_host, "github")
         counted |= {"state": count(ports.state, "tables"), "azure": count(ports.azure, "azure")}
         counted["telemetry"] = _Taken()
         counted["kubernetes"] = _CountedKubernetes(ports.kubernetes, self.usage.used)

@@ -28,8 +28,10 @@ class Watched:
     def __init__(self, inner: object, report: Callable[[Call], None]) -> None:
         self._inner, self._report = inner, report
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        method: Callable[..., Any] = getattr(self._inner, name)
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._inner, name)
+        if not callable(method):
+            return method
 
         def counted(*given: Any, **named: Any) -> Any:
             found = None

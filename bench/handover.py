@@ -63,7 +63,9 @@ class _Metered:
         self._inner, self._meter = inner, meter
 
     def __getattr__(self, name: str) -> Any:
-        method: Callable[..., Any] = getattr(self._inner, name)
+        method = getattr(self._inner, name)
+        if not callable(method):
+            return method
 
         def call(*given: Any, **named: Any) -> Any:
             found = method(*given, **named)
@@ -102,7 +104,7 @@ def measure(clusters: int, milliseconds: float, config: FleetConfig) -> Cost:
     """Plan a push of so many new clusters, and hand the plan over."""
     cloud, meter = MemoryCloud(config=config), Meter(milliseconds / 1000)
     together: Together = in_turn if config.handover_clusters == 1 else meter.together
-    names = ("state", "plans", "jobs", "changes", "previews", "repository")
+    names = ("state", "plans", "jobs", "changes", "previews", "git_host")
     metered: dict[str, Any] = {name: meter.around(getattr(cloud.ports, name)) for name in names}
     commit = push(cloud, fleet_files.fleet() | dict(map(_manifest, range(clusters))))
     cloud.with_ports(

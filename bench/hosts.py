@@ -27,7 +27,7 @@ from shared.cluster.messages import JobMessage, request_of
 from shared.ports import Ports
 from shared.ports.process import Stays, TokenCache
 
-SECONDS = {"state": 0.01, **dict.fromkeys(QUEUES, 0.01), "repository": 0.2, "azure": 0.2, "kubernetes": 0.05}
+SECONDS = {"state": 0.01, **dict.fromkeys(QUEUES, 0.01), "git_host": 0.2, "azure": 0.2, "kubernetes": 0.05}
 """How long a call of a port takes."""
 _BUS = json.loads((ROOT / "host.json").read_text())["extensions"]["serviceBus"]
 SESSIONS: int = _BUS["maxConcurrentSessions"]

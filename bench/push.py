@@ -41,28 +41,28 @@ class Bench:
     def __init__(self, clusters: int) -> None:
         self.cloud = MemoryCloud(config=FleetConfig("bench", "example/fleet"))
         self.files = generate(clusters)
-        self.repository, self.state = Counted(self.cloud.repository), Counted(self.cloud.state)
+        self.host, self.state = Counted(self.cloud.git_host), Counted(self.cloud.state)
         self.seconds: dict[str, float] = {}
         self.head = ""
         self.ports: Ports = replace(
             self.cloud.ports,
-            repository=self.repository,
+            git_host=self.host,
             state=cast(State, self.state),
         )
 
     def plan(self, files: Mapping[str, bytes]) -> tuple[Plan, DesiredFleet]:
         """Push the files and plan them, and record what the plan accepts."""
         self.cloud.repository.push(files)
-        self.repository.calls.clear()
+        self.host.calls.clear()
         self.state.calls.clear()
         records = self._timed(
             "records", lambda: {record.name: record for record in self.ports.state.clusters()}
         )
         recorded = self._timed("fingerprints", lambda: read_known(records, self.ports))
-        read = self.ports.repository.read_head("main")
+        read = self.ports.git_host.read_head("main")
         head, last = read.commit, FleetRecord(commit=self.head)
         if needs_confirmation(
-            PlanRequest(commit=head), read, last, is_descendant=self.ports.repository.is_descendant
+            PlanRequest(commit=head), read, last, is_descendant=self.ports.git_host.is_descendant
         ):
             raise SystemExit("the head was a stale read")
         self.head = head
@@ -97,8 +97,8 @@ class Bench:
         """Print what a plan cost."""
         resolved = sum(not isinstance(cluster, Stored) for cluster in desired.clusters.values())
         print(f"{title}: {plan.summary}")
-        print(f"  blobs read {self.repository.calls['blob']}, clusters resolved {resolved}")
-        print(f"  calls to the repository {self.repository.calls.total()}: {_words(self.repository.calls)}")
+        print(f"  blobs read {self.host.calls['blob']}, clusters resolved {resolved}")
+        print(f"  calls to the repository {self.host.calls.total()}: {_words(self.host.calls)}")
         print(f"  calls to the state {self.state.calls.total()}: {_words(self.state.calls)}")
         parts = ", ".join(f"{part} {seconds:.3f}" for part, seconds in self.seconds.items())
         print(f"  seconds {sum(self.seconds.values()):.3f}: {parts}")

@@ -132,7 +132,7 @@ class Settings(BaseModel):
     events_kept: Annotated[int, Field(ge=50, le=10_000)] = 500
     approval_by_others: bool = False
     approval_teams: Teams = ""
-    """GitHub teams as "owner/slug", separated by commas."""
+    """Teams on GitHub, as "owner/slug", separated by commas."""
     acts_days: Annotated[int, Field(ge=7, le=3650)] = 365
     plan_schedule: Schedule = ""
     resend_schedule: Schedule = ""
@@ -180,8 +180,8 @@ class Settings(BaseModel):
     def fleet_config(self) -> FleetConfig:
         """The settings that the pipeline needs."""
         password = self.flux_git_password
-        user, git_host = self.flux_git_username, self.flux_git_host
-        credentials = GitCredentials(user, password.get_secret_value(), git_host) if password else None
+        user, git_server = self.flux_git_username, self.flux_git_host
+        credentials = GitCredentials(user, password.get_secret_value(), git_server) if password else None
         host = f"https://{self.website_hostname}" if self.website_hostname else ""
         return FleetConfig(
             fleet=self.roadstead_fleet,
@@ -198,7 +198,7 @@ class Settings(BaseModel):
             plan_work=self.plan_work,
             pull_seconds=self.pull_seconds,
             fork_seconds=self.fork_seconds,
-            git_host=git_host,
+            git_server=git_server,
             git_credentials=credentials,
             events_kept=self.events_kept,
             approval_by_others=self.approval_by_others,

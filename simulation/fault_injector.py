@@ -10,12 +10,11 @@ from typing import Any
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from shared.cluster.failures.errors import Unavailable
 from shared.ports import Ports
-from simulation.actors.kinds import PULL_REQUESTS, SWEEPS, TEAM_REVIEWS
 from simulation.faults import instances
 from simulation.faults.calls import Call, Scene
 from simulation.faults.catalog import FAULTS
 
-WRAPPED = ("state", *QUEUES, "repository", "azure", "kubernetes")
+WRAPPED = ("state", *QUEUES, "git_host", "azure", "kubernetes")
 WEIGHTS = {
     **dict.fromkeys(("put_cluster", "delete_cluster", "put_pool", "delete_pool"), 12),
     **{"get_cluster": 3, "get_group": 12, "list_resources": 6, "delete_group": 12, "put_group": 12},
@@ -44,9 +43,7 @@ class FaultInjector:
 
     def around(self, ports: Ports, cloud: MemoryCloud) -> Ports:
         """Return the ports with every call led through the injector."""
-        wrapped = (*WRAPPED, "pulls") if self._kinds & {PULL_REQUESTS, TEAM_REVIEWS} else WRAPPED
-        wrapped = (*wrapped, "proposing") if SWEEPS in self._kinds else wrapped
-        wires: dict[str, Any] = {name: Wire(getattr(ports, name), name, cloud, self) for name in wrapped}
+        wires: dict[str, Any] = {name: Wire(getattr(ports, name), name, cloud, self) for name in WRAPPED}
         return replace(ports, **wires)
 
     def instance(self, ports: Ports) -> Ports:

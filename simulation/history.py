@@ -229,6 +229,6 @@ class PlannedHead:
             if record.planning != before.planning:
                 self._begun[record.planning] = place_of(record.planning)
         elif record.commit:
-            if not before.planning and record.head_read_at != before.head_read_at:
+            if not before.planning and record.reads.planned_at != before.reads.planned_at:
                 self._begun[record.commit] = place_of(record.commit)
             self.commit, self.place = record.commit, self._begun.get(record.commit, -1)

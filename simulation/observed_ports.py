@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from localcloud.github.world.people import OPERATOR
-from localcloud.github.world.proposing_port import WorldProposing
+from localcloud.github.world.git_host import WorldHost
 from localcloud.memory.memory_cloud import JOB_QUEUES, MemoryCloud
 from localcloud.tables.memory_state import MemoryState
 from shared.cluster.record import ClusterRecord
 from shared.notifications.notification import Notification
-from shared.ports import FleetRecord, Message, PlanRecord, Ports
+from shared.ports import FleetRecord, Message, PlanRecord
 from shared.rollouts.rollout import Rollout
 from simulation.event_loop import EventLoop
 from simulation.invariants.proposed_promotions import Promotions
@@ -152,27 +150,17 @@ class ObservedWrites(list[dict[str, str]]):
         self._invariants.azure_writes.accepted(write["accepted"], write["resource"])
 
 
-class ObservedBranches(WorldProposing):
-    """The branches that an app writes, which are reported before."""
+class ObservedHost(WorldHost):
+    """The git host of an app; the branches that it writes are reported before."""
 
     def __init__(self, cloud: MemoryCloud, promotions: Promotions) -> None:
-        super().__init__(cloud.repository, cloud.repository.pulls, OPERATOR.login)
+        super().__init__(cloud.repository)
         self._cloud, self._promotions = cloud, promotions
 
-    def create_branch(self, branch: str, commit: str) -> None:
-        """Create a branch."""
+    def move_branch(self, branch: str, tip: str | None, commit: str) -> None:
+        """Let a branch point to a commit."""
         self._promotions.proposed(self._cloud, branch, commit)
-        super().create_branch(branch, commit)
-
-    def advance_branch(self, branch: str, commit: str) -> None:
-        """Move a branch to a descendant of its tip."""
-        self._promotions.proposed(self._cloud, branch, commit)
-        super().advance_branch(branch, commit)
-
-
-def with_observed_branches(cloud: MemoryCloud, promotions: Promotions, ports: Ports) -> Ports:
-    """Return the ports of an app with the branches that it writes reported."""
-    return replace(ports, proposing=ObservedBranches(cloud, promotions))
+        super().move_branch(branch, tip, commit)
 
 
 class ObservedQueue:

@@ -26,7 +26,7 @@ from simulation.faults.catalog import KINDS, compatible
 from simulation.history import AzureHistory
 from simulation.invariants.context import Context
 from simulation.invariants.rules import Invariants
-from simulation.observed_ports import ObservedQueue, ObservedState, ObservedWrites, with_observed_branches
+from simulation.observed_ports import ObservedHost, ObservedQueue, ObservedState, ObservedWrites
 from simulation.operator_actions import act
 from simulation.operators import Operators
 from simulation.oracle import Oracle
@@ -131,7 +131,8 @@ class Simulation:
         self._shown = shown = Shown(self.loop, oracle, history, histories)
         for cloud, state in zip(clouds, states, strict=True):
             state.observe(self._invariants, shown, cloud)
-            cloud.with_ports(partial(with_observed_branches, cloud, self._invariants.promotions))
+            cloud.git_host = ObservedHost(cloud, self._invariants.promotions)
+            cloud.ports = replace(cloud.ports, git_host=cloud.git_host)
         self.loop.after_event = self._after_event
         self._throttling = throttling = Throttling(self.loop)
         self.loop.on_end, self.loop.azure.limits.on_refusal = throttling.after_event, throttling.refuse

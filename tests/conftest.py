@@ -21,7 +21,7 @@ from shared.process_memory import collect_rarely
 from tests.support import warm_processes
 from tests.support.sample import DEEP, SEED, examples, sample
 
-LONG = 5
+LONG = 4
 """How many of the tests with the marker ``long`` a run has that is not deep."""
 
 # As the app and the simulation do; thousands of tests are collected, and nearly all of that stays.

@@ -7,12 +7,10 @@ import json
 import logging
 import string
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from localcloud.github.world.pull_requests_port import WorldPullRequests
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared import logs
 from tests.support import fleet_files
@@ -51,8 +49,7 @@ def test_a_fork_learns_nothing_from_annotations_comment_and_status(
 ) -> None:
     written = offers(secret, min(known, len(secret) - 1))
     cloud = MemoryCloud()
-    port = WorldPullRequests(cloud.repository.pulls, app=app)
-    cloud.with_ports(lambda ports: replace(ports, pulls=port))
+    cloud.git_host.is_app = app
     repo = Repo(guarded(cloud))
     repo.push(fleet_files.fleet("one"))
     names = [f"c{number:02}" for number in range(len(written))]

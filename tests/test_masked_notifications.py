@@ -104,7 +104,7 @@ def test_an_address_reaches_no_table_message_or_issue(address: str) -> None:
     ports.state.add_notice(replace(fact("one"), detail=text))
     (message,) = messages([replace(fact("one"), detail=text)], fleet="f", limit=12_000, links=Links())
     ports.channels.send(Route("ops", RouteType.SLACK, "OPS"), message)
-    ports.issues.open_issue("a title", text)
+    ports.git_host.open_issue("a title", text)
     (stored,) = cloud.state.notices(10)
     (delivered,) = cloud.channels.delivered["ops"]
     (issue,) = cloud.repository.pulls.issues.listed()

@@ -183,7 +183,7 @@ def test_every_port_is_masked() -> None:
     safe = masked(ports, Masker([]))
     hints = get_type_hints(Ports).items()
     protocols = {name for name, hint in hints if getattr(hint, "_is_protocol", False)}
-    assert {"azure", "pulls", "deletes"} <= protocols
+    assert {"azure", "git_host", "deletes"} <= protocols
     same = {each.name for each in fields(Ports) if getattr(safe, each.name) is getattr(ports, each.name)}
     assert {*protocols, "state"} & same == set()
 

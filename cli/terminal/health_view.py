@@ -27,6 +27,8 @@ def health(view: schema.Health, now: datetime) -> RenderableType:
     for credential in view["credentials"]:
         ends = until(credential["expiresAt"], now) if credential["expiresAt"] else ""
         table.add_row(credential["name"], _state(credential, f"ends {ends}"))
+    for lack in view["lacks"]:
+        table.add_row("without", Text(lack, style="dim"))
     for record in view["unreadable"] or ():
         table.add_row(f"{record['kind']} {record['key']}", Text(record["problem"], style="red"))
     return Group(Text.assemble("The app is ", ready, f", {age(view['checkedAt'], now)} ago"), table)

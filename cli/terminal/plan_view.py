@@ -126,7 +126,7 @@ def _stages(rollout: Rollout | None, durations: Durations) -> Iterator[Renderabl
     groups = list(groups_of(rollout)) if rollout else []
     if rollout is None or is_one_step(rollout, groups):
         return
-    named = f", strategy {rollout.strategy}" if rollout.strategy else ""
+    named = f", strategy {rollout.choice.name}" if rollout.choice.name else ""
     yield Text(f"\nRollout{named}:", style="bold")
     for group in groups:
         if group.number == 0:
@@ -139,7 +139,7 @@ def _stages(rollout: Rollout | None, durations: Durations) -> Iterator[Renderabl
         yield indented(Text("after the last stage").append(f"  {describe_final(gate)}", style="yellow"), 2)
     if at_once(rollout):
         yield indented(Text(f"at once: {few(at_once(rollout))}"), 2)
-    found = estimate(rollout.kind, work_of(groups), durations)
+    found = estimate(rollout.choice.kind, work_of(groups), durations)
     yield indented(Text(f"duration: {describe_estimate(found)}"), 2)
 
 
@@ -234,11 +234,11 @@ def as_json(
 
 def _rollout(rollout: Rollout, durations: Durations) -> Mapping[str, Any]:
     return {
-        "strategy": rollout.strategy,
+        "strategy": rollout.choice.name,
         "atOnce": list(at_once(rollout)),
         "groups": [*_planned(rollout)],
         "finalGate": _final(rollout),
-        "estimate": as_object(estimate(rollout.kind, work_of(groups_of(rollout)), durations)),
+        "estimate": as_object(estimate(rollout.choice.kind, work_of(groups_of(rollout)), durations)),
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from localcloud.keyvault.vault_world import VaultError, VaultWorld
 from shared.cluster.failures.errors import InvalidManifest, ReconcileError, SecretMissing
-from shared.ports.vault import VaultSecret
+from shared.ports.services import VaultSecret
 
 
 class WorldVaults:

@@ -20,11 +20,8 @@ from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.clock import ManualClock
 from localcloud.flux.flux_controllers import FluxExtension, Source
 from localcloud.flux.notification_controller import Post
-from localcloud.github.world.issues import WorldIssues
+from localcloud.github.world.git_host import WorldHost
 from localcloud.github.world.memory_repository import MemoryRepository
-from localcloud.github.world.people import OPERATOR
-from localcloud.github.world.proposing_port import WorldProposing
-from localcloud.github.world.pull_requests_port import WorldPullRequests
 from localcloud.keyvault.example_secrets import EXAMPLE_VAULT, example_secrets
 from localcloud.keyvault.vault_world import VaultWorld
 from localcloud.keyvault.vaults_port import WorldVaults
@@ -116,6 +113,7 @@ class MemoryCloud:
         self._fleets.append(self)
         self.clock: ManualClock = peer.clock if peer else ManualClock()
         self.repository = repository or MemoryRepository(self.clock)
+        self.git_host = WorldHost(self.repository)
         self.stores: MemoryStores = peer.stores if peer else MemoryStores()
         tokens = map(UUID, map("{:032x}".format, count(1)))
         self.broker = Broker(
@@ -154,15 +152,12 @@ class MemoryCloud:
             changes=BrokerQueue(self.broker, "changes"),
             deletes=BrokerQueue(self.broker, "deletes"),
             previews=BrokerQueue(self.broker, "previews"),
-            repository=self.repository,
-            pulls=WorldPullRequests(self.repository.pulls),
+            git_host=self.git_host,
             azure=WorldAzure(self.azure),
             kubernetes=self.connections(),
             vaults=self.vaults,
             channels=self.channels,
             endpoints=self.endpoints,
-            issues=WorldIssues(self.repository.pulls.issues, OPERATOR.login),
-            proposing=WorldProposing(self.repository, self.repository.pulls, OPERATOR.login),
             clock=self.clock,
             elapsed=lambda: self.clock().timestamp(),
             sleep=self.sleep,
@@ -327,6 +322,8 @@ class Tripwire:
 
     def __getattr__(self, name: str) -> Callable[..., object]:
         method: Callable[..., object] = getattr(self._inner, name)
+        if not callable(method):
+            return method
 
         def call(*args: object, **kwargs: object) -> object:
             self._counter.before()
@@ -360,7 +357,7 @@ class Counter:
 
 def tripwired(ports: Ports, counter: Counter) -> Ports:
     """Return the ports with a tripwire around each outside system."""
-    outside = ("repository", "azure", "kubernetes", "vaults", "channels", "endpoints", "issues", "proposing")
+    outside = ("git_host", "azure", "kubernetes", "vaults", "channels", "endpoints")
     names = ("state", *QUEUES, *outside)
     wires: dict[str, Any] = {name: Tripwire(getattr(ports, name), counter) for name in names}
     return replace(ports, **wires)

@@ -28,7 +28,7 @@ from shared.cluster.failures.errors import (
     from_http,
 )
 from shared.cluster.failures.retry import retry_after
-from shared.ports.vault import VaultSecret
+from shared.ports.services import VaultSecret
 
 if TYPE_CHECKING:
     from azure.keyvault.secrets import SecretClient

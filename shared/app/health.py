@@ -21,8 +21,8 @@ from shared.app.http_result import HttpResult
 from shared.app.runs import ENDS, expected_names
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.listed import UnreadableRecord
-from shared.ports import BranchHead, Ports
-from shared.ports.github.repository import CREDENTIAL_SETTING, CREDENTIAL_SOON
+from shared.ports import BranchHead, Capability, Ports
+from shared.ports.git_host import CREDENTIAL_SOON
 from shared.ports.state import TimerRun
 from shared.schedules import next_time
 from shared.sentences import days_until
@@ -108,7 +108,7 @@ REUSED_SECONDS = 15.0
 """For how long a reading serves callers: at most four calls a minute to each service from an instance."""
 READ_SHARE = 20
 """After how many times its own duration the records are read again: in a large fleet, that is a minute."""
-TABLES, GITHUB = "Table Storage", "GitHub"
+TABLES = "Table Storage"
 _RECORDS = "records"
 
 
@@ -116,8 +116,9 @@ _RECORDS = "records"
 class Reading:
     """What was found at a time; ``credentials`` are those whose end a service has stated.
 
-    ``unreadable`` records are of single clusters, and the like: they make no instance less ready. They are
-    None before this instance has read the records.
+    ``lacks`` says what the git host does not offer, and what is lost. ``unreadable`` records are of single
+    clusters, and the like. Neither makes an instance less ready. The records are None before this instance
+    has read them.
     """
 
     at: datetime
@@ -125,6 +126,7 @@ class Reading:
     timers: Sequence[TimerState]
     credentials: Sequence[CredentialState] = ()
     unreadable: Sequence[UnreadableRecord] | None = None
+    lacks: Sequence[str] = ()
 
     @property
     def problems(self) -> Mapping[str, str]:
@@ -159,10 +161,10 @@ class Health:
             return self._last[1]
 
     def _new_reading(self) -> Reading:
-        ports = self._ports
+        ports, host = self._ports, self._ports.git_host
         probes: dict[str, Callable[[], Any]] = {
             TABLES: lambda: expected_runs(ports),
-            GITHUB: lambda: ports.repository.read_head(ports.config.branch),
+            host.name: lambda: host.read_head(ports.config.branch),
             **{name: probe.probe for name, probe in ports.probes.items()},
         }
         records: dict[str, Callable[[], Any]] = (
@@ -177,8 +179,9 @@ class Health:
             else TimerState(name, f"not known, because {TABLES} does not answer", schedule, None, None)
             for name, schedule in ports.config.timers.items()
         ]
-        credentials = _credentials(answers.get(GITHUB), now)
-        return Reading(now, services, timers, credentials, self._unreadable)
+        credentials = _credentials(host.credential, answers.get(host.name), now)
+        lacks = [each.value for each in Capability if each not in host.capabilities]
+        return Reading(now, services, timers, credentials, self._unreadable, lacks)
 
     def _read_records(self) -> None:
         """Read the records; what takes longer, as the first time in a large fleet, is for a later reading."""
@@ -211,15 +214,15 @@ class Health:
         return answers, problems
 
 
-def _credentials(head: BranchHead | None, now: datetime) -> Sequence[CredentialState]:
-    """Return the token for GitHub, where GitHub says when it ends. It stops nothing before that."""
+def _credentials(name: str, head: BranchHead | None, now: datetime) -> Sequence[CredentialState]:
+    """Return the token for the git host, where that says when it ends. It stops nothing before that."""
     expires = head.credential_expires if head else None
     if expires is None:
         return ()
     ends = f"ends {days_until(expires.astimezone(UTC).date(), now.date())}" if expires > now else "has ended"
-    problem = f"{ends}: create another one and set it as {CREDENTIAL_SETTING}, then deploy"
+    problem = f"{ends}: create another one and set it as {name}, then deploy"
     soon = expires - now <= CREDENTIAL_SOON
-    return (CredentialState(CREDENTIAL_SETTING, problem if soon else "", expires),)
+    return (CredentialState(name, problem if soon else "", expires),)
 
 
 def health_view(reading: Reading) -> HttpResult:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shared.cluster.acts import Act
 from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
 from shared.notifications.kinds import Kind
@@ -16,6 +17,7 @@ from shared.notifications.notification import (
     trouble_between,
 )
 from shared.ports import DeadLetter, PlanRecord, Ports
+from shared.ports.state.app import newest_changes
 
 LETTERS = "`roadstead dead-letters` shows them, and dismisses what was handled."
 
@@ -27,10 +29,17 @@ def notifications_of(before: ClusterRecord, after: ClusterRecord, ports: Ports) 
     return [fact for fact in facts if fact is not None]
 
 
-def store_approval(before: PlanRecord | None, after: PlanRecord, ports: Ports) -> None:
-    """Store that somebody approved deletes of a plan, unless the plan that was saved before says so."""
-    if after.approval is not None and (before is None or before.approval != after.approval):
-        ports.state.add_notice(approved(after.approval))
+def approval_notifications(before: PlanRecord | None, after: PlanRecord) -> list[Notification]:
+    """Return that somebody approved deletes of a plan, unless the plan that was saved before says so."""
+    if after.approval is None or (before is not None and before.approval == after.approval):
+        return []
+    return [approved(after.approval)]
+
+
+def store_act(act: Act, ports: Ports) -> None:
+    """Store an act of the program itself, or of a review: once, also after a crash."""
+    if not any(known.id == act.id for known in newest_changes(ports.state)):
+        ports.state.save_act(act)
 
 
 def of_dead_letter(letter: DeadLetter) -> Notification:

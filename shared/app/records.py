@@ -16,10 +16,12 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import wraps
-from typing import ParamSpec, TypeAlias, TypeVar
+from typing import ParamSpec, TypeVar
 
+from shared.app.outbox import send_all
 from shared.cluster.event import Event
 from shared.cluster.failures.errors import ReconcileError, Stale, Unavailable
+from shared.cluster.messages import Envelope
 from shared.cluster.outcomes import Done
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import rebuild_time, replacement_time
@@ -38,20 +40,21 @@ ATTEMPTS = 20
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Send: TypeAlias = Callable[[ClusterRecord, Ports], object]
 
 
 @dataclass(frozen=True)
 class Transition:
-    """What was decided of a cluster: its record, the events and notifications of that, and what is sent then.
+    """What was decided of a cluster: its record, the events and notifications of that, and what is sent.
 
-    Notifications are stored first: never missing, perhaps twice. What cannot be sent is no error.
+    Notifications are stored before the record, and messages that nobody sends again are sent ``first``: never
+    missing, perhaps twice. What is to be sent ``then`` and cannot be is no error.
     """
 
     record: ClusterRecord
     events: Sequence[Event] = ()
     notifications: Sequence[Notification] = ()
-    then: Sequence[Send] = ()
+    first: Sequence[Envelope] = ()
+    then: Sequence[Envelope] = ()
 
 
 def change(
@@ -111,6 +114,7 @@ def again(attempt: Callable[P, T]) -> Callable[P, T]:
 
 def _prepare(decided: Transition, ports: Ports) -> ClusterRecord:
     """Store what comes before the record, and return the record with its events."""
+    send_all(decided.first, ports)
     for notification in decided.notifications:
         ports.state.add_notice(notification)
     record, events = decided.record, decided.events
@@ -129,10 +133,10 @@ def move_events(events: Sequence[Event], record: ClusterRecord, ports: Ports) ->
             ports.state.prune_events(record.name, ports.config.events_kept)
 
 
-def _send_all(saved: ClusterRecord, then: Sequence[Send], ports: Ports) -> ClusterRecord:
-    for send in then:
+def _send_all(saved: ClusterRecord, then: Sequence[Envelope], ports: Ports) -> ClusterRecord:
+    for envelope in then:
         try:
-            send(saved, ports)
+            send_all([envelope], ports)
         except ReconcileError as error:
             log.warning("%s: saved, but not all was sent: %s: %s", saved.name, error.kind, error)
     return saved

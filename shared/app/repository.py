@@ -71,7 +71,7 @@ def read_blobs(
 
 def _blob(sha: str, check: Callable[[], None], ports: Ports) -> bytes:
     check()
-    return ports.repository.blob(sha)
+    return ports.git_host.blob(sha)
 
 
 def _verified(blobs: Mapping[str, bytes], ids: Iterable[str]) -> dict[str, bytes]:
@@ -80,7 +80,7 @@ def _verified(blobs: Mapping[str, bytes], ids: Iterable[str]) -> dict[str, bytes
 
 def _from_archive(commit: str, wanted: Mapping[str, str], ports: Ports) -> dict[str, bytes]:
     """Return, by blob id, the files that a commit's archive has at these paths."""
-    files = ports.repository.archive(commit, wanted.keys())
+    files = ports.git_host.archive(commit, wanted.keys())
     log.info("the archive of %s has %d of %d files", commit[:8], len(files), len(wanted))
     contents: dict[str, bytes] = {}
     for path, content in files.items():
@@ -141,7 +141,7 @@ def read_desired(commit: str, known: Mapping[str, Known], ports: Ports) -> Desir
 
 def read_files(commit: str, ports: Ports) -> Files:
     """Return the entries of a commit; one call."""
-    return files_in(ports.repository.tree(commit))
+    return files_in(ports.git_host.tree(commit))
 
 
 def files_in(entries: Iterable[TreeEntry]) -> Files:
@@ -245,7 +245,7 @@ def _fingerprint(item: Item, cluster: Desired, inputs: PlanInputs) -> str:
 # Whether a head is one of the repository and the branch that the fleet is planned from.
 #
 # A repository's name can pass to somebody else: its owner renames or deletes it, and another one takes the
-# name. GitHub's id of a repository never changes. The first plan records the id and the branch; from then
+# name. The host's id of a repository never changes. The first plan records the id and the branch; from then
 # on nothing is planned, deleted or reported from any other, until an operator accepts it.
 
 
@@ -277,5 +277,5 @@ def require_name(fleet: FleetRecord, ports: Ports) -> None:
 
 
 def _other(known: Source, found: Source, ports: Ports) -> OtherRepository:
-    what = f"{ports.config.repository} is another repository on GitHub than before"
+    what = f"{ports.config.repository} is another repository on {ports.git_host.name} than before"
     return OtherRepository(f"{what}: its id is {found.repository}, not {known.repository}")

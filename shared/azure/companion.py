@@ -149,7 +149,7 @@ C = TypeVar("C", bound=Companion)
 
 
 @dataclass(frozen=True)
-class Upkeep(Generic[C]):
+class CompanionWrites(Generic[C]):
     """What is done to the companions of a kind: keys that go first, bodies to write, and keys that go last.
 
     ``foreign`` are those that exist under a name that is not ours: they are left, and count.
@@ -161,7 +161,9 @@ class Upkeep(Generic[C]):
     foreign: Sequence[C]
 
 
-def upkeep_of(wanted: Sequence[C], live: Live, going: Collection[str], left: Collection[str]) -> Upkeep[C]:
+def writes_of(
+    wanted: Sequence[C], live: Live, going: Collection[str], left: Collection[str]
+) -> CompanionWrites[C]:
     """Return what is done so that all that git wants is there, and what is ``going`` is not.
 
     What goes is first where it is in the way of what comes, and otherwise last: so a narrower role is there
@@ -184,4 +186,4 @@ def upkeep_of(wanted: Sequence[C], live: Live, going: Collection[str], left: Col
     bodies = [(companion, companion.written(remaining.get(companion.key), left)) for companion in wanted]
     foreign = [companion for companion, body in bodies if body is not None and companion.has_twin(remaining)]
     writes = [(each, body) for each, body in bodies if body is not None and each not in foreign]
-    return Upkeep(sorted(first), writes, sorted({*going} - first), foreign)
+    return CompanionWrites(sorted(first), writes, sorted({*going} - first), foreign)

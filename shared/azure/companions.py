@@ -6,12 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shared.azure.companion import Companion
-from shared.azure.identity_access import Credential, Role
-from shared.azure.maintenance_windows import Window
-from shared.azure.managed_namespaces import Namespace
-from shared.azure.policies import Policy
+from shared.azure.identity_access import CredentialCompanion, RoleCompanion
+from shared.azure.maintenance_windows import WindowCompanion
+from shared.azure.managed_namespaces import NamespaceCompanion
+from shared.azure.policies import PolicyCompanion
 
-KINDS: tuple[type[Companion], ...] = (Window, Policy, Credential, Role, Namespace)
+KINDS: tuple[type[Companion], ...] = (
+    WindowCompanion,
+    PolicyCompanion,
+    CredentialCompanion,
+    RoleCompanion,
+    NamespaceCompanion,
+)
 
 
 def kind_of(path: str) -> type[Companion] | None:

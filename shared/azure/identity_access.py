@@ -39,7 +39,7 @@ def _prefix(cluster: ClusterId) -> str:
 
 
 @dataclass(frozen=True)
-class Credential(Companion):
+class CredentialCompanion(Companion):
     """A federated credential, without the issuer of its tokens where nobody has read that.
 
     Azure has a limit for each identity, and gives a service account to one credential: what goes makes room.
@@ -86,7 +86,7 @@ class Credential(Companion):
 
 
 @dataclass(frozen=True)
-class Role(Companion):
+class RoleCompanion(Companion):
     """A role assignment; its fields are the ids of the principal and the role, once somebody has read them.
 
     Azure never changes an assignment, and takes no second one of a role, a scope and a principal. One that

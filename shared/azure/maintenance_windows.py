@@ -18,7 +18,7 @@ from shared.language.desired import Desired
 
 
 @dataclass(frozen=True)
-class Window(Companion):
+class WindowCompanion(Companion):
     """A maintenance window; its fields have objects in them."""
 
     noun, entries, segment = "maintenance window", "maintenanceWindows", "/maintenanceconfigurations/"

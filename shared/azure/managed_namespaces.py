@@ -174,7 +174,7 @@ def _quantity(name: str, text: str) -> Decimal | str:
 
 
 @dataclass(frozen=True)
-class Namespace(Companion):
+class NamespaceCompanion(Companion):
     """A managed namespace of a system; ``location``, ``adoption`` and ``tags`` go with each write of it."""
 
     noun, entries, segment = "managed namespace", "managedNamespaces", "/managednamespaces/"

@@ -40,7 +40,7 @@ def policy_name(cluster: ClusterId, entry: str, definition: str) -> str:
 
 
 @dataclass(frozen=True)
-class Policy(Companion):
+class PolicyCompanion(Companion):
     """A policy assignment; the fields of parameters are called ``parameters.NAME``."""
 
     noun, entries = "policy assignment", "policies"

@@ -7,6 +7,9 @@ to its dead letters, and no message is lost. One of a newer form raises NewerFor
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -25,7 +28,27 @@ class _Wire(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class _OfWorker(_Wire):
+class QueueMessage(_Wire):
+    """A message of a queue: its class says which ``QUEUE`` and session have it, and which messages are one.
+
+    ``SESSION`` and ``ID`` have fields of the message in braces, and the ``fleet``, the ``digest`` of the
+    message, and the ``slot``: the number of the ``WINDOW`` of so many seconds, at whose end it comes, or the
+    name of a time. Messages of one id are one. A class without an ``ID`` is sent with one of its sender.
+    ``NAME`` is the field that has the name of a time as well, "" for none.
+    """
+
+    QUEUE: ClassVar[Literal["plans", "previews", "jobs"]] = "jobs"
+    SESSION: ClassVar[str] = ""
+    ID: ClassVar[str] = ""
+    WINDOW: ClassVar[int] = 0
+    NAME: ClassVar[str] = ""
+
+    def session(self, fleet: str, digest: str) -> str:
+        """Return the session of the message."""
+        return self.SESSION.format(**dict(self), fleet=fleet, digest=digest)
+
+
+class _OfWorker(QueueMessage):
     schema_version: Literal[1] = 1
 
     @model_validator(mode="before")
@@ -40,8 +63,12 @@ class _OfWorker(_Wire):
 class JobMessage(_OfWorker):
     """Run the next step of a cluster's job, if the record is still at this moment.
 
-    ``at`` is the time for which it was scheduled, by the sender's clock; None for at once.
+    ``at`` is the time for which it was scheduled, by the sender's clock; None for at once. The record says
+    which queue has it.
     """
+
+    SESSION = "{cluster}"
+    ID = "{cluster}:{uid}:{generation}:{sequence}"
 
     cluster: str
     uid: str
@@ -106,6 +133,15 @@ class Found(_Wire):
     at: datetime
 
 
+CHECKED_TOGETHER = 20
+"""How many clusters one message of a check names."""
+CHECK_SESSIONS = 8
+"""In how many sessions the messages of a check are, so how many clusters are checked at a time.
+
+A check of the whole fleet has sessions of its own: whoever asks for some clusters does not wait for its end.
+"""
+
+
 class CheckMessage(_OfWorker):
     """Check how some clusters are inside, or, without ``clusters``, begin a check of the whole fleet.
 
@@ -114,10 +150,17 @@ class CheckMessage(_OfWorker):
     another check of an unhealthy cluster, None for any other.
     """
 
+    ID = "check:{check}:{digest}"
+
     check: str
     clusters: tuple[str, ...] = ()
     at: datetime | None = None
     attempt: int = 0
+
+    def session(self, fleet: str, digest: str) -> str:
+        """Return one of the sessions of checks."""
+        kind = "checks" if self.of_fleet else "some-checks"
+        return f"{fleet}:{kind}:{int(digest[:8], 16) % CHECK_SESSIONS}"
 
     @property
     def of_fleet(self) -> bool:
@@ -129,21 +172,14 @@ _REQUESTS: dict[str, type[QueueRequest]] = {}
 """The classes of requests by their kind."""
 
 
-class QueueRequest(_Wire):
-    """A message for the planner's app or the previewer. Its class says where it goes, and which are one.
+class QueueRequest(QueueMessage):
+    """A message for the planner's app or the previewer.
 
-    ``SESSION`` and ``ID`` have fields of the message in braces, and ``fleet``, the ``digest`` of the message,
-    and the ``slot``: the number of the ``WINDOW`` of so many seconds, at whose end it comes. Messages of one
-    id are one. A class without an ``ID`` is sent with one of its sender. ``ASKED``: nobody sends it again by
-    itself.
-
-    ``attempt`` counts the failed attempts.
+    ``ASKED``: nobody sends it again by itself. ``attempt`` counts the failed attempts.
     """
 
-    QUEUE: ClassVar[Literal["plans", "previews"]] = "plans"
-    SESSION: ClassVar[str] = "{fleet}"
-    ID: ClassVar[str] = ""
-    WINDOW: ClassVar[int] = 0
+    QUEUE: ClassVar[Literal["plans", "previews", "jobs"]] = "plans"
+    SESSION = "{fleet}"
     ASKED: ClassVar[bool] = False
 
     schema_version: Literal[2] = 2
@@ -163,7 +199,7 @@ class QueueRequest(_Wire):
 class ToPlan(QueueRequest):
     """Plan the head of the branch.
 
-    ``commit`` is what a push announced, ``at`` when it was pushed, by GitHub's clock; ``again`` plans a head
+    ``commit`` is what a push announced, ``at`` when it was pushed, by the host; ``again`` plans a head
     that was planned before. ``read_from`` is when the request was sent, by our clock: a read of the branch
     that started since serves it; None for a request that needs a read of its own. ``found`` is what looked
     for a missed head, None for any other request.
@@ -203,7 +239,7 @@ class ActRequest(QueueRequest):
 
 
 class ReviewRequest(QueueRequest):
-    """Read the reviews of the pull request that was merged as a commit: many cost few calls to GitHub."""
+    """Read the reviews of the pull request that was merged as a commit: many cost few calls."""
 
     ID = "review:{commit}:{slot}"
     WINDOW = 10
@@ -283,6 +319,7 @@ class SweepRequest(QueueRequest):
 
     SESSION = "{fleet}:sweeps"
     ID = "sweep:{sweep}:{digest}"
+    NAME = "sweep"
     kind: Literal["sweep"] = "sweep"
     sweep: str = ""
     after: str = ""
@@ -368,5 +405,55 @@ def continuation_id(record: ClusterRecord, copy: str = "") -> str:
     ``copy`` names a deliberate second copy, which duplicate detection lets through once. An id has at
     most 63 + 1 + 8 characters, two numbers and a short word, below Service Bus' limit of 128.
     """
-    moment = f"{record.name}:{record.uid}:{record.generation}:{record.job.sequence}"
+    moment = JobMessage.ID.format(**dict(job_message(record)))
     return f"{moment}@{copy}" if copy else moment
+
+
+# Messages that follow from a decision, as values.
+
+MAX_SKEW = timedelta(minutes=10)
+"""A message of a clock that differs by more is left to the timer."""
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """A message that follows from a decision, as a value: what is sent, and when.
+
+    It comes ``after`` so many seconds at the earliest, at the end of the window of its class, or ``at`` a
+    time. One with an ``id`` of its own waits for no window; otherwise its class gives it one. ``queue`` is
+    empty where its class says it.
+    """
+
+    message: QueueMessage
+    id: str = ""
+    after: float = 0
+    at: datetime | None = None
+    queue: str = ""
+
+
+def continuation(record: ClusterRecord, now: datetime, copy: str = "") -> tuple[Envelope, ...]:
+    """Return the message that a record waits for, at its time; nothing for a job that has ended.
+
+    Duplicate detection drops an extra one, but for a ``copy`` of another name.
+    """
+    return continuation_at(record, record.job.due(now), now, copy)
+
+
+def continuation_at(
+    record: ClusterRecord, due: datetime, now: datetime, copy: str = ""
+) -> tuple[Envelope, ...]:
+    """Return the message that a record waits for, for another time than its own."""
+    at = due if due > now else None
+    message = Envelope(job_message(record, at), continuation_id(record, copy), at=at, queue=record.job.queue)
+    return (message,) if record.job.active else ()
+
+
+def copy_of(record: ClusterRecord, now: datetime) -> tuple[Envelope, ...]:
+    """Return a second copy, because the first had no effect; at most one copy per second gets through."""
+    return continuation(record, now, str(math.ceil(now.timestamp())))
+
+
+def checks_of(names: Sequence[str], check: str, after: float = 0) -> list[Envelope]:
+    """Return the messages that check clusters, so many seconds from now; ``check`` is the id of what asks."""
+    parts = (names[first : first + CHECKED_TOGETHER] for first in range(0, len(names), CHECKED_TOGETHER))
+    return [Envelope(CheckMessage(check=check, clusters=tuple(part)), after=after) for part in parts]

@@ -1,4 +1,4 @@
-"""What the reviews on GitHub mean for the deletes of a plan, as a value; only this module describes it."""
+"""What the reviews mean for the deletes of a plan, as a value; only this module describes it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _IGNORED: Mapping[Ignored, str] = {
     Ignored.EARLIER_PLAN: "that of {login} is older than the plan of another commit",
     Ignored.NO_MEMBER: "{login} is no member",
     Ignored.AUTHOR: "{login} wrote a part of it",
-    Ignored.UNKNOWN_AUTHORS: "{login} may have written a part of it: a commit of it has no GitHub account",
+    Ignored.UNKNOWN_AUTHORS: "{login} may have written a part of it: a commit of it has no account",
 }
 _SHOWN = 5
 

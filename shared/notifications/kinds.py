@@ -103,7 +103,7 @@ KINDS: Mapping[Kind, About] = {
     Kind.CREDENTIAL: About(
         Severity.CRITICAL,
         *("credential", "credentials", "refused", "accepted again"),
-        "GitHub refuses the credential of the app: it has expired or was revoked.",
+        "The git host refuses the credential of the app: it has expired or was revoked.",
     ),
     Kind.EXPIRING: About(
         Severity.WARNING,
@@ -113,7 +113,7 @@ KINDS: Mapping[Kind, About] = {
     Kind.TOKEN: About(
         Severity.WARNING,
         *("token", "tokens", "that will end soon", "replaced"),
-        "The token for GitHub ends within 30 days.",
+        "The token for the git host ends within 30 days.",
     ),
     Kind.SWEEP: About(
         Severity.WARNING,

@@ -49,8 +49,8 @@ class RouteState:
     ``sending`` are the notifications of the message that is being delivered: it is sent again as it is until
     the channel takes it, so that its id stays the same. ``pending`` are all others. ``next_at`` is when it
     gets a message at the earliest, None for at once. ``burst`` counts successive digests, ``dropped`` the
-    notifications of which it gets the number alone, ``sent`` every message. ``issues`` are the open issues of
-    GitHub by group.
+    notifications of which it gets the number alone, ``sent`` every message. ``issues`` are the open issues
+    by group.
     """
 
     pending: tuple[str, ...] = ()

@@ -216,6 +216,11 @@ class Plan:
         return frozenset(item.cluster for item in self.items if item.needs_approval)
 
     @property
+    def oversized(self) -> frozenset[str]:
+        """The clusters whose change was found too large to be stored."""
+        return frozenset(item.cluster for item in self.items if item.hold and item.hold.is_of_size)
+
+    @property
     def unreadable(self) -> tuple[str, ...]:
         """The clusters for which nothing is planned, because their records could not be read."""
         return tuple(i.cluster for i in self.items if i.hold and i.hold.kind is HoldKind.UNREADABLE)

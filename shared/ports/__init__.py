@@ -18,33 +18,36 @@ from shared.cluster.pace import SMALL_CHANGE
 from shared.kubernetes.flux_objects import GitCredentials
 from shared.language.resolve.work import PLAN_WORK
 from shared.ports.azure import Azure
-from shared.ports.channels import Channels
-from shared.ports.endpoints import Endpoints
-from shared.ports.github import (
+from shared.ports.git_host import (
     Annotation,
     BranchHead,
+    Capability,
     Check,
-    CheckRun,
     Comment,
     CommitStatus,
-    Issues,
+    GitHost,
     MergedPull,
     NewCommit,
-    Proposing,
     Pull,
     PullAuthors,
-    PullRequests,
     PullText,
-    Repository,
     Review,
-    Reviews,
     ReviewState,
     TreeEntry,
 )
 from shared.ports.kubernetes import Kubernetes, KubernetesApi
-from shared.ports.probe import Probe
 from shared.ports.process import Stays, Together, TokenCache, in_threads
-from shared.ports.queue import Message, Queue
+from shared.ports.services import (
+    Channels,
+    Endpoints,
+    Message,
+    NoTelemetry,
+    Probe,
+    Queue,
+    Telemetry,
+    Vaults,
+    VaultSecret,
+)
 from shared.ports.state import (
     BranchRead,
     DeadLetter,
@@ -55,17 +58,15 @@ from shared.ports.state import (
     State,
 )
 from shared.ports.state.clusters import GroupMember
-from shared.ports.telemetry import NoTelemetry, Telemetry
-from shared.ports.vault import Vaults, VaultSecret
 
 __all__ = [
     "Annotation",
     "Azure",
     "BranchHead",
     "BranchRead",
+    "Capability",
     "Channels",
     "Check",
-    "CheckRun",
     "Clock",
     "Comment",
     "CommitStatus",
@@ -73,9 +74,9 @@ __all__ = [
     "Endpoints",
     "FleetConfig",
     "FleetRecord",
+    "GitHost",
     "GroupMember",
     "Handover",
-    "Issues",
     "Kubernetes",
     "KubernetesApi",
     "MergedPull",
@@ -84,16 +85,12 @@ __all__ = [
     "PlanRecord",
     "Ports",
     "Probe",
-    "Proposing",
     "Pull",
     "PullAuthors",
-    "PullRequests",
     "PullText",
     "Queue",
-    "Repository",
     "Review",
     "ReviewState",
-    "Reviews",
     "Source",
     "State",
     "Telemetry",
@@ -133,7 +130,7 @@ class FleetConfig:
     """About how many events of a cluster are stored."""
     previous_repository: str = ""
     """The name of the repository before a rename, "" for none."""
-    git_host: str = "github.com"
+    git_server: str = "github.com"
     """The server of the repository, as Flux reads it: a name, with its port unless that is 443."""
     git_credentials: GitCredentials | None = None
     """What Flux needs to read the repository; None for a public one."""
@@ -150,7 +147,7 @@ class FleetConfig:
     approval_by_others: bool = False
     """Whether only somebody who did not remove a cluster approves its delete."""
     approval_teams: tuple[str, ...] = ()
-    """The teams on GitHub, as "owner/slug", whose members approve deletes by a review."""
+    """The teams on the git host, as "owner/slug", whose members approve deletes by a review."""
     handover_clusters: int = 40
     """How many clusters the planner hands over between two checks that no other planner has started."""
     handover_seconds: float = 60
@@ -188,15 +185,12 @@ class Ports:
     changes: Queue
     deletes: Queue
     previews: Queue
-    repository: Repository
-    pulls: PullRequests
+    git_host: GitHost
     azure: Azure
     kubernetes: Kubernetes
     vaults: Vaults
     channels: Channels
     endpoints: Endpoints
-    issues: Issues
-    proposing: Proposing
     clock: Clock
     random: Callable[[], float]
     unique: Callable[[], str]
@@ -207,3 +201,8 @@ class Ports:
     together: Together = in_threads
     probes: Mapping[str, Probe] = field(default_factory=dict)
     telemetry: Telemetry = field(default_factory=NoTelemetry)
+
+    @property
+    def reviewers(self) -> tuple[str, ...]:
+        """The teams whose reviews approve deletes: none on a git host without reviews."""
+        return self.config.approval_teams if Capability.REVIEWS in self.git_host.capabilities else ()

@@ -17,27 +17,27 @@ from shared.cluster.failures.errors import ReconcileError
 from shared.kubernetes.kubeconfig import Kubeconfig
 from shared.masking import Masker, use
 from shared.ports import Kubernetes, Ports
-from shared.ports.vault import Vaults, VaultSecret
+from shared.ports.services import Vaults, VaultSecret
 from shared.resource_ids import ClusterId
 
 NAMES = frozenset(
     {
         *("", "name", "uid", "cluster", "clusters", "commit", "digest", "etag", "step", "type", "phase"),
         *("recipe", "kind", "owner", "life", "installation", "installations", "overruled", "predecessors"),
-        "former_installations",
-        *("planning", "in_flight", "contested", "awaiting_deletion", "approve_again", "branch", "queue"),
-        *("state", "context", "target", "target_url", "details_url", "conclusion", "path", "level"),
+        "former",
+        *("planning", "in_flight", "contested", "deletion", "approve_again", "branch", "queue"),
+        *("state", "context", "target", "target_url", "conclusion", "path"),
         *("action", "by_id", "subscription", "subscriptions", "resource", "ca", "unmanaged", "undecided"),
         *("check", "stage"),
         *("key", "subject", "names", "environment", "location", "labels"),
         *("values", "commits", "declined", "parents"),
-        *("replacing", "awaiting_ready"),
+        *("replacing", "ready"),
     }
 )
 """The fields that identify or decide something. Any other string may be what a service or a person wrote."""
 LEFT = frozenset({"document", "plan", "endpoints"})
 """What git asks for, and is carried out."""
-_PUBLISHING = ("state", "repository", "pulls", "issues", "proposing", "channels")
+_PUBLISHING = ("state", "git_host", "channels")
 _OTHERS = ("plans", "previews", "jobs", "changes", "deletes", "azure", "kubernetes", "telemetry", "endpoints")
 
 _BARE_TEXTS = ("write_comment", "open_issue", "comment_issue")

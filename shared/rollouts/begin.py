@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from shared.frozen import replace
-from shared.rollouts.rollout import Group, Member, Rollout, Stage, State
+from shared.rollouts.rollout import Decisions, Group, Member, Rollout, Stage, State
 from shared.rollouts.strategy import OTHERS, GroupRule, StageRule, at_least, at_most
 
 BACK = "back"
@@ -83,10 +83,11 @@ def begin(
             bounds = tuple(group for group, _ in groups)
             stages.append(_stage(rule, name, bounds, ahead=passing))
     stages += [_stage(rule, rule.name, (), ahead=False) for rule in strategy if not rule.groups]
-    paused = earlier.paused if earlier and earlier.state in UNDER_WAY else None
+    paused = earlier.people.paused if earlier and earlier.state in UNDER_WAY else None
     as_before = {each.cluster for each in candidates if each.left}
     gated = (_with_reached(each, place, members, as_before, earlier) for place, each in enumerate(stages))
-    return Rollout(commit, now, tuple(gated), tuple(members), paused=paused, inherited=paused is not None)
+    people = Decisions(paused, inherited=paused is not None)
+    return Rollout(commit, now, tuple(gated), tuple(members), people=people)
 
 
 def _with_reached(

@@ -161,7 +161,7 @@ def _inactive(rollout: Rollout, standings: Mapping[str, Standing], seen: Seen) -
     """Return the waits of a rollout that is over, for clusters that stay as they are until a commit."""
     if rollout.state is State.SUPERSEDED:
         return {}
-    aborted = rollout.aborted
+    aborted = rollout.people.aborted
     left = (name for name, each in standings.items() if aborted and each in _NOT_STARTED)
     since = aborted.at if aborted else None
     return {name: Wait(Reason.ABORTED, by=aborted, since=since) for name in left} | _skipped(rollout, seen)
@@ -263,8 +263,8 @@ def _block(rollout: Rollout, groups: Iterable[_Part]) -> Wait | None:
     """Return what keeps the whole rollout from starting anything: its commit, a person, or a spent budget."""
     if rollout.refused is not None:
         return Wait(Reason.STRATEGY, refused=rollout.refused, since=rollout.refused.at)
-    if rollout.paused is not None:
-        return Wait(Reason.PAUSED, by=rollout.paused, since=rollout.paused.at)
+    if rollout.people.paused is not None:
+        return Wait(Reason.PAUSED, by=rollout.people.paused, since=rollout.people.paused.at)
     return _spent(groups)
 
 
@@ -286,7 +286,7 @@ def _stop(rollout: Rollout, part: _Part, groups: Iterable[_Part], block: Wait | 
     stage = rollout.stages[part.stage]
     if block is None or not (stage.back or stage.ahead):
         return block
-    if block.reason is Reason.STRATEGY or (block.reason is Reason.PAUSED and not rollout.inherited):
+    if block.reason is Reason.STRATEGY or (block.reason is Reason.PAUSED and not rollout.people.inherited):
         return block
     return None if stage.back else _spent(each for each in groups if rollout.stages[each.stage].ahead)
 
@@ -349,7 +349,7 @@ def _starts(
 
 def _skipped(rollout: Rollout, seen: Seen) -> dict[str, Wait]:
     """Return the waits of clusters that somebody took out before they started: for a newer commit."""
-    by = {each.subject: each for each in rollout.skipped}
+    by = {each.subject: each for each in rollout.people.skipped}
     left = (each for each in rollout.members if each.cluster in by)
     return {
         each.cluster: Wait(Reason.SKIPPED, by=by[each.cluster], since=by[each.cluster].at)

@@ -73,7 +73,7 @@ def with_completed(durations: Durations, rollout: Rollout, seen: Seen) -> Durati
 
     What an older rollout had started may be of another kind, and adds nothing.
     """
-    if rollout.state is not State.COMPLETED or not rollout.kind:
+    if rollout.state is not State.COMPLETED or not rollout.choice.kind:
         return durations
     members = ((each, known_in(seen, each.cluster)) for each in rollout.members if not each.at_once)
     took = [
@@ -85,7 +85,7 @@ def with_completed(durations: Durations, rollout: Rollout, seen: Seen) -> Durati
         and found.generation == found.observed_generation == each.generation
         and _is_started_by(rollout, found)
     ]
-    return {**durations, rollout.kind: (*durations.get(rollout.kind, ()), *took)[-KEPT:]}
+    return {**durations, rollout.choice.kind: (*durations.get(rollout.choice.kind, ()), *took)[-KEPT:]}
 
 
 def _is_started_by(rollout: Rollout, found: ClusterSummary) -> bool:

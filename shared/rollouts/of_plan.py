@@ -22,7 +22,7 @@ from shared.rollouts.candidates import (
     updates_of,
 )
 from shared.rollouts.decide import decide
-from shared.rollouts.rollout import Refused, Rollout, State
+from shared.rollouts.rollout import Refused, Rollout, State, StrategyChoice
 from shared.rollouts.selected import NOTHING, Asked, Choice, choose
 from shared.rollouts.shut import Place, calendar_of
 from shared.rollouts.strategy import Selection, stages_of
@@ -78,17 +78,15 @@ def rollout_of_plan(
     updates = updates_of(plan)
     goes_on = known or (before if not updates else None)
     choice = choose(written.strategies, asked, updates)
-    choice = Choice(goes_on.strategy, goes_on.selected) if goes_on else choice
+    choice = Choice(goes_on.choice.name, goes_on.choice.selected) if goes_on else choice
     stages = stages_of(written, choice.strategy, tuple(desired.environments))
-    kind = (goes_on.kind if goes_on else "") or slowest_kind(updates)
+    kind = (goes_on.choice.kind if goes_on else "") or slowest_kind(updates)
     candidates = list(candidates_of(plan, desired.clusters, records, before, before_plan, now))
 
     def with_stages(ahead: frozenset[str]) -> Rollout:
         rollout = begin(plan.commit, stages, candidates, before, now, ahead=ahead)
-        refused = _refused(choice, written, now)
-        rollout = replace(
-            rollout, strategy=choice.strategy, kind=kind, selected=choice.selected, refused=refused
-        )
+        chosen = StrategyChoice(choice.strategy, choice.selected, kind)
+        rollout = replace(rollout, choice=chosen, refused=_refused(choice, written, now))
         return _continued(with_windows(rollout, candidates, written), known)
 
     rollout = with_stages(frozenset())
@@ -115,7 +113,7 @@ def expected_rollout(plan: Plan, desired: DesiredFleet, now: datetime) -> Rollou
     stages = stages_of(desired.rollout, name, tuple(desired.environments))
     candidates = list(_from_files(plan, desired))
     rollout = begin(plan.commit, stages, candidates, None, now)
-    rollout = replace(rollout, strategy=name, kind=slowest_kind(updates_of(plan)))
+    rollout = replace(rollout, choice=StrategyChoice(name, kind=slowest_kind(updates_of(plan))))
     return with_windows(rollout, candidates, desired.rollout)
 
 
@@ -136,13 +134,7 @@ def _continued(rollout: Rollout, known: Rollout | None) -> Rollout:
     return replace(
         rollout,
         state=known.state if known.state is State.ABORTED else rollout.state,
-        paused=known.paused,
-        inherited=known.inherited,
-        resumed=known.resumed,
-        approved=known.approved,
-        skipped=known.skipped,
-        aborted=known.aborted,
-        overridden=known.overridden,
+        people=known.people,
         refused=known.refused,
         checked=known.checked,
         entered=tuple(place for place, stage in enumerate(rollout.stages) if stage.name in entered),

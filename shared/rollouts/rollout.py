@@ -174,48 +174,73 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Rollout:
-    """What one commit does to the clusters that it changes.
+class Decisions:
+    """What people decided of a rollout."""
 
-    ``members`` are in the order in which they start. ``watched`` are the groups that have succeeded, and
-    since when they are watched. ``paused`` is the pause of a person, None for none, ``inherited`` whether it
-    was one of the rollout that this supersedes. ``resumed`` are the times of the pauses that were lifted.
-    ``failures`` are those of a completed rollout. ``overridden`` is who lets it start clusters outside
-    their windows and in freezes, None for nobody. ``entered`` are the stages that started after an approval.
-    ``strategy`` is the name of the strategy whose stages it has, "" in a fleet with the same for all changes;
-    ``checked`` is what the checks of its gates said last.
-    ``selected``: its commit selects it. ``refused`` is a selection that nobody has resumed in spite of it.
-    ``kind`` is that of its slowest change, and ``since`` the commit after which it began to differ from what
-    the fleet had: the one that was planned before with a valid fleet.yaml, or that of the rollout before, if
-    that did not complete or left clusters as they were.
-    """
+    paused: Decided | None = None
+    """The pause that nobody has lifted, None for none."""
+    inherited: bool = False
+    """Whether that was one of the rollout which this one supersedes."""
+    resumed: tuple[datetime, ...] = ()
+    """The times of the pauses that were lifted."""
+    approved: tuple[Decided, ...] = ()
+    """The approvals of stages."""
+    skipped: tuple[Decided, ...] = ()
+    """The clusters that were taken out."""
+    aborted: Decided | None = None
+    """Who ended it, None for nobody."""
+    overridden: Decided | None = None
+    """Who lets it start clusters outside their windows and in freezes, None for nobody."""
+
+
+@dataclass(frozen=True)
+class StrategyChoice:
+    """Which strategy a rollout has, and why."""
+
+    name: str = ""
+    """The strategy whose stages it has, "" in a fleet with the same for all changes."""
+    selected: bool = False
+    """Whether its commit selects it."""
+    kind: str = ""
+    """The kind of its slowest change."""
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """What one commit does to the clusters that it changes."""
 
     commit: str
     began: datetime
     stages: tuple[Stage, ...]
     members: tuple[Member, ...]
+    """The clusters, in the order in which they start."""
     state: State = State.ACTIVE
     passed: tuple[Passed, ...] = ()
+    """The groups that have passed."""
     watched: tuple[Passed, ...] = ()
-    paused: Decided | None = None
-    inherited: bool = False
-    resumed: tuple[datetime, ...] = ()
-    approved: tuple[Decided, ...] = ()
-    skipped: tuple[Decided, ...] = ()
-    aborted: Decided | None = None
+    """The groups that have succeeded, and since when they are watched."""
+    people: Decisions = Decisions()
+    """What people decided."""
     failures: tuple[str, ...] = ()
+    """The failed clusters of a completed rollout."""
     ended: datetime | None = None
     superseded_by: str = ""
     windows: tuple[Window, ...] = ()
     freezes: tuple[Freeze, ...] = ()
-    overridden: Decided | None = None
     entered: tuple[int, ...] = ()
-    strategy: str = ""
-    selected: bool = False
+    """The stages that started after an approval."""
+    choice: StrategyChoice = StrategyChoice()
+    """Its strategy."""
     refused: Refused | None = None
+    """A selection of a strategy that nobody has resumed in spite of it."""
     checked: tuple[Checked, ...] = ()
-    kind: str = ""
+    """What the checks of its gates said last."""
     since: str = ""
+    """The commit after which it began to differ from what the fleet had.
+
+    It is the one that was planned before with a valid fleet.yaml, or that of the rollout before, if that did
+    not complete or left clusters as they were.
+    """
     etag: str = field(default="", compare=False)
 
     def places(self) -> Iterator[tuple[int, int]]:
@@ -288,13 +313,14 @@ class Rollout:
 
     def _approvals(self, stage: Stage, now: datetime) -> Sequence[Decided]:
         """Return what approves a stage: a key or an app is nobody next to people, one of whom may have it."""
-        own = (each for each in self.approved if each.subject == stage.name and stage.gate.takes(each.at))
+        given = (approval for approval in self.people.approved if approval.subject == stage.name)
+        own = (approval for approval in given if stage.gate.takes(approval.at))
         found = [each for each in own if stage.expires is None or now < each.at + stage.expires]
         return [each for each in found if each.person] or found
 
     def skips(self, cluster: str) -> bool:
         """Return whether somebody took a cluster out of the rollout."""
-        return any(each.subject == cluster for each in self.skipped)
+        return any(each.subject == cluster for each in self.people.skipped)
 
 
 class ActKind(StrEnum):
@@ -315,42 +341,47 @@ def act_on(rollout: Rollout, kind: ActKind, decided: Decided, lifts: datetime | 
     """
     if rollout.state is not State.ACTIVE or is_as_asked(rollout, kind, decided, lifts):
         return rollout
+    people, refused = rollout.people, rollout.refused
     match kind:
         case ActKind.PAUSE:
-            return replace(rollout, paused=decided, inherited=False)
+            people = replace(people, paused=decided, inherited=False)
         case ActKind.RESUME:
-            if rollout.refused is not None and rollout.refused.at == lifts:
-                return replace(rollout, refused=None, resumed=(*rollout.resumed, rollout.refused.at))
-            if rollout.paused is None or rollout.paused.at != lifts:
+            if refused is not None and refused.at == lifts:
+                resumed = replace(people, resumed=(*people.resumed, refused.at))
+                return replace(rollout, refused=None, people=resumed)
+            if people.paused is None or people.paused.at != lifts:
                 return rollout
-            lifted = (*rollout.resumed, rollout.paused.at)
-            return replace(rollout, paused=None, inherited=False, resumed=lifted)
+            lifted = (*people.resumed, people.paused.at)
+            people = replace(people, paused=None, inherited=False, resumed=lifted)
         case ActKind.APPROVE:
-            others = (each for each in rollout.approved if not _is_by_same(each, decided))
-            return replace(rollout, approved=(*others, decided))
+            others = (each for each in people.approved if not _is_by_same(each, decided))
+            people = replace(people, approved=(*others, decided))
         case ActKind.SKIP:
-            return replace(rollout, skipped=(*rollout.skipped, decided))
+            people = replace(people, skipped=(*people.skipped, decided))
         case ActKind.OVERRIDE:
-            return replace(rollout, overridden=decided)
+            people = replace(people, overridden=decided)
         case ActKind.ABORT:
-            return replace(rollout, state=State.ABORTED, aborted=decided, ended=decided.at)
+            people = replace(people, aborted=decided)
+            return replace(rollout, state=State.ABORTED, people=people, ended=decided.at)
+    return replace(rollout, people=people)
 
 
 def is_as_asked(rollout: Rollout, kind: ActKind, decided: Decided, lifts: datetime | None = None) -> bool:
     """Return whether a rollout is as an act asks for, by this act or by another one."""
+    people = rollout.people
     match kind:
         case ActKind.PAUSE:
-            return decided.at in rollout.resumed or bool(rollout.paused and not rollout.inherited)
+            return decided.at in people.resumed or bool(people.paused and not people.inherited)
         case ActKind.RESUME:
-            return lifts in rollout.resumed
+            return lifts in people.resumed
         case ActKind.APPROVE:
-            return any(_is_by_same(each, decided) and each.at >= decided.at for each in rollout.approved)
+            return any(_is_by_same(known, decided) and known.at >= decided.at for known in people.approved)
         case ActKind.SKIP:
             return rollout.skips(decided.subject)
         case ActKind.OVERRIDE:
-            return rollout.overridden is not None
+            return people.overridden is not None
         case ActKind.ABORT:
-            return rollout.aborted is not None
+            return people.aborted is not None
 
 
 def _is_by_same(approval: Decided, other: Decided) -> bool:

@@ -68,7 +68,7 @@ class Gate:
 
     The stage waits for a time ``after`` the stages before it have passed, and does not begin before one. Its
     approvals are given by somebody with the ``role``, "" for every approver, and in the ``hours``;
-    a ``system`` may give one too. ``checks`` are names of check runs on GitHub that must have succeeded, and
+    a ``system`` may give one too. ``checks`` are names of check runs that must have succeeded, and
     ``endpoints`` the checks that ask an address.
     """
 

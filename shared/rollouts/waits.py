@@ -223,10 +223,10 @@ def gate_wait(rollout: Rollout, stage: int, reached: datetime, now: datetime) ->
     missing = rollout.missing_approvals(stage, now)
     if missing:
         return Wait(Reason.APPROVAL, one.name, missing=missing, by=by, since=reached, gate=gate)
-    if now < opens and not rollout.overridden and stage not in rollout.entered:
+    if now < opens and not rollout.people.overridden and stage not in rollout.entered:
         return Wait(Reason.TIME, one.name, until=opens, by=by, since=reached)
     left = unpassed(rollout, stage)
-    if left and not rollout.overridden and stage not in rollout.entered:
+    if left and not rollout.people.overridden and stage not in rollout.entered:
         said = rollout.said(one.name)
         again = min(checks_due(rollout, stage, reached, now).values(), default=None)
         found = tuple(said.get(name) or Checked(one.name, name, CheckState.MISSING, reached) for name in left)
@@ -243,7 +243,7 @@ def shut_members(rollout: Rollout, standings: Mapping[str, Standing], now: datet
     found = dict[str, Closed]()
     for each in rollout.members:
         waits = standings[each.cluster] in (Standing.WAITING, Standing.BUSY) and not each.at_once
-        if rollout.overridden or not waits or not (each.windows or each.freezes):
+        if rollout.people.overridden or not waits or not (each.windows or each.freezes):
             continue
         own = [windows[name] for name in each.windows]
         reason = closed(own, [freezes[name] for name in each.freezes], each.uid, now)

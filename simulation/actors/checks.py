@@ -148,7 +148,7 @@ class Checks(Upkeep):
         if not is_at_rest(record) or condition is None or not self._is_up(cluster):
             return
         tags = (self._loop.azure.peek(cluster) or {}).get("tags") or {}
-        mine, owner = cloud.state.fleet().installation, tags.get("roadstead-installation", "")
+        mine, owner = cloud.state.fleet().app.installation, tags.get("roadstead-installation", "")
         others = tags.get("roadstead-fleet") != fleet or (owner and not owner.startswith(f"{mine}@"))
         if others or tags.get("roadstead-contested-by"):
             return  # no check looks inside the cluster of somebody else, or that another installation wants

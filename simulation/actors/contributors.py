@@ -9,7 +9,6 @@ from datetime import timedelta
 from functools import cache
 
 from localcloud.github.world.pull_requests import PullRecord
-from localcloud.github.world.pull_requests_port import WorldPullRequests
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import PullChanged
 from shared.ports import Ports
@@ -43,12 +42,11 @@ class Contributors:
     def __init__(self, seed: int, operators: Operators) -> None:
         self._chance = random.Random(f"{seed} {PULL_REQUESTS}")  # noqa: S311
         self._operators, self._loop, self._cloud = operators, operators.loop, operators.cloud
-        self._github = self._cloud.repository.pulls
+        self._pulls = self._cloud.repository.pulls
         self._undelivered: dict[int, str] = {}
         self.proposals: dict[str, Proposal] = {}
         self.acts = 0
-        app = self._chance.random() < 0.5
-        self._cloud.with_ports(lambda ports: replace(ports, pulls=WorldPullRequests(self._github, app=app)))
+        self._cloud.git_host.is_app = self._chance.random() < 0.5
 
     def schedule(self, seconds: float) -> None:
         """Let them act at some moments of so many seconds."""
@@ -72,7 +70,7 @@ class Contributors:
                 self._deliver(pull, "synchronize")
 
     def _open(self) -> list[PullRecord]:
-        return [pull for pull in self._github.listed() if not pull.head.startswith(PROPOSALS)]
+        return [pull for pull in self._pulls.listed() if not pull.head.startswith(PROPOSALS)]
 
     def _act(self) -> None:
         self.acts += 1
@@ -84,7 +82,7 @@ class Contributors:
         git.reset(git.head("main"), branch)
         fork = self._chance.random() < 0.5
         head = self._commit(branch, fork=fork)
-        pull = self._github.open("A change", branch, "main", fork=fork)
+        pull = self._pulls.open("A change", branch, "main", fork=fork)
         origin = "a fork" if pull.fork else "a branch"
         self._loop.log(
             "%s: pull request %d from %s: %s", self._operators.fleet, pull.number, origin, head[:8]
@@ -104,7 +102,7 @@ class Contributors:
     def _push_to(self, pull: PullRecord) -> None:
         head = self._commit(pull.head, fork=pull.fork)
         self._loop.log("%s: pull request %d is at %s", self._operators.fleet, pull.number, head[:8])
-        changed = self._github.get(pull.number)
+        changed = self._pulls.get(pull.number)
         if changed is not None and changed.state == "open":
             self._announce(changed, "synchronize")
 
@@ -113,7 +111,7 @@ class Contributors:
         if pulls:
             pull = self._chance.choice(pulls)
             self._loop.log("%s: pull request %d is closed", self._operators.fleet, pull.number)
-            self._github.change(pull.number, state="closed")
+            self._pulls.change(pull.number, state="closed")
 
     def _commit(self, branch: str, *, fork: bool) -> str:
         """Commit a change of what the head of the fleet asks for."""

@@ -175,7 +175,7 @@ class Promotions(Upkeep):
         self._announce(operators, pull, "closed")
 
     def _reopen(self, operators: Operators, pull: PullRecord) -> None:
-        if operators.cloud.ports.proposing.tip(pull.head) is None:
+        if operators.cloud.ports.git_host.tip(pull.head) is None:
             return  # its branch no longer exists
         self._loop.log("%s: somebody reopens pull request %d", operators.fleet, pull.number)
         operators.cloud.repository.pulls.change(pull.number, state="open")

@@ -46,7 +46,7 @@ class Reviewers:
     def __init__(self, seed: int, operators: Operators) -> None:
         self._chance = random.Random(f"{seed} {TEAM_REVIEWS}")  # noqa: S311
         self._operators, self._loop, self._cloud = operators, operators.loop, operators.cloud
-        self._github = self._cloud.repository.pulls
+        self._pulls = self._cloud.repository.pulls
         self._deliveries = 0
         self.acts = 0
         self._cloud.with_ports(
@@ -78,7 +78,7 @@ class Reviewers:
         git.reset(base, branch)
         removed = self._chance.sample(names, k=min(len(names), self._chance.choice((1, 2, 2, 3))))
         git.commit(dict.fromkeys(map(_path, removed)), branch=branch)
-        pull = self._github.open("Remove clusters", branch, "main")
+        pull = self._pulls.open("Remove clusters", branch, "main")
         story = Story(pull.number, branch, base, frozenset(removed))
         self._loop.log("%s: pull request %d removes %s", self._operators.fleet, pull.number, sorted(removed))
         after = (self._approve, self._approve_as_another, self._object, self._dismiss)
@@ -108,16 +108,16 @@ class Reviewers:
 
     def _submit(self, story: Story, login: str, event: str) -> None:
         pull = self._pull(story)
-        self._github.reviews.submit(pull, PEOPLE[login], event, "a reason")
+        self._pulls.reviews.submit(pull, PEOPLE[login], event, "a reason")
         self._loop.log("%s: %s: %s of pull request %d", self._operators.fleet, login, event, story.number)
         self._note(story)
         self._announce(pull)
 
     def _dismiss(self, story: Story) -> None:
         """Dismiss the newest review that approves or requests changes."""
-        for review in reversed(self._github.reviews.of(story.number)):
+        for review in reversed(self._pulls.reviews.of(story.number)):
             if review.state != "DISMISSED":
-                self._github.reviews.dismiss(review.id)
+                self._pulls.reviews.dismiss(review.id)
                 self._loop.log("%s: dismissed: %s", self._operators.fleet, review)
                 self._announce(self._pull(story))
                 return
@@ -137,7 +137,7 @@ class Reviewers:
         if not git.is_descendant(git.head("main"), story.base):
             return
         try:
-            merged = self._github.merged_into_base(story.number, squash=self._chance.random() < 0.5)
+            merged = self._pulls.merged_into_base(story.number, squash=self._chance.random() < 0.5)
         except Conflict:
             return
         self._loop.log("%s: pull request %d is merged", self._operators.fleet, story.number)
@@ -145,12 +145,12 @@ class Reviewers:
         self._note(story)
 
     def _pull(self, story: Story) -> PullRecord:
-        return next(pull for pull in self._github.listed(state="all") if pull.number == story.number)
+        return next(pull for pull in self._pulls.listed(state="all") if pull.number == story.number)
 
     def _note(self, story: Story) -> None:
         """Note that the reviews of a merged pull request approve its deletes now, of clusters that exist."""
         pull = self._pull(story)
-        review = approving(self._github.reviews.of(story.number), pull.sha) if pull.merged else None
+        review = approving(self._pulls.reviews.of(story.number), pull.sha) if pull.merged else None
         if review is None:
             return
         self._operators.history.reviewed[pull.merge_commit] |= dict.fromkeys(story.removed, review.at)

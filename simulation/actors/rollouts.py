@@ -239,12 +239,12 @@ class Rollouts:
                 continue
             places = range(len(rollout.stages))
             spent = any(spent_checks(rollout, place) for place in places)
-            if (rollout.windows or rollout.freezes or spent) and not rollout.overridden:
+            if (rollout.windows or rollout.freezes or spent) and not rollout.people.overridden:
                 self._on(operators, rollout, ActKind.OVERRIDE)
             self._answer(operators, 200)
             if any(stage.gate.checks for stage in rollout.stages):
                 self._conclude(operators, rollout, "success")
-            if rollout.paused or rollout.refused:
+            if rollout.people.paused or rollout.refused:
                 self._on(operators, rollout, ActKind.RESUME)
             for place in sorted(places, key=rollout.stage_has_passed):
                 if rollout.missing_approvals(place, self._loop.clock()):
@@ -322,4 +322,4 @@ def holds_items(operators: Operators) -> bool:
 def _left(operators: Operators) -> bool:
     """Return whether the newest rollout has ended without a cluster that somebody took out of it."""
     rollout = operators.cloud.state.rollout(operators.cloud.state.fleet().commit)
-    return rollout is not None and bool(rollout.skipped)
+    return rollout is not None and bool(rollout.people.skipped)

@@ -6,7 +6,7 @@ No fault contradicts what a service promises:
   sessions, and a lock may be lost at any moment.
 - Azure accepts writes and loses the answer. Operations fail, stick, and remove resources. Azure Resource
   Manager lists a group from copies that may be some seconds old, and reads a cluster from AKS itself.
-- GitHub may show a branch as it was some seconds before.
+- The git host may show a branch as it was some seconds before.
 - A Kubernetes API does not answer, or establishes definitions late.
 - A process may be frozen at any call, longer than its locks and leases last. Between the lease guard and the
   write that it guards, it is frozen for at most ``SHORT_FREEZE`` seconds: no service rejects the write of an
@@ -46,9 +46,8 @@ EFFECTS: Mapping[str, frozenset[str]] = {
         " save_fingerprints save_dead_letter add_group_members remove_group_member"
         " add_group_delete_intent remove_group_delete_intent add_notice",
         **dict.fromkeys(QUEUES, "send"),
-        "repository": "set_status",
-        "pulls": "check write_comment",
-        "proposing": "add_commit create_branch advance_branch delete_branch open_pull edit_pull close_pull",
+        "git_host": "set_status write_check write_comment add_commit move_branch delete_branch open_pull"
+        " edit_pull close_pull",
         "api": "apply replace delete cordon uncordon evict",
         "kubernetes": "",
     }.items()
@@ -328,7 +327,7 @@ FAULTS: Mapping[str, Fault] = {
     "freeze-after": Fault(_any, _freeze_after),
     "refused": Fault(_any, _refused),
     "answer-lost": Fault(_effect, _answer_lost),
-    "throttled": Fault(_at("repository", "pulls", "proposing", *SERVICES, "state", *QUEUES), _throttled),
+    "throttled": Fault(_at("git_host", *SERVICES, "state", *QUEUES), _throttled),
     "outage": Fault(_any, _outage),
     "touched": Fault(_at("state", name="save"), _touched),
     "twice": Fault(_at(*QUEUES), _twice),

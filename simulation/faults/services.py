@@ -61,6 +61,6 @@ def _wrong_settings(call: Call) -> Any:
 FAULTS: Mapping[str, Fault] = {
     "limit-used-up": Fault(lambda call: call.operation is not None, _used_up),
     "list-in-pages": Fault(lambda call: call.port == "state" and call.name in LISTS, _in_pages),
-    "wrong-settings": Fault(lambda call: call.port in ("repository", "pulls", *SERVICES), _wrong_settings),
+    "wrong-settings": Fault(lambda call: call.port in ("git_host", *SERVICES), _wrong_settings),
 }
 """By name."""

@@ -103,7 +103,7 @@ class Contests:
 
     def _is_mark(self, key: ClusterId, cloud: MemoryCloud) -> bool:
         """Return whether an update has set the contest tag of an app, and left the cluster to its owner."""
-        live, mine = self._context.oracle.live(key), cloud.state.fleet().installation
+        live, mine = self._context.oracle.live(key), cloud.state.fleet().app.installation
         tags = live["tags"] if live is not None else {}
         marked = str(tags.get(MARK, "")).startswith(f"{mine}@")
         return marked and not str(tags.get(INSTALLATION, "")).startswith(f"{mine}@")

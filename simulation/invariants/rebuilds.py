@@ -70,7 +70,7 @@ class Rebuilds:
         same_life = loss.lives.get(key) == self._context.azure.lives[key]
         exists = self._context.oracle.live(key) is not None and same_life
         lost_at = (loss.at - _COUNTED_FROM).total_seconds()
-        first = cloud.state.fleet().first_generation
+        first = cloud.state.fleet().app.first_generation
         behind = 1 < first < lost_at - MAX_SKEW  # a planner with a wrong clock has decided it
         wrong = old > lost_at + MAX_SKEW or behind or self._context.loop.actor.jumped
         not_above = record.generation == old or (record.generation < old and not wrong)

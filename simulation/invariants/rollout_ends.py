@@ -41,7 +41,7 @@ class RolloutEnds:
             return
         if not any(_has_started(cloud, member) for member in after.members):
             return  # all were left out, and no record says in which commit's strategy it goes on
-        if desired.final_in_force is not None and not failed and not after.overridden:
+        if desired.final_in_force is not None and not failed and not after.people.overridden:
             self._past_the_final_gate(cloud, after, desired.final_in_force, reached)
 
     def _selected(self, cloud: MemoryCloud, rollout: Rollout, *, at_once: bool = True) -> DesiredFleet:

@@ -80,10 +80,7 @@ class RolloutRules:
         if not self._context.replaced[cloud.ports.config.fleet]:
             for stage in newly_entered(cloud, before, after):
                 approved_in_time(self._context, cloud, after, stage)
-        stops = after.state is State.ABORTED or (after.paused is not None and not after.inherited)
-        stopped = before is not None and (
-            before.state is State.ABORTED or (before.paused is not None and not before.inherited)
-        )
+        stops, stopped = _is_stopped(after), before is not None and _is_stopped(before)
         key = (cloud.ports.config.fleet, after.commit)
         if before is None or (before.state is not State.ACTIVE and after.state is State.ACTIVE):
             self._began[key] = self._context.loop.actor.since
@@ -133,7 +130,7 @@ class RolloutRules:
         stage = rollout.stages[member.stage]
         if not stage.back and stage_named(staging, stage.name) != stage_of(staging, after.name):
             raise RuleViolated("rollout", f"{after.name} is in the stage {stage.name}")
-        if self._context.history(cloud).desired(after.commit).mistyped and not rollout.resumed:
+        if self._context.history(cloud).desired(after.commit).mistyped and not rollout.people.resumed:
             raise RuleViolated("rollout strategy", f"{after.name} starts, and its commit names no strategy")
         self._not_stopped(cloud, rollout, after, stage)
         self._not_held(cloud, rollout, before, stage)
@@ -160,13 +157,13 @@ class RolloutRules:
 
     def _not_held(self, cloud: MemoryCloud, rollout: Rollout, before: ClusterRecord, stage: Stage) -> None:
         """Check that a pause still holds back what it did when a newer commit came."""
-        if rollout.paused is None or not rollout.inherited or stage.back:
+        if rollout.people.paused is None or not rollout.people.inherited or stage.back:
             return
         if not stage.ahead:
             raise RuleViolated("rollout stopped", f"{before.name} starts although its pause was not lifted")
         for earlier in cloud.state.rollouts():
             member = next((each for each in earlier.members if each.cluster == before.name), None)
-            if earlier.superseded_by != rollout.commit or earlier.paused is None or member is None:
+            if earlier.superseded_by != rollout.commit or earlier.people.paused is None or member is None:
                 continue
             place, waited = earlier.stages[member.stage], before.generation < member.generation
             if waited and member.uid == before.uid and not (place.ahead or place.back or member.at_once):
@@ -176,7 +173,7 @@ class RolloutRules:
     def _not_shut(self, rollout: Rollout, after: ClusterRecord, staging: Staging) -> None:
         """Check that a cluster starts inside its window, and in no freeze; clocks differ a little."""
         actor, shut = self._context.loop.actor, stage_of(staging, after.name).shut_for("changes")
-        if shut is None or rollout.overridden or actor.jumped:
+        if shut is None or rollout.people.overridden or actor.jumped:
             return
         first, last = actor.since - CLOCKS, self._context.loop.clock() + CLOCKS
         if shut.covers(first, last):
@@ -239,9 +236,9 @@ class RolloutRules:
             self._past_its_gate(cloud, rollout, member, written, reached)
             runs = cloud.repository.pulls.checks(rollout.commit)
             succeeded = any((each.name, each.conclusion) == (CHECK, "success") for each in runs)
-            if written.checked and not (succeeded or rollout.overridden):
+            if written.checked and not (succeeded or rollout.people.overridden):
                 raise RuleViolated("rollout check", f"{member.cluster} starts, and {CHECK} has not succeeded")
-            if written.asked and not rollout.overridden:
+            if written.asked and not rollout.people.overridden:
                 self._answered(cloud, rollout, member)
 
     def _enough_succeeded(
@@ -296,7 +293,7 @@ class RolloutRules:
         name, actor = rollout.stages[member.stage].name, self._context.loop.actor
         if member.stage not in rollout.entered:
             approved_in_time(self._context, cloud, rollout, name)
-        if rollout.overridden or actor.jumped:
+        if rollout.people.overridden or actor.jumped:
             return
         if self._context.loop.clock() + CLOCKS < reached + timedelta(minutes=written.after):
             what = f"{member.cluster} starts, {name} waits for {written.after} min since {reached}"
@@ -352,6 +349,12 @@ class RolloutRules:
         at_it = record.failed and record.generation >= member.generation
         before = not known or seen.failed < self._context.loop.actor.since
         return at_it and record.generation not in seen.verified and before
+
+
+def _is_stopped(rollout: Rollout) -> bool:
+    """Return whether a person has paused or aborted a rollout."""
+    people = rollout.people
+    return rollout.state is State.ABORTED or (people.paused is not None and not people.inherited)
 
 
 def _member(rollout: Rollout, record: ClusterRecord) -> Member | None:

@@ -87,12 +87,12 @@ class ShownClusters:
         asked = desired.clusters.get(name)
         valid = asked is not None and not asked.invalid and not desired.invalid
         if valid and asked is not None and asked.large:
-            if phase == schema.DELETED and name not in fleet.awaiting_deletion and is_applied(cloud):
+            if phase == schema.DELETED and name not in fleet.expects.deletion and is_applied(cloud):
                 raise untrue(
                     cloud, f"{name} is shown as deleted only, and {fleet.commit[:8]} has it, too large"
                 )
             return
-        if valid and name not in fleet.awaiting_deletion:
+        if valid and name not in fleet.expects.deletion:
             removed = any(record.name not in desired.clusters for record in cloud.state.clusters())
             if renamed and removed and phase == schema.NOT_CREATED:
                 return  # it waits for an approval, together with the cluster whose new name it seems to be

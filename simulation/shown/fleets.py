@@ -69,7 +69,7 @@ class ShownFleets:
         if set(view["notCreated"]) - large - orphaned != missing - large:
             shown = sorted(view["notCreated"])
             raise untrue(cloud, f"{shown} are shown as not created, and {sorted(missing)} are invalid in git")
-        for name in sorted(large - set(view["notCreated"]) - set(fleet.awaiting_deletion)):
+        for name in sorted(large - set(view["notCreated"]) - set(fleet.expects.deletion)):
             self._held_otherwise(cloud, name)
         for cluster in view["clusters"]:
             plan = cluster["plan"]

@@ -193,7 +193,7 @@ def test_nothing_is_written_long_after_the_head_was_read_on_which_the_step_relie
     cloud.repository.push({"fleet.yaml": b""})
     cloud.with_ports(lambda ports: replace(ports, config=replace(ports.config, lease_seconds=90)))
     ports, port = leased(90, cloud)
-    ports.repository.read_head("main")
+    ports.git_host.read_head("main")
     ports.kubernetes.connect(ClusterId("s", "g", "c")).delete({})
     cloud.clock.advance(31)
     with pytest.raises(Unavailable, match="the read of the head is 31 s old"):
@@ -201,6 +201,6 @@ def test_nothing_is_written_long_after_the_head_was_read_on_which_the_step_relie
     with pytest.raises(Unavailable, match="the read of the head is 31 s old"):
         ports.azure.call(DeleteCluster(ClusterId("s", "g", "c"), etag="1"))
     assert port.calls == ["delete"]
-    ports.repository.read_head("main")
+    ports.git_host.read_head("main")
     ports.azure.call(DeleteCluster(ClusterId("s", "g", "c"), etag="1"))
     assert port.calls[1:] == ["delete_cluster"]

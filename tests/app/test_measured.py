@@ -42,7 +42,7 @@ def test_a_branch_or_a_commit_that_cannot_be_read_is_measured_by_the_class_of_it
     def refused(_: str) -> Any:
         raise error
 
-    around(cloud, "repository", **{method: refused})
+    around(cloud, "git_host", **{method: refused})
     commit = push(cloud, fleet_files.fleet("one"))
     cloud.run(10)
     assert set(plans(collected)) == {result}
@@ -61,7 +61,7 @@ def test_a_branch_that_the_timer_cannot_read_is_measured_each_time_in_a_quiet_fl
     def refused(_: str) -> Any:
         raise Unauthenticated("Bad credentials")
 
-    around(cloud, "repository", read_head=refused)
+    around(cloud, "git_host", read_head=refused)
     for _ in range(3):
         cloud.run_timers(cloud.ports)
         cloud.clock.advance(300)

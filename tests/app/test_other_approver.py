@@ -11,7 +11,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.approval import MOST, approve, why_not
 from shared.app.intake.accept import accept
 from shared.cluster.failures.errors import Unavailable
-from shared.ports.github import Change
+from shared.ports.git_host import Change
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, pushed
 from tests.support.replaced_ports import around
@@ -78,7 +78,7 @@ def test_authors_that_cannot_be_read_approve_nothing() -> None:
     def broken(*_: object) -> Sequence[Change]:
         raise Unavailable("GitHub did not answer")
 
-    around(cloud, "repository", changes=broken)
+    around(cloud, "git_host", changes=broken)
     assert approve(head, REMOVAL, "grace", cloud.ports, addresses=GRACE).status == 502
     cloud.run()
     assert len(phases(cloud)) == 3
@@ -109,7 +109,7 @@ def test_the_calls_to_github_of_one_approval_are_bounded() -> None:
     ],
 )
 def test_who_cannot_be_compared_is_not_somebody_else(authors: set[str], allowed: bool) -> None:
-    assert (why_not("one", GRACE, frozenset(authors)) == "") == allowed
+    assert (why_not("one", GRACE, frozenset(authors), MemoryCloud().git_host) == "") == allowed
 
 
 def test_the_author_of_a_rebuild_is_refused_also_after_somebody_else_has_changed_the_manifest() -> None:

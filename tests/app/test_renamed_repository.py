@@ -20,14 +20,14 @@ def renamed(*_: Any) -> NoReturn:
 
 def test_a_delete_waits_for_the_present_name_and_needs_no_further_commit() -> None:
     cloud = tombstoned()
-    read_head = cloud.ports.repository.read_head
-    around(cloud, "repository", read_head=renamed)
+    read_head = cloud.ports.git_host.read_head
+    around(cloud, "git_host", read_head=renamed)
     cloud.run(seconds=86_400, until=lambda: False)
     assert accepted(cloud)["delete", "one"] == 0
     assert phases(cloud) == {"one": Phase.DELETING}
     assert record(cloud).job.reason == "Withheld: example/fleet: GitHub answered with a redirect"
     assert advice(cloud).startswith(PRESENT_NAME)
-    around(cloud, "repository", read_head=read_head)
+    around(cloud, "git_host", read_head=read_head)
     cloud.run(seconds=1200)
     assert phases(cloud) == {}
     assert accepted(cloud)["delete", "one"] == 1
@@ -35,11 +35,11 @@ def test_a_delete_waits_for_the_present_name_and_needs_no_further_commit() -> No
 
 def test_a_delete_that_waits_for_the_present_name_is_taken_back_by_a_commit_with_the_cluster() -> None:
     cloud = tombstoned()
-    read_head = cloud.ports.repository.read_head
-    around(cloud, "repository", read_head=renamed)
+    read_head = cloud.ports.git_host.read_head
+    around(cloud, "git_host", read_head=renamed)
     cloud.run(seconds=900, until=lambda: False)
     push(cloud, files())
-    around(cloud, "repository", read_head=read_head)
+    around(cloud, "git_host", read_head=read_head)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert accepted(cloud)["delete", "one"] == 0
@@ -47,13 +47,13 @@ def test_a_delete_that_waits_for_the_present_name_is_taken_back_by_a_commit_with
 
 def test_a_job_that_reads_the_repository_waits_too() -> None:
     cloud = ready()
-    blob = cloud.ports.repository.blob
+    blob = cloud.ports.git_host.blob
     push(cloud, fleet_files.fleet() | files("  tags: {team: shop}\n"))
     step_until(cloud, lambda: phases(cloud) != {"one": Phase.READY})
-    around(cloud, "repository", blob=renamed)
+    around(cloud, "git_host", blob=renamed)
     cloud.run(seconds=3600, until=lambda: False)
     assert record(cloud).needs_action
     assert advice(cloud).startswith(PRESENT_NAME)
-    around(cloud, "repository", blob=blob)
+    around(cloud, "git_host", blob=blob)
     cloud.run(seconds=1200)
     assert phases(cloud) == {"one": Phase.READY}

@@ -142,7 +142,7 @@ def test_a_status_that_github_refuses_prevents_no_plan(error: Exception, calls_a
         calls.append(commit)
         raise error
 
-    around(cloud, "repository", set_status=refuse)
+    around(cloud, "git_host", set_status=refuse)
     push(cloud, fleet_files.fleet("one"))
     cloud.run(3600)
     assert phases(cloud) == {"one": Phase.READY}

@@ -170,7 +170,7 @@ def test_an_unreadable_repository_is_shown_for_each_cluster() -> None:
     def refused(branch: str) -> str:
         raise Unauthenticated("the token has expired")
 
-    around(cloud, "repository", read_head=refused)
+    around(cloud, "git_host", read_head=refused)
     push(cloud, files("  tags: {a: b}\n"))
     cloud.run()
     explained = why(cloud)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from shared.azure.companion import Companion, upkeep_of
+from shared.azure.companion import Companion, writes_of
 from shared.azure.companions import KINDS, companions_to_remove, kind_of
-from shared.azure.identity_access import Credential, Role
-from shared.azure.policies import Policy
+from shared.azure.identity_access import CredentialCompanion, RoleCompanion
+from shared.azure.policies import PolicyCompanion
 from shared.json_tree import Json
 from tests.support.arm_bodies import desired
 
@@ -35,17 +35,17 @@ READ = {"principal": "p", "role": "r"}
 """What Azure says of the role assignment."""
 
 
-def credential(name: str, account: str) -> Credential:
+def credential(name: str, account: str) -> CredentialCompanion:
     """Return a federated credential of a service account."""
     entry = {"name": name, "identity": IDENTITY, "namespace": "shop", "serviceAccount": account}
     of = desired(oidcIssuerProfile={"enabled": True}, federatedCredentials=[entry])
-    (found,) = Credential.of(of)
+    (found,) = CredentialCompanion.of(of)
     return found
 
 
-def role(name: str = "pull") -> Role:
+def role(name: str = "pull") -> RoleCompanion:
     """Return a role assignment of which the ids are known."""
-    (found,) = Role.of(desired(roleAssignments=[{**ALL["roleAssignments"][0], "name": name}]))
+    (found,) = RoleCompanion.of(desired(roleAssignments=[{**ALL["roleAssignments"][0], "name": name}]))
     return replace(found, fields=READ)
 
 
@@ -67,7 +67,11 @@ def test_a_stored_form_has_the_ids_of_its_companions(kind: type[Companion]) -> N
 def test_what_a_commit_takes_is_to_go_but_windows_and_what_it_brings_again() -> None:
     whole, none = desired(**ALL).document(), desired().document()
     gone = companions_to_remove(whole, none, ())
-    assert [kind for kind in KINDS if kind.ids_among(gone)] == [Policy, Credential, Role]
+    assert [kind for kind in KINDS if kind.ids_among(gone)] == [
+        PolicyCompanion,
+        CredentialCompanion,
+        RoleCompanion,
+    ]
     assert companions_to_remove(none, none, gone) == gone
     assert companions_to_remove(none, whole, gone) == ()
 
@@ -75,14 +79,14 @@ def test_what_a_commit_takes_is_to_go_but_windows_and_what_it_brings_again() -> 
 def test_a_narrower_role_is_there_before_the_wider_one_goes() -> None:
     wanted, wider = role(), f"{role().key}-wider"
     live = {wider: {"properties": {"scope": SCOPE, "principalId": "p", "roleDefinitionId": "/owner"}}}
-    upkeep = upkeep_of([wanted], live, [wider], ())
+    upkeep = writes_of([wanted], live, [wider], ())
     assert (upkeep.first, [done for done, _ in upkeep.bodies], upkeep.last) == ([], [wanted], [wider])
 
 
 @pytest.mark.parametrize("ours", [True, False])
 def test_an_assignment_for_the_same_makes_way_if_it_is_ours_and_counts_otherwise(*, ours: bool) -> None:
     wanted, other = role(), f"{role().key}-other"
-    upkeep = upkeep_of([wanted], {other: as_written(role("other"))}, [other] if ours else [], ())
+    upkeep = writes_of([wanted], {other: as_written(role("other"))}, [other] if ours else [], ())
     found = (upkeep.first, [done for done, _ in upkeep.bodies], upkeep.foreign)
     assert found == (([other], [wanted], []) if ours else ([], [], [wanted]))
 
@@ -90,20 +94,20 @@ def test_an_assignment_for_the_same_makes_way_if_it_is_ours_and_counts_otherwise
 def test_an_assignment_with_another_principal_is_removed_and_created_again() -> None:
     wanted = role()
     live = {wanted.key: as_written(replace(wanted, fields={**READ, "principal": "before"}))}
-    upkeep = upkeep_of([wanted], live, [], ())
+    upkeep = writes_of([wanted], live, [], ())
     assert (upkeep.first, [done for done, _ in upkeep.bodies], upkeep.last) == ([wanted.key], [wanted], [])
 
 
 def test_two_credentials_that_exchange_their_accounts_go_before_they_come() -> None:
     before = credential("a", "one"), credential("b", "two")
     after = credential("a", "two"), credential("b", "one")
-    upkeep = upkeep_of(after, {each.key: as_written(each) for each in before}, [], ())
+    upkeep = writes_of(after, {each.key: as_written(each) for each in before}, [], ())
     assert upkeep.first == sorted(each.key for each in after)
     assert tuple(done for done, _ in upkeep.bodies) == after
 
 
 def test_what_a_job_leaves_keeps_the_value_of_azure_and_is_not_created() -> None:
-    (policy,) = Policy.of(desired(policies=ALL["policies"]))
+    (policy,) = PolicyCompanion.of(desired(policies=ALL["policies"]))
     assert policy.written(None, {policy.path}) is None
     live = {"properties": {**as_written(policy)["properties"], "enforcementMode": "DoNotEnforce"}}
     assert [each.path for each in policy.differences(live)] == ["policies[deny].enforcementMode"]

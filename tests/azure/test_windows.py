@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from localcloud.azure.world.clusters.maintenance import maintenance_document
-from shared.azure.maintenance_windows import Window
+from shared.azure.maintenance_windows import WindowCompanion
 from shared.language.desired import Desired
 from tests.support.arm_bodies import desired
 
@@ -37,7 +37,7 @@ def shown(of: Desired) -> dict[str, Any]:
 
 def written(of: Desired, live: dict[str, Any]) -> dict[str, Any]:
     """Return what Azure shows after the write that a cluster needs, which it may refuse."""
-    (window,) = Window.of(of)
+    (window,) = WindowCompanion.of(of)
     body = window.written(live.get(window.key), of.left)
     assert body is not None
     return {window.key: maintenance_document(of.id, NAME, body, date(2026, 1, 1))}
@@ -50,7 +50,7 @@ def test_another_kind_of_schedule_replaces_the_one_before(
 ) -> None:
     wanted = cluster(after, hours=8)
     found = written(wanted, shown(cluster(before)))
-    (companion,) = Window.of(wanted)
+    (companion,) = WindowCompanion.of(wanted)
     window = found[companion.key]["properties"]["maintenanceWindow"]
     assert (window["schedule"], window["startDate"]) == (after, "2026-01-01")
     assert not list(companion.differences(found[companion.key]))

@@ -114,7 +114,7 @@ def test_why_pull_requests_are_not_opened_stands_below_the_diffs(url: str, cloud
 
     push(cloud, files(pool(count=2) + "  tags: {cost: a}\n" + PROPOSE))
     cloud.run()
-    around(cloud, "proposing", tip=refuse)
+    around(cloud, "git_host", tip=refuse)
     changed(cloud)
     _, shown = on_terminal("drift", columns=160, ROADSTEAD_URL=url)
     words = " ".join(plain(shown).split())

@@ -36,6 +36,7 @@ def test_an_app_that_is_ready_shows_what_ends_soon(url: str, cloud: MemoryCloud,
     text = " ".join(" ".join(rows).split())
     assert (code, "The app is ready" in text) == (0, True)
     assert "GitHub answers" in text
+    assert "without check runs of our own: a pull request has a commit status" in text
     assert "GITHUB_TOKEN ends in 3 days: create another one" in text
 
 

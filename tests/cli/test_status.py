@@ -155,7 +155,7 @@ def test_a_repository_that_cannot_be_read_is_shown_with_the_suggested_action() -
     def refused(branch: str) -> BranchHead:
         raise Unauthenticated("the token has expired")
 
-    around(cloud, "repository", read_head=refused)
+    around(cloud, "git_host", read_head=refused)
     push(cloud, fleet_files.fleet("one", "two"))
     cloud.run(seconds=60)
     with served(cloud.ports) as url:

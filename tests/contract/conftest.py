@@ -26,8 +26,8 @@ from shared.ports import State
 from tests.support.azure_ports import Azure, StaticCredential
 from tests.support.azurite import connect, running
 from tests.support.damaged_records import Tables
+from tests.support.git_hosts import CASES, Case, git_host_case
 from tests.support.kubernetes_ports import CLUSTER, NOWHERE, Setting
-from tests.support.pull_request_ports import CASES, Case, pull_request_case
 from tests.support.receivers import Inbox, https_inbox
 from tests.support.unreadable_records import Stored
 
@@ -101,7 +101,9 @@ def state() -> State:
 
 @pytest.fixture(params=CASES)
 def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
-    with pull_request_case(request.param, tmp_path) as served:
+    """A git host, whose repository has a first commit."""
+    with git_host_case(request.param, tmp_path) as served:
+        served.git.commit({"a.yaml": b"1\n", "b.yaml": b"1\n"})
         yield served
 
 

@@ -22,8 +22,8 @@ from shared.cluster.failures.errors import Unauthorized
 from shared.cluster.messages import job_message
 from shared.cluster.recipes import Step
 from shared.cluster.record import Phase
-from shared.ports import Proposing
 from shared.ports.azure import AzureCall, DeleteCluster, DeleteGroup
+from shared.ports.git_host import Proposing
 from shared.settings import App
 from tests.support import fleet_files
 from tests.support.azure_operations import OPERATIONS

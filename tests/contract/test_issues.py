@@ -1,20 +1,20 @@
-"""One suite for the Issues port: in memory, on a bare repository, and the adapter over the server."""
+"""The contract of a git host, on every implementation: its issues."""
 
 from __future__ import annotations
 
 import pytest
 
 from shared.cluster.failures.errors import Dependency, InvalidManifest
-from tests.support.pull_request_ports import Case
+from tests.support.git_hosts import Case
 
 MARKER = "<!-- roadstead 0123456789abcdef -->"
 
 
 def test_an_issue_is_opened_commented_and_closed(case: Case) -> None:
-    number = case.issues.open_issue("One cluster failed", f"{MARKER}\ntext")
-    case.issues.comment_issue(number, "still so")
-    case.issues.close_issue(number)
-    case.issues.close_issue(number)
+    number = case.host.open_issue("One cluster failed", f"{MARKER}\ntext")
+    case.host.comment_issue(number, "still so")
+    case.host.close_issue(number)
+    case.host.close_issue(number)
     (issue,) = case.git.pulls.issues.listed(state="all")
     assert (issue.title, issue.body) == ("One cluster failed", f"{MARKER}\ntext")
     assert (issue.state, issue.state_reason, issue.comments) == ("closed", "completed", ("still so",))
@@ -23,34 +23,34 @@ def test_an_issue_is_opened_commented_and_closed(case: Case) -> None:
 def test_an_open_issue_of_ours_is_found_by_its_marker_and_no_other_one(case: Case) -> None:
     case.branch("next", {"a.yaml": b"2\n"})
     case.git.pulls.open("Two", "next", "main")
-    assert case.issues.find_issue(MARKER) is None
+    assert case.host.find_issue(MARKER) is None
     case.git.pulls.issues.create("mine now", f"{MARKER}\n", "mallory")
-    first = case.issues.open_issue("One", f"{MARKER}\ntext")
-    case.issues.open_issue("Two", "no marker")
+    first = case.host.open_issue("One", f"{MARKER}\ntext")
+    case.host.open_issue("Two", "no marker")
     case.git.pulls.issues.create("of nobody any more", f"{MARKER}\n", "")
-    assert case.issues.find_issue(MARKER) == first
-    newest = case.issues.open_issue("Three", f"{MARKER}\ntext")
-    assert case.issues.find_issue(MARKER) == newest
-    case.issues.close_issue(newest)
-    assert case.issues.find_issue(MARKER) == first
+    assert case.host.find_issue(MARKER) == first
+    newest = case.host.open_issue("Three", f"{MARKER}\ntext")
+    assert case.host.find_issue(MARKER) == newest
+    case.host.close_issue(newest)
+    assert case.host.find_issue(MARKER) == first
 
 
 def test_an_issue_that_does_not_exist_any_more_is_a_dependency(case: Case) -> None:
-    number = case.issues.open_issue("One", "text")
+    number = case.host.open_issue("One", "text")
     case.git.pulls.issues.delete(number)
     with pytest.raises(Dependency):
-        case.issues.comment_issue(number, "x")
+        case.host.comment_issue(number, "x")
     with pytest.raises(Dependency):
-        case.issues.close_issue(number)
+        case.host.close_issue(number)
     with pytest.raises(Dependency):
-        case.issues.comment_issue(99, "x")
+        case.host.comment_issue(99, "x")
 
 
 def test_a_text_that_is_too_long_is_refused(case: Case) -> None:
     with pytest.raises(InvalidManifest):
-        case.issues.open_issue("One", "x" * 65_537)
+        case.host.open_issue("One", "x" * 65_537)
     with pytest.raises(InvalidManifest):
-        case.issues.open_issue("x" * 257, "text")
-    number = case.issues.open_issue("x" * 256, "y" * 65_536)
+        case.host.open_issue("x" * 257, "text")
+    number = case.host.open_issue("x" * 256, "y" * 65_536)
     with pytest.raises(InvalidManifest):
-        case.issues.comment_issue(number, "x" * 65_537)
+        case.host.comment_issue(number, "x" * 65_537)

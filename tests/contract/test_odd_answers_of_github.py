@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shared.adapters.github import GitHubRepository, github_auth
+from shared.adapters.github import GitHubHost, github_auth
 from shared.cluster.failures.errors import InvalidManifest, ReconcileError, Unavailable
 from shared.ports import CommitStatus, NewCommit, PullText
 from tests.support.odd_bodies import odd_bodies
@@ -45,7 +45,7 @@ FILE = {"path": "a.yaml", "mode": "100644", "type": "blob", "sha": COMMIT, "size
 REFERENCE = {"object": {"sha": COMMIT}, "id": 5}
 TEXT = PullText("title", "body")
 NEW = NewCommit("clusters/a.yaml", b"a: 1", "message", (COMMIT,))
-Call = Callable[[GitHubRepository], Any]
+Call = Callable[[GitHubHost], Any]
 CALLS: dict[str, tuple[Call, Any]] = {
     "head": (lambda github: github.read_head("main"), REFERENCE),
     "descendant": (lambda github: github.is_descendant(COMMIT, "b" * 40), {"status": "ahead"}),
@@ -60,43 +60,43 @@ CALLS: dict[str, tuple[Call, Any]] = {
         lambda github: github.set_status(COMMIT, CommitStatus("success", "fine", "roadstead", "")),
         {"id": 1, "state": "success"},
     ),
-    "open pulls": (lambda github: github.pulls.open_pulls("main"), [PULL]),
-    "pull": (lambda github: github.pulls.pull(3), PULL),
-    "comment": (lambda github: github.pulls.comment(3, "mark"), [{"id": 1, "body": "mark", "user": USER}]),
+    "open pulls": (lambda github: github.open_pulls("main"), [PULL]),
+    "pull": (lambda github: github.pull(3), PULL),
+    "comment": (lambda github: github.comment(3, "mark"), [{"id": 1, "body": "mark", "user": USER}]),
     "check runs": (
-        lambda github: github.pulls.check_runs(COMMIT, "test"),
+        lambda github: github.conclusions(COMMIT, "test"),
         {
             "check_runs": [
                 {"id": 1, "name": "test", "status": "completed", "conclusion": None, "app": {"id": 2}}
             ]
         },
     ),
-    "merged": (lambda github: github.pulls.merged_as(COMMIT), [PULL]),
-    "reviews": (lambda github: github.pulls.reviews(3), [REVIEW]),
-    "files": (lambda github: github.pulls.removed_files(3), [{"status": "removed", "filename": "a"}]),
+    "merged": (lambda github: github.merged_as(COMMIT), [PULL]),
+    "reviews": (lambda github: github.reviews(3), [REVIEW]),
+    "files": (lambda github: github.removed_files(3), [{"status": "removed", "filename": "a"}]),
     "authors": (
-        lambda github: github.pulls.pull_authors(3),
+        lambda github: github.pull_authors(3),
         [{"author": USER, "committer": None, "commit": {"message": "m"}}],
     ),
-    "members": (lambda github: github.pulls.team_members("acme/ops"), [USER]),
-    "issue": (lambda github: github.issues.find_issue("mark"), [{"number": 1, "user": USER, "body": "mark"}]),
-    "new issue": (lambda github: github.issues.open_issue("title", "body"), {"number": 1}),
-    "tip": (lambda github: github.proposing.tip("roadstead/x"), REFERENCE),
-    "commit": (lambda github: github.proposing.add_commit(NEW), {"sha": COMMIT, "tree": {"sha": COMMIT}}),
-    "new pull": (lambda github: github.proposing.open_pull("roadstead/x", "main", TEXT), PULL),
+    "members": (lambda github: github.team_members("acme/ops"), [USER]),
+    "issue": (lambda github: github.find_issue("mark"), [{"number": 1, "user": USER, "body": "mark"}]),
+    "new issue": (lambda github: github.open_issue("title", "body"), {"number": 1}),
+    "tip": (lambda github: github.tip("roadstead/x"), REFERENCE),
+    "commit": (lambda github: github.add_commit(NEW), {"sha": COMMIT, "tree": {"sha": COMMIT}}),
+    "new pull": (lambda github: github.open_pull("roadstead/x", "main", TEXT), PULL),
 }
 
 
 @pytest.fixture
-def github(inbox: Inbox) -> Iterator[GitHubRepository]:
-    adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=inbox.url)
+def github(inbox: Inbox) -> Iterator[GitHubHost]:
+    adapter = GitHubHost("acme/fleet", github_auth(token="local"), base_url=inbox.url)
     inbox.answers.append((200, DATE, json.dumps(USER)))
-    assert adapter.pulls._client.login == "ann"
+    assert adapter._client.login == "ann"
     yield adapter
     adapter.close()
 
 
-def again(github: GitHubRepository) -> None:
+def again(github: GitHubHost) -> None:
     """Empty its caches."""
     for known in (github._compared, github._changes, github._trees):
         known.cache_clear()
@@ -104,7 +104,7 @@ def again(github: GitHubRepository) -> None:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_call_has_a_result_or_an_error_of_ours(name: str, github: GitHubRepository, inbox: Inbox) -> None:
+def test_a_call_has_a_result_or_an_error_of_ours(name: str, github: GitHubHost, inbox: Inbox) -> None:
     ask, body = CALLS[name]
     inbox.default = (200, DATE, json.dumps(body))
     if name != "blob":  # its content is not that of its id
@@ -128,7 +128,7 @@ ERROR = {
 
 @pytest.mark.parametrize("status", [403, 404, 422, 451, 500])
 def test_a_refusal_is_an_error_of_ours_whatever_it_says(
-    status: int, github: GitHubRepository, inbox: Inbox
+    status: int, github: GitHubHost, inbox: Inbox
 ) -> None:
     for odd in odd_bodies(ERROR):
         inbox.default = (status, DATE, odd)
@@ -136,7 +136,7 @@ def test_a_refusal_is_an_error_of_ours_whatever_it_says(
             CALLS["status"][0](github)
 
 
-def test_a_refusal_whose_errors_are_no_list_has_its_message(github: GitHubRepository, inbox: Inbox) -> None:
+def test_a_refusal_whose_errors_are_no_list_has_its_message(github: GitHubHost, inbox: Inbox) -> None:
     inbox.default = (422, DATE, json.dumps({"message": "Validation Failed", "errors": 5}))
     with pytest.raises(InvalidManifest, match="acme/fleet: Validation Failed"):
         CALLS["status"][0](github)
@@ -147,7 +147,7 @@ def test_a_refusal_whose_errors_are_no_list_has_its_message(github: GitHubReposi
     "date", ["", "x", "Thu, 01 Jan 2026 12:00:00 -0000", "Thu, 01 Jan 9999 23:59:59 -2359"]
 )
 def test_a_limit_with_an_unreadable_end_is_one(
-    reset: str, date: str, github: GitHubRepository, inbox: Inbox
+    reset: str, date: str, github: GitHubHost, inbox: Inbox
 ) -> None:
     headers = {**DATE, "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": reset, "Date": date}
     for more in ({}, {"Retry-After": reset}, {"Retry-After": date}):
@@ -157,7 +157,7 @@ def test_a_limit_with_an_unreadable_end_is_one(
 
 
 @pytest.mark.parametrize("date", ["x", "Thu, 01 Jan 2026 12:00:00 -0000"])
-def test_a_head_without_a_time_is_none(date: str, github: GitHubRepository, inbox: Inbox) -> None:
+def test_a_head_without_a_time_is_none(date: str, github: GitHubHost, inbox: Inbox) -> None:
     inbox.default = (200, {**DATE, "Date": date}, json.dumps(REFERENCE))
     with pytest.raises(Unavailable):
         CALLS["head"][0](github)

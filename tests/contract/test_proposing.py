@@ -1,4 +1,4 @@
-"""One suite for the Proposing port: in memory, on a bare repository, and the adapter over the server."""
+"""The contract of a git host, on every implementation: branches of our own."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import httpx
 import pytest
 
 from localcloud.github.wire.github_server import GitHubServer
-from shared.adapters.github import GitHubRepository, github_auth
+from shared.adapters.github import GitHubHost, github_auth
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, Unauthorized
 from shared.ports import NewCommit, PullText
+from tests.support.git_hosts import Case
 from tests.support.github_app import APP, KEY
-from tests.support.pull_request_ports import Case
 
 BRANCH = "roadstead/drift/example/one"
 TEXT = PullText("One", "what differs")
@@ -23,7 +23,7 @@ TEXT = PullText("One", "what differs")
 
 def changed(case: Case, *parents: str, content: bytes = b"2\n") -> str:
     """Create a commit that changes one file."""
-    return case.proposing.add_commit(NewCommit("a.yaml", content, "Change a", parents))
+    return case.host.add_commit(NewCommit("a.yaml", content, "Change a", parents))
 
 
 def files(case: Case, commit: str) -> Mapping[str, bytes]:
@@ -33,7 +33,7 @@ def files(case: Case, commit: str) -> Mapping[str, bytes]:
 def proposed(case: Case) -> str:
     """Create the branch with a commit, and return that."""
     commit = changed(case, case.git.head("main"))
-    case.proposing.create_branch(BRANCH, commit)
+    case.host.move_branch(BRANCH, None, commit)
     return commit
 
 
@@ -42,7 +42,7 @@ def test_a_commit_changes_one_file_of_its_last_parent_and_is_on_no_branch(case: 
     commit = changed(case, main, content="é\n".encode())
     assert files(case, commit) == {"a.yaml": "é\n".encode(), "b.yaml": b"1\n"}
     assert case.git.is_descendant(commit, main)
-    assert (case.git.head("main"), case.proposing.tip(BRANCH)) == (main, None)
+    assert (case.git.head("main"), case.host.tip(BRANCH)) == (main, None)
 
 
 def test_a_commit_with_two_parents_comes_after_both_and_has_the_files_of_the_last(case: Case) -> None:
@@ -61,71 +61,71 @@ def test_a_commit_of_an_unknown_parent_is_a_dependency(case: Case) -> None:
 
 def test_a_branch_is_created_once(case: Case) -> None:
     commit = proposed(case)
-    assert case.proposing.tip(BRANCH) == commit
+    assert case.host.tip(BRANCH) == commit
     with pytest.raises(Conflict):
-        case.proposing.create_branch(BRANCH, case.git.head("main"))
-    assert case.proposing.tip(BRANCH) == commit
+        case.host.move_branch(BRANCH, None, case.git.head("main"))
+    assert case.host.tip(BRANCH) == commit
 
 
 def test_a_branch_moves_to_a_descendant_and_to_no_other_commit(case: Case) -> None:
     first = proposed(case)
     after = changed(case, first, content=b"3\n")
     beside = changed(case, case.git.head("main"), content=b"4\n")
-    case.proposing.advance_branch(BRANCH, after)
+    case.host.move_branch(BRANCH, first, after)
     with pytest.raises(Conflict):
-        case.proposing.advance_branch(BRANCH, beside)
-    assert case.proposing.tip(BRANCH) == after
+        case.host.move_branch(BRANCH, after, beside)
+    assert case.host.tip(BRANCH) == after
 
 
 def test_what_somebody_pushed_in_between_is_not_lost(case: Case) -> None:
     first = proposed(case)
     mine = case.git.commit({"b.yaml": b"mine\n"}, branch=BRANCH)
     with pytest.raises(Conflict):
-        case.proposing.advance_branch(BRANCH, changed(case, first, content=b"3\n"))
-    assert case.proposing.tip(BRANCH) == mine
+        case.host.move_branch(BRANCH, first, changed(case, first, content=b"3\n"))
+    assert case.host.tip(BRANCH) == mine
 
 
 def test_a_branch_that_does_not_exist_any_more_cannot_move(case: Case) -> None:
     first = proposed(case)
-    case.proposing.delete_branch(BRANCH)
+    case.host.delete_branch(BRANCH)
     with pytest.raises(Conflict):
-        case.proposing.advance_branch(BRANCH, changed(case, first, content=b"3\n"))
+        case.host.move_branch(BRANCH, first, changed(case, first, content=b"3\n"))
 
 
 def test_a_branch_is_deleted_once_and_its_pull_request_ends(case: Case) -> None:
     proposed(case)
-    number = case.proposing.open_pull(BRANCH, "main", TEXT).number
-    case.proposing.delete_branch(BRANCH)
-    case.proposing.delete_branch(BRANCH)
-    pull = case.port.pull(number)
+    number = case.host.open_pull(BRANCH, "main", TEXT).number
+    case.host.delete_branch(BRANCH)
+    case.host.delete_branch(BRANCH)
+    pull = case.host.pull(number)
     assert pull is not None
-    assert (case.proposing.tip(BRANCH), pull.open, pull.merged) == (None, False, False)
+    assert (case.host.tip(BRANCH), pull.open, pull.merged) == (None, False, False)
 
 
 def test_a_pull_request_is_opened_once(case: Case) -> None:
     commit = proposed(case)
-    opened = case.proposing.open_pull(BRANCH, "main", TEXT)
+    opened = case.host.open_pull(BRANCH, "main", TEXT)
     assert (opened.head, opened.base, opened.open, opened.fork) == (commit, "main", True, False)
     assert opened.url.endswith(f"/pull/{opened.number}")
-    assert case.proposing.open_pull(BRANCH, "main", TEXT).number == opened.number
+    assert case.host.open_pull(BRANCH, "main", TEXT).number == opened.number
     (record,) = case.git.pulls.listed(state="all")
     assert (record.title, record.body, record.head) == ("One", "what differs", BRANCH)
 
 
 def test_another_pull_request_is_opened_when_the_first_one_is_closed(case: Case) -> None:
     proposed(case)
-    first = case.proposing.open_pull(BRANCH, "main", TEXT).number
-    case.proposing.close_pull(first)
-    case.proposing.close_pull(first)
-    assert case.proposing.open_pull(BRANCH, "main", TEXT).number != first
+    first = case.host.open_pull(BRANCH, "main", TEXT).number
+    case.host.close_pull(first)
+    case.host.close_pull(first)
+    assert case.host.open_pull(BRANCH, "main", TEXT).number != first
 
 
 def test_a_pull_request_that_is_merged_says_so(case: Case) -> None:
     proposed(case)
-    number = case.proposing.open_pull(BRANCH, "main", TEXT).number
-    before = case.port.pull(number)
+    number = case.host.open_pull(BRANCH, "main", TEXT).number
+    before = case.host.pull(number)
     case.git.pulls.merged_into_base(number)
-    after = case.port.pull(number)
+    after = case.host.pull(number)
     assert before is not None
     assert after is not None
     assert [(each.open, each.merged) for each in (before, after)] == [(True, False), (False, True)]
@@ -133,32 +133,32 @@ def test_a_pull_request_that_is_merged_says_so(case: Case) -> None:
 
 def test_the_text_of_a_pull_request_changes(case: Case) -> None:
     proposed(case)
-    number = case.proposing.open_pull(BRANCH, "main", TEXT).number
-    case.proposing.edit_pull(number, PullText("Two", "what differs now"))
+    number = case.host.open_pull(BRANCH, "main", TEXT).number
+    case.host.edit_pull(number, PullText("Two", "what differs now"))
     (record,) = case.git.pulls.listed()
     assert (record.title, record.body) == ("Two", "what differs now")
 
 
 def test_a_pull_request_that_does_not_exist_is_a_dependency(case: Case) -> None:
     with pytest.raises(Dependency):
-        case.proposing.edit_pull(99, TEXT)
+        case.host.edit_pull(99, TEXT)
     with pytest.raises(Dependency):
-        case.proposing.close_pull(99)
+        case.host.close_pull(99)
 
 
 def test_a_branch_without_commits_of_its_own_has_no_pull_request(case: Case) -> None:
-    case.proposing.create_branch(BRANCH, case.git.head("main"))
+    case.host.move_branch(BRANCH, None, case.git.head("main"))
     with pytest.raises(InvalidManifest):
-        case.proposing.open_pull(BRANCH, "main", TEXT)
+        case.host.open_pull(BRANCH, "main", TEXT)
 
 
 def test_a_text_that_is_too_long_is_refused(case: Case) -> None:
     proposed(case)
     with pytest.raises(InvalidManifest):
-        case.proposing.open_pull(BRANCH, "main", PullText("x" * 257, "text"))
-    number = case.proposing.open_pull(BRANCH, "main", PullText("x" * 256, "y" * 65_536)).number
+        case.host.open_pull(BRANCH, "main", PullText("x" * 257, "text"))
+    number = case.host.open_pull(BRANCH, "main", PullText("x" * 256, "y" * 65_536)).number
     with pytest.raises(InvalidManifest):
-        case.proposing.edit_pull(number, PullText("One", "y" * 65_537))
+        case.host.edit_pull(number, PullText("One", "y" * 65_537))
 
 
 def test_an_app_that_may_only_read_the_repository_is_refused(tmp_path: Path) -> None:
@@ -166,15 +166,14 @@ def test_an_app_that_may_only_read_the_repository_is_refused(tmp_path: Path) -> 
     app = replace(APP, writes_contents=False)
     with GitHubServer(tmp_path, token="local", webhook_secret="s", app=app) as server:
         main = server.create_repository("acme/fleet").commit({"a.yaml": b"1\n"})
-        adapter = GitHubRepository("acme/fleet", github_auth(**credentials), base_url=server.url)
-        port = adapter.proposing
-        assert port.tip("main") == main
-        with pytest.raises(Unauthorized, match="Resource not accessible by integration"):
-            port.add_commit(NewCommit("a.yaml", b"2\n", "Change a", [main]))
+        adapter = GitHubHost("acme/fleet", github_auth(**credentials), base_url=server.url)
+        assert adapter.tip("main") == main
+        with pytest.raises(Unauthorized, match=r"by integration; .* the permissions Contents: write"):
+            adapter.add_commit(NewCommit("a.yaml", b"2\n", "Change a", [main]))
         with pytest.raises(Unauthorized):
-            port.create_branch(BRANCH, main)
+            adapter.move_branch(BRANCH, None, main)
         with pytest.raises(Unauthorized):
-            port.delete_branch("main")
+            adapter.delete_branch("main")
         adapter.close()
 
 

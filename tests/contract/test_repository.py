@@ -1,9 +1,8 @@
-"""One suite for the Repository port: in memory, on a bare repository, and the adapter over the server."""
+"""The contract of a git host, on every implementation: its repository."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,55 +10,29 @@ from typing import Any
 import pytest
 
 from localcloud.github.wire.github_server import GitHubServer
-from localcloud.github.world.git_repository import GitRepository
-from localcloud.github.world.memory_repository import MemoryRepository
-from shared.adapters.github import GitHubRepository, github_auth, repository
+from shared.adapters.github import GitHubHost, github_auth, host
 from shared.adapters.github.client import json_call
-from shared.adapters.github.repository import end_of_token
+from shared.adapters.github.host import end_of_token
 from shared.cluster.failures.errors import Dependency, InvalidManifest, Unauthenticated, Unavailable
-from shared.ports import CommitStatus, Repository
+from shared.ports import CommitStatus
+from tests.support.git_hosts import Case, git_host_case
 
 UNKNOWN = "1234567890" * 4
 
 
-@dataclass(frozen=True)
-class Case:
-    """An implementation of the port, and the repository behind it."""
-
-    port: Repository
-    git: GitRepository | MemoryRepository
-    server: GitHubServer | None = None
-
-    def token_ends(self, at: datetime) -> None:
-        """Let the token of the port end at a time."""
-        self.git.token_expires = at
-        if self.server:
-            self.server.credentials.token_expires = at
-
-
 @pytest.fixture(params=["memory", "world", "adapter"])
 def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
-    if request.param == "memory":
-        commits = MemoryRepository()
-        yield Case(commits, commits)
-        return
-    if request.param == "world":
-        with GitRepository.create(tmp_path / "fleet.git") as git:
-            yield Case(git, git)
-        return
-    with GitHubServer(tmp_path, token="local", webhook_secret="s") as server:
-        git = server.create_repository("acme/fleet")
-        adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
-        yield Case(adapter, git, server)
-        adapter.close()
+    """A git host with an empty repository."""
+    with git_host_case(request.param, tmp_path) as served:
+        yield served
 
 
 def test_head_follows_the_branch(case: Case) -> None:
     first = case.git.commit({"a.yaml": b"1"})
-    assert case.port.read_head("main").commit == first
+    assert case.host.read_head("main").commit == first
     second = case.git.commit({"a.yaml": b"2"})
     other = case.git.commit({"b.yaml": b"3"}, branch="team/next")
-    heads = [case.port.read_head(branch) for branch in ("main", "team/next")]
+    heads = [case.host.read_head(branch) for branch in ("main", "team/next")]
     assert [read.commit for read in heads] == [second, other]
     assert all(abs((read.at - datetime.now(UTC)).total_seconds()) < 60 for read in heads)
     assert not any(read.at.microsecond for read in heads)
@@ -67,10 +40,10 @@ def test_head_follows_the_branch(case: Case) -> None:
 
 def test_the_id_of_the_repository_stays_and_comes_with_each_head(case: Case) -> None:
     case.git.commit({"a.yaml": b"1"})
-    first = case.port.read_head("main").repository
+    first = case.host.read_head("main").repository
     assert first == case.git.id > 0
     case.git.commit({"a.yaml": b"2"})
-    assert case.port.read_head("main").repository == first
+    assert case.host.read_head("main").repository == first
 
 
 def test_a_later_repository_of_the_same_name_has_another_id(tmp_path: Path) -> None:
@@ -86,7 +59,7 @@ def test_the_newest_changes_of_a_path_and_who_made_them(case: Case) -> None:
     operator = "operator@example.invalid"
 
     def newest(commit: str, path: str, most: int = 1) -> list[tuple[str, str]]:
-        changes = case.port.changes(commit, path, most)
+        changes = case.host.changes(commit, path, most)
         assert {change.committer for change in changes} <= {operator}
         return [(change.commit, change.author) for change in changes]
 
@@ -114,7 +87,7 @@ def test_the_changes_since_a_commit_are_those_of_a_merged_branch_too(case: Case)
     assert merge is not None
 
     def since(commit: str, earlier: str, most: int = 9) -> set[str] | None:
-        found = case.port.changes_since(commit, earlier, most)
+        found = case.host.changes_since(commit, earlier, most)
         return None if found is None else {each.commit for each in found}
 
     assert since(merge, first) == since(merge, first, 3) == {topic, later, merge}
@@ -129,10 +102,10 @@ def test_the_changes_since_a_commit_are_those_of_a_merged_branch_too(case: Case)
 def test_the_changes_since_a_commit_can_be_more_than_a_page_of_github_has(case: Case) -> None:
     first = case.git.commit({"a.yaml": b"0"})
     later = [case.git.commit({"a.yaml": str(number).encode()}) for number in range(1, 102)]
-    found = case.port.changes_since(later[-1], first, 101)
+    found = case.host.changes_since(later[-1], first, 101)
     assert found is not None
     assert sorted(each.commit for each in found) == sorted(later)
-    assert case.port.changes_since(later[-1], first, 100) is None
+    assert case.host.changes_since(later[-1], first, 100) is None
 
 
 def test_a_page_of_commits_that_comes_again_and_again_is_not_taken_for_all(
@@ -143,11 +116,11 @@ def test_a_page_of_commits_that_comes_again_and_again_is_not_taken_for_all(
     def unpaged(*given: Any, **_: Any) -> Any:
         return json_call(*given)
 
-    monkeypatch.setattr(repository, "json_call", unpaged)
+    monkeypatch.setattr(host, "json_call", unpaged)
     with GitHubServer(tmp_path, token="local", webhook_secret="s") as server:
         git = server.create_repository("acme/fleet")
         first, *later = [git.commit({"a.yaml": str(number).encode()}) for number in range(252)]
-        adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
+        adapter = GitHubHost("acme/fleet", github_auth(token="local"), base_url=server.url)
         found = adapter.changes_since(later[249], first, 1000)
         assert found is not None
         assert sorted(each.commit for each in found) == sorted(later[:250])
@@ -169,10 +142,10 @@ def test_who_the_message_of_a_commit_names_has_written_it_too(case: Case) -> Non
     commit = case.git.commit(
         {"a.yaml": b"1"}, author="joan@example.com", message="\n".join(["Both", "", *lines])
     )
-    (change,) = case.port.changes(commit, "", 1)
+    (change,) = case.host.changes(commit, "", 1)
     assert change.people == {"joan@example.com", "operator@example.invalid", "ada@example.com", "g@x.y"}
     named = case.git.commit({"a.yaml": b"2"}, message="Name Co-authored-by: Ada <ada@example.com> here")
-    (change,) = case.port.changes(named, "", 1)
+    (change,) = case.host.changes(named, "", 1)
     assert change.people == {"operator@example.invalid"}
 
 
@@ -180,28 +153,28 @@ def test_the_message_of_a_commit_is_read_with_its_last_lines(case: Case) -> None
     text = "Change the fleet\n\nBecause of a certificate.\n\nRollout: emergency"
     first = case.git.commit({"a.yaml": b"1"}, message=text)
     same = case.git.commit({"a.yaml": b"1"}, message="Nothing changes")
-    found = case.port.changes(same, "", 2)
+    found = case.host.changes(same, "", 2)
     assert [(each.commit, each.message) for each in found] == [(same, "Nothing changes"), (first, text)]
 
 
 def test_a_commit_descends_from_itself_and_from_what_came_before_it(case: Case) -> None:
     first, second, third = (case.git.commit({"a.yaml": text}) for text in (b"1", b"2", b"3"))
     parted = case.git.commit({"a.yaml": b"4"}, branch="other")
-    assert all(case.port.is_descendant(third, earlier) for earlier in (first, second, third))
-    assert not any(case.port.is_descendant(first, later) for later in (second, third))
-    assert not case.port.is_descendant(third, parted)
-    assert not case.port.is_descendant(parted, third)
-    assert not case.port.is_descendant(third, UNKNOWN)
-    assert not case.port.is_descendant(UNKNOWN, first)
+    assert all(case.host.is_descendant(third, earlier) for earlier in (first, second, third))
+    assert not any(case.host.is_descendant(first, later) for later in (second, third))
+    assert not case.host.is_descendant(third, parted)
+    assert not case.host.is_descendant(parted, third)
+    assert not case.host.is_descendant(third, UNKNOWN)
+    assert not case.host.is_descendant(UNKNOWN, first)
 
 
 def test_a_branch_that_is_not_there_is_named_in_the_error(case: Case) -> None:
     with pytest.raises(Dependency, match="no branch main"):
-        case.port.read_head("main")  # the repository is still empty
+        case.host.read_head("main")  # the repository is still empty
     case.git.commit({"a.yaml": b"1"})
     for branch in ("release", "main~0", "mai"):
         with pytest.raises(Dependency, match=f"no branch {branch}"):
-            case.port.read_head(branch)
+            case.host.read_head(branch)
 
 
 def test_the_tree_of_a_commit_lists_every_file_and_flags_what_is_not_plain(case: Case) -> None:
@@ -209,26 +182,26 @@ def test_the_tree_of_a_commit_lists_every_file_and_flags_what_is_not_plain(case:
     new = case.git.commit(
         {"link": b"run.sh", "module": UNKNOWN.encode()}, modes={"link": "120000", "module": "160000"}
     )
-    entries = {entry.path: entry for entry in case.port.tree(new)}
+    entries = {entry.path: entry for entry in case.host.tree(new)}
     assert sorted(entries) == ["clusters/a/cluster.yaml", "link", "module", "run.sh", "ä ö.txt"]
     assert [path for path, entry in entries.items() if not entry.plain] == ["link", "module"]
     assert entries["clusters/a/cluster.yaml"].size == len(b"kind: Cluster\n")
     assert entries["module"].sha == UNKNOWN
-    assert len(case.port.tree(old)) == 3
+    assert len(case.host.tree(old)) == 3
 
 
 def test_a_truncated_tree_is_an_error_and_never_a_short_list(case: Case) -> None:
     commit = case.git.commit({"a.yaml": b"1"})
     case.git.truncate_trees = True
     with pytest.raises(Unavailable, match=commit):
-        case.port.tree(commit)
+        case.host.tree(commit)
 
 
 def test_blobs_come_back_byte_for_byte(case: Case) -> None:
     contents = {"empty": b"", "binary": bytes(range(256)) * 300, "text": "größer\r\n".encode()}
-    tree = case.port.tree(case.git.commit(contents))
+    tree = case.host.tree(case.git.commit(contents))
     for _ in range(2):  # the second time, the adapter has them in memory
-        assert {entry.path: case.port.blob(entry.sha) for entry in tree} == contents
+        assert {entry.path: case.host.blob(entry.sha) for entry in tree} == contents
 
 
 def test_an_archive_has_the_plain_files_that_are_asked_for_byte_for_byte(case: Case) -> None:
@@ -236,24 +209,24 @@ def test_an_archive_has_the_plain_files_that_are_asked_for_byte_for_byte(case: C
     contents |= {"ä ö.txt": bytes(range(256)) * 3, f"{'deep/' * 40}x": b"far down", "not asked": b"1"}
     commit = case.git.commit(contents)
     asked = contents.keys() - {"not asked"}
-    assert case.port.archive(commit, [*asked, "not there"]) == {path: contents[path] for path in asked}
+    assert case.host.archive(commit, [*asked, "not there"]) == {path: contents[path] for path in asked}
     linked = case.git.commit(
         {"link": "ä ö.txt".encode(), "module": UNKNOWN.encode()}, modes={"link": "120000", "module": "160000"}
     )
-    assert case.port.archive(linked, ["link", "module", "ä ö.txt"]) == {"ä ö.txt": contents["ä ö.txt"]}
-    assert case.port.archive(linked, []) == {}
+    assert case.host.archive(linked, ["link", "module", "ä ö.txt"]) == {"ä ö.txt": contents["ä ö.txt"]}
+    assert case.host.archive(linked, []) == {}
 
 
 def test_what_is_not_in_the_repository_is_a_missing_dependency(case: Case) -> None:
     case.git.commit({"a.yaml": b"1"})
     with pytest.raises(Dependency, match=UNKNOWN):
-        case.port.tree(UNKNOWN)
+        case.host.tree(UNKNOWN)
     with pytest.raises(Dependency, match=UNKNOWN):
-        case.port.blob(UNKNOWN)
+        case.host.blob(UNKNOWN)
     with pytest.raises(Dependency):
-        case.port.archive(UNKNOWN, ["a.yaml"])
+        case.host.archive(UNKNOWN, ["a.yaml"])
     with pytest.raises(InvalidManifest):
-        case.port.blob("main")
+        case.host.blob("main")
 
 
 def test_the_newest_status_of_a_context_counts_and_its_history_stays(case: Case) -> None:
@@ -264,7 +237,7 @@ def test_the_newest_status_of_a_context_counts_and_its_history_stays(case: Case)
     )
     done = CommitStatus("success", "d" * 140, "roadstead/plan")
     for status in (plan, other, done):
-        case.port.set_status(commit, status)
+        case.host.set_status(commit, status)
     assert [r.status for r in case.git.statuses.latest(commit)] == [done, other]
     assert [r.status for r in case.git.statuses.history(commit)] == [done, other, plan]
 
@@ -282,9 +255,9 @@ def test_a_status_that_github_would_refuse_is_refused_with_its_reason(
 ) -> None:
     commit = case.git.commit({"a.yaml": b"1"})
     with pytest.raises(InvalidManifest, match=reason):
-        case.port.set_status(commit, status)
+        case.host.set_status(commit, status)
     with pytest.raises(InvalidManifest, match="No commit found for SHA"):
-        case.port.set_status(UNKNOWN, CommitStatus("success", "", "c"))
+        case.host.set_status(UNKNOWN, CommitStatus("success", "", "c"))
     assert not case.git.statuses.history(commit)
 
 
@@ -293,25 +266,25 @@ def test_a_commit_holds_no_more_than_a_thousand_statuses_of_one_context(case: Ca
     for _ in range(1000):
         case.git.statuses.add(commit, CommitStatus("pending", "", "c"))
     with pytest.raises(InvalidManifest, match="maximum number of statuses"):
-        case.port.set_status(commit, CommitStatus("success", "", "c"))
+        case.host.set_status(commit, CommitStatus("success", "", "c"))
     with pytest.raises(InvalidManifest, match="maximum number of statuses"):
-        case.port.set_status(commit, CommitStatus("success", "", "C"))
-    case.port.set_status(commit, CommitStatus("success", "", "another"))
+        case.host.set_status(commit, CommitStatus("success", "", "C"))
+    case.host.set_status(commit, CommitStatus("success", "", "another"))
 
 
 def test_a_read_says_when_the_token_ends_and_nothing_for_one_without_an_end(case: Case) -> None:
     case.git.commit({"a.yaml": b"1"})
-    assert case.port.read_head("main").credential_expires is None
+    assert case.host.read_head("main").credential_expires is None
     ends = datetime.now(UTC).replace(microsecond=0) + timedelta(days=12)
     case.token_ends(ends)
-    assert case.port.read_head("main").credential_expires == ends
+    assert case.host.read_head("main").credential_expires == ends
 
 
 def test_a_token_that_has_ended_is_refused(tmp_path: Path) -> None:
     with GitHubServer(tmp_path, token="local", webhook_secret="s") as server:
         server.create_repository("acme/fleet").commit({"a.yaml": b"1"})
         server.credentials.token_expires = datetime.now(UTC) - timedelta(seconds=1)
-        adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
+        adapter = GitHubHost("acme/fleet", github_auth(token="local"), base_url=server.url)
         with pytest.raises(Unauthenticated):
             adapter.read_head("main")
         adapter.close()
@@ -337,7 +310,7 @@ def test_thousands_of_deletes_ask_for_the_tree_of_a_commit_once(tmp_path: Path) 
     with GitHubServer(tmp_path, token="local", webhook_secret="s") as server:
         git = server.create_repository("acme/fleet")
         commits = [git.commit({"a.yaml": text}) for text in (b"1", b"2")]
-        adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
+        adapter = GitHubHost("acme/fleet", github_auth(token="local"), base_url=server.url)
         trees = [adapter.tree(commit) for commit in commits]
         git.truncate_trees = True  # whoever asks again gets an error
         assert [adapter.tree(commit) for commit in commits] == trees

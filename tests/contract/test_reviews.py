@@ -1,4 +1,4 @@
-"""One suite for reviews: in memory, on a bare repository, and the adapter over the server."""
+"""The contract of a git host, on every implementation: its reviews."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from localcloud.common.front_door import Fault
 from localcloud.github.wire.github_auth import GitHubApp
 from localcloud.github.wire.github_server import GitHubServer
 from localcloud.github.world.people import CONTRIBUTOR, OPERATOR, PEOPLE, REVIEWER
-from shared.adapters.github import GitHubRepository, github_auth
+from shared.adapters.github import GitHubHost, github_auth
 from shared.adapters.github import reviews as adapter_reviews
 from shared.cluster.failures.errors import Dependency, Unauthorized, Unavailable
 from shared.ports import MergedPull, PullAuthors, Review, ReviewState
+from shared.ports.git_host import Addressee
+from tests.support.git_hosts import Case
 from tests.support.github_app import APP, KEY
-from tests.support.pull_request_ports import Case
 
 
 def reviewed(case: Case, number: int, login: str, event: str, body: str = "") -> int:
@@ -31,15 +32,15 @@ def reviewed(case: Case, number: int, login: str, event: str, body: str = "") ->
 def test_a_commit_shows_the_pull_request_that_was_merged_as_it(case: Case, squash: bool) -> None:
     head = case.branch("next", {"a.yaml": b"2\n"})
     number = case.git.pulls.open("Two", "next", "main").number
-    assert case.port.merged_as(head) == []
+    assert case.host.merged_as(head) == []
     merged = case.git.pulls.merged_into_base(number, squash=squash)
     assert merged.merged_at is not None
     commit, at = merged.merge_commit, merged.merged_at.replace(microsecond=0)
     expected = MergedPull(number, head, "main", case.git.id, commit, OPERATOR.id, at)
-    assert case.port.merged_as(commit) == [expected]
-    assert case.port.merged_as(head) == [expected]
+    assert case.host.merged_as(commit) == [expected]
+    assert case.host.merged_as(head) == [expected]
     later = case.git.commit({"c.yaml": b"3\n"})
-    assert (case.git.head("main"), case.port.merged_as(later)) == (later, [])
+    assert (case.git.head("main"), case.host.merged_as(later)) == (later, [])
 
 
 def test_a_merged_pull_request_shows_the_labels_that_it_has(case: Case) -> None:
@@ -47,7 +48,7 @@ def test_a_merged_pull_request_shows_the_labels_that_it_has(case: Case) -> None:
     number = case.git.pulls.open("Two", "next", "main").number
     merged = case.git.pulls.merged_into_base(number)
     case.git.pulls.change(number, labels=("hotfix", "area: fleet"))
-    (found,) = case.port.merged_as(merged.merge_commit)
+    (found,) = case.host.merged_as(merged.merge_commit)
     assert found.labels == {"hotfix", "area: fleet"}
 
 
@@ -60,7 +61,7 @@ def test_the_reviews_of_a_pull_request_are_listed_from_the_oldest_with_what_was_
     case.git.pulls.reviews.dismiss(ids[1])
     case.git.pulls.merged_into_base(number)
     ids.append(reviewed(case, number, "reviewer", "COMMENT", "Late."))
-    found = case.port.reviews(number)
+    found = case.host.reviews(number)
     assert found is not None
     assert [(r.id, r.reviewer, r.login, r.state, r.commit, r.text) for r in found] == [
         (ids[0], REVIEWER.id, "reviewer", ReviewState.APPROVED, first, "Good."),
@@ -76,10 +77,10 @@ def test_long_lists_are_read_to_their_end(case: Case) -> None:
     for _ in range(130):
         reviewed(case, number, "contributor", "COMMENT", "x")
     last = reviewed(case, number, "reviewer", "APPROVE")
-    found = case.port.reviews(number)
+    found = case.host.reviews(number)
     assert found is not None
     assert (len(found), found[-1].id) == (131, last)
-    assert case.port.removed_files(number) == frozenset()
+    assert case.host.removed_files(number) == frozenset()
 
 
 def test_removed_and_renamed_files_are_those_of_the_pull_request_alone(case: Case) -> None:
@@ -88,18 +89,18 @@ def test_removed_and_renamed_files_are_those_of_the_pull_request_alone(case: Cas
     case.branch("next", files | {"moved.yaml": b"some lines\nof a file\nthat stays\n"})
     number = case.git.pulls.open("Two", "next", "main").number
     case.git.commit({"d.yaml": None})
-    assert case.port.removed_files(number) == frozenset({"a.yaml", "c.yaml"})
+    assert case.host.removed_files(number) == frozenset({"a.yaml", "c.yaml"})
     case.git.pulls.merged_into_base(number)
-    assert case.port.removed_files(number) == frozenset({"a.yaml", "c.yaml"})
+    assert case.host.removed_files(number) == frozenset({"a.yaml", "c.yaml"})
 
 
 def test_the_authors_of_a_pull_request_are_accounts_and_some_have_none(case: Case) -> None:
     case.branch("next", {"a.yaml": b"2\n"}, author="Contributor@example.com")
     number = case.git.pulls.open("Two", "next", "main").number
     known = frozenset({CONTRIBUTOR.id, OPERATOR.id})
-    assert case.port.pull_authors(number) == PullAuthors(known, complete=True)
+    assert case.host.pull_authors(number) == PullAuthors(known, complete=True)
     case.git.commit({"b.yaml": b"2\n"}, branch="next", author="somebody@example.com")
-    assert case.port.pull_authors(number) == PullAuthors(known, complete=False)
+    assert case.host.pull_authors(number) == PullAuthors(known, complete=False)
 
 
 def test_a_co_author_is_an_account_behind_an_address_of_github_and_none_behind_another(case: Case) -> None:
@@ -108,29 +109,45 @@ def test_a_co_author_is_an_account_behind_an_address_of_github_and_none_behind_a
     case.git.commit({"b.yaml": b"2\n"}, branch="next", message=hidden)
     number = case.git.pulls.open("Two", "next", "main").number
     known = frozenset({OPERATOR.id, REVIEWER.id})
-    assert case.port.pull_authors(number) == PullAuthors(known, complete=True)
+    assert case.host.pull_authors(number) == PullAuthors(known, complete=True)
     case.git.commit(
         {"b.yaml": b"3\n"}, branch="next", message="Yet more\n\nCo-authored-by: R <r@example.com>"
     )
-    assert case.port.pull_authors(number) == PullAuthors(known, complete=False)
+    assert case.host.pull_authors(number) == PullAuthors(known, complete=False)
+
+
+@pytest.mark.parametrize(
+    ("address", "whose"),
+    [
+        ("ada@example.com", Addressee.PERSON),
+        ("7+lin@users.noreply.github.com", Addressee.HIDDEN),
+        ("lin@users.noreply.github.com", Addressee.HIDDEN),
+        ("1+notcopilot@users.noreply.github.com", Addressee.HIDDEN),
+        ("noreply@github.com", Addressee.NOBODY),
+        ("7+app[bot]@users.noreply.github.com", Addressee.NOBODY),
+        ("223556219+copilot@users.noreply.github.com", Addressee.NOBODY),
+    ],
+)
+def test_an_address_is_a_persons_hides_one_or_is_nobodys(case: Case, address: str, whose: Addressee) -> None:
+    assert case.host.addressee(address) is whose
 
 
 def test_the_members_of_a_team_are_accounts(case: Case) -> None:
-    assert case.port.team_members("acme/approvers") == frozenset({REVIEWER.id})
+    assert case.host.team_members("acme/approvers") == frozenset({REVIEWER.id})
     case.teams.members["acme/two"] = ("operator", "contributor")
-    assert case.port.team_members("Acme/Two") == frozenset({OPERATOR.id, CONTRIBUTOR.id})
+    assert case.host.team_members("Acme/Two") == frozenset({OPERATOR.id, CONTRIBUTOR.id})
     with pytest.raises(Dependency, match="no team acme/none"):
-        case.port.team_members("acme/none")
+        case.host.team_members("acme/none")
 
 
 @contextmanager
-def served(folder: Path, *, app: GitHubApp | None = None) -> Iterator[tuple[GitHubServer, GitHubRepository]]:
+def served(folder: Path, *, app: GitHubApp | None = None) -> Iterator[tuple[GitHubServer, GitHubHost]]:
     """Serve a repository; the adapter is the App, or has a token without one."""
     credentials = {"app_id": APP.id, "private_key": KEY, "installation_id": str(APP.installation)}
     auth = github_auth(**credentials) if app else github_auth(token="local")
     with GitHubServer(folder, token="local", webhook_secret="s", app=app) as server:
         server.create_repository("acme/fleet").commit({"a.yaml": b"1\n"})
-        adapter = GitHubRepository("acme/fleet", auth, base_url=server.url)
+        adapter = GitHubHost("acme/fleet", auth, base_url=server.url)
         yield server, adapter
         adapter.close()
 
@@ -138,7 +155,7 @@ def served(folder: Path, *, app: GitHubApp | None = None) -> Iterator[tuple[GitH
 def test_an_app_without_the_permission_hears_which_one(tmp_path: Path) -> None:
     app = replace(APP, reads_members=False)
     with served(tmp_path, app=app) as (_, adapter), pytest.raises(Unauthorized) as refused:
-        adapter.pulls.team_members("acme/approvers")
+        adapter.team_members("acme/approvers")
     assert str(refused.value) == (
         "acme/fleet: Resource not accessible by integration; give the GitHub App the organization permission "
         "Members: read, and accept it for acme"
@@ -148,11 +165,11 @@ def test_an_app_without_the_permission_hears_which_one(tmp_path: Path) -> None:
 def test_a_token_that_does_not_see_the_team_hears_which_permission_it_may_lack(tmp_path: Path) -> None:
     with served(tmp_path) as (server, adapter):
         with pytest.raises(Dependency, match="the permission Members: read of acme") as refused:
-            adapter.pulls.team_members("acme/none")
+            adapter.team_members("acme/none")
         assert "no team acme/none, or the credential cannot read it" in str(refused.value)
         server.door.faults = [Fault("GET .*/members", status=502)]
         with pytest.raises(Unavailable):
-            adapter.pulls.team_members("acme/approvers")
+            adapter.team_members("acme/approvers")
 
 
 def test_a_list_beyond_the_limit_is_no_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -162,5 +179,5 @@ def test_a_list_beyond_the_limit_is_no_answer(monkeypatch: pytest.MonkeyPatch, t
         git.reset(git.head("main"), "next")
         git.commit({f"{name}.yaml": b"" for name in range(100)}, branch="next")
         number = git.pulls.open("Many", "next", "main").number
-        assert adapter.pulls.removed_files(number) is None
-        assert adapter.pulls.reviews(number) == list[Review]()
+        assert adapter.removed_files(number) is None
+        assert adapter.reviews(number) == list[Review]()

@@ -22,6 +22,7 @@ from shared.cluster.reporting.summary import summary_of
 from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.language.model.cluster.drift import DriftAction
 from shared.ports import FleetRecord, GroupMember, Source, State
+from shared.ports.state import AppIdentity
 from tests.support.azurite import KEY, connect, connection_string
 from tests.support.cluster_records import NOW, event, fresh, plan_record, record
 
@@ -174,7 +175,7 @@ def test_summaries_have_details_only_where_they_are_asked_for(state: State) -> N
 
 
 def test_what_distinguishes_two_apps_is_read_back_as_it_was(state: State) -> None:
-    found = replace(FleetRecord("a" * 40, NOW), installation="4be0a3f1", contested=("one",))
+    found = replace(FleetRecord("a" * 40, NOW), app=AppIdentity("4be0a3f1"), contested=("one",))
     found = replace(found, source=Source(42, "main"), other_source=Source(43, "main"))
     state.save_fleet(found)
     assert state.fleet() == found

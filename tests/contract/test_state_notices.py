@@ -15,6 +15,7 @@ from shared.notifications.notification import Notification
 from shared.notifications.record import NotifierRecord, confirm, take
 from shared.notifications.routes import Route, RouteType
 from shared.ports import FleetRecord, State
+from shared.ports.state import FleetRules
 from shared.ports.state.clusters import FLEETS
 from tests.support.notifications import ROUTES, T0, after, fact
 
@@ -104,5 +105,5 @@ def test_the_routes_of_a_fleet_are_read_back_as_they_were(state: State) -> None:
         Route("a", RouteType.GITHUB),
         Route("b", RouteType.EMAIL, "B", Severity.INFO, (Kind.READY,), ("prod",), {"team": "x"}),
     )
-    state.save_fleet(FleetRecord("c" * 40, routes=routes))
-    assert state.fleet().routes == routes
+    state.save_fleet(FleetRecord("c" * 40, rules=FleetRules(routes)))
+    assert state.fleet().rules.routes == routes

@@ -11,11 +11,11 @@ import pytest
 
 from shared.cluster.failures.errors import Stale
 from shared.ports import State
-from shared.ports.state import FleetRecord, LeftOut, Lifted, Promotion, Proposal, SweepRecord
+from shared.ports.state import FleetRecord, FleetRules, LeftOut, Lifted, Promotion, Proposal, SweepRecord
 from shared.promotions.promoted_values import Had, Rule, Value, What, Withdrawal
 from shared.rollouts import rollout as rollouts
 from shared.rollouts.calendar import Freeze, Window
-from shared.rollouts.rollout import Decided, Group, Member, Passed, Rollout, Stage
+from shared.rollouts.rollout import Decided, Decisions, Group, Member, Passed, Rollout, Stage
 
 NOW = datetime(2027, 1, 2, 3, 4, 5, tzinfo=UTC)
 V1, V2 = Value("flux.tag", "v1"), Value("flux.tag", "v2")
@@ -65,19 +65,13 @@ ROLLOUT = Rollout(
     ),
     (Member("one", "u", 2, 0, 0, "before", NOW, at_once=True, windows=("w",), freezes=("f",)),),
     passed=(Passed(0, 0, NOW),),
-    paused=BY,
     watched=(Passed(0, 0, NOW),),
-    inherited=True,
-    resumed=(NOW,),
-    approved=(BY,),
-    skipped=(BY,),
-    aborted=BY,
+    people=Decisions(BY, True, (NOW,), (BY,), (BY,), BY, BY),
     failures=("one",),
     ended=NOW,
     superseded_by="b" * 40,
     windows=(Window("w", "Europe/Berlin", "FREQ=DAILY", "22:00", timedelta(hours=4)),),
     freezes=(Freeze("f", NOW, NOW + timedelta(days=1), "owner", "reason"),),
-    overridden=BY,
     entered=(0,),
 )
 
@@ -150,8 +144,8 @@ def test_why_no_pull_request_is_opened_is_stored_with_the_sweeps(state: State) -
 def test_the_rules_and_what_environments_had_are_stored_with_the_fleet(state: State) -> None:
     rules = (Rule("test", "production", (What.PLATFORM,), timedelta(hours=24)),)
     had = (Had("production", (V2,), (V1, V2), (Withdrawal(V1, NOW),)),)
-    saved = state.save_fleet(FleetRecord(promotions=rules, had=had))
-    assert (saved.promotions, saved.had) == (rules, had)
+    saved = state.save_fleet(FleetRecord(rules=FleetRules(promotions=rules, had=had)))
+    assert (saved.rules.promotions, saved.rules.had) == (rules, had)
     assert state.fleet() == saved
 
 

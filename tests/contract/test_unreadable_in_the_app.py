@@ -204,12 +204,12 @@ def test_a_fleet_of_unreadable_records_alone_creates_nothing() -> None:
         each for each in cloud.azure.accepted[before:] if "one" in each["resource"].rsplit("/", 1)[-1]
     ]
     assert status(cloud, commit)[0] == "failure"
-    assert cloud.state.fleet().unreadable == ("one",)
+    assert cloud.state.fleet().expects.unreadable == ("one",)
     cloud.state.damage("one", text_before)
     cloud.clock.advance(60)
     assert plan_missed_head(cloud.ports)
     cloud.run()
-    assert cloud.state.fleet().unreadable == ()
+    assert cloud.state.fleet().expects.unreadable == ()
     assert status(cloud, commit)[0] == "success"
 
 

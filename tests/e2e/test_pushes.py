@@ -31,7 +31,7 @@ def deliver(operator: Operator, commit: str, *, key: str, delivery: str = "d1") 
     return httpx.post(url, content=body, headers=headers, trust_env=False, timeout=30).status_code
 
 
-def github_calls(operator: Operator, method: str, part: str) -> int:
+def calls_to_host(operator: Operator, method: str, part: str) -> int:
     calls = operator.cloud.requests("github")
     return sum(1 for call in calls if call["method"] == method and part in call["path"])
 
@@ -48,7 +48,7 @@ def test_a_delivery_five_times_is_one_plan_and_a_forged_one_none(start: Start) -
     assert set(answers) <= {200, 202}
     operator.wait_for_status(commit, "success")
     assert deliver(operator, commit, key=right) == 200
-    assert github_calls(operator, "GET", "/git/trees/") == 1
+    assert calls_to_host(operator, "GET", "/git/trees/") == 1
     assert operator.accepted()["create", "one"] == 1
 
 

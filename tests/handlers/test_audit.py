@@ -234,7 +234,7 @@ def test_an_act_that_a_failed_service_ended_says_so(*, state_fails: bool) -> Non
     def read_head(_: str) -> None:
         raise Unavailable("GitHub did not answer")
 
-    around(cloud, "repository", read_head=read_head)
+    around(cloud, "git_host", read_head=read_head)
     around(cloud, "state", save_act=save_act)
     assert act(cloud, "sync", {}) == 503
     (record,) = cloud.state.acts(5)

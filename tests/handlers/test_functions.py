@@ -175,5 +175,5 @@ def test_an_unreadable_message_raises_and_stays_in_the_queue(name: str, body: by
 
 def test_the_api_calls_only_the_state() -> None:
     nothing: Any = None
-    ports = replace(MemoryCloud().ports, repository=nothing, azure=nothing, kubernetes=nothing)
+    ports = replace(MemoryCloud().ports, git_host=nothing, azure=nothing, kubernetes=nothing)
     assert call(ports, "clusters")[0] == 200

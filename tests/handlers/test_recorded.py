@@ -17,7 +17,7 @@ def test_the_recorded_state_is_what_the_planner_compares_with() -> None:
     commit = push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
     nothing: Any = None
-    ports = replace(cloud.ports, repository=nothing, azure=nothing, kubernetes=nothing)
+    ports = replace(cloud.ports, git_host=nothing, azure=nothing, kubernetes=nothing)
     status, body = call(ports, "recorded")
     assert (status, body["fleet"], body["commit"]) == (200, "example", commit)
     first = body["clusters"][0]

@@ -64,6 +64,6 @@ def test_a_branch_that_cannot_be_read_is_answered_with_the_reason() -> None:
     def fails(_: str) -> object:
         raise Unavailable("GitHub answered 502")
 
-    around(cloud, "repository", read_head=fails)
+    around(cloud, "git_host", read_head=fails)
     status, reply = ask(cloud)
     assert (status, "Unavailable: GitHub answered 502" in reply["error"]) == (503, True)

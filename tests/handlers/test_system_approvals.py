@@ -48,7 +48,7 @@ def test_a_system_approves_a_stage_and_its_approval_is_recorded_and_audited_once
     assert send(cloud, body, {**headers, "X-Forwarded-For": "6.6.6.6, 10.1.2.3:5555"}) == 202
     assert changed(cloud, "one") == {*DEV, *PROD}
     assert send(cloud, body, headers) == 202, "its sender had no answer, and sends it again"
-    (approval,) = rollout_of(cloud, commit).approved
+    (approval,) = rollout_of(cloud, commit).people.approved
     assert (approval.by, approval.reason) == ("CHANGES (webhook)", "ann: CHG-1")
     acts = cloud.state.acts(5)
     assert [act.address for act in acts] == ["", "10.1.2.3"]
@@ -72,7 +72,7 @@ def test_an_approval_with_a_key_is_stored_as_that_of_no_person() -> None:
     request = func.HttpRequest("POST", "/api/rollouts", body=body, route_params=route, headers=headers)
     reply = functions(cloud.ports)["rollout_approve"].get_user_function()(request)
     cloud.run(seconds=300)
-    (approval,) = rollout_of(cloud, commit).approved
+    (approval,) = rollout_of(cloud, commit).people.approved
     assert (reply.status_code, approval.by, approval.person) == (202, "the key of Admin", False)
 
 

@@ -17,7 +17,7 @@ from shared.rollouts.estimate import (
     span,
     with_completed,
 )
-from shared.rollouts.rollout import Rollout, State
+from shared.rollouts.rollout import Rollout, State, StrategyChoice
 from shared.rollouts.strategy import GroupRule
 from tests.support.rollout_fleets import Fleet, stage
 
@@ -26,7 +26,7 @@ KNOWN = {"versions": tuple(range(60, 660, 60))}
 
 def completed(kind: str = "versions") -> tuple[Fleet, Rollout]:
     fleet = Fleet((stage("test", GroupRule()),), {"a": "test", "b": "test"})
-    fleet.rollout = replace(fleet.rollout, kind=kind)
+    fleet.rollout = replace(fleet.rollout, choice=StrategyChoice(kind=kind))
     while names := fleet.start():
         fleet.wait(timedelta(minutes=10))
         for name in names:
@@ -72,7 +72,9 @@ def test_only_the_newest_durations_of_a_kind_are_kept() -> None:
     assert after == (*range(2, KEPT), 300, 420)
 
 
-@pytest.mark.parametrize("changes", [{"state": State.ABORTED}, {"state": State.ACTIVE}, {"kind": ""}])
+@pytest.mark.parametrize(
+    "changes", [{"state": State.ABORTED}, {"state": State.ACTIVE}, {"choice": StrategyChoice()}]
+)
 def test_a_rollout_that_has_not_completed_adds_nothing(changes: dict[str, object]) -> None:
     fleet, rollout = completed()
     assert with_completed({}, replace(rollout, **changes), fleet.seen) == {}  # type: ignore[arg-type]

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
 
+from shared.app import outbox, records
 from shared.app.api.parts import condition_of
 from shared.app.api.views import clusters
 from shared.app.check import check as checks
 from shared.app.check import conclusions, reading
-from shared.app.sweep import conclusions as sweep_conclusions
+from shared.app.sweep import corrections
 from shared.app.worker import worker
 from shared.app.worker.steps.flux import sync, waiting
+from shared.cluster.messages import Envelope, StatusRequest
 from shared.cluster.record import ClusterRecord
 from shared.kubernetes import health
 from shared.kubernetes.health import SUSPENDED, Fault, sync_faults
+from shared.ports import Ports
 from simulation.actors.kinds import CHECKS
 from tests.simulation.mutations import Mutation, mutation
 
@@ -30,11 +33,14 @@ def an_unhealthy_cluster_stays_ready(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_cluster_that_turns_unhealthy_is_not_checked_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(conclusions, "request_next_check", lambda *_, **__: None)
+    patch.setattr(conclusions, "next_check_of", lambda *_, **__: ())
 
 
 def the_commit_of_an_unhealthy_cluster_is_not_reported(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(conclusions, "send_unlike", lambda *_, **__: None)
+    def silent(envelopes: Iterable[Envelope], ports: Ports) -> None:
+        outbox.send_all([each for each in envelopes if not isinstance(each.message, StatusRequest)], ports)
+
+    patch.setattr(records, "send_all", silent)
 
 
 def what_a_check_found_is_never_taken_back(patch: pytest.MonkeyPatch) -> None:
@@ -49,7 +55,7 @@ def what_a_check_found_is_never_taken_back(patch: pytest.MonkeyPatch) -> None:
 
 
 def flux_is_never_applied_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(sweep_conclusions, "applies_again", lambda *_: False)
+    patch.setattr(corrections, "applies_again", lambda *_: False)
 
 
 def flux_that_somebody_suspended_stays_so(patch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.app.planner import planner
+from shared.app.planner import compute
 from shared.app.worker.steps import cluster, delete, registry
 from shared.app.worker.steps.guards import rebuilt
 from tests.simulation.mutations import mutation
@@ -29,7 +29,7 @@ def the_steps_after_a_rebuild_write_what_differs(patch: pytest.MonkeyPatch) -> N
 
 
 def generations_begin_at_one_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(planner, "first_generation", lambda *_: 1)
+    patch.setattr(compute, "_first_generation", lambda *_: 1)
 
 
 DISASTER_MUTATIONS = (

@@ -8,30 +8,29 @@ from typing import Any
 import pytest
 
 from localcloud.tables.memory_state import FLEET, MemoryState
-from shared.app.planner import branch as missed_heads
-from shared.app.planner import planner
+from shared.app.planner import branch
 from shared.ports.state.app import DELIVERIES
 from simulation.actors.kinds import LOST_WEBHOOKS
 from tests.simulation.mutations import mutation
 
 
 def a_lost_webhook_is_not_counted(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(planner, "repaired_gaps", lambda _request, _head, fleet, _deliveries: fleet.gaps)
+    patch.setattr(branch, "repaired_gaps", lambda _request, _head, fleet, _deliveries: fleet.gaps)
 
 
 def a_head_is_counted_with_each_of_its_plans(patch: pytest.MonkeyPatch) -> None:
-    original = missed_heads.repaired_gaps
+    original = branch.repaired_gaps
 
     def again(request: Any, head: str, fleet: Any, deliveries: Any) -> Any:
         counted = original(request, head, fleet, deliveries)
         last = counted.last
         return counted.and_one(last) if last and counted == fleet.gaps and last.commit == head else counted
 
-    patch.setattr(planner, "repaired_gaps", again)
+    patch.setattr(branch, "repaired_gaps", again)
 
 
 def a_webhook_that_came_counts_as_lost(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(missed_heads, "is_announced", lambda *_: False)
+    patch.setattr(branch, "is_announced", lambda *_: False)
 
 
 def an_announcement_is_forgotten_once_it_is_read(patch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from shared.app.access.companions import POLICIES
 from shared.app.worker.steps import companions
-from shared.azure.identity_access import Credential
+from shared.azure.identity_access import CredentialCompanion
 from shared.cluster.transitions import acceptance
 from simulation.actors.kinds import IDENTITY_ACCESS
 from tests.simulation.mutations import mutation
@@ -22,11 +22,11 @@ def a_deleted_cluster_leaves_what_it_granted(patch: pytest.MonkeyPatch) -> None:
 
 
 def every_credential_of_roadstead_counts_as_that_of_the_cluster(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Credential, "is_ours", lambda _, resource, __: "/roadstead-" in resource)
+    patch.setattr(CredentialCompanion, "is_ours", lambda _, resource, __: "/roadstead-" in resource)
 
 
 def every_credential_of_an_identity_counts_as_that_of_the_cluster(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Credential, "is_ours", lambda *_: True)
+    patch.setattr(CredentialCompanion, "is_ours", lambda *_: True)
 
 
 def a_deleted_cluster_leaves_its_policies(patch: pytest.MonkeyPatch) -> None:

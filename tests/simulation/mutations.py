@@ -14,12 +14,13 @@ import pytest
 from localcloud.azure.world.arm_resources import Condition
 from localcloud.tables.memory_state import MemoryState
 from localcloud.tables.memory_tables import MemoryTable
-from shared.app.outbox import jobs
-from shared.app.planner import approvals, handover, planner
+from shared.app import outbox
+from shared.app.planner import approvals, branch, carry_out, compute, handover
 from shared.app.recovery import missed_work
 from shared.app.worker import worker
 from shared.app.worker.steps import cluster, registry
 from shared.azure.ownership import Owner
+from shared.cluster import messages
 from shared.cluster.record import ClusterRecord
 from shared.cluster.transitions import acceptance
 from shared.cluster.transitions import lease as leases
@@ -77,7 +78,7 @@ def a_newer_spec_continues_at_the_step_of_the_older_one(patch: pytest.MonkeyPatc
         after = accept(record, *args, **rest)
         return replace(after, job=replace(after.job, step=record.job.step)) if record.job.active else after
 
-    patch.setattr(handover, "accept_change", change)
+    patch.setattr(acceptance, "accept_change", change)
 
 
 def every_cluster_counts_as_owned(patch: pytest.MonkeyPatch) -> None:
@@ -95,7 +96,7 @@ def azure_accepts_a_write_over_any_version(patch: pytest.MonkeyPatch) -> None:
 def every_message_has_its_own_id(patch: pytest.MonkeyPatch) -> None:
     numbers = itertools.count()
     patch.setattr(
-        jobs, "continuation_id", lambda record, copy="": f"{record.name}:{next(numbers)}{copy and ''}"
+        messages, "continuation_id", lambda record, copy="": f"{record.name}:{next(numbers)}{copy and ''}"
     )
 
 
@@ -129,18 +130,18 @@ def a_hand_over_has_no_end_of_its_time(patch: pytest.MonkeyPatch) -> None:
         backwards = itertools.count(0, -1)
         return hand_over(*rest, replace(ports, elapsed=backwards.__next__), **named)
 
-    patch.setattr(planner, "hand_over", hand_all_over)
+    patch.setattr(carry_out, "hand_over", hand_all_over)
 
 
 def small_changes_wait_with_the_large_ones(patch: pytest.MonkeyPatch) -> None:
-    port = jobs._port
+    port = outbox._port
     patch.setattr(
-        jobs, "_port", lambda queue, ports: ports.jobs if queue == "changes" else port(queue, ports)
+        outbox, "_port", lambda queue, ports: ports.jobs if queue == "changes" else port(queue, ports)
     )
 
 
 def every_change_is_a_small_one(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(handover, "small_change", lambda items, *_, **__: {item.cluster for item in items})
+    patch.setattr(compute, "small_change", lambda items, *_, **__: {item.cluster for item in items})
 
 
 def leases_are_ignored(patch: pytest.MonkeyPatch) -> None:
@@ -155,11 +156,11 @@ def leases_are_ignored(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_stale_head_is_not_confirmed(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(planner, "needs_confirmation", lambda *_, **__: None)
+    patch.setattr(branch, "needs_confirmation", lambda *_, **__: None)
 
 
 def an_old_read_of_the_branch_serves_every_request(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(planner, "serving_read", lambda _, fleet, __: fleet.last_read)
+    patch.setattr(branch, "serving_read", lambda _, fleet, __: fleet.reads.last)
 
 
 def deletes_need_no_approval(patch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shared.app.proposals import evaluation, promote
-from shared.app.proposals.promotion_pull import give
+from shared.app.proposals.promote import give
 from shared.ports import Ports
 from shared.ports.state import Promotion
 from shared.promotions.promoted_values import Reason, Value, What, value_of
@@ -63,7 +63,7 @@ def a_rule_gives_what_somebody_declined(patch: pytest.MonkeyPatch) -> None:
 def a_promotion_needs_no_pull_request(patch: pytest.MonkeyPatch) -> None:
     def merge(promotion: Promotion, pull: Any, found: Any, head: Any, ports: Ports) -> Promotion:
         given = give(promotion, pull, found, head, ports)
-        ports.proposing.advance_branch(ports.config.branch, given.commits[-1])
+        ports.git_host.move_branch(ports.config.branch, head.commit, given.commits[-1])
         return given
 
     patch.setattr(promote, "give", merge)

@@ -12,10 +12,10 @@ from shared.app.api.acts import cluster as cluster_acts
 from shared.app.api.acts import rollout as acts
 from shared.app.api.acts import system_approval
 from shared.app.api.views import rollouts as rollout_views
-from shared.app.planner import gate_checks, handover, planner, rollouts
+from shared.app.planner import compute, gate_checks, planner, rollouts
 from shared.app.planner.rollouts import Staged
 from shared.app.repository import read_desired
-from shared.app.sweep import held_corrections
+from shared.app.sweep import corrections
 from shared.cluster.messages import QueueRequest, RolloutRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.transitions import acceptance
@@ -34,10 +34,10 @@ from tests.simulation.mutations import mutation
 def every_cluster_of_a_rollout_starts_at_once(patch: pytest.MonkeyPatch) -> None:
     original = rollouts.stage
 
-    def stage(*args: Any) -> Staged:
-        return replace(original(*args), held=frozenset())
+    def stage(*args: Any, **named: Any) -> Staged:
+        return replace(original(*args, **named), held=frozenset())
 
-    patch.setattr(planner, "stage", stage)
+    patch.setattr(compute, "stage", stage)
 
 
 def a_group_waits_for_no_other(patch: pytest.MonkeyPatch) -> None:
@@ -121,7 +121,7 @@ def one_person_approves_for_all(patch: pytest.MonkeyPatch) -> None:
     original = Rollout.missing_approvals
 
     def missing(rollout: Rollout, stage: int, now: Any) -> int:
-        given = any(each.subject == rollout.stages[stage].name for each in rollout.approved)
+        given = any(each.subject == rollout.stages[stage].name for each in rollout.people.approved)
         return 0 if given else original(rollout, stage, now)
 
     patch.setattr(Rollout, "missing_approvals", missing)
@@ -131,8 +131,9 @@ def a_pause_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
     original = decide.decide
 
     def heedless(rollout: Rollout, *args: Any) -> Any:
-        decision = original(replace(rollout, paused=None), *args)
-        return replace(decision, rollout=replace(decision.rollout, paused=rollout.paused))
+        unpaused = replace(rollout, people=replace(rollout.people, paused=None))
+        decision = original(unpaused, *args)
+        return replace(decision, rollout=replace(decision.rollout, people=rollout.people))
 
     patch.setattr(rollouts, "decide", heedless)
 
@@ -257,7 +258,7 @@ def what_starts_keeps_the_spec_that_it_had(patch: pytest.MonkeyPatch) -> None:
         after = original(record, *args, **rest)
         return after if record.deleting else replace(after, document=record.document, digest=record.digest)
 
-    patch.setattr(handover, "accept_change", accept)
+    patch.setattr(acceptance, "accept_change", accept)
 
 
 def a_stopped_cluster_starts_like_any_other(patch: pytest.MonkeyPatch) -> None:
@@ -316,7 +317,7 @@ def a_replay_starts_in_a_freeze(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_correction_starts_in_a_freeze(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(held_corrections, "held_start", lambda *_: None)
+    patch.setattr(corrections, "held_start", lambda *_: None)
 
 
 ROLLOUT_MUTATIONS = (

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.github.world.proposing_port import WorldProposing
+from localcloud.github.world.git_host import WorldHost
 from shared.app.api.parts import condition_of
 from shared.app.api.views import clusters as cluster_views
 from shared.app.api.views import drift as drift_views
@@ -214,7 +214,7 @@ def a_proposal_is_never_closed(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_proposal_keeps_the_values_with_which_it_was_opened(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(WorldProposing, "advance_branch", lambda *_: None)
+    patch.setattr(WorldHost, "move_branch", lambda *_: None)
 
 
 def _drift(remove: Callable[[pytest.MonkeyPatch], None], often: str = "") -> Mutation:

@@ -36,7 +36,7 @@ class Calls:
             return list(git.tree(commit))
 
         def counted(ports: Ports) -> Ports:
-            return replace(ports, repository=Around(git, blob=blob, archive=archive, tree=tree))
+            return replace(ports, git_host=Around(cloud.git_host, blob=blob, archive=archive, tree=tree))
 
         cloud.with_ports(counted)
 

@@ -26,6 +26,7 @@ from shared.adapters.arm import ArmRequests
 from shared.cluster.failures.errors import Unauthorized
 from shared.ports import Azure, Message, Ports, Queue
 from shared.ports.azure import AzureCall
+from shared.ports.git_host import Proposing
 from shared.settings import App
 from tests.support.azure_operations import example
 from tests.support.azure_ports import SUBSCRIPTION, StaticCredential
@@ -155,8 +156,13 @@ class CloudWithRights(MemoryCloud):
     def acting_as(self, app: App, ports: Ports) -> Ports:
         """Return the ports with the rights of an app."""
         queues: dict[str, Any] = {name: _QueueAs(app, name, getattr(ports, name), self) for name in QUEUES}
-        proposing = Noted(ports.proposing, lambda name: self.written[name].add(app))
-        return replace(ports, azure=_AzureAs(app, ports.azure, self), proposing=proposing, **queues)
+
+        def note(name: str) -> None:
+            if name in vars(Proposing):
+                self.written[name].add(app)
+
+        host = Noted(ports.git_host, note)
+        return replace(ports, azure=_AzureAs(app, ports.azure, self), git_host=host, **queues)
 
 
 class _AzureAs:

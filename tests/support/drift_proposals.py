@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from localcloud.github.world.pull_requests import PullRecord
 from localcloud.memory.memory_cloud import MemoryCloud
@@ -68,14 +67,10 @@ def notes(cloud: MemoryCloud) -> dict[str, str]:
     return {field["path"]: field["note"] for each in found for field in each["fields"]}
 
 
-def github_calls(cloud: MemoryCloud) -> list[str]:
-    """Return the list to which the name of every call to GitHub is added from now on."""
+def calls_to_host(cloud: MemoryCloud) -> list[str]:
+    """Return the list to which the name of every call to the git host is added from now on."""
     made: list[str] = []
-    ports = cloud.ports
-    github: dict[str, Any] = {
-        name: Noted(getattr(ports, name), made.append) for name in ("proposing", "pulls", "repository")
-    }
-    cloud.ports = replace(ports, **github)
+    cloud.ports = replace(cloud.ports, git_host=Noted(cloud.git_host, made.append))
     return made
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.planner import planner
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.messages import PlanRequest
-from shared.ports import Azure, BranchHead, Ports
+from shared.ports import Azure, BranchHead, Message, Ports
 from shared.ports.azure import AzureCall
 
 T = TypeVar("T")
@@ -51,6 +52,21 @@ def around(cloud: MemoryCloud, port: str, **methods: Callable[..., Any]) -> None
         return replace(ports, **changed)
 
     cloud.with_ports(change)
+
+
+def loses_a_message(cloud: MemoryCloud, *queues: str) -> list[bool]:
+    """Let the next sending to one of some queues fail, and nothing else; return what is added to then."""
+    died, ports = list[bool](), cloud.ports
+
+    def dies(send: Callable[..., None], *messages: Message) -> None:
+        if not died:
+            died.append(True)
+            raise Unavailable("died")
+        send(*messages)
+
+    for queue in queues:
+        around(cloud, queue, send=partial(dies, getattr(ports, queue).send))
+    return died
 
 
 def calls_of(cloud: MemoryCloud, port: str, method: str) -> list[Any]:
@@ -126,7 +142,7 @@ def shows_first(cloud: MemoryCloud, *commits: str) -> None:
         seen = read_head(branch)
         return replace(seen, commit=next(old, seen.commit))
 
-    around(cloud, "repository", read_head=late)
+    around(cloud, "git_host", read_head=late)
 
 
 def overtake(cloud: MemoryCloud, files: dict[str, bytes]) -> None:

@@ -20,7 +20,7 @@ REMOVED = ("one", "two")
 class ReviewedFleet:
     """Three clusters; a commit that removes the first two needs an approval.
 
-    ``calls`` are the calls to GitHub about pull requests.
+    ``calls`` are those to the git host about merged pull requests.
     """
 
     def __init__(self, *, teams: tuple[str, ...] = (TEAM,), by_others: bool = False) -> None:
@@ -37,7 +37,7 @@ class ReviewedFleet:
         self.cloud.with_ports(change)
 
     def _counted(self, ports: Ports) -> Ports:
-        fleet, pulls = self, ports.pulls
+        fleet, host = self, ports.git_host
 
         class Counted(Around):
             def __getattr__(self, name: str) -> object:
@@ -45,7 +45,7 @@ class ReviewedFleet:
                     fleet.calls.append(name)
                 return super().__getattr__(name)
 
-        return replace(ports, pulls=Counted(pulls))  # type: ignore[arg-type]
+        return replace(ports, git_host=Counted(host))  # type: ignore[arg-type]
 
     def propose(self, *removed: str, author: str = "operator@example.invalid") -> int:
         """Open a pull request that removes clusters; return its number."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from shared.ports.github import Change
+from shared.ports.git_host import Change
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from localcloud.github.world.repository_history import (
 )
 from shared.cluster.failures.errors import Dependency, InvalidManifest, Unavailable
 from shared.ports import BranchHead, Clock, CommitStatus, TreeEntry
-from shared.ports.github import Change
+from shared.ports.git_host import Change
 
 MAX_ID = 1 << 31
 MAX_PULL_COMMITS = 250

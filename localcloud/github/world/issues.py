@@ -92,27 +92,3 @@ class Issues:
         if number not in self._issues:
             raise Dependency("Not Found")
         return self._issues[number]
-
-
-class WorldIssues:
-    """The ``Issues`` port on the world."""
-
-    def __init__(self, issues: Issues, login: str) -> None:
-        self._issues, self._login = issues, login
-
-    def find_issue(self, marker: str) -> int | None:
-        """Return our newest open issue with the marker."""
-        own = (issue for issue in self._issues.listed() if issue.author == self._login)
-        return next((issue.number for issue in own if issue.body.startswith(marker)), None)
-
-    def open_issue(self, title: str, body: str) -> int:
-        """Create an issue."""
-        return self._issues.create(title, body, self._login).number
-
-    def comment_issue(self, number: int, body: str) -> None:
-        """Write a comment."""
-        self._issues.comment(number, body)
-
-    def close_issue(self, number: int) -> None:
-        """Close an issue."""
-        self._issues.change(number, state="closed", state_reason="completed")

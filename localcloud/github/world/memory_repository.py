@@ -15,7 +15,7 @@ from localcloud.github.world.pull_requests import Pulls
 from shared.cluster.failures.errors import Dependency, InvalidManifest, Unavailable
 from shared.language.resolve.repository_layout import blob_id
 from shared.ports import BranchHead, Clock, CommitStatus, TreeEntry
-from shared.ports.github import Change
+from shared.ports.git_host import Change
 
 _SHA = re.compile(r"[0-9a-f]{40}\Z")
 _SUBMODULE = "160000"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from shared.ports.git_host import Addressee
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,24 @@ PEOPLE: Mapping[str, Person] = {person.login: person for person in (OPERATOR, RE
 def account_of(address: str) -> Person | None:
     """Return the account with an e-mail address, None where GitHub knows none."""
     return next((person for person in PEOPLE.values() if address.lower() in person.addresses), None)
+
+
+_BOT = re.compile(r"noreply@github\.com|.*(\[bot\]|\+copilot)@users\.noreply\.github\.com")
+_HIDDEN = re.compile(r"(\d+)\+[^@]+@users\.noreply\.github\.com", re.IGNORECASE)
+"""docs.github.com, "Setting your commit email address"."""
+
+
+def account_behind(address: str) -> int | None:
+    """Return the id of the account that hides behind an address; None for any other address."""
+    found = _HIDDEN.fullmatch(address)
+    return int(found[1]) if found else None
+
+
+def addressee(address: str) -> Addressee:
+    """Return whose an address in lower case is: GitHub's, or an app's, hides a person, or is a person's."""
+    if _BOT.fullmatch(address):
+        return Addressee.NOBODY
+    return Addressee.HIDDEN if address.endswith("@users.noreply.github.com") else Addressee.PERSON
 
 
 class Teams:

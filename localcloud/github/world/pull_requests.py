@@ -21,7 +21,7 @@ from localcloud.github.world.reviews import ReviewList
 from localcloud.github.world.text_limits import check_comment, check_output, check_text
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest
 from shared.ports import Clock
-from shared.ports.github import Change
+from shared.ports.git_host import Change
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
-"""GitHub: the fleet repository and its pull requests."""
+"""GitHub, a git host: the fleet repository and its pull requests."""
 
 from shared.adapters.github.client import github_auth
-from shared.adapters.github.pulls import GitHubPullRequests
-from shared.adapters.github.repository import GitHubRepository
+from shared.adapters.github.host import GitHubHost
 
-__all__ = ["GitHubPullRequests", "GitHubRepository", "github_auth"]
+__all__ = ["GitHubHost", "github_auth"]

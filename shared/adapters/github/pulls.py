@@ -6,14 +6,17 @@ is ignored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from operator import itemgetter
 from typing import Any
+
+from github.Repository import Repository as GitHubApi
 
 from shared.adapters.github.client import PAGE, GitHubClient, checked, json_call
 from shared.adapters.github.reviews import GitHubReviews, labels_of
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, Unauthorized
-from shared.ports import Annotation, Check, CheckRun, Comment, NewCommit, Pull, PullText
+from shared.ports.git_host import Annotation, Check, Comment, NewCommit, Pull, PullText
 
 COMMENT_PAGES = 5
 """Our comment is among the first of a pull request, because it is written when the pull request opens."""
@@ -25,15 +28,7 @@ ANNOTATIONS = 1000
 
 
 class GitHubPullRequests(GitHubReviews):
-    """The ``PullRequests`` port on GitHub."""
-
-    def __init__(self, client: GitHubClient) -> None:
-        self._client = client
-
-    @property
-    def can_check(self) -> bool:
-        """Whether the credential is a GitHub App's: only Apps may write check runs."""
-        return self._client.is_app
+    """The part of the port that is about pull requests."""
 
     def open_pulls(self, base: str) -> Sequence[Pull]:
         """Return the open pull requests into a branch, newest first, at most 100."""
@@ -72,27 +67,22 @@ class GitHubPullRequests(GitHubReviews):
             else:
                 json_call(api, "PATCH", f"{api.url}/issues/comments/{over.id}", body={"body": body})
 
-    def check_runs(self, commit: str, name: str) -> Sequence[CheckRun]:
-        """Return the newest check run of each app that has one of a name of a commit: one call.
+    def conclusions(self, commit: str, check: str) -> Sequence[str]:
+        """Return what the newest check run of a name says, of each app that has one: one call.
 
         GitHub lists the newest of each check suite, and with Actions each run of a workflow has a suite: an
         earlier run for the same commit, which has failed, stays listed next to the one that succeeded.
         """
-        query = {"check_name": name, "filter": "latest", "per_page": PAGE}
+        query = {"check_name": check, "filter": "latest", "per_page": PAGE}
         with self._client.calling(f"no commit {commit}", absent=(404, 422)) as api:
             found = json_call(api, "GET", f"{api.url}/commits/{commit}/check-runs", query=query)
-            runs = sorted(
-                (each for each in found["check_runs"] if each["name"] == name), key=itemgetter("id")
-            )
-            newest = {(each["app"] or {}).get("id"): each for each in runs}
-            return [
-                CheckRun(str(each["name"]), str(each["status"]), str(each["conclusion"] or ""))
-                for each in newest.values()
-            ]
+            runs = sorted((run for run in found["check_runs"] if run["name"] == check), key=itemgetter("id"))
+            newest = {(run["app"] or {}).get("id"): _conclusion(run) for run in runs}
+            return [*newest.values()]
 
-    def check(self, commit: str, check: Check) -> None:
+    def write_check(self, commit: str, check: Check) -> None:
         """Create a check run: one call, and one more for each 50 annotations after the first 50."""
-        if not self.can_check:
+        if not self._client.is_app:
             raise Unauthorized("only a GitHub App may write check runs; set GITHUB_APP_ID and its key")
         notes = [_annotation(annotation) for annotation in check.annotations[:ANNOTATIONS]]
         output = {"title": check.title, "summary": check.summary}
@@ -103,8 +93,6 @@ class GitHubPullRequests(GitHubReviews):
             "conclusion": check.conclusion,
             "output": {**output, "annotations": notes[:ANNOTATIONS_PER_CALL]},
         }
-        if check.details_url:
-            body["details_url"] = check.details_url
         with self._client.calling(f"no commit {commit}") as api:
             run = int(json_call(api, "POST", f"{api.url}/check-runs", body=body)["id"])
         for start in range(ANNOTATIONS_PER_CALL, len(notes), ANNOTATIONS_PER_CALL):
@@ -133,12 +121,17 @@ def pull_of(item: Mapping[str, Any]) -> Pull:
     )
 
 
+def _conclusion(run: Mapping[str, Any]) -> str:
+    """Return how a check run ended, "" for one that has not."""
+    return str(run["conclusion"] or "unknown") if run["status"] == "completed" else ""
+
+
 def _annotation(annotation: Annotation) -> dict[str, Any]:
     return {
         "path": annotation.path,
         "start_line": annotation.line,
         "end_line": annotation.line,
-        "annotation_level": annotation.level,
+        "annotation_level": "failure",
         "message": annotation.message,
     }
 
@@ -149,13 +142,23 @@ def _annotation(annotation: Annotation) -> dict[str, Any]:
 # refuses to lose what somebody pushed to it, however late that came.
 
 _NO_REFERENCE = "reference does not exist"
+_PERMISSIONS = "give its GitHub App, or its token, the permissions Contents: write and Pull requests: write"
+_NOT_MOVED = ("already exists", "fast forward", _NO_REFERENCE)
 
 
 class GitHubProposing:
-    """The ``Proposing`` port on GitHub."""
+    """The part of the port that is about our own branches."""
 
-    def __init__(self, client: GitHubClient) -> None:
-        self._client = client
+    _client: GitHubClient
+
+    @contextmanager
+    def _writing(self, missing: str, *, absent: Sequence[int] = (404,)) -> Iterator[GitHubApi]:
+        """Lend the API for one call; a refusal says which permissions it takes."""
+        try:
+            with self._client.calling(missing, absent=absent) as api:
+                yield api
+        except Unauthorized as error:
+            raise Unauthorized(f"{error}; {_PERMISSIONS}", request_id=error.request_id) from error
 
     def tip(self, branch: str) -> str | None:
         """Return the commit that a branch points to, None when there is no such branch."""
@@ -168,42 +171,35 @@ class GitHubProposing:
     def add_commit(self, commit: NewCommit) -> str:
         """Create a commit: one call for its parent, one for the tree, one for the commit."""
         last = commit.parents[-1]
-        with self._client.calling(f"no commit {last}", absent=(404, 409)) as api:
+        with self._writing(f"no commit {last}", absent=(404, 409)) as api:
             base = json_call(api, "GET", f"{api.url}/git/commits/{last}")["tree"]["sha"]
         file = {"path": commit.path, "mode": "100644", "type": "blob", "content": commit.content.decode()}
-        with self._client.calling(f"no tree {base}") as api:
+        with self._writing(f"no tree {base}") as api:
             body = {"base_tree": base, "tree": [file]}
             tree = json_call(api, "POST", f"{api.url}/git/trees", body=body)["sha"]
-        with self._client.calling(f"no tree {tree}") as api:
+        with self._writing(f"no tree {tree}") as api:
             body = {"message": commit.message, "tree": tree, "parents": list(commit.parents)}
             return str(json_call(api, "POST", f"{api.url}/git/commits", body=body)["sha"])
 
-    def create_branch(self, branch: str, commit: str) -> None:
-        """Create a branch; GitHub answers 422 when there is one of this name."""
+    def move_branch(self, branch: str, tip: str | None, commit: str) -> None:
+        """Let a branch point to a commit; GitHub answers 422 where that would lose what it points to."""
         try:
-            with self._client.calling(f"no commit {commit}") as api:
-                body = {"ref": f"refs/heads/{branch}", "sha": commit}
-                json_call(api, "POST", f"{api.url}/git/refs", body=body)
+            with self._writing(f"no commit {commit}, or no branch {branch}") as api:
+                if tip is None:
+                    body = {"ref": f"refs/heads/{branch}", "sha": commit}
+                    json_call(api, "POST", f"{api.url}/git/refs", body=body)
+                else:
+                    forward = {"sha": commit, "force": False}
+                    json_call(api, "PATCH", f"{api.url}/git/refs/heads/{branch}", body=forward)
         except InvalidManifest as error:
-            if "already exists" in str(error).lower():
-                raise Conflict(str(error), request_id=error.request_id) from error
-            raise
-
-    def advance_branch(self, branch: str, commit: str) -> None:
-        """Let a branch point to a descendant of its tip; GitHub answers 422 for any other commit."""
-        try:
-            with self._client.calling(f"no branch {branch}") as api:
-                body = {"sha": commit, "force": False}
-                json_call(api, "PATCH", f"{api.url}/git/refs/heads/{branch}", body=body)
-        except InvalidManifest as error:
-            if "fast forward" in str(error).lower() or _NO_REFERENCE in str(error).lower():
+            if any(text in str(error).lower() for text in _NOT_MOVED):
                 raise Conflict(str(error), request_id=error.request_id) from error
             raise
 
     def delete_branch(self, branch: str) -> None:
         """Delete a branch; GitHub answers 422 when there is none."""
         try:
-            with self._client.calling(f"no branch {branch}") as api:
+            with self._writing(f"no branch {branch}") as api:
                 json_call(api, "DELETE", f"{api.url}/git/refs/heads/{branch}")
         except InvalidManifest as error:
             if _NO_REFERENCE not in str(error).lower():
@@ -214,7 +210,7 @@ class GitHubProposing:
     def open_pull(self, branch: str, base: str, text: PullText) -> Pull:
         """Open a pull request; GitHub answers 422 when one is open, which takes another call to find."""
         try:
-            with self._client.calling("no pull requests") as api:
+            with self._writing("no pull requests") as api:
                 body = {"head": branch, "base": base, "title": text.title, "body": text.body}
                 return pull_of(json_call(api, "POST", f"{api.url}/pulls", body=body))
         except InvalidManifest as error:
@@ -222,7 +218,7 @@ class GitHubProposing:
                 raise
         owner = self._client.name.partition("/")[0]
         query = {"state": "open", "head": f"{owner}:{branch}", "base": base}
-        with self._client.calling("no pull requests") as api:
+        with self._writing("no pull requests") as api:
             found = [pull_of(item) for item in json_call(api, "GET", f"{api.url}/pulls", query=query)]
         if not found:
             raise Conflict(f"the pull request of {branch} was closed meanwhile")
@@ -230,13 +226,13 @@ class GitHubProposing:
 
     def edit_pull(self, number: int, text: PullText) -> None:
         """Replace what a pull request says."""
-        with self._client.calling(f"no pull request {number}") as api:
+        with self._writing(f"no pull request {number}") as api:
             body = {"title": text.title, "body": text.body}
             json_call(api, "PATCH", f"{api.url}/pulls/{number}", body=body)
 
     def close_pull(self, number: int) -> None:
         """Close a pull request."""
-        with self._client.calling(f"no pull request {number}") as api:
+        with self._writing(f"no pull request {number}") as api:
             json_call(api, "PATCH", f"{api.url}/pulls/{number}", body={"state": "closed"})
 
 
@@ -244,10 +240,9 @@ class GitHubProposing:
 
 
 class GitHubIssues:
-    """The ``Issues`` port on GitHub."""
+    """The part of the port that is about issues."""
 
-    def __init__(self, client: GitHubClient) -> None:
-        self._client = client
+    _client: GitHubClient
 
     def find_issue(self, marker: str) -> int | None:
         """Return our newest open issue with the marker; older ones than the newest hundred are not found."""

@@ -7,31 +7,42 @@ members", which includes the members of child teams.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from shared.adapters.github.client import PAGE, GitHubClient, T, checked, json_call, moment
 from shared.cluster.failures.errors import Dependency, Unauthorized
-from shared.ports.github import (
-    MergedPull,
-    PullAuthors,
-    Review,
-    ReviewState,
-    account_behind,
-    co_authors,
-)
+from shared.ports.git_host import Addressee, MergedPull, PullAuthors, Review, ReviewState, co_authors
 
 PAGES = 10
 COMMITS = 250
 """GitHub lists no more commits of a pull request, and does not say whether there are more."""
 _GONE = ("removed", "renamed")
 _STATES = frozenset(ReviewState)
+_HIDDEN = "@users.noreply.github.com"
+"""The end of an address that hides one (docs.github.com, "Setting your commit email address")."""
+_ACCOUNT = re.compile(rf"(\d+)\+[^@]+{re.escape(_HIDDEN)}", re.IGNORECASE)
+_PAGES = "noreply@github.com"
+"""The committer of what GitHub's pages merge."""
+_APPS = (f"[bot]{_HIDDEN}", f"+copilot{_HIDDEN}")
+"""The ends of the addresses of GitHub Apps: no login of a person has brackets.
+
+That of Copilot has none either. It is a co-author, as 223556219+Copilot, of what its tools helped with, and
+writes by itself as 198982749+Copilot; GitHub shows the login as one of the type Bot.
+"""
 
 
 class GitHubReviews:
-    """The part of the PullRequests port that is about reviews. A list takes one call for each 100 entries."""
+    """The part of the port that is about reviews. A list takes one call for each 100 entries."""
 
     _client: GitHubClient
+
+    def addressee(self, address: str) -> Addressee:
+        """Return whose an address in lower case is."""
+        if address == _PAGES or address.endswith(_APPS):
+            return Addressee.NOBODY
+        return Addressee.HIDDEN if address.endswith(_HIDDEN) else Addressee.PERSON
 
     def merged_as(self, commit: str) -> Sequence[MergedPull]:
         """Return the merged pull requests that brought a commit: one call."""
@@ -109,6 +120,12 @@ def _people(found: list[Any]) -> list[list[int | None]]:
             accounts + [account_behind(each) for each in co_authors(str(item["commit"]["message"]))]
         )
     return people
+
+
+def account_behind(address: str) -> int | None:
+    """Return the id of the account that hides behind an address of GitHub; None for any other address."""
+    found = _ACCOUNT.fullmatch(address)
+    return int(found[1]) if found else None
 
 
 def _ids(found: list[Any]) -> list[int]:

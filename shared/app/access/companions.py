@@ -12,10 +12,10 @@ from shared.app.access.contests import ours
 from shared.app.access.context import StepContext
 from shared.azure.companion import C, Companion, Fields, Live
 from shared.azure.differences import Difference
-from shared.azure.identity_access import Credential, Role, issuer_of, principal_in, role_id
-from shared.azure.maintenance_windows import Window
-from shared.azure.managed_namespaces import Namespace
-from shared.azure.policies import Policy
+from shared.azure.identity_access import CredentialCompanion, RoleCompanion, issuer_of, principal_in, role_id
+from shared.azure.maintenance_windows import WindowCompanion
+from shared.azure.managed_namespaces import NamespaceCompanion
+from shared.azure.policies import PolicyCompanion
 from shared.cluster.failures.errors import Dependency, InvalidManifest
 from shared.cluster.outcomes import Wait
 from shared.cluster.recipes import Step
@@ -78,10 +78,9 @@ class Reads:
         """Raise NotWritten unless the cluster is certainly ours."""
         _ = self.cluster
 
-    @property
-    def roles(self) -> Sequence[Role]:
-        """The role assignments that are looked at, before anybody has read whom they mean."""
-        return Role.of(self.context.desired)
+    def to_read(self, roles: Sequence[RoleCompanion]) -> Sequence[RoleCompanion]:
+        """Return the role assignments that are looked at, before anybody has read whom they mean."""
+        return roles
 
     @property
     def issuer(self) -> str:
@@ -98,19 +97,19 @@ def _unwritten(*place: object) -> Write:
 
 
 @dataclass(frozen=True)
-class Kind(Generic[C]):
+class CompanionCalls(Generic[C]):
     """How the companions of one kind are read and written.
 
     ``live`` reads what Azure has of the kind where it can list that, and what it has of the wanted ones.
-    ``wanted`` is what git wants, with what Azure says of it. A write takes the cluster, the id of the place
-    where the companion is, and its name there. ``exists`` is whether a resource of an earlier manifest that
-    no list shows is still there. ``homeless`` says what a companion belongs to and does not exist, "" for
-    nothing: no step creates that. ``hindrance`` is what keeps all of them from being written.
+    ``resolved`` adds to what git wants what only Azure knows of it. A write takes the cluster, the id of the
+    place where the companion is, and its name there. ``exists`` is whether a resource of an earlier manifest
+    that no list shows is still there. ``homeless`` says what a companion belongs to and does not exist, ""
+    for nothing: no step creates that. ``hindrance`` is what keeps all of them from being written.
     """
 
     companion: type[C]
     live: Callable[[Reads, Sequence[C]], Live]
-    wanted: Callable[[Reads], Sequence[C]]
+    resolved: Callable[[Reads, Sequence[C]], Sequence[C]] = lambda _, wanted: wanted
     put: Callable[[ClusterId, str, str, Json], Write] = _unwritten
     delete: Callable[[ClusterId, str, str], Write] = _unwritten
     exists: Callable[[Reads, str, str], bool] = lambda *_: False
@@ -120,6 +119,10 @@ class Kind(Generic[C]):
     def concerns(self, record: ClusterRecord) -> bool:
         """Return whether the manifest of a cluster has any."""
         return bool(self.companion.stored(record.document))
+
+    def wanted(self, reads: Reads) -> Sequence[C]:
+        """Return what git wants."""
+        return self.resolved(reads, self.companion.of(reads.context.desired))
 
     def differences(self, reads: Reads) -> Sequence[Difference]:
         """Return the fields that differ, whatever a job leaves; one under another name is no difference."""
@@ -147,23 +150,25 @@ class Kind(Generic[C]):
         return place, name
 
 
-def _windows(reads: Reads, _: Sequence[Window]) -> Live:
+def _windows(reads: Reads, _: Sequence[WindowCompanion]) -> Live:
     """Read the windows of the cluster: Azure Resource Graph has none.
 
     Source: learn.microsoft.com/azure/governance/resource-graph, "table and resource type reference".
     """
-    return _below(reads.context.cluster.resource, Window, reads.call(ListMaintenance(reads.context.cluster)))
+    return _below(
+        reads.context.cluster.resource, WindowCompanion, reads.call(ListMaintenance(reads.context.cluster))
+    )
 
 
-def _policies(reads: Reads, _: Sequence[Policy]) -> Live:
+def _policies(reads: Reads, _: Sequence[PolicyCompanion]) -> Live:
     """Read the assignments of the group: those of a cluster are among them, also after it is deleted."""
     found = reads.call(ListPolicyAssignments(reads.context.cluster.group)) or ()
     return {str(document["id"]).lower(): document for document in found}
 
 
-def _namespaces(reads: Reads, _: Sequence[Namespace]) -> Live:
+def _namespaces(reads: Reads, _: Sequence[NamespaceCompanion]) -> Live:
     cluster = reads.context.cluster
-    return _below(cluster.resource, Namespace, reads.call(ListManagedNamespaces(cluster)))
+    return _below(cluster.resource, NamespaceCompanion, reads.call(ListManagedNamespaces(cluster)))
 
 
 def _below(place: str, kind: type[Companion], by_name: Mapping[str, Json]) -> dict[str, Json]:
@@ -177,35 +182,36 @@ def _below(place: str, kind: type[Companion], by_name: Mapping[str, Json]) -> di
 # where another cluster's came between.
 
 
-def _credentials(reads: Reads, wanted: Sequence[Credential]) -> Live:
+def _credentials(reads: Reads, wanted: Sequence[CredentialCompanion]) -> Live:
     found: dict[str, Json] = {}
     for identity in {_identity(credential) for credential in wanted}:
         listed = reads.call(ListFederatedCredentials(identity)) or ()
         named = {str(document["name"]): document for document in listed}
-        found |= _below(identity.resource, Credential, named)
+        found |= _below(identity.resource, CredentialCompanion, named)
     return found
 
 
-def _with_issuer(reads: Reads) -> Sequence[Credential]:
-    found = Credential.of(reads.context.desired)
-    issuer = {"issuer": reads.issuer} if found and reads.issuer else {}
-    return [replace(credential, fields={**issuer, **credential.fields}) for credential in found]
+def _with_issuer(reads: Reads, wanted: Sequence[CredentialCompanion]) -> Sequence[CredentialCompanion]:
+    issuer = {"issuer": reads.issuer} if wanted and reads.issuer else {}
+    return [replace(credential, fields={**issuer, **credential.fields}) for credential in wanted]
 
 
-def _without_identity(reads: Reads, credential: Credential) -> str:
+def _without_identity(reads: Reads, credential: CredentialCompanion) -> str:
     identity = _identity(credential)
     missing = f"the identity {identity.name} does not exist in {identity.resource_group}"
     return missing if reads.call(ListFederatedCredentials(identity)) is None else ""
 
 
-def _without_room(reads: Reads, wanted: Sequence[Credential], live: Live) -> Wait | None:
+def _without_room(reads: Reads, wanted: Sequence[CredentialCompanion], live: Live) -> Wait | None:
     """Return the wait for an identity that has too many federated credentials of others, None for none."""
     cluster, known = reads.context.cluster, {credential.key for credential in wanted}
     places = {key: CREDENTIALS.place(key) for key in (*known, *live)}
     for place in sorted({places[key][0] for key in known}):
         here = [key for key in places if places[key][0] == place]
         others = sorted(
-            places[key][1] for key in here if key not in known and not Credential.is_ours(cluster, key, {})
+            places[key][1]
+            for key in here
+            if key not in known and not CredentialCompanion.is_ours(cluster, key, {})
         )
         mine = len(known.intersection(here))
         if len(others) + mine > MOST_OF_AN_IDENTITY:
@@ -221,7 +227,7 @@ def _without_room(reads: Reads, wanted: Sequence[Credential], live: Live) -> Wai
     return None
 
 
-def _identity(credential: Credential) -> ManagedIdentityId:
+def _identity(credential: CredentialCompanion) -> ManagedIdentityId:
     """Return the identity of a federated credential, as the manifests of all clusters ask for it."""
     return ManagedIdentityId.of(credential.key)
 
@@ -229,7 +235,7 @@ def _identity(credential: Credential) -> ManagedIdentityId:
 # Role assignments.
 
 
-def _roles(reads: Reads, wanted: Sequence[Role]) -> Live:
+def _roles(reads: Reads, wanted: Sequence[RoleCompanion]) -> Live:
     """Read the assignments of the principals; a list may be late, so what it lacks is read by itself."""
     found: dict[str, Json] = {}
     for role in wanted:
@@ -247,16 +253,17 @@ def _roles(reads: Reads, wanted: Sequence[Role]) -> Live:
 def assignments(listed: Sequence[Json]) -> Live:
     """Return role assignments by their keys; each has its scope, whichever list it comes from."""
     return {
-        f"{document['properties'].get('scope')}{Role.segment}{document['name']}".lower(): document
+        f"{document['properties'].get('scope')}{RoleCompanion.segment}{document['name']}".lower(): document
         for document in listed
     }
 
 
-def _resolved(reads: Reads) -> Sequence[Role]:
+def _with_ids(reads: Reads, wanted: Sequence[RoleCompanion]) -> Sequence[RoleCompanion]:
     """Return the role assignments with the ids of principals and roles; without, where the job leaves one."""
     left = reads.context.desired.left
     return [
-        role if role.path in left else replace(role, fields=_ids(reads, role.entry)) for role in reads.roles
+        role if role.path in left else replace(role, fields=_ids(reads, role.entry))
+        for role in reads.to_read(wanted)
     ]
 
 
@@ -294,22 +301,20 @@ def _of(scope: str) -> SubscriptionId:
     return SubscriptionId(scope.split("/")[2])
 
 
-WINDOWS = Kind(
-    Window,
+WINDOWS = CompanionCalls(
+    WindowCompanion,
     _windows,
-    lambda reads: Window.of(reads.context.desired),
     put=lambda cluster, _, name, body: PutMaintenance(cluster, name, body),
 )
-POLICIES = Kind(
-    Policy,
+POLICIES = CompanionCalls(
+    PolicyCompanion,
     _policies,
-    lambda reads: Policy.of(reads.context.desired),
     put=lambda cluster, _, name, body: PutPolicyAssignment(cluster, name, body),
     delete=lambda cluster, _, name: DeletePolicyAssignment(cluster, name),
     exists=lambda reads, *_: reads.context.job.step.name is Step.POLICIES,  # at first the list may lag behind
 )
-CREDENTIALS = Kind(
-    Credential,
+CREDENTIALS = CompanionCalls(
+    CredentialCompanion,
     _credentials,
     _with_issuer,
     put=lambda _, place, name, body: PutFederatedCredential(ManagedIdentityId.of(place), name, body),
@@ -320,13 +325,13 @@ CREDENTIALS = Kind(
     homeless=_without_identity,
     hindrance=_without_room,
 )
-ROLES = Kind(
-    Role,
+ROLES = CompanionCalls(
+    RoleCompanion,
     _roles,
-    _resolved,
+    _with_ids,
     put=lambda _, scope, name, body: PutRoleAssignment(_of(scope), scope, name, body),
     delete=lambda _, scope, name: DeleteRoleAssignment(_of(scope), scope, name),
     exists=lambda reads, scope, name: reads.call(GetRoleAssignment(_of(scope), scope, name)) is not None,
 )
-NAMESPACES = Kind(Namespace, _namespaces, lambda reads: Namespace.of(reads.context.desired))
+NAMESPACES = CompanionCalls(NamespaceCompanion, _namespaces)
 """The step of the systems writes these, each in an operation of its own."""

@@ -20,14 +20,15 @@ from shared.app.access.azure_state import (
     vanished,
 )
 from shared.app.access.context import StepContext
-from shared.app.outbox import send
+from shared.app.outbox import send_all
 from shared.azure.changes.writes import is_stopped
 from shared.azure.ownership import CONTEST_TAG, LIFE_TAG, Installation, tag
 from shared.cluster.failures.errors import NotOwned, Outdated, Terminal, Unauthorized
 from shared.cluster.job import Contest, ContestKind
-from shared.cluster.messages import PlanRequest
+from shared.cluster.messages import Envelope, PlanRequest
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Wait
 from shared.cluster.recipes import Step
+from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
 from shared.json_tree import Json
 from shared.ports.azure import GetCluster, PatchCluster
@@ -128,30 +129,41 @@ def _leave_mark(context: StepContext, existing: Json, creator: Installation) -> 
 
 
 def outdated(context: StepContext, existing: Json) -> Fail | None:
-    """Return the failure of a job that is older than what wrote to the cluster, and request a plan.
-
-    The steps that learn the life of the cluster compare it by themselves; after them it is the record's.
-    """
-    written, record = written_later(context, existing), context.record
-    if written is None and (context.job.step.name in LEARN_LIFE or context.owner.is_our_life(existing)):
-        return None
-    if written is None:
-        return older_than_azure(context, UNKNOWN_LIFE)
-    since = f"a job of {written:%Y-%m-%d %H:%M:%S} UTC wrote to the cluster {record.name}"
-    older = f"and this one is of {record.job.started:%Y-%m-%d %H:%M:%S} UTC: the tables are older than Azure"
-    return older_than_azure(context, f"{since}, {older}")
+    """Return the failure of a job that is older than what wrote to the cluster, and request a plan."""
+    why = why_outdated(context, existing)
+    return older_than_azure(context, why) if why else None
 
 
 def older_than_azure(context: StepContext, why: str) -> Fail:
     """Request a plan, and return the failure of a record that does not know what was written last."""
-    record = context.record
-    send(
-        PlanRequest(again=True, reason="a record is older than Azure"),
-        context.ports,
-        message_id=f"outdated:{record.name}:{record.uid}:{record.job.sequence}",
-        after=REPLAN_SECONDS,
-    )
+    send_all([plan_for(context.record)], context.ports)
+    return failure_of(why)
+
+
+def why_outdated(context: StepContext, existing: Json) -> str:
+    """Return why a job is older than what wrote to the cluster, "" where it is not.
+
+    The steps that learn the life of the cluster compare it by themselves; after them it is the record's.
+    """
+    written, record = written_later(context, existing), context.record
+    if written is None:
+        known = context.job.step.name in LEARN_LIFE or context.owner.is_our_life(existing)
+        return "" if known else UNKNOWN_LIFE
+    since = f"a job of {written:%Y-%m-%d %H:%M:%S} UTC wrote to the cluster {record.name}"
+    older = f"and this one is of {record.job.started:%Y-%m-%d %H:%M:%S} UTC: the tables are older than Azure"
+    return f"{since}, {older}"
+
+
+def failure_of(why: str) -> Fail:
+    """Return the failure of a record that does not know what was written last."""
     return Fail(Outdated(f"{why}; the head of the branch is planned again"))
+
+
+def plan_for(record: ClusterRecord) -> Envelope:
+    """Return the request for the plan that brings such a record up to date."""
+    request = PlanRequest(again=True, reason="a record is older than Azure")
+    moment = f"{record.name}:{record.uid}:{record.job.sequence}"
+    return Envelope(request, f"outdated:{moment}", after=REPLAN_SECONDS)
 
 
 def written_later(context: StepContext, existing: Json) -> datetime | None:

@@ -13,7 +13,7 @@ clock, which may jump while a worker is frozen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NoReturn, TypeVar
@@ -28,15 +28,12 @@ from shared.kubernetes.kubeconfig import Kubeconfig
 from shared.ports import (
     Azure,
     BranchHead,
-    CommitStatus,
+    GitHost,
     Kubernetes,
     KubernetesApi,
     Ports,
-    Repository,
-    TreeEntry,
 )
 from shared.ports.azure import AzureCall
-from shared.ports.github import Change
 from shared.resource_ids import ClusterId, ObjectRef
 
 # The Kubernetes API of the clusters with a guard before every write.
@@ -126,7 +123,7 @@ SLOW = 3.0
 FRESH = 1.0
 """How many seconds one read of the record serves for writes to a cluster."""
 OLDEST_HEAD_SECONDS = 30.0
-"""So old may the head be on which a write relies: two calls to GitHub take a few seconds."""
+"""So old may the head be on which a write relies: two calls to the host take a few seconds."""
 
 T = TypeVar("T")
 
@@ -148,8 +145,8 @@ def with_lease_guard(leased: LeasedRecord, ports: Ports) -> Ports:
             raise LeaseLost(f"{leased.record.name}: the lease has nearly ended")
 
     def require_head() -> None:
-        if repository.head_at is not None:
-            _require_fresh("the head", ports.elapsed() - repository.head_at, OLDEST_HEAD_SECONDS)
+        if head.at is not None:
+            _require_fresh("the head", ports.elapsed() - head.at, OLDEST_HEAD_SECONDS)
 
     def check_once_a_second(*_: object) -> None:
         require_time()
@@ -158,11 +155,11 @@ def with_lease_guard(leased: LeasedRecord, ports: Ports) -> Ports:
             check()
 
     margin = timedelta(seconds=ports.config.lease_seconds * MARGIN)
-    repository = _Repository(ports.repository, ports.elapsed)
+    head = _Head(ports.git_host, ports.elapsed)
     end = leased.since + ports.config.lease_seconds - margin.total_seconds()
     return replace(
         ports,
-        repository=repository,
+        git_host=head,
         azure=_Azure(ports.azure, check, ports.elapsed, ports.elapsed()),
         kubernetes=GuardedKubernetes(ports.kubernetes, check_once_a_second),
     )
@@ -195,38 +192,19 @@ class _Azure:
         return self.inner.call(operation)
 
 
-@dataclass
-class _Repository:
-    """``head_at`` is when the head of the branch was asked for last, None if it never was."""
+class _Head:
+    """The git host; ``at`` is when the head of the branch was asked for last, None if it never was."""
 
-    inner: Repository
-    elapsed: Callable[[], float]
-    head_at: float | None = None
+    def __init__(self, inner: GitHost, elapsed: Callable[[], float]) -> None:
+        self._inner, self._elapsed = inner, elapsed
+        self.at: float | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
 
     def read_head(self, branch: str) -> BranchHead:
-        self.head_at = self.elapsed()
-        return self.inner.read_head(branch)
-
-    def is_descendant(self, commit: str, earlier: str) -> bool:
-        return self.inner.is_descendant(commit, earlier)
-
-    def changes(self, commit: str, path: str, most: int) -> Sequence[Change]:
-        return self.inner.changes(commit, path, most)
-
-    def changes_since(self, commit: str, earlier: str, most: int) -> Sequence[Change] | None:
-        return self.inner.changes_since(commit, earlier, most)
-
-    def tree(self, commit: str) -> Sequence[TreeEntry]:
-        return self.inner.tree(commit)
-
-    def blob(self, sha: str) -> bytes:
-        return self.inner.blob(sha)
-
-    def archive(self, commit: str, paths: Collection[str]) -> Mapping[str, bytes]:
-        return self.inner.archive(commit, paths)
-
-    def set_status(self, commit: str, status: CommitStatus) -> None:
-        self.inner.set_status(commit, status)
+        self.at = self._elapsed()
+        return self._inner.read_head(branch)
 
 
 # Ports that write nothing: for a job that only compares what exists with what git asks for.

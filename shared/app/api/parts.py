@@ -13,7 +13,7 @@ from types import NoneType, UnionType
 from typing import Any, Protocol, TypeVar, cast, get_args, get_origin, get_type_hints, is_typeddict
 
 from shared.app.api import schema
-from shared.azure.policies import Policy
+from shared.azure.policies import PolicyCompanion
 from shared.azure.retirements import retiring
 from shared.cluster.event import Event
 from shared.cluster.failures.errors import Unreadable, is_wait
@@ -183,7 +183,7 @@ def policies_of(record: ClusterRecord) -> list[schema.Policy]:
     if desired.problem:
         return []
     found = {state.assignment: state for state in read.states} if read else {}
-    names = [policy.azure_name for policy in Policy.of(desired)]
+    names = [policy.azure_name for policy in PolicyCompanion.of(desired)]
     return [
         projected(schema.Policy, entry, found.get(name), readAt=read.read if read and name in found else None)
         for name, entry in zip(names, desired.spec.policies, strict=True)

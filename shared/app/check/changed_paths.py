@@ -5,7 +5,7 @@ the clusters whose Flux applies a folder that differs. It covers one commit at a
 after it: so commits that follow each other put nothing off. For a commit that cannot be compared, and for the
 first one, every cluster is checked.
 
-A run takes two trees of GitHub, and the records only if more than manifests of Roadstead changed. It requests
+A run takes two trees, and the records only if more than manifests of Roadstead changed. It requests
 ``MOST`` checks; the next run goes on after the last of them.
 """
 
@@ -17,11 +17,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from posixpath import normpath
 
-from shared.app.outbox import request_checks
+from shared.app.outbox import send_all
 from shared.app.repository import read_files
 from shared.app.worker.steps.flux.waiting import pulls_the_fleet
 from shared.cluster.failures.errors import ReconcileError, Stale
 from shared.cluster.findings.conditions import is_at_rest, is_unfinished
+from shared.cluster.messages import checks_of
 from shared.cluster.record import ClusterRecord
 from shared.language.model.cluster.flux_source import MAIN
 from shared.language.resolve.repository_layout import Files, cluster_paths, shared_paths
@@ -34,7 +35,7 @@ log = logging.getLogger(__name__)
 SETTLED = timedelta(minutes=3)
 """So long after a plan Flux has fetched the commit, as it looks every minute, and has mostly applied it."""
 GIVES_UP = timedelta(minutes=30)
-"""So long GitHub is asked again for a commit that it does not show: a forced push may have removed it."""
+"""So long the host is asked again for a commit that it does not show: a forced push may have removed it."""
 MOST = 1000
 """How many checks a run of the timer requests: about as many as end before the next run."""
 
@@ -75,7 +76,7 @@ def _advanced(paths: PathsCheck, fleet: FleetRecord, ports: Ports) -> PathsCheck
                 return replace(paths, problem=f"{problem}; the next run asks again")
             problem += "; every cluster is checked instead"
     names = _following(paths, changed, fleet, ports) if changed is None or changed else ()
-    request_checks(names[:MOST], f"paths:{paths.commit}", ports)
+    send_all(checks_of(names[:MOST], f"paths:{paths.commit}"), ports)
     if len(names) > MOST:
         return replace(paths, after=names[MOST - 1], problem=problem)
     return PathsCheck(paths.commit, problem=problem)

@@ -22,14 +22,14 @@ from shared.app.check.companions import SharedReads, read_companions
 from shared.app.check.conclusions import conclude, findings, unknown
 from shared.app.check.reading import read, renewed_facts
 from shared.app.check.secrets import check_secrets
-from shared.app.outbox import request_checks, request_next_check, request_rest
+from shared.app.outbox import next_check_of, send, send_all
 from shared.app.runs import record_end
 from shared.app.worker.steps.bootstrap_secrets import VaultReads
 from shared.azure.rate_limits import AKS_OTHER
 from shared.cluster.failures.errors import ReconcileError, Retryable, Unexpected
 from shared.cluster.findings.conditions import found_of, is_at_rest, is_closed
 from shared.cluster.findings.health import needs_check
-from shared.cluster.messages import CheckMessage
+from shared.cluster.messages import CheckMessage, checks_of
 from shared.cluster.outcomes import Done, Retry
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.measurements import of_read, of_reservation
@@ -59,13 +59,13 @@ def handle(message: CheckMessage, ports: Ports) -> None:
         if message.attempt >= MOST_WAITS:
             raise
         log.warning("a check is postponed: %s: %s", error.kind, error)
-        request_rest(message.model_copy(update={"attempt": message.attempt + 1}), ports, WAIT_SECONDS)
+        send(message.model_copy(update={"attempt": message.attempt + 1}), ports, after=WAIT_SECONDS)
 
 
 def _handle(message: CheckMessage, ports: Ports) -> None:
     if not message.clusters:
         names = [each.name for each in ports.state.summaries() if each.at_rest]
-        request_checks(names, message.check, ports)
+        send_all(checks_of(names, message.check), ports)
         if not names:
             record_end("check", ports)
         return
@@ -76,7 +76,7 @@ def _handle(message: CheckMessage, ports: Ports) -> None:
     ended = message.at is None
     for position, name in enumerate(message.clusters):
         if position and ports.elapsed() > end:
-            request_rest(message.model_copy(update={"clusters": message.clusters[position:]}), ports)
+            send(message.model_copy(update={"clusters": message.clusters[position:]}), ports)
             ended = False
             break
         record = readable(name, ports.state)
@@ -84,7 +84,7 @@ def _handle(message: CheckMessage, ports: Ports) -> None:
             continue
         if not is_at_rest(record):
             if record.job.active:
-                request_next_check(record, ports, message.at)
+                send_all(next_check_of(record, ports, message.at), ports)
             continue
         with about_record(record):
             if not _affordable(record, waiting, limiter) or not _check(
@@ -107,13 +107,13 @@ def _postpone(waiting: list[ClusterRecord], message: CheckMessage, ports: Ports)
     if message.attempt < MOST_WAITS:
         names = tuple(record.name for record in waiting)
         rest = message.model_copy(update={"clusters": names, "attempt": message.attempt + 1})
-        request_rest(rest, ports, WAIT_SECONDS)
+        send(rest, ports, after=WAIT_SECONDS)
         return
     for record in waiting:
         with about_record(record):
             log.info("%s was not read: there was no token for it", record.name)
             if message.of_fleet or needs_check(record):
-                request_next_check(record, ports, message.at)
+                send_all(next_check_of(record, ports, message.at), ports)
             else:
                 why = "Azure's limit for credentials left no token for its check: jobs have them first"
                 conclude(record, unknown(why, record), record.api_server, message, ports)

@@ -18,7 +18,7 @@ from shared.app.access.companions import (
     POLICIES,
     ROLES,
     WINDOWS,
-    Kind,
+    CompanionCalls,
     Reads,
     assignments,
 )
@@ -28,8 +28,8 @@ from shared.app.outbox import send
 from shared.azure.companion import Live
 from shared.azure.compliance import Compliance, compliance_of
 from shared.azure.differences import Difference
-from shared.azure.identity_access import Role
-from shared.azure.policies import Policy
+from shared.azure.identity_access import RoleCompanion
+from shared.azure.policies import PolicyCompanion
 from shared.cluster.failures.errors import Dependency, ReconcileError
 from shared.cluster.messages import SweepRequest
 from shared.cluster.record import ClusterRecord, CompanionState
@@ -41,7 +41,7 @@ from shared.resource_ids import SubscriptionId
 
 log = logging.getLogger(__name__)
 
-KINDS: Sequence[Kind[Any]] = (WINDOWS, POLICIES, CREDENTIALS, ROLES, NAMESPACES)
+KINDS: Sequence[CompanionCalls[Any]] = (WINDOWS, POLICIES, CREDENTIALS, ROLES, NAMESPACES)
 """In the order in which a record lists their differences."""
 SharedReads = dict[AzureCall[Any], Any]
 """What Azure has answered to the clusters of a message, by what was asked."""
@@ -58,17 +58,16 @@ class _CheckReads(Reads):
             raise Dependency(f"the cluster {self.context.record.name} does not exist")
         return found
 
-    @property
-    def roles(self) -> Sequence[Role]:
-        """Those that the list of their subscription lacks: nothing more is read of the others."""
-        return [role for role in super().roles if role.key not in self._listed(role)]
+    def to_read(self, roles: Sequence[RoleCompanion]) -> Sequence[RoleCompanion]:
+        """Return those that the list of their subscription lacks: nothing more is read of the others."""
+        return [role for role in roles if role.key not in self._listed(role)]
 
     @property
     def issuer(self) -> str:
         """The issuer of the cluster's tokens as the facts have it, "" where nobody has read them."""
         return (self.context.record.facts or {}).get("oidc_issuer_url", "")
 
-    def _listed(self, role: Role) -> Live:
+    def _listed(self, role: RoleCompanion) -> Live:
         return assignments(self.call(ListRoleAssignments(SubscriptionId(role.entry.subscription.lower()))))
 
 
@@ -104,7 +103,7 @@ def _read_companions(record: ClusterRecord, shared: SharedReads, ports: Ports) -
     return CompanionReading(whole if len(known) == len(found) else None, _read_compliance(record, ports))
 
 
-def _differences(kind: Kind[Any], reads: Reads) -> Sequence[Difference] | None:
+def _differences(kind: CompanionCalls[Any], reads: Reads) -> Sequence[Difference] | None:
     """Return the fields that differ from git: none where git has none, None where that is unknown."""
     record = reads.context.record
     if not kind.concerns(record):
@@ -133,7 +132,7 @@ def with_companions(record: ClusterRecord, reading: CompanionReading | None, por
 def _read_compliance(record: ClusterRecord, ports: Ports) -> Compliance | None:
     if not POLICIES.concerns(record):
         return None
-    cluster, names = record.desired.id, [policy.azure_name for policy in Policy.of(record.desired)]
+    cluster, names = record.desired.id, [policy.azure_name for policy in PolicyCompanion.of(record.desired)]
     try:
         states = ports.azure.call(QueryPolicyStates(cluster, states_of(names)))
     except (RateLimited, ReconcileError) as error:

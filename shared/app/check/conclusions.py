@@ -10,7 +10,7 @@ from shared.app.check.companions import CompanionReading, with_companions
 from shared.app.check.readings import Reading
 from shared.app.check.secrets import has_secrets
 from shared.app.notifications import notifications_of
-from shared.app.outbox import request_next_check, send, send_unlike
+from shared.app.outbox import next_check_of, unlike
 from shared.app.records import Transition, change
 from shared.app.sweep.conclusions import is_beside
 from shared.app.worker.steps.flux.waiting import commits_behind
@@ -23,7 +23,7 @@ from shared.cluster.findings.health import (
     checked,
     outcome_of,
 )
-from shared.cluster.messages import CheckMessage, ReportRequest, StatusRequest, SweepRequest
+from shared.cluster.messages import CheckMessage, Envelope, ReportRequest, StatusRequest, SweepRequest
 from shared.cluster.record import AppliedRevision, ClusterRecord, Condition, Running
 from shared.cluster.reporting.events import FLUX_REPORTED, events_between, renewed_event
 from shared.cluster.transitions.apply_outcome import apply_outcome
@@ -138,7 +138,7 @@ def conclude(
     ``companions`` are what Azure has of its companions, None in the same way. ``renewed`` is what it
     has applied, by the reason of its event.
 
-    What follows is requested first, so that a crash cannot lose it. Only a correction of what Roadstead
+    What follows is sent first, so that a crash cannot lose it. Only a correction of what Roadstead
     applied of Flux is requested last: whoever starts it reads in the record that it is to be corrected, and
     the next check, minutes later, requests it again.
     """
@@ -153,18 +153,16 @@ def conclude(
         if renewed:
             after = replace(after, job=replace(after.job, sequence=after.job.sequence + 1), updated=now)
         events = [renewed_event(after, reason, what) for reason, what in (renewed or {}).items()]
+        first = list[Envelope]()
         if outcome is not None:
             concluded = apply_outcome(after, outcome, now=now, jitter=0)
             events += events_between(after, concluded, outcome)
             after = concluded
-            send_unlike(StatusRequest(commit=ports.state.fleet().commit), ports, after=ReportRequest.WINDOW)
-        request_next_check(after, ports, message.at)
-        then = [_request_correction] if applies_again(after, now) else []
-        return Transition(after, events, notifications_of(current, after, ports), then)
+            status = StatusRequest(commit=ports.state.fleet().commit)
+            first.append(unlike(status, ports, after=ReportRequest.WINDOW))
+        first += next_check_of(after, ports, message.at)
+        sweep = SweepRequest(sweep=f"flux:{int(now.timestamp())}", clusters=(record.name,))
+        then = [Envelope(sweep)] if applies_again(after, now) else []
+        return Transition(after, events, notifications_of(current, after, ports), first, then)
 
     change(record.name, decide, ports, known=(record,))
-
-
-def _request_correction(record: ClusterRecord, ports: Ports) -> None:
-    moment = int(ports.clock().timestamp())
-    send(SweepRequest(sweep=f"flux:{moment}", clusters=(record.name,)), ports)

@@ -12,8 +12,8 @@ from shared.app.access.context import StepContext
 from shared.app.check.readings import Reading, Reporting, as_far_as_known
 from shared.app.check.secrets import may_apply
 from shared.app.worker.steps.flux.applied import LiveObjects, apply_over, is_as_applied
+from shared.app.worker.steps.flux.extension import is_suspended, wanted_configurations
 from shared.app.worker.steps.flux.pinned import kinds_of_flux, pinned_components
-from shared.app.worker.steps.flux_extension.configure import is_suspended, wanted_configurations
 from shared.app.worker.steps.systems.labelled import Labelled
 from shared.azure.changes.upgrades import POOL_LABEL
 from shared.azure.flux_extension import Reported, changed_fields, extension_body, reported, reported_revision

@@ -1,4 +1,4 @@
-"""Turn a delivery into a plan request: queue it, remember the delivery, reply. Makes no call to GitHub.
+"""Turn a delivery into a plan request: queue it, remember the delivery, reply. Makes no call.
 
 A delivery is recognised by the digest of its body. Whoever recorded one can send it again under any id,
 because GitHub's signature covers the body alone; it then starts nothing, and nothing more is stored.

@@ -14,12 +14,13 @@ from functools import partial
 
 from shared.app.http_result import MAX_NAME, HttpResult, rejected
 from shared.app.intake.flux_event import MAX_BODY_BYTES, EventKeys, FluxEvent, read_event
-from shared.app.outbox import request_checks, send_copy
+from shared.app.outbox import send_all
 from shared.app.records import Transition, change
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.findings.conditions import FLUX_REPORTS, is_at_rest
 from shared.cluster.findings.health import HealthCondition
 from shared.cluster.job import Delay
+from shared.cluster.messages import checks_of, copy_of
 from shared.cluster.recipes import IN_THE_CLUSTER
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import reported_event
@@ -77,7 +78,7 @@ def _take(event: FluxEvent, record: ClusterRecord, ports: Ports) -> None:
         if event.error or not _is_known(record):
             now = ports.clock()
             moment = f"flux:{record.uid}:{int(now.timestamp()) // CHECK_SECONDS}"
-            request_checks([record.name], moment, ports, after=_until_next(now))
+            send_all(checks_of([record.name], moment, _until_next(now)), ports)
     elif record.job.active:
         _end_wait(record, ports)
 
@@ -109,4 +110,4 @@ def _at_once(record: ClusterRecord | None, *, now: datetime) -> Transition | Non
     if not (job.active and waits) or job.next_run.at <= at or at > now + PAUSE:
         return None
     sooner = replace(record, job=replace(job, next_run=replace(job.next_run, at=at)))
-    return Transition(sooner, then=[send_copy])
+    return Transition(sooner, then=copy_of(sooner, now))

@@ -50,18 +50,18 @@ def tell_issues(route: Route, message: Outgoing, known: NotifierRecord, ports: P
     key = digest_of(group.facts[0].group)
     marker = f"<!-- roadstead {key} -->"
     issues = known.routes[route.name].issues
-    number = issues.get(key) or ports.issues.find_issue(marker)
+    number = issues.get(key) or ports.git_host.find_issue(marker)
     body = _body(message)
     if number is not None:
         try:
-            ports.issues.comment_issue(number, body)
+            ports.git_host.comment_issue(number, body)
         except Dependency:  # somebody deleted it
             number = None
     if number is None:
-        number = ports.issues.open_issue(cut(line(message.title), _TITLE), f"{marker}\n{body}")
+        number = ports.git_host.open_issue(cut(line(message.title), _TITLE), f"{marker}\n{body}")
     left = {other: each for other, each in issues.items() if other != key}
     if _is_over(group, known):
-        ports.issues.close_issue(number)
+        ports.git_host.close_issue(number)
     else:
         left[key] = number
     return replace(
@@ -114,10 +114,10 @@ def _handle(ports: Ports) -> None:
         ports.state.announced()
     )  # first: its version is checked, so that no older plan is compared with it
     fleet = ports.state.fleet()
-    if not fleet.routes:
+    if not fleet.rules.routes:
         return
     known, more = _take(before, fleet, ports)
-    for route in fleet.routes:
+    for route in fleet.rules.routes:
         if ports.elapsed() > end:
             break
         known = _tell(route, known, end, fleet, ports)
@@ -131,18 +131,18 @@ def _take(before: NotifierRecord, fleet: FleetRecord, ports: Ports) -> tuple[Not
     """Take what happened and what is wrong now; return it as saved, and whether more is stored."""
     now = ports.clock()
     stored = ports.state.notices(AT_ONCE)
-    known = record.take(before, stored, fleet.routes, now)
+    known = record.take(before, stored, fleet.rules.routes, now)
     if fleet.at is not None and fleet.at != before.plan_at:
         newest = ports.state.plan(fleet.commit)
         facts = list(of_plan(newest)) if newest else []
-        known = replace(record.compare(known, facts, OF_PLANS, fleet.routes, now), plan_at=fleet.at)
+        known = replace(record.compare(known, facts, OF_PLANS, fleet.rules.routes, now), plan_at=fleet.at)
     letters = ports.state.dead_letters(LETTERS)
-    others = list(present(fleet, ports.state.sweep(), letters, known, now))
+    others = list(present(fleet, ports.state.sweep(), letters, known, now, ports.git_host))
     ending = OTHERS if len(letters) < LETTERS else OTHERS - {Kind.DEAD_LETTER}  # older ones were not read
-    known = record.compare(known, others, ending, fleet.routes, now)
+    known = record.compare(known, others, ending, fleet.rules.routes, now)
     unsure = record.unconfirmed(known, now)
     if unsure:
-        known = record.confirm(known, _still_so(unsure, ports), fleet.routes, now)
+        known = record.confirm(known, _still_so(unsure, ports), fleet.rules.routes, now)
     if known != replace(before, accepted=known.accepted):  # notifications that nobody wants are only removed
         known = ports.state.save_announced(known)
     if stored:
@@ -174,7 +174,7 @@ def _tell(
     """Deliver what is due to a route; the record is saved before and after each message."""
     facts = deliveries.due(known, route.name, ports.clock())
     config = ports.config
-    links = Links(f"https://{config.git_host}/{config.repository}", config.public_url)
+    links = Links(f"https://{config.git_server}/{config.repository}", config.public_url)
     dropped = known.routes[route.name].dropped
     some = messages(
         facts,

@@ -18,7 +18,7 @@ from shared.notifications.record import NotifierRecord
 from shared.plan.holds import HoldKind
 from shared.plan.plan import Action, Item, Plan
 from shared.ports import DeadLetter, FleetRecord, PlanRecord
-from shared.ports.github.repository import CREDENTIAL_SETTING, CREDENTIAL_SOON
+from shared.ports.git_host import CREDENTIAL_SOON, GitHost
 from shared.ports.state import SweepRecord
 
 OF_PLANS = frozenset({Kind.REFUSED, Kind.INVALID})
@@ -35,7 +35,6 @@ OUTAGE = timedelta(minutes=2)
 APPROVE = "`roadstead plans` shows what waits; `roadstead approve COMMIT` starts it, a commit takes it back."
 SWEEPS = "`roadstead status` has the reason; the next sweep lists the subscription again."
 ORPHANS = "`roadstead import RESOURCE_ID` makes a manifest of it, or delete it in Azure."
-TOKEN = f"Create another token, set it as {CREDENTIAL_SETTING}, and deploy."
 CHANNEL = "Check the app setting with its address; what it missed is delivered once it answers."
 
 
@@ -87,10 +86,11 @@ def present(
     letters: Sequence[DeadLetter],
     known: NotifierRecord,
     now: datetime,
+    host: GitHost,
 ) -> Iterator[Notification]:
     """Yield what is wrong with the fleet now, apart from its newest plan. ``letters`` are newest first."""
-    yield from _of_fleet(fleet, known, now)
-    yield from _of_token(fleet, known, now)
+    yield from _of_fleet(fleet, known, now, host)
+    yield from _of_token(fleet, known, now, host)
     yield from _of_sweep(sweep, known, now)
     for queue in sorted({letter.queue for letter in letters}):
         newest = of_dead_letter(next(letter for letter in letters if letter.queue == queue))
@@ -98,7 +98,9 @@ def present(
     yield from _of_channels(known, now)
 
 
-def _of_fleet(fleet: FleetRecord, known: NotifierRecord, now: datetime) -> Iterator[Notification]:
+def _of_fleet(
+    fleet: FleetRecord, known: NotifierRecord, now: datetime, host: GitHost
+) -> Iterator[Notification]:
     problem = fleet.problem
     if problem is None:
         return
@@ -112,7 +114,7 @@ def _of_fleet(fleet: FleetRecord, known: NotifierRecord, now: datetime) -> Itera
         id=f"{identifier}:{int(at.timestamp())}",
         kind=kind,
         key="fleet",
-        subject="GitHub" if credential else (fleet.planning or fleet.commit)[:8],
+        subject=host.name if credential else (fleet.planning or fleet.commit)[:8],
         at=at,
         reason=problem.kind,
         detail=brief(str(problem)),
@@ -121,9 +123,11 @@ def _of_fleet(fleet: FleetRecord, known: NotifierRecord, now: datetime) -> Itera
     )
 
 
-def _of_token(fleet: FleetRecord, known: NotifierRecord, now: datetime) -> Iterator[Notification]:
-    """Yield that the token ends soon, until GitHub shows another one: one that has ended is not replaced."""
-    head, key = fleet.last_read.head if fleet.last_read else None, "token"
+def _of_token(
+    fleet: FleetRecord, known: NotifierRecord, now: datetime, host: GitHost
+) -> Iterator[Notification]:
+    """Yield that the token ends soon, until there is another one: one that has ended is not replaced."""
+    head, key = fleet.reads.last.head if fleet.reads.last else None, "token"
     expires = head.credential_expires if head else None
     if expires is None or expires - now > CREDENTIAL_SOON or (expires <= now and key not in known.open):
         return
@@ -131,10 +135,10 @@ def _of_token(fleet: FleetRecord, known: NotifierRecord, now: datetime) -> Itera
         id=f"{Kind.TOKEN}:{_moment(expires)}",
         kind=Kind.TOKEN,
         key=key,
-        subject=CREDENTIAL_SETTING,
+        subject=host.credential,
         at=expires - CREDENTIAL_SOON,
-        detail=f"GitHub says that it ends on {expires.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
-        action=TOKEN,
+        detail=f"{host.name} says that it ends on {expires.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
+        action=f"Create another token, set it as {host.credential}, and deploy.",
     )
 
 

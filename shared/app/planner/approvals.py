@@ -1,4 +1,4 @@
-"""The approval of a plan that counts: one that was sent, an earlier one, or a review on GitHub."""
+"""The approval of a plan that counts: one that was sent, an earlier one, or a review on the git host."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
-from shared.app.outbox import send_unlike
+from shared.app.notifications import store_act
+from shared.app.outbox import send_all, unlike
 from shared.app.planner.review_rules import (
     approvals_among,
     left_at,
@@ -22,18 +23,17 @@ from shared.app.repository import PlanInputs
 from shared.cluster.acts import Act
 from shared.cluster.failures.errors import ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
-from shared.cluster.messages import Approval, PlanRequest, QueueRequest, ReviewRequest, ToPlan
+from shared.cluster.messages import Approval, Envelope, PlanRequest, QueueRequest, ReviewRequest, ToPlan
 from shared.cluster.review_check import Ignored, ReviewCheck, Verdict
 from shared.masking import cut, without_secrets
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Plan
 from shared.ports import FleetRecord, MergedPull, PlanRecord, Ports, Review
-from shared.ports.state.app import newest_changes
 
-# Approvals by a review on GitHub: the planner reads the reviews itself, and believes no webhook.
+# Approvals by a review: the planner reads the reviews itself, and believes no webhook.
 #
 # It asks only for a plan with deletes that need approval: with the plan, once more half a minute later
-# because GitHub's lists may lag behind the merge, and after each webhook of a review of its pull request.
+# because the host's lists may lag behind the merge, and after each webhook of a review of its pull request.
 
 log = logging.getLogger(__name__)
 
@@ -45,42 +45,44 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the reviews say; ``approval`` if one approves, ``retry`` if GitHub may answer later."""
+class Reviewed:
+    """What the reviews say; ``approval`` if one approves, ``retry`` if the host may answer later.
+
+    The ``act`` of an approval is saved before anything follows from it.
+    """
 
     check: ReviewCheck
     approval: Approval | None = None
+    act: Act | None = None
     retry: Retryable | None = None
 
 
-def ask(commit: str, deletes: Mapping[str, datetime], fleet: FleetRecord, ports: Ports) -> Asked:
-    """Return whether a review approves the deletes of the planned commit; an approval is recorded as an act.
+def read_reviews(commit: str, deletes: Mapping[str, datetime], fleet: FleetRecord, ports: Ports) -> Reviewed:
+    """Return whether a review approves the deletes of the planned commit.
 
     ``deletes`` are all that need approval, with the time at which each cluster became part of the fleet.
-    Takes two calls to GitHub, and three more where somebody approved; one more for each further team and
+    Takes two calls to the host, and three more where somebody approved; one more for each further team and
     each further 100 entries of a list.
     """
     try:
-        asked, review = _read(commit, deletes, fleet, ports)
+        found = _read(commit, deletes, fleet, ports)
     except ReconcileError as error:
         log.warning("the reviews of %s could not be read: %s: %s", commit[:8], error.kind, error)
         check = ReviewCheck(Verdict.UNREADABLE, ports.clock(), {"error": f"{error.kind}: {error}"})
-        return Asked(check, retry=error if isinstance(error, Retryable) else None)
-    log.info("the reviews of %s: %s", commit[:8], asked.check)
-    if asked.approval is not None and review is not None:
-        _record(asked.approval, review, ports)
-    return asked
+        return Reviewed(check, retry=error if isinstance(error, Retryable) else None)
+    log.info("the reviews of %s: %s", commit[:8], found.check)
+    return found
 
 
-def ask_again(asked: Asked, request: QueueRequest, commit: str, ports: Ports, *, first: bool) -> None:
-    """Queue another reading of the reviews, where it may have another result without a new review."""
+def reading_again(
+    reviewed: Reviewed, request: QueueRequest, commit: str, ports: Ports, *, first: bool
+) -> Envelope | None:
+    """Return another reading of the reviews, where it may have another result without a new review."""
     attempt = request.attempt if isinstance(request, ReviewRequest) else 0
-    after = AGAIN_SECONDS if first and asked.check.verdict in _MAY_LAG else None
-    if asked.retry is not None and attempt < ATTEMPTS:
-        after = wait_before_retry(asked.retry, attempt + 1, ports.random(), ports.config.retries)
-    if after is not None:
-        again = ReviewRequest(commit=commit, attempt=attempt + 1)
-        send_unlike(again, ports, after=after)
+    after = AGAIN_SECONDS if first and reviewed.check.verdict in _MAY_LAG else None
+    if reviewed.retry is not None and attempt < ATTEMPTS:
+        after = wait_before_retry(reviewed.retry, attempt + 1, ports.random(), ports.config.retries)
+    return None if after is None else unlike(ReviewRequest(commit=commit, attempt=attempt + 1), ports, after)
 
 
 def approved_request(request: ReviewRequest, ports: Ports) -> PlanRequest | None:
@@ -88,17 +90,21 @@ def approved_request(request: ReviewRequest, ports: Ports) -> PlanRequest | None
 
     ``request`` announces a review of the pull request that was merged as its commit.
     """
-    fleet, teams = ports.state.fleet(), ports.config.approval_teams
+    fleet, teams = ports.state.fleet(), ports.reviewers
     plan_record = ports.state.plan(request.commit) if teams and request.commit == fleet.commit else None
     deletes = _deletes(plan_record, ports)
     if plan_record is None or not deletes:
         log.info("no delete of commit %s waits for a review", request.commit[:8])
         return None
-    asked = ask(request.commit, deletes, fleet, ports)
-    _save(plan_record, asked.check, ports)
-    if asked.approval is not None:
-        return PlanRequest(again=True, reason="approved", approval=asked.approval)
-    ask_again(asked, request, request.commit, ports, first=False)
+    reviewed = read_reviews(request.commit, deletes, fleet, ports)
+    if reviewed.act is not None:
+        store_act(reviewed.act, ports)
+    _save(plan_record, reviewed.check, ports)
+    if reviewed.approval is not None:
+        return PlanRequest(again=True, reason="approved", approval=reviewed.approval)
+    again = reading_again(reviewed, request, request.commit, ports, first=False)
+    if again is not None:
+        send_all([again], ports)
     return None
 
 
@@ -123,21 +129,19 @@ def _deletes(plan_record: PlanRecord | None, ports: Ports) -> Mapping[str, datet
     return created if len(created) == len(names) else {}
 
 
-def _read(
-    commit: str, deletes: Mapping[str, datetime], fleet: FleetRecord, ports: Ports
-) -> tuple[Asked, Review | None]:
-    """Read no more than the decision needs; raise an error of GitHub."""
-    config, now, by_pull = ports.config, ports.clock(), ports.pulls
+def _read(commit: str, deletes: Mapping[str, datetime], fleet: FleetRecord, ports: Ports) -> Reviewed:
+    """Read no more than the decision needs; raise an error of the host."""
+    config, now, host = ports.config, ports.clock(), ports.git_host
     teams = ", ".join(config.approval_teams)
 
-    def no(verdict: Verdict, **details: str) -> tuple[Asked, None]:
-        return Asked(ReviewCheck(verdict, now, details)), None
+    def no(verdict: Verdict, **details: str) -> Reviewed:
+        return Reviewed(ReviewCheck(verdict, now, details))
 
     repository = fleet.source.repository if fleet.source else 0
-    pull = pull_of(commit, config.branch, repository, by_pull.merged_as(commit))
+    pull = pull_of(commit, config.branch, repository, host.merged_as(commit))
     if pull is None:
         return no(Verdict.NO_PULL, branch=config.branch)
-    number, said = str(pull.number), by_pull.reviews(pull.number)
+    number, said = str(pull.number), host.reviews(pull.number)
     if said is None:
         return no(Verdict.TOO_MANY, pull=number, what="reviews")
     latest = standing(said)
@@ -148,14 +152,14 @@ def _read(
         approvals = approvals.after(left, Ignored.EARLIER_PLAN)
     members: set[int] = set()
     if approvals.counting:
-        removed = by_pull.removed_files(pull.number)
+        removed = host.removed_files(pull.number)
         if removed is None:
             return no(Verdict.TOO_MANY, pull=number, what="files")
         missing = not_removed(deletes, removed)
         if missing:
             return no(Verdict.NOT_IN_PULL, pull=number, clusters=", ".join(missing[:_SHOWN]))
         for team in config.approval_teams:
-            found = by_pull.team_members(team)
+            found = host.team_members(team)
             if found is None:
                 return no(Verdict.TOO_MANY, pull=number, what=f"members of {team}")
             members |= found
@@ -164,60 +168,64 @@ def _read(
             return no(Verdict.CHANGES_REQUESTED, pull=number, login=against.login, teams=teams)
         approvals = approvals.of_members(members)
     if approvals.counting and config.approval_by_others:
-        approvals = approvals.of_others(pull.author, by_pull.pull_authors(pull.number))
+        approvals = approvals.of_others(pull.author, host.pull_authors(pull.number))
     if not approvals.counting:
         details = {"pull": number, "teams": teams, "head": pull.head[:8]}
-        return Asked(ReviewCheck(Verdict.NO_REVIEW, now, details, approvals.ignored)), None
+        return Reviewed(ReviewCheck(Verdict.NO_REVIEW, now, details, approvals.ignored))
     review = approvals.counting[0]
     check = ReviewCheck(Verdict.APPROVED, now, {"pull": number, "login": review.login})
-    return Asked(check, approval=_approval(commit, deletes, pull, review)), review
+    approval = _approval(commit, deletes, pull, review, host.name)
+    return Reviewed(check, approval, _act_of(approval, review, host.name, now))
 
 
-def _approval(commit: str, deletes: Mapping[str, datetime], pull: MergedPull, review: Review) -> Approval:
+def _approval(
+    commit: str, deletes: Mapping[str, datetime], pull: MergedPull, review: Review, host: str
+) -> Approval:
     said = cut(" ".join(without_secrets(review.text).split()), MAX_TEXT)
     reason = f"approved pull request #{pull.number} at {pull.head[:8]}: {review.url}"
     reason += f" ({said})" if said else ""
     clusters = tuple(sorted(deletes))
     return Approval(
-        commit=commit, clusters=clusters, by=f"{review.login} on GitHub", at=review.at, reason=reason
+        commit=commit, clusters=clusters, by=f"{review.login} on {host}", at=review.at, reason=reason
     )
 
 
-def _record(approval: Approval, review: Review, ports: Ports) -> None:
-    """Save the act of an approval before anything follows from it; once, also after a crash."""
-    identity = f"review-{review.id}-{approval.commit[:12]}"
-    if any(act.id == identity for act in newest_changes(ports.state)):
-        return
-    act = Act(
-        id=identity,
-        at=ports.clock(),
+def _act_of(approval: Approval, review: Review, host: str, now: datetime) -> Act:
+    return Act(
+        id=f"review-{review.id}-{approval.commit[:12]}",
+        at=now,
         action="approve",
         target=approval.commit,
         by=approval.by,
-        by_id=f"github:{review.reviewer}",
+        by_id=f"{host.lower()}:{review.reviewer}",
         address=review.url,
-        client="GitHub review",
+        client=f"{host} review",
         clusters=approval.clusters,
         reason=approval.reason,
         result="accepted",
     )
-    ports.state.save_act(act)
 
 
 @dataclass(frozen=True)
 class Approved:
-    """A plan, the approval that it has, and what the reviews on GitHub say if it holds a delete."""
+    """A plan, the approval that it has, and what the reviews say if it holds a delete.
+
+    ``act`` is that of a review which approves, ``again`` the message that has the reviews read again.
+    """
 
     plan: Plan
     approval: Approval | None = None
     review: ReviewCheck | None = None
+    act: Act | None = None
+    again: Envelope | None = None
 
 
 def approved_plan(
     request: ToPlan, inputs: PlanInputs, fleet: FleetRecord, earlier: PlanRecord | None, ports: Ports
 ) -> Approved:
     """Return the plan of ``fleet.planning``; ``earlier`` is the one that was saved for that commit before."""
-    head, teams = fleet.planning, ports.config.approval_teams
+    head, teams = fleet.planning, ports.reviewers
+    approval = _given(request, head, earlier if fleet.commit == head else None)
     make = partial(
         make_plan,
         head,
@@ -225,10 +233,9 @@ def approved_plan(
         inputs.records,
         now=ports.clock(),
         reviewers=teams,
-        replacing=fleet.replacing,
+        replacing=fleet.expects.replacing,
         unreadable=inputs.problems,
     )
-    approval = _given(request, head, earlier if fleet.commit == head else None)
     approved = frozenset(approval.clusters) if approval else frozenset[str]()
     plan = make(approved=approved)
     deletes = plan.deletes_needing_approval
@@ -236,11 +243,14 @@ def approved_plan(
     if not (teams and deletes) or not by_review:
         # A review is of a removal that its pull request shows; for other deletes, nothing says that.
         return Approved(plan, approval)
-    asked = ask(head, {name: inputs.records[name].created for name in deletes}, fleet, ports)
-    if asked.approval is not None:
-        return Approved(make(approved=approved | deletes), asked.approval, asked.check)
-    ask_again(asked, request, head, ports, first=earlier is None or earlier.review is None)
-    return Approved(plan, approval, asked.check)
+    created = {name: inputs.records[name].created for name in deletes}
+    reviewed = read_reviews(head, created, fleet, ports)
+    if reviewed.approval is not None:
+        plan = make(approved=approved | deletes)
+        return Approved(plan, reviewed.approval, reviewed.check, reviewed.act)
+    first = earlier is None or earlier.review is None
+    again = reading_again(reviewed, request, head, ports, first=first)
+    return Approved(plan, approval, reviewed.check, again=again)
 
 
 def _given(request: ToPlan, head: str, earlier: PlanRecord | None) -> Approval | None:

@@ -2,22 +2,158 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
+from shared.app.outbox import send, send_unlike
+from shared.app.planner.plan_problems import report_unreadable
+from shared.app.planner.reporter import report_again
+from shared.app.repository import require_own, source_of
+from shared.cluster.failures.errors import OtherRepository, ReconcileError
+from shared.cluster.failures.fleet_problem import Failed
 from shared.cluster.gaps import Gap, Gaps
 from shared.cluster.messages import HeadConfirmation, ToPlan
+from shared.cluster.reporting.measurements import of_plan
 from shared.frozen import replace
-from shared.ports import BranchHead, BranchRead, FleetRecord
+from shared.logs import about
+from shared.ports import BranchHead, BranchRead, FleetRecord, Ports
 from shared.ports.state import Deliveries
+
+log = logging.getLogger(__name__)
 
 CONFIRM_SECONDS = 7.0
 """Seconds from the first read to the second; twice as many to the third, and so on."""
 CONFIRM_READS = 3
 LAG = timedelta(seconds=CONFIRM_SECONDS * sum(range(1, CONFIRM_READS + 1)))
 """The sum of all waits, 42 s. More than half a minute remains when clocks differ by some seconds."""
+NO_GAPS = Gaps()
 WHOLE_SECOND = timedelta(seconds=1)
-"""GitHub states the time of a response and of a push in whole seconds."""
+"""A git host states the time of a response and of a push in whole seconds."""
+
+
+@dataclass(frozen=True)
+class HeadDecision:
+    """What becomes of a request to plan: ``head`` is planned now, None for none.
+
+    ``fleet`` is the fleet's record with the read of the branch; where no head is planned, it is saved if that
+    ``changes`` it. ``again`` is the request that reads the branch once more, None for none. ``is_new``: the
+    branch was read, so there may be something to report. ``gaps`` are those of the fleet with a head that is
+    planned.
+    """
+
+    fleet: FleetRecord
+    head: BranchHead | None = None
+    again: ToPlan | None = None
+    changes: bool = False
+    is_new: bool = False
+    gaps: Gaps = NO_GAPS
+
+
+def decide_head(
+    request: ToPlan,
+    head: BranchHead,
+    fleet: FleetRecord,
+    now: datetime,
+    *,
+    is_new: bool,
+    is_descendant: Callable[[str, str], bool],
+) -> HeadDecision:
+    """Return what becomes of a head that was read; ``is_new``: ``fleet`` has a read that is not saved yet."""
+    confirmation = needs_confirmation(request, head, fleet, is_descendant=is_descendant)
+    if confirmation is not None:
+        at = whole_second(now + timedelta(seconds=CONFIRM_SECONDS * confirmation.reads))
+        again = request.model_copy(update={"confirmation": confirmation, "read_from": at})
+        begins = confirmation.reads == 1 and (is_new or not fleet.waiting)
+        waits = replace(fleet, waiting=describe_confirmation(request, confirmation, now)) if begins else fleet
+        return HeadDecision(waits, again=again, changes=begins or is_new, is_new=is_new)
+    if head.commit != fleet.commit or request.again or fleet.planning not in ("", head.commit):
+        return HeadDecision(fleet, head, is_new=is_new)
+    # A push that restored this head counts as its plan: an earlier push is stale from now on. A push of
+    # another commit does not: it would make those of the same second wait.
+    restored = request.commit == head.commit and announced_after(request, fleet)
+    reads = replace(fleet.reads, planned_at=head.at) if restored else fleet.reads
+    planned = replace(fleet, problem=None, waiting="", reads=reads)
+    return HeadDecision(planned, changes=is_new or planned != fleet, is_new=is_new)
+
+
+def head_to_plan(request: ToPlan, ports: Ports) -> HeadDecision:
+    """Read the head of the branch, if no read serves the request; save and ask for what the read leads to."""
+    fleet, now = ports.state.fleet(), ports.clock()
+    read, at = serving_read(request, fleet, now), next_read_at(fleet, now)
+    if read is None and at > now:
+        waiting = request.model_copy(update={"read_from": request.read_from or now})
+        send_unlike(waiting, ports, after=(at - now).total_seconds())
+        return HeadDecision(fleet)
+    head = _read_head(request, fleet, now, ports) if read is None else read.head
+    if head is None:
+        log.info("the branch could not be read; another request tries again")
+        return HeadDecision(fleet, is_new=read is None)
+    known = fleet
+    if read is None:
+        known = with_read(fleet, BranchRead(head, now))
+        known = replace(known, source=source_of(head, ports), other_source=None)
+    descends = partial(_is_descendant, ports)
+    with about(commit=head.commit):
+        decided = decide_head(
+            request, head, known, ports.clock(), is_new=read is None, is_descendant=descends
+        )
+        if decided.head is not None:
+            return replace(decided, gaps=repaired_gaps(request, head.commit, fleet, ports.state))
+        _leave(request, head, decided, fleet, ports)
+    return decided
+
+
+def _read_head(request: ToPlan, fleet: FleetRecord, now: datetime, ports: Ports) -> BranchHead | None:
+    """Return the head of the branch, None for a failed read, which is saved and reported."""
+    failed = with_read(fleet, BranchRead(None, now))
+    try:
+        found = ports.git_host.read_head(ports.config.branch)
+        require_own(found, fleet, ports)
+    except ReconcileError as error:
+        if isinstance(error, OtherRepository):
+            failed = replace(failed, other_source=source_of(found, ports))
+        ports.telemetry.record(of_plan(request.commit, now, ports.clock(), error.kind))
+        report_unreadable(request, error, failed, ports)
+        return None
+    return found
+
+
+def _is_descendant(ports: Ports, commit: str, earlier: str) -> bool:
+    """Return whether one commit comes after another. A failed read counts as no, which costs only time."""
+    try:
+        return ports.git_host.is_descendant(commit, earlier)
+    except ReconcileError as error:
+        log.warning("whether %s comes after %s could not be read: %s", commit[:8], earlier[:8], error)
+        return False
+
+
+def _leave(
+    request: ToPlan, head: BranchHead, decided: HeadDecision, before: FleetRecord, ports: Ports
+) -> None:
+    """Save what is known of a head that is not planned now, and have it read again or reported again.
+
+    Requests that confirm the same head at the same time continue as one message.
+    """
+    again = decided.again
+    what = f"is read again at {again.read_from}" if again else "is planned already"
+    log.info("commit %s %s", head.commit[:8], what)
+    if decided.changes:
+        ports.state.save_fleet(decided.fleet)
+    if again is None:
+        lost = before.problem is not None and before.problem.failed is Failed.REQUEST
+        if request.attempt or lost:  # a request that was postponed may have reported an outage on the commit
+            report_again(head.commit, ports)
+        return
+    confirmation, at = again.confirmation, again.read_from
+    seconds = (at - ports.clock()).total_seconds() if at is not None else 0.0
+    if confirmation is None or at is None or request.again or request.approval:
+        send_unlike(again, ports, after=seconds)
+        return
+    place = f"{confirmation.head[:12]}:{confirmation.planned[:12]}:{confirmation.reads}"
+    send(again, ports, message_id=f"confirm:{place}:{int(at.timestamp())}", after=seconds)
 
 
 def needs_confirmation(
@@ -29,7 +165,7 @@ def needs_confirmation(
     in the history of git and in time, unless a push announced another one. Every other read can be stale, or
     show a forced push: it is accepted after three reads that all showed the same head, with no other plan in
     between. A plan that was started last and not finished continues at once. ``is_descendant`` returns
-    whether one commit comes after another. All times are by GitHub's clock.
+    whether one commit comes after another. All times are by the host's clock.
     """
     head, last = read.commit, fleet.planning or fleet.commit
     if head == fleet.planning:
@@ -49,7 +185,7 @@ def describe_confirmation(request: ToPlan, confirmation: HeadConfirmation, now: 
     rest = CONFIRM_SECONDS * sum(range(confirmation.reads, CONFIRM_READS + 1))
     at = f"{now + timedelta(seconds=rest):%H:%M:%S} UTC"
     if confirmation.head == confirmation.planned:
-        return f"GitHub does not show the announced commit {request.commit[:8]} yet: reading again until {at}"
+        return f"the git host does not show commit {request.commit[:8]} yet: reading again until {at}"
     return f"{confirmation.head[:8]} may be a forced push or a stale read: it is planned at {at} if it stays"
 
 
@@ -60,12 +196,13 @@ def whole_second(moment: datetime) -> datetime:
 
 def announced_after(request: ToPlan, fleet: FleetRecord) -> bool:
     """Return whether a request announces a push that came after the head of the last plan was read."""
-    return bool(request.commit) and (fleet.head_read_at is None or _after(request.at, fleet.head_read_at))
+    planned_at = fleet.reads.planned_at
+    return bool(request.commit) and (planned_at is None or _after(request.at, planned_at))
 
 
 def _read_after(read: BranchHead, fleet: FleetRecord) -> bool:
     """Return whether a read shows the head as it was after that of the last plan, however stale it is."""
-    return fleet.head_read_at is None or _after(read.at - LAG, fleet.head_read_at)
+    return fleet.reads.planned_at is None or _after(read.at - LAG, fleet.reads.planned_at)
 
 
 def _after(time: datetime | None, earlier: datetime) -> bool:
@@ -87,10 +224,10 @@ MAX_AGE = timedelta(seconds=10)
 def serving_read(request: ToPlan, fleet: FleetRecord, now: datetime) -> BranchRead | None:
     """Return the last read of the branch, if it started after the request was sent; None otherwise.
 
-    The clocks of two instances may differ by seconds, so a push is also compared by GitHub's clock, which
+    The clocks of two instances may differ by seconds, so a push is also compared by the host's clock, which
     states whole seconds. A read in the second of a push serves it only if it shows its commit.
     """
-    read = fleet.last_read
+    read = fleet.reads.last
     if read is None or request.read_from is None or read.started <= request.read_from:
         return None
     if abs(now - read.started) > MAX_AGE:
@@ -103,7 +240,7 @@ def serving_read(request: ToPlan, fleet: FleetRecord, now: datetime) -> BranchRe
 
 def next_read_at(fleet: FleetRecord, now: datetime) -> datetime:
     """Return when the branch may be read again: now, or later."""
-    full_at = fleet.reads_full_at
+    full_at = fleet.reads.full_at
     if full_at is None or full_at - now > BURST * INTERVAL:  # the latter by a clock that was set back
         return now
     return max(now, full_at - (BURST - 1) * INTERVAL)
@@ -111,10 +248,11 @@ def next_read_at(fleet: FleetRecord, now: datetime) -> datetime:
 
 def with_read(fleet: FleetRecord, read: BranchRead) -> FleetRecord:
     """Return the record with a new read."""
-    full_at = fleet.reads_full_at
+    full_at = fleet.reads.full_at
     if full_at is None or full_at - read.started > BURST * INTERVAL:
         full_at = read.started
-    return replace(fleet, last_read=read, reads_full_at=max(full_at, read.started) + INTERVAL)
+    reads = replace(fleet.reads, last=read, full_at=max(full_at, read.started) + INTERVAL)
+    return replace(fleet, reads=reads)
 
 
 # Which heads count as repaired gaps: found by the timer or an operator, and announced by no webhook.
@@ -140,4 +278,4 @@ def is_announced(pushed: datetime | None, fleet: FleetRecord) -> bool:
     plan is an earlier one: the branch has come back to this head since, and nothing announced that. The read
     of the last plan may have been stale by ``LAG``.
     """
-    return pushed is not None and (fleet.head_read_at is None or pushed > fleet.head_read_at - LAG)
+    return pushed is not None and (fleet.reads.planned_at is None or pushed > fleet.reads.planned_at - LAG)

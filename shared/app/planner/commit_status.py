@@ -1,4 +1,4 @@
-"""Commit statuses: what GitHub shows on a pushed commit while its plan is carried out."""
+"""Commit statuses: what the git host shows on a pushed commit while its plan is carried out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shared.cluster.record import Phase
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.plan.plan import REMOVALS, Action, Item, Plan
 from shared.ports import CommitStatus
-from shared.ports.github import status_line
+from shared.ports.git_host import status_line
 
 CONTEXT = "roadstead"
 

@@ -13,7 +13,7 @@ from shared.cluster.failures.errors import ReconcileError
 from shared.frozen import replace
 from shared.language.model.rollout import Rollout as Written
 from shared.masking import cut
-from shared.ports import CheckRun, FleetRecord, Ports
+from shared.ports import FleetRecord, Ports
 from shared.rollouts.endpoint_check import EndpointCheck
 from shared.rollouts.rollout import Checked, CheckState, Rollout
 from shared.rollouts.selected import NOTHING, TRAILER, Asked, asks, asks_labels, trailer_values
@@ -69,26 +69,24 @@ def _read(commit: str, before: Checked, ports: Ports) -> Checked:
     """Read the check runs of a name."""
     now, check = ports.clock(), before.check
     try:
-        runs = ports.pulls.check_runs(commit, check)
+        ended = ports.git_host.conclusions(commit, check)
     except ReconcileError as error:
         log.warning("the check run %s of %s could not be read: %s", check, commit[:8], error)
         return before.unanswered(now, _detail(error))
-    conclusions = ", ".join(each.conclusion for each in runs if each.conclusion)
-    return replace(before, state=_state(runs), at=now, detail=conclusions)
+    return replace(before, state=_state(ended), at=now, detail=", ".join(filter(None, ended)))
 
 
 def _detail(error: ReconcileError) -> str:
     return cut(f"{error.kind}: {error}", MAX_DETAIL)
 
 
-def _state(runs: Sequence[CheckRun]) -> CheckState:
-    """Return what the check runs of a name say together: several apps can have one of the same name."""
-    if not runs:
+def _state(ended: Sequence[str]) -> CheckState:
+    """Return what the conclusions of a check say together."""
+    if not ended:
         return CheckState.MISSING
-    if any(each.status != "completed" for each in runs):
+    if "" in ended:
         return CheckState.RUNNING
-    passed = all(each.conclusion == "success" for each in runs)
-    return CheckState.PASSED if passed else CheckState.FAILED
+    return CheckState.PASSED if {*ended} == {"success"} else CheckState.FAILED
 
 
 # What a commit says about its strategy: the trailers of its message, and the labels of its pull request.
@@ -97,17 +95,17 @@ def _state(runs: Sequence[CheckRun]) -> CheckState:
 def read_selection(commit: str, written: Written, fleet: FleetRecord, ports: Ports) -> Asked:
     """Return what a commit says; no call where it may select nothing, and one for each of the two ways.
 
-    Labels are those that the pull request has now. Raise an error of GitHub: what cannot be read selects
+    Labels are those that the pull request has now. Raise an error of the host: what cannot be read selects
     nothing, so the plan waits.
     """
     if not asks(written.strategies):
         return NOTHING
     message, labels = "", frozenset[str]()
     if any(each.selectable for each in written.strategies):
-        newest = ports.repository.changes(commit, "", 1)
+        newest = ports.git_host.changes(commit, "", 1)
         message = next((each.message for each in newest if each.commit == commit), "")
     if asks_labels(written.strategies):
         repository = fleet.source.repository if fleet.source else 0
-        pull = pull_of(commit, ports.config.branch, repository, ports.pulls.merged_as(commit))
+        pull = pull_of(commit, ports.config.branch, repository, ports.git_host.merged_as(commit))
         labels = pull.labels if pull else labels
     return Asked(tuple(trailer_values(message, TRAILER)), labels)

@@ -1,4 +1,4 @@
-"""Hand a plan over: save the new generation of each cluster, and send its first message.
+"""Hand a plan over: begin, save the new generation of each cluster, and send its first message.
 
 Some clusters at a time, and within the limits of an invocation: a hand-over that takes longer continues by
 another message, so that a newer push comes in between.
@@ -11,40 +11,104 @@ clusters that may be saved until the next check.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
-from shared.app.outbox import send_continuations
+from shared.app.outbox import send_all
+from shared.app.planner.compute import ComputedPlan
 from shared.app.records import Transition, change
-from shared.app.repository import PlanInputs
 from shared.cluster.acts import by_whom
-from shared.cluster.continuations import continuations_of
 from shared.cluster.failures.errors import Stale, TooLarge, Unreadable
-from shared.cluster.messages import Approval
-from shared.cluster.pace import small_change, starting, starts
+from shared.cluster.gaps import Gaps
+from shared.cluster.messages import Approval, continuation
+from shared.cluster.pace import starting, starts
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import accepted_event
-from shared.cluster.transitions.acceptance import (
-    accept_change,
-    accept_delete,
-    accept_new,
-    accept_retry,
-    under_installation,
-)
+from shared.cluster.transitions.acceptance import accept, follows, is_prevented, under_installation
 from shared.frozen import replace
-from shared.language.cluster_systems import systems_in
-from shared.language.desired import Desired
 from shared.language.resolve.repository_layout import cluster_path
 from shared.logs import about_record
 from shared.plan.holds import Hold, HoldKind
 from shared.plan.make_plan import unreadable_item
-from shared.plan.plan import REMOVALS, Action, Item, Plan
-from shared.plan.system_removals import keeping
-from shared.ports import FleetRecord, Handover, PlanRecord, Ports
+from shared.plan.plan import Action, Item, Plan
+from shared.ports import BranchHead, FleetRecord, Handover, Ports
 
 log = logging.getLogger(__name__)
+
+
+def begin(head: BranchHead, fleet: FleetRecord, gaps: Gaps, ports: Ports) -> FleetRecord:
+    """Save that a head is being planned, and return the fleet's record; raise Stale.
+
+    From now on, the saves of any other planner fail. ``gaps`` are those with this head.
+    """
+    started = replace(
+        fleet,
+        planning=head.commit,
+        reads=replace(fleet.reads, planned_at=head.at),
+        waiting="",
+        handover=_begun(head.commit, fleet, ports.clock()),
+        gaps=gaps,
+    )
+    saved = ports.state.save_fleet(_identified(started, ports))
+    if may_be_saved(fleet):
+        _supersede(may_be_saved(fleet), ports)
+    return saved
+
+
+def _begun(head: str, fleet: FleetRecord, now: datetime) -> Handover:
+    """Return the progress of a plan that begins after what the fleet's record says of the last one.
+
+    It keeps what another planner may still save, until the first check says what this one saves.
+    """
+    if fleet.handover is None:
+        return Handover(now, now)
+    if fleet.planning != head:
+        return Handover(now, now, in_flight=fleet.handover.in_flight)
+    return replace(fleet.handover, at=now, since=fleet.handover.since if fleet.handover.done else now)
+
+
+def _identified(fleet: FleetRecord, ports: Ports) -> FleetRecord:
+    """Return the fleet's record with the id of the app, and with those that it had before.
+
+    An id of the settings outlives the tables. Where there is none, each state makes one for itself.
+    """
+    before = fleet.app.installation
+    mine = ports.config.installation or before or ports.unique()
+    former = fleet.app.former if before in ("", mine) else (*fleet.app.former, before)
+    identity = replace(fleet.app, installation=mine, former=tuple(dict.fromkeys(former)))
+    return replace(fleet, app=identity)
+
+
+def may_be_saved(fleet: FleetRecord) -> Sequence[str]:
+    """Return the clusters whose records the planner of an unfinished plan may still save."""
+    return fleet.handover.in_flight if fleet.handover else ()
+
+
+def _supersede(clusters: Sequence[str], ports: Ports) -> None:
+    """Save the records that another planner may still save, unchanged, so that they have another version.
+
+    That planner may be frozen between its check of the fleet's record and its save of a cluster's. That save
+    now fails, and its next check shows that the plan was superseded. What it has saved gets its message here,
+    because it may have ended before it sent one.
+    """
+    records: Sequence[ClusterRecord | None] = ports.together(partial(_save_unchanged, ports=ports), clusters)
+    _send_continuations(records, ports)
+
+
+def _save_unchanged(cluster: str, ports: Ports) -> ClusterRecord | None:
+    try:
+        return change(cluster, lambda record: Transition(record) if record else None, ports)
+    except Unreadable as error:  # whoever wrote the record gave it another version
+        log.warning("%s: its record is not saved again: %s", cluster, error)
+        return None
+
+
+def _send_continuations(records: Iterable[ClusterRecord | None], ports: Ports) -> None:
+    """Send the messages that some records wait for; None for a record has none."""
+    now = ports.clock()
+    send_all((message for record in records if record for message in continuation(record, now)), ports)
 
 
 class HandedOver(NamedTuple):
@@ -55,35 +119,22 @@ class HandedOver(NamedTuple):
     ended: bool
 
 
-def small_changes(plan: Plan, unfinished: str, inputs: PlanInputs, ports: Ports) -> frozenset[str]:
-    """Return the clusters of a plan that are a small change; ``unfinished`` is the commit planned before."""
-    before = ports.state.plan(unfinished) if unfinished not in ("", plan.commit) else None
-    left = {i.cluster for i in before.plan.items if _is_left(i, inputs)} if before else frozenset[str]()
-    running = continuations_of(inputs.records.values())
-    return small_change(plan.items, left, running, most=ports.config.small_change)
+def hand_over(computed: ComputedPlan, ports: Ports) -> HandedOver:
+    """Start the job of every item that acts, small changes first; raise Stale for another planner.
 
-
-def hand_over(
-    plan_record: PlanRecord,
-    small: Collection[str],
-    inputs: PlanInputs,
-    fleet: FleetRecord,
-    ports: Ports,
-    *,
-    held: Collection[str] = (),
-) -> HandedOver:
-    """Start the job of every item that acts, ``small`` changes first; raise Stale for another planner.
-
-    The items of ``held`` clusters keep their last generation: they start with a later part of the rollout.
+    The items of clusters that start later keep their last generation.
 
     An item whose record cannot be stored is an invalid manifest, and concerns no other cluster. A cluster
-    whose delete started meanwhile awaits its end. The records in ``inputs`` were read after ``fleet`` was
-    saved. An item that its record has already was handed over before, see ``supersede``.
+    whose delete started meanwhile awaits its end. The records were read after ``fleet`` was saved. An item
+    that its record has already was handed over before, see ``_supersede``.
     """
-    acting = [item for item in plan_record.plan.items if item.acts and item.cluster not in held]
-    left = sorted((i for i in acting if _is_left(i, inputs)), key=lambda item: item.cluster not in small)
-    since = fleet.handover.since if fleet.handover else plan_record.at
-    later = starts(acting, inputs.desired.clusters, small, since)
+    plan, records = computed.plan_record.plan, computed.inputs.records
+    fleet, small = computed.fleet, computed.small
+    acting = [item for item in plan.items if item.acts and item.cluster not in computed.held]
+    waiting = (item for item in acting if follows(item, records.get(item.cluster)))
+    left = sorted(waiting, key=lambda item: item.cluster not in small)
+    since = fleet.handover.since if fleet.handover else computed.plan_record.at
+    later = starts(acting, computed.inputs.desired.clusters, small, since)
     changed: dict[str, Item] = {}
     began, accepted = ports.elapsed(), False
     while left:
@@ -91,17 +142,9 @@ def hand_over(
         some, left = left[: ports.config.handover_clusters], left[ports.config.handover_clusters :]
         names = tuple(item.cluster for item in some)
         fleet = _check(fleet, Handover(ports.clock(), since, done, len(acting), names), ports)
-        start = partial(
-            _start,
-            plan_record=plan_record,
-            small=small,
-            later=later,
-            inputs=inputs,
-            fleet=fleet,
-            ports=ports,
-        )
+        start = partial(_start, computed=replace(computed, fleet=fleet), later=later, ports=ports)
         started: Sequence[_Started] = ports.together(start, some)
-        send_continuations([each.record for each in started if each.record is not None], ports)
+        _send_continuations([each.record for each in started], ports)
         changed |= {each.item.cluster: each.item for each in started}
         accepted = accepted or any(each.item.acts for each in started)
         # A part that accepts nothing would be repeated indefinitely.
@@ -109,24 +152,8 @@ def hand_over(
             done = len(acting) - len(left)
             fleet = _check(fleet, Handover(ports.clock(), since, done, len(acting)), ports)
             break
-    items = (changed.get(item.cluster, item) for item in plan_record.plan.items)
-    return HandedOver(replace(plan_record.plan, items=tuple(items)), fleet, ended=not left)
-
-
-def _is_left(item: Item, inputs: PlanInputs) -> bool:
-    return item.acts and _is_next(item, inputs.records.get(item.cluster))
-
-
-def begun(head: str, fleet: FleetRecord, now: datetime) -> Handover:
-    """Return the progress of a plan that begins after what the fleet's record says of the last one.
-
-    It keeps what another planner may still save, until the first check says what this one saves.
-    """
-    if fleet.handover is None:
-        return Handover(now, now)
-    if fleet.planning != head:
-        return Handover(now, now, in_flight=fleet.handover.in_flight)
-    return replace(fleet.handover, at=now, since=fleet.handover.since if fleet.handover.done else now)
+    items = (changed.get(item.cluster, item) for item in plan.items)
+    return HandedOver(replace(plan, items=tuple(items)), fleet, ended=not left)
 
 
 def _check(fleet: FleetRecord, handover: Handover, ports: Ports) -> FleetRecord:
@@ -159,88 +186,62 @@ def _awaits_deletion(item: Item, record: ClusterRecord | None) -> Item:
     return Item(item.cluster, Action.ON_HOLD, item.generation - 1, item.uid, hold=hold)
 
 
-def may_be_saved(fleet: FleetRecord) -> Sequence[str]:
-    """Return the clusters whose records the planner of an unfinished plan may still save."""
-    return fleet.handover.in_flight if fleet.handover else ()
-
-
-def supersede(clusters: Sequence[str], ports: Ports) -> None:
-    """Save the records that another planner may still save, unchanged, so that they have another version.
-
-    That planner may be frozen between its check of the fleet's record and its save of a cluster's. That save
-    now fails, and its next check shows that the plan was superseded. What it has saved gets its message here,
-    because it may have ended before it sent one.
-    """
-    records: Sequence[ClusterRecord | None] = ports.together(partial(_save_unchanged, ports=ports), clusters)
-    send_continuations([record for record in records if record is not None], ports)
-
-
-def _save_unchanged(cluster: str, ports: Ports) -> ClusterRecord | None:
-    try:
-        return change(cluster, lambda record: Transition(record) if record else None, ports)
-    except Unreadable as error:  # whoever wrote the record gave it another version
-        log.warning("%s: its record is not saved again: %s", cluster, error)
-        return None
-
-
-def _start(
-    item: Item,
-    *,
-    plan_record: PlanRecord,
-    small: Collection[str],
-    later: Mapping[str, datetime],
-    inputs: PlanInputs,
-    fleet: FleetRecord,
-    ports: Ports,
-) -> _Started:
+def _start(item: Item, *, computed: ComputedPlan, later: Mapping[str, datetime], ports: Ports) -> _Started:
     """Save the new generation of a record that does not have it yet, unless a delete prevents that.
 
     The job of a new cluster starts at its time in ``later``, at once where it has none.
 
-    The check for another planner is between the read and the save, see ``supersede``: the records in
-    ``inputs`` were read before ``fleet`` was saved.
+    The check for another planner is between the read and the save, see ``_supersede``: the records of the
+    plan were read before ``fleet`` was saved.
     """
-    desired, tried = inputs.desired.clusters.get(item.cluster), list[ClusterRecord]()
+    known, tried = computed.inputs.records.get(item.cluster), list[ClusterRecord]()
 
     def decide(record: ClusterRecord | None) -> Transition | _Started | None:
         # A worker has saved its step since: accept on top of that record.
-        if tried and ports.state.fleet().etag != fleet.etag:
+        if tried and ports.state.fleet().etag != computed.fleet.etag:
             return None
-        if item.action is Action.UPDATE and _prevented(item, record):
+        if is_prevented(item, record):
             return _Started(_awaits_deletion(item, record), None)
-        accepted = _accepted(item, record, desired, plan_record.plan.commit, ports)
-        if accepted is None:
+        started = _started(item, record, computed, later.get(item.cluster), ports.clock())
+        if started is None:
             return _Started(item, record)
-        job, at = replace(accepted.job, small_change=item.cluster in small), later.get(item.cluster)
-        if at is not None and record is None and at > accepted.created:
-            job = starting(job, at)
-        of_rollout = plan_record.plan.commit if inputs.desired.rollout else ""
-        accepted = under_installation(replace(accepted, job=job, rollout=of_rollout), fleet.installation)
-        restored = record is not None and record.deleting and not accepted.deleting
-        tried.append(accepted)
-        approved = _approved_by(accepted, plan_record.approval)
-        rebuild = desired.rebuild if desired and item.action is Action.REBUILD else ""
-        return Transition(accepted, [accepted_event(accepted, approved, restored=restored, rebuild=rebuild)])
+        tried.append(started.record)
+        return started
 
     try:
-        started = change(item.cluster, decide, ports, known=(inputs.records.get(item.cluster),))
+        saved = change(item.cluster, decide, ports, known=(known,))
     except TooLarge as error:
         with about_record(tried[-1]):
             log.error("%s: %s", item.cluster, error)  # noqa: TRY400 - it is a manifest's problem
         return _Started(_not_storable(item, error), None)
     except Unreadable as error:
         return _Started(unreadable_item(item.cluster, str(error)), None)
-    if started is None:
+    if saved is None:
         raise Stale("another planner has started")
-    return _Started(item, started) if isinstance(started, ClusterRecord) else started
+    return _Started(item, saved) if isinstance(saved, ClusterRecord) else saved
 
 
-def _prevented(item: Item, record: ClusterRecord | None) -> bool:
-    """Return whether the delete of a cluster began, or ended, since the plan took its removal back."""
-    if record is None:
-        return True
-    before = record.uid == item.uid and record.generation < item.generation
-    return before and record.deleting and not record.restorable
+def _started(
+    item: Item, record: ClusterRecord | None, computed: ComputedPlan, at: datetime | None, now: datetime
+) -> Transition | None:
+    """Return the record with an item accepted, whose job may start ``at`` a time, and its event.
+
+    None if it was accepted before, or if the record is newer.
+    """
+    plan_record, wanted = computed.plan_record, computed.inputs.desired
+    commit, desired = plan_record.plan.commit, wanted.clusters.get(item.cluster)
+    accepted = accept(item, record, desired, commit=commit, now=now)
+    if accepted is None:
+        return None
+    job = replace(accepted.job, small_change=item.cluster in computed.small)
+    if at is not None and record is None and at > accepted.created:
+        job = starting(job, at)
+    accepted = replace(accepted, job=job, rollout=commit if wanted.rollout else "")
+    accepted = under_installation(accepted, computed.fleet.app.installation)
+    restored = record is not None and record.deleting and not accepted.deleting
+    approved = _approved_by(accepted, plan_record.approval)
+    rebuild = desired.rebuild if desired and item.action is Action.REBUILD else ""
+    return Transition(accepted, [accepted_event(accepted, approved, restored=restored, rebuild=rebuild)])
 
 
 def _approved_by(record: ClusterRecord, approval: Approval | None) -> str:
@@ -249,33 +250,3 @@ def _approved_by(record: ClusterRecord, approval: Approval | None) -> str:
     if approval is None or not guarded or record.name not in approval.clusters:
         return ""
     return by_whom(approval.by, approval.reason)
-
-
-def _accepted(
-    item: Item, record: ClusterRecord | None, desired: Desired | None, commit: str, ports: Ports
-) -> ClusterRecord | None:
-    """Return the record with the item accepted; None if it was accepted before, or if the record is newer."""
-    now = ports.clock()
-    if not _is_next(item, record):
-        return None
-    if record is None:
-        if desired is None:
-            return None
-        return accept_new(desired, uid=item.uid, commit=commit, now=now, generation=item.generation)
-    if item.action is Action.RETRY:
-        return accept_retry(record, now=now, left=record.job.left)
-    if item.action in (*REMOVALS, Action.REBUILD):
-        return accept_delete(record, commit=commit, now=now, generation=item.generation)
-    if desired is None:
-        return None
-    kept = keeping(desired, systems_in(record.document), item.retained)
-    return accept_change(record, kept, commit=commit, now=now, generation=item.generation)
-
-
-def _is_next(item: Item, record: ClusterRecord | None) -> bool:
-    """Return whether an item follows a record; not if it is accepted in it already, or too old for it."""
-    if record is None:
-        return item.begins  # only a plan that saw no record may create one: another one was deleted since
-    if item.action is Action.RETRY:
-        return record.failed and record.generation == item.generation
-    return record.uid == item.uid and record.generation < item.generation

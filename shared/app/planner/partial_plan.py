@@ -12,15 +12,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 
-from shared.app.outbox import request_handover, send
-from shared.app.planner.handover import hand_over
-from shared.app.planner.rollouts import Starting, save_starting, starting_of
+from shared.app.planner.compute import ComputedPlan
+from shared.app.planner.rollouts import Starting, starting_of
 from shared.app.repository import PlanInputs, read_some
 from shared.cluster.failures.errors import ReconcileError
-from shared.cluster.messages import PromoteRequest
+from shared.cluster.messages import Envelope, RolloutRequest
 from shared.cluster.pace import small_change
 from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
@@ -38,24 +36,12 @@ WHOLE_AFTER = timedelta(hours=1)
 """How old the whole plan may be that a partial one follows."""
 
 
-@dataclass(frozen=True)
-class PartialPlan:
-    """What of a plan is carried out: ``plan_record`` has the items of the clusters that start, and no others.
-
-    ``small`` are those of a small change.
-    """
-
-    starting: Starting
-    plan_record: PlanRecord
-    inputs: PlanInputs
-    small: frozenset[str]
-
-
-def partial_plan_of(head: str, before: FleetRecord, ports: Ports) -> PartialPlan | None:
+def partial_plan_of(before: FleetRecord, fleet: FleetRecord, ports: Ports) -> ComputedPlan | None:
     """Return the plan of the clusters that start now, None where the whole plan is needed.
 
-    ``before`` is the fleet's record as it was when this planner started, which it has saved since.
+    ``before`` is the fleet's record as it was when this planner started, and ``fleet`` as it has saved it.
     """
+    head = fleet.planning
     if not _continues(head, before, ports):
         return None
     starting, stored = starting_of(head, ports), ports.state.plan(head)
@@ -75,23 +61,17 @@ def partial_plan_of(head: str, before: FleetRecord, ports: Ports) -> PartialPlan
     if not _same(plan, stored.plan, starting, desired, ports.state.fingerprints()):
         log.info("the rollout of %s needs the whole plan", head[:8])
         return None
-    inputs = PlanInputs(desired, starting.records, known)
-    return PartialPlan(starting, replace(stored, plan=plan), inputs, _small(stored.plan, ports))
-
-
-def carry_out_partial_plan(some: PartialPlan, fleet: FleetRecord, ports: Ports) -> None:
-    """Start the clusters of a partial plan; ``fleet`` was saved before their records were read. Raise Stale.
-
-    What is not as it was planned, and what is left after the time of an invocation, is for the whole plan.
-    """
-    save_starting(some.starting, ports)
-    plan, fleet, ended = hand_over(some.plan_record, some.small, some.inputs, fleet, ports)
-    if not ended or plan.items != some.plan_record.plan.items:
-        request_handover(fleet, ports, rollout=True)
-        return
-    ports.state.save_fleet(replace(fleet, planning="", handover=None, problem=None))
-    if fleet.promotions:
-        send(PromoteRequest(), ports)
+    decision = starting.decision
+    log.info("rollout of %s: %d start, %d wait", head[:8], len(decision.start), len(decision.waits))
+    return ComputedPlan(
+        replace(stored, plan=plan),
+        PlanInputs(desired, starting.records, known),
+        fleet,
+        _small(stored.plan, ports),
+        (decision.rollout,) if decision.rollout != starting.known else (),
+        then=(Envelope(RolloutRequest(), at=decision.next_at),) if decision.next_at else (),
+        continues=True,
+    )
 
 
 def _continues(head: str, fleet: FleetRecord, ports: Ports) -> bool:

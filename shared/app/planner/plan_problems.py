@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from datetime import timedelta
 
+from shared.app.notifications import store_act
 from shared.app.outbox import send_unlike
 from shared.app.planner.commit_status import status_of_problem
 from shared.app.planner.reporter import report_again
@@ -17,7 +18,6 @@ from shared.frozen import replace
 from shared.language.desired import digest_of
 from shared.plan.plan import Plan
 from shared.ports import FleetRecord, Ports
-from shared.ports.state.app import newest_changes
 from shared.rollouts.decide import Decision
 from shared.rollouts.report import state_of
 from shared.rollouts.rollout import ActKind, Rollout, State
@@ -38,7 +38,7 @@ def report_outage(commit: str, error: ReconcileError, ports: Ports) -> None:
 
 def _say_on(commit: str, problem: FleetProblem, ports: Ports) -> None:
     try:
-        ports.repository.set_status(commit, status_of_problem(problem))
+        ports.git_host.set_status(commit, status_of_problem(problem))
     except ReconcileError as error:
         log.warning("the problem could not be said on the commit: %s: %s", error.kind, error)
 
@@ -102,18 +102,7 @@ def answer_approval(given: Approval, plan: Plan, ports: Ports) -> None:
         names = sorted(plan.deletes_needing_approval)
         need = f"{some_of(names, NAMED)} need approval" if names else "none needs approval"
         why = f"the deletes of the plan changed: now {need}; approve what roadstead plans shows"
-    act = Act(
-        id=f"no-effect-{digest_of(given.model_dump(mode='json'))}",
-        at=ports.clock(),
-        action="approve",
-        target=given.commit,
-        by=given.by,
-        client=BY,
-        clusters=given.clusters,
-        reason=given.reason,
-        result=f"no effect: {why}",
-    )
-    _save(act, ports)
+    _answer(given, "approve", given.commit, given.clusters, why, ports)
 
 
 def answer_act(act: RolloutAct, rollout: Rollout | None, ports: Ports) -> None:
@@ -126,25 +115,25 @@ def answer_act(act: RolloutAct, rollout: Rollout | None, ports: Ports) -> None:
     else:
         state = state_of(rollout, Decision(rollout)).lower()
         why = f"the rollout of {commit} was no longer under way: {state}; roadstead rollout list shows others"
-    _save(
-        Act(
-            id=f"no-effect-{digest_of(act.model_dump(mode='json'))}",
-            at=ports.clock(),
-            action=f"rollout-{act.kind}",
-            target="/".join(filter(None, (act.commit, act.subject))),
-            by=act.by,
-            client=BY,
-            clusters=(act.subject,) if act.kind == ActKind.SKIP.value else (),
-            reason=act.reason,
-            result=f"no effect: {why}",
-        ),
-        ports,
+    target = "/".join(filter(None, (act.commit, act.subject)))
+    clusters = (act.subject,) if act.kind == ActKind.SKIP.value else ()
+    _answer(act, f"rollout-{act.kind}", target, clusters, why, ports)
+
+
+def _answer(
+    asked: Approval | RolloutAct, action: str, target: str, clusters: tuple[str, ...], why: str, ports: Ports
+) -> None:
+    """Store the act of somebody that had no effect, and why."""
+    act = Act(
+        id=f"no-effect-{digest_of(asked.model_dump(mode='json'))}",
+        at=ports.clock(),
+        action=action,
+        target=target,
+        by=asked.by,
+        client=BY,
+        clusters=clusters,
+        reason=asked.reason,
+        result=f"no effect: {why}",
     )
-
-
-def _save(act: Act, ports: Ports) -> None:
-    """Save an act, once, also after a crash."""
-    if any(each.id == act.id for each in newest_changes(ports.state)):
-        return
-    log.warning("%s of %s by %s: %s", act.action, act.target[:8], act.by, act.result)
-    ports.state.save_act(act)
+    log.warning("%s of %s by %s: %s", action, target[:8], asked.by, act.result)
+    store_act(act, ports)

@@ -5,8 +5,8 @@ own: no report waits for a plan that is handed over, and no push for a report. A
 every cluster. The next one follows after an interval that grows with the fleet and with the age of the plan.
 
 A commit may be planned again meanwhile. So what was reported is saved over the version of the plan that was
-read, and when that fails, the status is written again. GitHub has no condition on a status: a reporter that
-stands still before its write, and dies after it, leaves an old status over a newer one. So each write is
+read, and when that fails, the status is written again. A git host has no condition on a status: a reporter
+that stands still before its write, and dies after it, leaves an old status over a newer one. So each is
 noted before it is sent, and while one has no end, the status of another one is written once more later.
 """
 
@@ -16,7 +16,7 @@ import logging
 from datetime import datetime, timedelta
 from operator import attrgetter
 
-from shared.app.outbox import request_unfinished_plan, send, send_unlike
+from shared.app.outbox import send, send_unlike
 from shared.app.planner.commit_status import (
     CONTEXT,
     LONGEST,
@@ -31,13 +31,13 @@ from shared.cluster.failures.errors import ReconcileError, Retryable, Stale, Unr
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.job import FARTHEST
 from shared.cluster.listed import Listed
-from shared.cluster.messages import NotifyRequest, ReportRequest, StatusRequest
+from shared.cluster.messages import NotifyRequest, PlanRequest, ReportRequest, StatusRequest
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.frozen import replace
 from shared.logs import about
 from shared.masking import cut
 from shared.ports import CommitStatus, FleetRecord, PlanRecord, Ports
-from shared.ports.github import status_line
+from shared.ports.git_host import status_line
 from shared.rollouts.decide import decide
 from shared.rollouts.report import describe
 from shared.rollouts.rollout import State
@@ -52,11 +52,11 @@ STANDS_STILL = timedelta(minutes=10)
 
 def report(ports: Ports) -> None:
     """Report the progress of the open plans, or ask for a report at the time of the next one."""
-    if ports.state.fleet().routes:
+    if ports.state.fleet().rules.routes:
         send(NotifyRequest(), ports)
     until, now = ports.state.next_report_at(), ports.clock()
     if until is not None and _waits(until, now):
-        if until - now > timedelta(seconds=LONGEST):  # as only GitHub asks for; the API shows it meanwhile
+        if until - now > timedelta(seconds=LONGEST):  # as only a git host asks for; the API shows it
             _save_contested(ports.state.fleet(), ports.state.summaries(), ports)
         send(ReportRequest(), ports, after=(until - now).total_seconds())
         return
@@ -66,15 +66,15 @@ def report(ports: Ports) -> None:
 def report_open_plans(ports: Ports) -> None:
     """Write the commit status of every open plan whose text changed since the last report.
 
-    A status that GitHub refuses is abandoned, and the plan records that; when GitHub does not answer, or not
-    for this repository, the report is requested again for a later time. Neither prevents a plan.
+    A status that is refused is abandoned, and the plan records that; when the git host does not answer, or
+    not for this repository, the report is requested again for a later time. Neither prevents a plan.
     """
     fleet = ports.state.fleet()
     plan_records = ports.state.open_plans()
     if fleet.other_source:
         return
     if fleet.commit in plan_records.unreadable_names:
-        request_unfinished_plan(fleet.commit, ports)
+        _plan_unfinished(fleet.commit, ports)
     if _planned_since(fleet, ports):
         send(ReportRequest(), ports)
         return
@@ -84,7 +84,7 @@ def report_open_plans(ports: Ports) -> None:
     rollout = _rollout_progress(fleet, clusters, ports)
     for position, plan_record in enumerate(plan_records):
         if _is_overwritten(plan_record, fleet):
-            request_unfinished_plan(fleet.commit, ports)
+            _plan_unfinished(fleet.commit, ports)
             continue
         now = ports.clock()
         if plan_record.not_before is not None and _waits(plan_record.not_before, now):
@@ -99,6 +99,15 @@ def report_open_plans(ports: Ports) -> None:
             return
 
 
+def _plan_unfinished(commit: str, ports: Ports) -> None:
+    """Request a plan again over which a superseded planner wrote one of its own, which it did not carry out.
+
+    One request a minute gets through.
+    """
+    message_id = f"unfinished:{commit}:{int(ports.clock().timestamp() // 60)}"
+    send(PlanRequest(again=True, reason="unfinished"), ports, message_id=message_id)
+
+
 def _report(
     plan_record: PlanRecord,
     clusters: Seen,
@@ -108,7 +117,7 @@ def _report(
     last_time: bool,
     rollout: RolloutProgress | None,
 ) -> bool:
-    """Write the status of a plan if it says something new; return whether GitHub answered.
+    """Write the status of a plan if it says something new; return whether the git host answered.
 
     The plan that is being carried out is the newest to itself: no later one has removed a cluster.
     """
@@ -124,7 +133,7 @@ def _report(
             begun = replace(plan_record, writing=after.writing or ports.clock())
             plan_record = ports.state.save_report(begun)
             written = True
-            ports.repository.set_status(commit, status)
+            ports.git_host.set_status(commit, status)
         ports.state.save_report(replace(after, etag=plan_record.etag))
         if after.writing is not None:
             _report_once_more(after.writing, ports)
@@ -232,7 +241,7 @@ def _rollout_progress(fleet: FleetRecord, clusters: Seen, ports: Ports) -> Rollo
         rollout = ports.state.rollout(fleet.commit) if fleet.rollout in ("", fleet.commit) else None
     except Unreadable as error:
         return RolloutProgress(str(error), final=True, stopped=True)
-    if rollout is None or not (fleet.rollout or rollout.skipped):
+    if rollout is None or not (fleet.rollout or rollout.people.skipped):
         return None
     decision = decide(rollout, clusters, ports.clock())
     aborted = rollout.state is State.ABORTED

@@ -1,4 +1,4 @@
-"""Which review on GitHub approves the deletes of a plan. Pure.
+"""Which review approves the deletes of a plan. Pure.
 
 It is an approving review, by a member of a named team, of exactly the commit of the pull request that was
 merged as exactly the planned commit, and that pull request itself removes every cluster whose delete needs

@@ -4,9 +4,7 @@ What of a plan no rollout has, and a freeze or a change window keeps from starti
 
 The planner decides whenever it hands a plan over: from the record of the rollout, and from the records of
 clusters that it has read after the last check for another planner. Who has started is in the cluster's record
-alone. So a crash at any line leaves nothing that counts a cluster twice, or not at all. The end of a job asks
-for the next decision by a message in the planner's session, and so does the end of a soak; a timer asks too,
-for messages that were lost.
+alone. So a crash at any line leaves nothing that counts a cluster twice, or not at all.
 """
 
 from __future__ import annotations
@@ -53,37 +51,44 @@ _CURRENT = (State.ACTIVE, State.ABORTED)
 
 @dataclass(frozen=True)
 class Staged:
-    """Which clusters of a plan do not start now; ``commit`` is that of the rollout, "" for none.
+    """What of a plan starts now: the plan with what waits on hold, and the fleet's record with what holds it.
 
-    ``last_valid`` is the last commit with a valid fleet.yaml, "" if that is the one of the plan.
+    The changes of the ``held`` clusters do not start. ``changed`` are the rollouts to save, in their order,
+    and ``times`` are when what may start is decided again.
     """
 
-    commit: str = ""
+    plan: Plan
+    fleet: FleetRecord
     held: frozenset[str] = frozenset()
-    last_valid: str = ""
+    changed: tuple[Rollout, ...] = ()
+    times: tuple[datetime, ...] = ()
 
 
-def hold_items(
+def stage(
     plan: Plan, earlier: Plan | None, inputs: PlanInputs, fleet: FleetRecord, ports: Ports, *, continues: bool
-) -> tuple[Plan, FleetRecord]:
-    """Return a plan with what waits for the end of a freeze or for a window on hold, and the fleet's record.
+) -> Staged:
+    """Return what of a plan starts now; it reads what is stored, and writes nothing.
 
-    That has what is in force, and when the first item may start, also of those that a suspension holds.
     ``earlier`` is the plan of this commit that was saved before: where a rollout ``continues``, it starts the
-    failed jobs again that waited for that in this one, and no others.
+    failed jobs again that waited for that in this one, and no others. The records in ``inputs`` were read
+    after the check that no other planner has started.
     """
     known = inputs.desired.guards is not None  # an invalid fleet.yaml ends no freeze
-    calendar = calendar_of(inputs.desired.rollout) if known else fleet.calendar
-    fleet = replace(fleet, calendar=calendar)
+    calendar = calendar_of(inputs.desired.rollout) if known else fleet.rules.calendar
+    fleet = replace(fleet, rules=replace(fleet.rules, calendar=calendar))
     if fleet.override is not None and fleet.override.commit == plan.commit:
         calendar = ALWAYS_OPEN
-    unheld = retried(plan, earlier) if continues else ()
-    held = with_holds(plan, inputs.desired.clusters, inputs.records, calendar, ports.clock(), unheld=unheld)
-    _ask_at(held.opens, ports)
-    return held.plan, replace(fleet, opens=held.opens)
+    retried = _retried(plan, earlier) if continues else frozenset[str]()
+    clusters, now = inputs.desired.clusters, ports.clock()
+    shut = with_holds(plan, clusters, inputs.records, calendar, now, unheld=retried)
+    fleet = replace(fleet, opens=shut.opens)
+    staged = _of_rollout(Staged(shut.plan.resume(earlier), fleet), inputs, ports)
+    held = staged.held | (_retried(staged.plan, earlier) if continues else frozenset())
+    opens = () if shut.opens is None else (shut.opens,)
+    return replace(staged, held=held, times=(*opens, *staged.times))
 
 
-def retried(plan: Plan, earlier: Plan | None) -> frozenset[str]:
+def _retried(plan: Plan, earlier: Plan | None) -> frozenset[str]:
     """Return the clusters whose failed jobs a commit starts again, but for those that waited for that.
 
     The next part of a rollout does not start them.
@@ -95,103 +100,43 @@ def retried(plan: Plan, earlier: Plan | None) -> frozenset[str]:
     return frozenset(name for name in retries if name not in waited)
 
 
-def stage(plan: Plan, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> Staged:
-    """Begin or continue the rollout of a plan, and return what it holds back; raise Stale.
-
-    The records in ``inputs`` were read after the check that no other planner has started.
-    """
+def _of_rollout(staged: Staged, inputs: PlanInputs, ports: Ports) -> Staged:
+    """Return what starts now with the rollout of the plan, which begins or goes on."""
+    plan, fleet, desired = staged.plan, staged.fleet, inputs.desired
+    written, now = desired.rollout, ports.clock()
     earlier = ports.state.rollout(fleet.rollout) if fleet.rollout else None
-    written = inputs.desired.rollout
-    if inputs.desired.guards is None:  # fleet.yaml is invalid, so that no cluster changes
-        return Staged(fleet.rollout, last_valid=fleet.last_valid or fleet.commit)
+    if desired.guards is None:  # fleet.yaml is invalid, so that no cluster changes
+        return replace(staged, fleet=replace(fleet, last_valid=fleet.last_valid or fleet.commit))
     updates = updates_of(plan)
     known = ports.state.rollout(plan.commit) if written else None
-    current = known is not None and known.state is not State.SUPERSEDED
-    goes_on = earlier is not None and earlier.state in UNDER_WAY
-    if written is None or not (updates or current or goes_on):
-        _supersede(earlier, plan.commit, ports)
-        return Staged()
-    stuck = known is not None and _waits_for(known, oversized(plan), inputs.records)
+    current = known if known is not None and known.state is not State.SUPERSEDED else None
+    valid = replace(fleet, rollout="", last_valid="")
+    if written is None or not (updates or current or (earlier and earlier.state in UNDER_WAY)):
+        return replace(staged, fleet=valid, changed=_superseded(earlier, plan.commit, now))
+    stuck = known is not None and _waits_for(known, plan.oversized, inputs.records)
+    changed: tuple[Rollout, ...] = ()
     if known is not None and _covers(known, updates) and not stuck:
         rollout = known
     else:
         asked = read_selection(plan.commit, written, fleet, ports) if updates and not current else NOTHING
-        before = earlier or (known if current else None)
-        _supersede(before, plan.commit, ports)
+        before = earlier or current
+        changed, its_plan = _superseded(before, plan.commit, now), _plan_of(before, ports)
         rollout = rollout_of_plan(
-            plan,
-            inputs.desired,
-            written,
-            inputs.records,
-            ports.clock(),
-            before,
-            _plan_of(before, ports),
-            known if current else None,
-            asked,
+            plan, desired, written, inputs.records, now, before, its_plan, current, asked
         )
         if not (rollout.members or current):  # nothing that the one before has started is left
-            return Staged()
-        since = known.since if known and current else _since(before, inputs.records, fleet, ports)
+            return replace(staged, fleet=valid, changed=changed)
+        since = current.since if current else _since(before, inputs.records, fleet, ports)
         rollout = replace(rollout, since=since, etag=known.etag if known else "")
-    decision = _decided(rollout, inputs, ports)
+    decision = decide(rollout, _seen(rollout, inputs), now)
     after = decision.rollout
-    if after != known:
-        ports.state.save_rollout(after)
-    _ask_at(decision.next_at, ports)
-    held = frozenset(item.cluster for item in updates) - {*decision.start}
     log.info("rollout of %s: %d start, %d wait", plan.commit[:8], len(decision.start), len(decision.waits))
-    return Staged(plan.commit if after.state in _CURRENT else "", held)
-
-
-@dataclass(frozen=True)
-class Starting:
-    """What a rollout starts now; ``records`` are those of the clusters that it starts."""
-
-    known: Rollout
-    decision: Decision
-    records: Mapping[str, ClusterRecord]
-
-
-def starting_of(commit: str, ports: Ports) -> Starting | None:
-    """Return which clusters of a rollout start now; None for none, and for more than ``MOST_AT_A_TIME``.
-
-    Called after the check that no other planner has started. What starts is decided by its record itself.
-    """
-    known = ports.state.rollout(commit)
-    if known is None:
-        return None
-    seen = _read(known, ports)
-    decision = decide(known, seen, ports.clock())
-    if len(decision.start) > MOST_AT_A_TIME:
-        return None
-    records = {record.name: record for record in ports.state.clusters_named(decision.start)}
-    newer = {name: summary_of(record) for name, record in records.items()}
-    if any(seen.get(name) != summary for name, summary in newer.items()):
-        decision = decide(known, {**seen, **newer}, ports.clock())
-    if not decision.start or not records.keys() >= {*decision.start}:
-        return None
-    return Starting(known, decision, {name: records[name] for name in decision.start})
-
-
-def _read(rollout: Rollout, ports: Ports) -> Seen:
-    """Return what is recorded of the clusters of a rollout; where they are many, also of all others."""
-    if len(rollout.members) > READ_ALONE:
-        return ports.state.summaries().keyed(attrgetter("name"))
-    listed = ports.state.clusters_named([each.cluster for each in rollout.members])
-    return Listed(map(summary_of, listed), listed.unreadable).keyed(attrgetter("name"))
-
-
-def save_starting(starting: Starting, ports: Ports) -> None:
-    """Save what a rollout decided before its clusters start; raise Stale."""
-    decision = starting.decision
-    if decision.rollout != starting.known:
-        ports.state.save_rollout(decision.rollout)
-    _ask_at(decision.next_at, ports)
-    log.info(
-        "rollout of %s: %d start, %d wait",
-        starting.known.commit[:8],
-        len(decision.start),
-        len(decision.waits),
+    return replace(
+        staged,
+        fleet=replace(valid, rollout=plan.commit if after.state in _CURRENT else ""),
+        held=frozenset(item.cluster for item in updates) - {*decision.start},
+        changed=changed if after == known else (*changed, after),
+        times=() if decision.next_at is None else (decision.next_at,),
     )
 
 
@@ -209,14 +154,10 @@ def _since(
     return newest
 
 
-def _supersede(earlier: Rollout | None, commit: str, ports: Ports) -> None:
-    if earlier is not None and earlier.commit != commit and earlier.state is State.ACTIVE:
-        ports.state.save_rollout(superseded(earlier, commit, ports.clock()))
-
-
-def oversized(plan: Plan) -> frozenset[str]:
-    """Return the clusters whose change was found too large to be stored."""
-    return frozenset(item.cluster for item in plan.items if item.hold and item.hold.is_of_size)
+def _superseded(earlier: Rollout | None, commit: str, now: datetime) -> tuple[Rollout, ...]:
+    """Return the rollout that a commit ends, nothing where it ends none."""
+    ends = earlier is not None and earlier.commit != commit and earlier.state is State.ACTIVE
+    return (superseded(earlier, commit, now),) if ends and earlier else ()
 
 
 def _waits_for(rollout: Rollout, names: Collection[str], records: Mapping[str, ClusterRecord]) -> bool:
@@ -240,10 +181,54 @@ def _plan_of(rollout: Rollout | None, ports: Ports) -> Plan | None:
     return found.plan if found else None
 
 
-def _decided(rollout: Rollout, inputs: PlanInputs, ports: Ports) -> Decision:
+def _seen(rollout: Rollout, inputs: PlanInputs) -> Seen:
     records, names = inputs.records, [each.cluster for each in rollout.members]
-    seen: Seen = {name: summary_of(records[name]) for name in names if name in records}
-    return decide(rollout, {**seen, **inputs.unreadable}, ports.clock())
+    seen = {name: summary_of(records[name]) for name in names if name in records}
+    return {**seen, **inputs.unreadable}
+
+
+@dataclass(frozen=True)
+class Starting:
+    """What a rollout starts now; ``records`` are those of the clusters that it starts."""
+
+    known: Rollout
+    decision: Decision
+    records: Mapping[str, ClusterRecord]
+
+
+def starting_of(commit: str, ports: Ports) -> Starting | None:
+    """Return which clusters of a rollout start now; None for none, and for more than ``MOST_AT_A_TIME``.
+
+    Called after the check that no other planner has started. What starts is decided by its record itself.
+    """
+    known = ports.state.rollout(commit)
+    if known is None:
+        return None
+    seen = _read_members(known, ports)
+    decision = decide(known, seen, ports.clock())
+    if len(decision.start) > MOST_AT_A_TIME:
+        return None
+    records = {record.name: record for record in ports.state.clusters_named(decision.start)}
+    newer = {name: summary_of(record) for name, record in records.items()}
+    if any(seen.get(name) != summary for name, summary in newer.items()):
+        decision = decide(known, {**seen, **newer}, ports.clock())
+    if not decision.start or not records.keys() >= {*decision.start}:
+        return None
+    return Starting(known, decision, {name: records[name] for name in decision.start})
+
+
+def _read_members(rollout: Rollout, ports: Ports) -> Seen:
+    """Return what is recorded of the clusters of a rollout; where they are many, also of all others."""
+    if len(rollout.members) > READ_ALONE:
+        return ports.state.summaries().keyed(attrgetter("name"))
+    listed = ports.state.clusters_named([each.cluster for each in rollout.members])
+    return Listed(map(summary_of, listed), listed.unreadable).keyed(attrgetter("name"))
+
+
+# What lets clusters start between two plans: an act, a time, or the end of a job.
+#
+# The end of a job asks for the next decision by a message in the planner's session, and so does the end of a
+# soak; a timer asks too, for messages that were lost.
 
 
 def advance(act: RolloutAct | None, ports: Ports) -> bool:
@@ -260,7 +245,7 @@ def advance(act: RolloutAct | None, ports: Ports) -> bool:
     rollout = ports.state.rollout(fleet.rollout) if fleet.rollout else None
     if rollout is None:
         return opened
-    seen = _read(rollout, ports)
+    seen = _read_members(rollout, ports)
     decision = decide(rollout, seen, ports.clock())
     if decision.gated is not None:
         checked = with_checks(decision.rollout, decision.gated, ports)
@@ -268,7 +253,7 @@ def advance(act: RolloutAct | None, ports: Ports) -> bool:
     if decision.rollout != rollout:
         ports.state.save_rollout(decision.rollout)
         send(ReportRequest(), ports)
-        if fleet.promotions:
+        if fleet.rules.promotions:
             send(PromoteRequest(), ports)
     if decision.rollout.state not in _CURRENT:
         durations = with_completed(fleet.durations, decision.rollout, seen)

@@ -13,7 +13,7 @@ from shared.app.proposals.head import Head
 from shared.app.proposals.own_pull import File, OwnBranch, SomebodyPushed
 from shared.app.proposals.remembered import branch_of, proposable, seen, value_of, wanted
 from shared.app.proposals.texts import commit_message, over_text, proposal_text
-from shared.app.sweep.conclusions import decided_of
+from shared.app.sweep.corrections import decided_of
 from shared.azure.differences import drift_of
 from shared.azure.drift.policy import Decided
 from shared.azure.drift.proposal import Proposed, propose
@@ -67,7 +67,7 @@ def settle(proposal: Proposal, digest: str, *, room: bool, head: Head, ports: Po
 
     Raise NoRoom where that is a new pull request and there is no room for one, and NotShown.
     """
-    pull = ports.pulls.pull(proposal.number) if proposal.number else None
+    pull = ports.git_host.pull(proposal.number) if proposal.number else None
     turn = _Turn(seen(proposal, pull), pull, digest, room, head, ports)
     record = ports.state.cluster(proposal.cluster)
     if not digest or record is None:

@@ -31,13 +31,14 @@ class Head:
     def commit(self) -> str:
         """The id of the commit; raise OtherRepository where it is not the fleet's.
 
-        Raise Unavailable while GitHub shows an older one than was planned: it may lack what was just merged.
+        Raise Unavailable while the host shows an older one than was planned: it lacks what was just merged.
         """
-        head = self.ports.repository.read_head(self.ports.config.branch)
+        head = self.ports.git_host.read_head(self.ports.config.branch)
         require_own(head, self.fleet, self.ports)
         planned = self.fleet.commit
-        if head.commit != planned and self.ports.repository.is_descendant(planned, head.commit):
-            raise Unavailable(f"GitHub shows {head.commit[:8]}, which is older than what was planned")
+        if head.commit != planned and self.ports.git_host.is_descendant(planned, head.commit):
+            shown = f"{self.ports.git_host.name} shows {head.commit[:8]}"
+            raise Unavailable(f"{shown}, which is older than what was planned")
         return head.commit
 
     def manifest(self, name: str) -> str | None:

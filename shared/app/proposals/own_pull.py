@@ -27,7 +27,6 @@ KEPT = 100
 """So many declined values are remembered."""
 ATTEMPTS = 4
 """How often a message is postponed that failed; then the next sweep, or somebody who asks, sends one."""
-PERMISSIONS = "give its GitHub App, or its token, the permissions Contents: write and Pull requests: write"
 BODY_LIMIT = 65_000
 """Characters; GitHub takes 65,536."""
 
@@ -55,7 +54,7 @@ class OwnBranch(Generic[Own]):
 
     def commit(self, own: Own, file: File, head: Head) -> Own:
         """Let the branch point to a new commit with the file; raise SomebodyPushed, or Conflict."""
-        tip = self.ports.proposing.tip(self.name)
+        tip = self.ports.git_host.tip(self.name)
         if tip is not None and tip not in own.commits:
             raise SomebodyPushed(
                 f"somebody else has pushed to the branch {self.name}: it is left as it is, and so is its "
@@ -63,15 +62,15 @@ class OwnBranch(Generic[Own]):
             )
         commit = new_commit(file, parents_of(tip, head.commit, self.ports), self.ports)
         own = self.save(replace(own, commits=(*own.commits, commit)[-COMMITS:]))
-        move(self.name, tip, commit, self.ports)
+        self.ports.git_host.move_branch(self.name, tip, commit)
         return own
 
     def show(self, own: Own, pull: Pull | None, text: PullText) -> Own:
         """Give the open pull request this text, or open one; return what is to be saved."""
         if pull is not None and pull.open:
-            self.ports.proposing.edit_pull(pull.number, text)
+            self.ports.git_host.edit_pull(pull.number, text)
         else:
-            pull = self.ports.proposing.open_pull(self.name, self.ports.config.branch, text)
+            pull = self.ports.git_host.open_pull(self.name, self.ports.config.branch, text)
         return replace(own, number=pull.number, url=pull.url)
 
     def close(self, own: Own, pull: Pull | None, comment: str) -> Own:
@@ -84,45 +83,37 @@ class OwnBranch(Generic[Own]):
         again = not own.values
         own = self.save(replace(own, values=()))
         marker = comment.partition("\n")[0]
-        if not (again and self.ports.pulls.comment(pull.number, marker)):
-            self.ports.pulls.write_comment(pull.number, comment, over=None)
-        self.ports.proposing.close_pull(pull.number)
+        if not (again and self.ports.git_host.comment(pull.number, marker)):
+            self.ports.git_host.write_comment(pull.number, comment, over=None)
+        self.ports.git_host.close_pull(pull.number)
         return own
 
     def tip(self, own: Own) -> str | None:
         """Return the commit that the branch points to, None where it was never ours or does not exist."""
-        return self.ports.proposing.tip(self.name) if own.commits else None
+        return self.ports.git_host.tip(self.name) if own.commits else None
 
     def delete(self, own: Own, tip: str | None) -> Own:
         """Delete the branch if its tip is a commit of ours; return what is to be saved."""
         if tip not in own.commits:
             return own
-        self.ports.proposing.delete_branch(self.name)
+        self.ports.git_host.delete_branch(self.name)
         return replace(own, commits=())
 
 
 def new_commit(file: File, parents: Sequence[str], ports: Ports) -> str:
     """Create a commit that no branch has yet, and return its id."""
-    return ports.proposing.add_commit(NewCommit(file.path, file.content.encode(), file.message, parents))
-
-
-def move(branch: str, tip: str | None, commit: str, ports: Ports) -> None:
-    """Let a branch point to a commit: a new branch, or one that moves forward from its tip."""
-    if tip is None:
-        ports.proposing.create_branch(branch, commit)
-    else:
-        ports.proposing.advance_branch(branch, commit)
+    return ports.git_host.add_commit(NewCommit(file.path, file.content.encode(), file.message, parents))
 
 
 def parents_of(tip: str | None, head: str, ports: Ports) -> list[str]:
     """Return the parents of a branch's next commit: its tip, and the newest commit, whose files it has."""
     if tip is None:
         return [head]
-    return [tip] if ports.repository.is_descendant(tip, head) else [tip, head]
+    return [tip] if ports.git_host.is_descendant(tip, head) else [tip, head]
 
 
 def declined_after(declined: tuple[V, ...], values: tuple[V, ...], pull: Pull) -> tuple[V, ...]:
-    """Return what is declined once GitHub shows a pull request as it is.
+    """Return what is declined once the host shows a pull request as it is.
 
     Somebody who closes it declines its values; somebody who reopens or merges it takes that back.
     """
@@ -131,8 +122,8 @@ def declined_after(declined: tuple[V, ...], values: tuple[V, ...], pull: Pull) -
 
 
 def pull_text(title: str, parts: Sequence[str]) -> PullText:
-    """Return what a pull request says, within GitHub's limit."""
-    return PullText(title, fit(parts, BODY_LIMIT, "**Shortened: GitHub accepts no longer text.**"))
+    """Return what a pull request says, within the limit."""
+    return PullText(title, fit(parts, BODY_LIMIT, "**Shortened: a longer text is not accepted.**"))
 
 
 def seconds_until_again(error: ReconcileError, request: QueueRequest, ports: Ports) -> float | None:

@@ -1,6 +1,6 @@
 """Carries out promotions: those that a person asked for, and those of rules of fleet.yaml.
 
-A rule reads summaries first, and GitHub only when all clusters of its source have been Ready for its soak and
+A rule reads summaries first, and git only when all clusters of its source have been Ready for its soak and
 something is new since. It never gives what the target withdrew, and what somebody declined: see
 ``shared.promotions.promoted_values``. All messages are of the session of proposals.
 """
@@ -14,14 +14,22 @@ from dataclasses import replace
 from shared.app.outbox import send
 from shared.app.proposals.evaluation import Evaluation, Held, evaluate
 from shared.app.proposals.head import Head
-from shared.app.proposals.own_pull import KEPT, PERMISSIONS, seconds_until_again
-from shared.app.proposals.promotion_pull import end, give, is_over, seen_on_github
-from shared.cluster.failures.errors import ReconcileError, Terminal, Unauthorized, Unreadable
+from shared.app.proposals.own_pull import (
+    KEPT,
+    File,
+    OwnBranch,
+    SomebodyPushed,
+    declined_after,
+    seconds_until_again,
+)
+from shared.app.proposals.texts import commit_text, promotion_over_text, promotion_text
+from shared.cluster.drift import PROMOTIONS
+from shared.cluster.failures.errors import ReconcileError, Terminal, Unreadable
 from shared.cluster.messages import PromoteRequest, PromotionAsked, PromotionRequest
 from shared.cluster.record import Phase
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.language.desired import digest_of
-from shared.ports import FleetRecord, Ports
+from shared.ports import FleetRecord, Ports, Pull
 from shared.ports.state import Lifted, Promotion
 from shared.promotions.promoted_values import Obstacle, Reason, Rule, Value, What, describe
 
@@ -50,7 +58,7 @@ def handle(request: PromoteRequest | PromotionRequest, ports: Ports) -> None:
 
 def _by_hand(asked: PromotionAsked, ports: Ports) -> None:
     """Open the pull request that a person asked for; that lifts what holds its values."""
-    promotion, pull = seen_on_github(_stored(asked.target, ports), ports)
+    promotion, pull = _seen(_stored(asked.target, ports), ports)
     what, head = tuple(map(What, asked.what)) or tuple(What), Head(ports.state.fleet(), ports)
     found = evaluate(asked.source, asked.target, what, head)
     problem = refusal(found, named=bool(asked.what))
@@ -82,12 +90,12 @@ def refusal(found: Evaluation, *, named: bool) -> str:
 def _by_rules(number: int, ports: Ports) -> None:
     """Carry the rules out; ``number`` is a pull request that somebody closed or reopened, 0 for none."""
     fleet, summaries = ports.state.fleet(), ports.state.summaries()
-    rules = {rule.target: rule for rule in fleet.promotions}
+    rules = {rule.target: rule for rule in fleet.rules.promotions}
     for promotion in ports.state.promotions():
         if promotion.target not in rules or promotion.number == number:
             _refresh(promotion, ports)
     head = Head(fleet, ports)
-    for rule in fleet.promotions:
+    for rule in fleet.rules.promotions:
         try:
             _carry_out(rule, summaries, head, ports)
         except Terminal as error:  # of this target alone
@@ -101,9 +109,9 @@ def _refresh(promotion: Promotion, ports: Ports) -> None:
     """Note what became of a pull request, and delete the branch of one that was merged."""
     if not (promotion.values or promotion.commits):
         return
-    after, pull = seen_on_github(promotion, ports)
+    after, pull = _seen(promotion, ports)
     if pull is not None and pull.merged:
-        after = replace(end(after, pull, "", ports), values=())
+        after = replace(_end(after, pull, "", ports), values=())
     if after != promotion:
         ports.state.save_promotion(replace(after, digest=""))
 
@@ -119,8 +127,8 @@ def _carry_out(rule: Rule, summaries: Sequence[ClusterSummary], head: Head, port
     digest = digest_of([repr(rule), fleet.commit, [[s.name, s.uid, s.generation] for s in own]])
     if known.digest == digest:
         return
-    promotion, pull = seen_on_github(known, ports)
-    if promotion.by and not is_over(pull):  # that of a person stays as it is
+    promotion, pull = _seen(known, ports)
+    if promotion.by and not _is_over(pull):  # that of a person stays as it is
         _note(replace(promotion, digest=digest), "", ports)
         return
     if head.commit != fleet.commit:  # what the target withdrew with it is not noted before its plan
@@ -128,9 +136,9 @@ def _carry_out(rule: Rule, summaries: Sequence[ClusterSummary], head: Head, port
     found = evaluate(rule.source, rule.target, rule.what, head, _held(rule, promotion, fleet))
     problem = "; ".join(describe(what, each) for what, each in found.obstacles.items() if _matters(each))
     if found.blocked or not found.proofs:
-        if not found.blocked or found.took_back(promotion.values) or is_over(pull):
+        if not found.blocked or found.took_back(promotion.values) or _is_over(pull):
             everything = "; ".join(describe(what, each) for what, each in found.obstacles.items())
-            promotion = end(promotion, pull, problem and everything, ports)
+            promotion = _end(promotion, pull, problem and everything, ports)
         _note(replace(promotion, digest=digest), problem, ports)
         return
     promotion = replace(promotion, source=rule.source, by="", asked=ports.clock())
@@ -162,7 +170,7 @@ def _is_ready(each: ClusterSummary) -> bool:
 
 def _held(rule: Rule, promotion: Promotion, fleet: FleetRecord) -> Held:
     """Return what keeps a rule from giving a value: the target gave it up, or somebody declined it."""
-    had = next((each for each in fleet.had if each.environment == rule.target), None)
+    had = next((each for each in fleet.rules.had if each.environment == rule.target), None)
     lifted = {each.value: each.at for each in promotion.lifted}
 
     def held(value: Value) -> Reason | None:
@@ -185,7 +193,53 @@ def _note(promotion: Promotion, problem: str, ports: Ports) -> None:
 
 
 def _note_failure(asked: PromotionAsked | None, error: ReconcileError, ports: Ports) -> None:
-    hint = f"; {PERMISSIONS}" if isinstance(error, Unauthorized) else ""
-    targets = [asked.target] if asked else [rule.target for rule in ports.state.fleet().promotions]
+    targets = [asked.target] if asked else [rule.target for rule in ports.state.fleet().rules.promotions]
     for target in targets:
-        _note(_stored(target, ports), f"{error.kind}: {error}{hint}", ports)
+        _note(_stored(target, ports), f"{error.kind}: {error}", ports)
+
+
+# The pull request of one promotion: what came of it, and how it is brought to what is proven.
+
+
+def _branch_to(target: str, ports: Ports) -> OwnBranch[Promotion]:
+    """Return the branch of the promotion to an environment; two fleets may have one repository."""
+    return OwnBranch(f"{PROMOTIONS}{ports.config.fleet}/{target}", ports, ports.state.save_promotion)
+
+
+def _seen(promotion: Promotion, ports: Ports) -> tuple[Promotion, Pull | None]:
+    """Return a promotion with what became of its pull request, and that."""
+    pull = ports.git_host.pull(promotion.number) if promotion.number else None
+    if pull is None:
+        return replace(promotion, values=()), None
+    values = promotion.values
+    after = replace(promotion, declined=declined_after(promotion.declined, values, pull))
+    if pull.merged:
+        merged = tuple(value for value in promotion.merged if value not in values)
+        return replace(after, merged=(*merged, *values)[-KEPT:]), pull
+    return after, pull
+
+
+def give(promotion: Promotion, pull: Pull | None, found: Evaluation, head: Head, ports: Ports) -> Promotion:
+    """Open the pull request with what was found, or bring it up to date; return what is saved."""
+    branch, values = _branch_to(promotion.target, ports), tuple(proof.value for proof in found.proofs)
+    if not (pull is not None and pull.open and promotion.values == values):
+        file = File(found.path, found.content, commit_text(promotion, found))
+        try:
+            promotion = branch.commit(promotion, file, head)
+        except SomebodyPushed as error:
+            return branch.save(replace(promotion, problem=str(error)))
+        promotion = branch.show(promotion, pull, promotion_text(promotion, found, head.commit))
+    return branch.save(replace(promotion, values=values, problem=""))
+
+
+def _end(promotion: Promotion, pull: Pull | None, why: str, ports: Ports) -> Promotion:
+    """Close the pull request of what is promoted no longer, and delete the branch if it is ours."""
+    branch = _branch_to(promotion.target, ports)
+    promotion = branch.close(promotion, pull, promotion_over_text(why))
+    declined = pull is not None and not (pull.open or pull.merged) and bool(promotion.values)
+    return promotion if declined else branch.delete(promotion, branch.tip(promotion))
+
+
+def _is_over(pull: Pull | None) -> bool:
+    """Return whether nothing is proposed now: the pull request was merged, closed, or is none."""
+    return pull is None or not pull.open

@@ -1,8 +1,8 @@
 """Opens, updates and closes the pull requests that propose drift: one for each cluster at most.
 
 A message compares what the records say of drift with what the proposals say of pull requests, and works on
-those clusters alone whose two digests differ: it makes no call to GitHub when nothing has changed. All
-messages are of one session. What GitHub refuses is no failure: the next sweep asks again.
+those clusters alone whose two digests differ: it makes no call to the host when nothing has changed. All
+messages are of one session. What the host refuses is no failure: the next sweep asks again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from shared.app.access.rate_limiter import RateLimited
 from shared.app.outbox import send
 from shared.app.proposals.cluster import NoRoom, NotShown, settle
 from shared.app.proposals.head import Head
-from shared.app.proposals.own_pull import PERMISSIONS, seconds_until_again
+from shared.app.proposals.own_pull import seconds_until_again
 from shared.app.proposals.remembered import NEW_AT_ONCE, due, opened_since
 from shared.app.records import again
 from shared.app.repository import require_name
@@ -50,7 +50,7 @@ def handle(request: ProposeRequest, ports: Ports) -> None:
     try:
         _say(_all(request, ports), ports)
     except Unauthorized as error:
-        _say(f"GitHub refuses to open pull requests: {error}; {PERMISSIONS}", ports)
+        _say(f"{ports.git_host.name} refuses to open pull requests: {error}", ports)
     except RateLimited as limited:
         wait = max(0.0, (limited.at - ports.clock()).total_seconds())
         send(request.next_attempt(), ports, after=wait)
@@ -86,7 +86,7 @@ def _all(request: ProposeRequest, ports: Ports) -> str:
         digest = summaries[name].proposed if name in summaries else ""
         proposal = known.get(name) or Proposal(name)
         if digest and not (room or proposal.number):
-            waiting += 1  # of thousands, each would be read in Azure and on GitHub
+            waiting += 1  # of thousands, each would be read in Azure and on the host
             continue
         if name <= request.beyond:
             continue
@@ -105,7 +105,7 @@ def _all(request: ProposeRequest, ports: Ports) -> str:
         except Stale:
             with about(cluster=name):
                 log.info("%s: its proposal was written meanwhile", name)
-        except (OtherRepository, Withheld):  # of all clusters, and until GitHub serves our repository again
+        except (OtherRepository, Withheld):  # of all clusters, and until the host serves our repository again
             raise
         except Terminal as error:
             with about(cluster=name):

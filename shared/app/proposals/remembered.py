@@ -1,4 +1,4 @@
-"""What is remembered of a cluster's proposal, and what its pull request on GitHub adds to that. Pure."""
+"""What is remembered of a cluster's proposal, and what its pull request adds to that. Pure."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def proposes(proposal: Proposal, field: DriftedField) -> bool:
 
 
 def seen(proposal: Proposal, pull: Pull | None) -> Proposal:
-    """Return a proposal with what GitHub shows of its pull request, None for one that does not exist."""
+    """Return a proposal with what the host shows of its pull request, None for one that does not exist."""
     if pull is None:
         return replace(proposal, values=())
     after = replace(proposal, declined=declined_after(proposal.declined, proposal.values, pull))

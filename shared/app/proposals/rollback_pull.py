@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shared.app.proposals.head import Head
-from shared.app.proposals.own_pull import File, move, new_commit, pull_text
+from shared.app.proposals.own_pull import File, new_commit, pull_text
 from shared.app.pull_requests.markdown import code, prose, table
 from shared.app.repository import read_files
 from shared.azure.node_pools.rollback import WITHIN, Versions
@@ -45,16 +45,16 @@ def open_rollback(asked: RollbackAsked, head: Head, ports: Ports) -> Pull:
     """
     of_upgrade = f"{asked.cluster}/{asked.pool}-{rollback_tag(asked.target.last_used)}"
     branch, path = f"{ROLLBACKS}{ports.config.fleet}/{of_upgrade}", cluster_path(asked.cluster)
-    tip = ports.proposing.tip(branch)
-    merged = tip is not None and ports.repository.is_descendant(head.commit, tip)
+    tip = ports.git_host.tip(branch)
+    merged = tip is not None and ports.git_host.is_descendant(head.commit, tip)
     if tip is None or merged:
         versions = f"- Kubernetes {asked.target.kubernetes}\n- {asked.target.image}\n"
         message = f"{asked.title}\n\nThe pool ran these until {asked.target.moment}:\n\n{versions}"
         commit = new_commit(File(path, asked.content, message), [head.commit], ports)
-        move(branch, tip, commit, ports)
+        ports.git_host.move_branch(branch, tip, commit)
     elif read_files(tip, ports).blobs.get(path) != blob_id(asked.content.encode()):
         raise Conflict(f"the branch {branch} has another manifest: delete it, then ask again")
-    return ports.proposing.open_pull(branch, ports.config.branch, _text(asked))
+    return ports.git_host.open_pull(branch, ports.config.branch, _text(asked))
 
 
 def _text(asked: RollbackAsked) -> PullText:

@@ -56,7 +56,7 @@ def _title(name: str) -> str:
     return f"Take what Azure has of {name} into its manifest"
 
 
-# What a promotion says on GitHub. Pure; text from manifests has no effect there.
+# What a promotion says. Pure; text from manifests has no effect there.
 
 NAMED = 50
 PROMOTION_OVER = "<!-- roadstead:promotion over -->"

@@ -1,4 +1,4 @@
-"""What a pull request would do, as GitHub shows it: a comment, a check run or a commit status.
+"""What a pull request would do, as the git host shows it: a comment, a check run or a commit status.
 
 Pure. Items that are not carried out come first, then those that destroy a resource, then the rest. Every
 value from a manifest is escaped; a text that would be too long is shortened and says so.
@@ -24,7 +24,7 @@ from shared.masking import cut
 from shared.plan.call_estimate import AzureCalls, azure_calls
 from shared.plan.plan import Action, Item, Plan
 from shared.ports import Annotation, Check, CommitStatus
-from shared.ports.github import status_line
+from shared.ports.git_host import status_line
 from shared.rollouts.estimate import Durations
 from shared.rollouts.rollout import Rollout
 from shared.sentences import not_shown
@@ -147,7 +147,7 @@ def check_of(view: PullPlan) -> Check:
 
 
 def _text(view: PullPlan) -> str:
-    return fit(_parts(view), COMMENT_LIMIT, "**Shortened: GitHub accepts no longer text.**")
+    return fit(_parts(view), COMMENT_LIMIT, "**Shortened: a longer text is not accepted.**")
 
 
 def _parts(view: PullPlan) -> Iterator[str]:

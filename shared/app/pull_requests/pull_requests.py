@@ -1,7 +1,7 @@
 """Pull requests: the planner, read-only. A comment describes what a merge would do; nothing is saved.
 
-The planner plans the commit of GitHub's test merge, so that a branch that is behind its base shows no false
-changes. It retries while GitHub has no test merge. With conflicts, or when no test merge appears, it plans
+The planner plans the commit of the host's test merge, so that a branch that is behind its base shows no false
+changes. It retries while there is no test merge. With conflicts, or when no test merge appears, it plans
 the head alone, and the comment says so. Manifests from a fork are only validated: nothing of the recorded
 state is shown on such a pull request.
 
@@ -31,7 +31,7 @@ from shared.language.resolve.repository_layout import manifest_paths
 from shared.language.resolve.work import Work
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action, Plan
-from shared.ports import Ports, Pull
+from shared.ports import Capability, Ports, Pull
 from shared.rollouts.candidates import updates_of
 from shared.rollouts.of_plan import rollout_of_plan
 from shared.rollouts.plan_holds import held_now
@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 
 MERGE_SECONDS = 5.0
 MERGE_ATTEMPTS = 3
-"""How often GitHub is asked for its test merge, and for the head that the webhook announced."""
+"""How often the host is asked for its test merge, and for the head that the webhook announced."""
 READ_ATTEMPTS = 5
 SLOW_SECONDS = 5.0
 """A plan that takes longer may have lost its session, and another function may have planned a newer head."""
@@ -64,7 +64,7 @@ CONFLICTS = (
     "This plan is of the head alone: it shows newer changes of the base as undone."
 )
 NO_MERGE = (
-    "GitHub has not created a test merge. "
+    "There is no test merge yet. "
     "This plan is of the head alone: it shows newer changes of the base as undone."
 )
 
@@ -76,7 +76,7 @@ class NotPlanned(Exception):
 def handle(request: QueueRequest, ports: Ports) -> None:
     """Report on a pull request what a merge would do, or mark the plans of all as out of date.
 
-    Errors are retried a few times, and then reported on the pull request. Raise the error when GitHub takes
+    Errors are retried a few times, and then reported on the pull request. Raise the error when the host takes
     no report either: then the request becomes a dead letter.
     """
     match request:
@@ -91,7 +91,7 @@ def handle(request: QueueRequest, ports: Ports) -> None:
 def _preview(request: PreviewRequest, ports: Ports) -> None:
     pull, began = None, ports.elapsed()
     try:
-        pull = ports.pulls.pull(request.pull)
+        pull = ports.git_host.pull(request.pull)
         if pull is None or not pull.open or pull.base != ports.config.branch:
             log.info("pull request %d is not open into %s", request.pull, ports.config.branch)
             return
@@ -117,7 +117,7 @@ def _plan_newer_head(reported: Pull, request: PreviewRequest, ports: Ports) -> N
 
     A function that was frozen meanwhile has written its report over that of the newer head.
     """
-    now = ports.pulls.pull(reported.number)
+    now = ports.git_host.pull(reported.number)
     if now is not None and now.head != reported.head:
         send(request.model_copy(update={"head": now.head, "attempt": 0}), ports)
 
@@ -129,13 +129,13 @@ def mark_outdated(commit: str, ports: Ports) -> None:
     logged, because they must not prevent a plan.
     """
     try:
-        for pull in ports.pulls.open_pulls(ports.config.branch)[:OUTDATED_PULLS]:
-            existing = ports.pulls.comment(pull.number, comment.marker(ports.config.fleet))
+        for pull in ports.git_host.open_pulls(ports.config.branch)[:OUTDATED_PULLS]:
+            existing = ports.git_host.comment(pull.number, comment.marker(ports.config.fleet))
             if existing is None:
                 continue
             body = comment.outdated(existing.body, commit)
             if body != existing.body:
-                ports.pulls.write_comment(pull.number, body, over=existing)
+                ports.git_host.write_comment(pull.number, body, over=existing)
     except ReconcileError as error:
         log.warning("open pull requests were not marked as out of date: %s: %s", error.kind, error)
 
@@ -144,7 +144,7 @@ def _view(pull: Pull, ports: Ports) -> PullPlan:
     """Read the pull request and plan it against the recorded state; change nothing."""
     view, work = _empty(pull, ports), _work(pull, ports)
     try:
-        read = ports.repository.read_head(ports.config.branch)
+        read = ports.git_host.read_head(ports.config.branch)
         require_own(read, ports.state.fleet(), ports)
         view = replace(view, base=read.commit)
         listed = ports.state.clusters()
@@ -192,7 +192,7 @@ def _planned(
     ports: Ports,
 ) -> PullPlan:
     desired, records = inputs.desired, inputs.records
-    teams = ports.config.approval_teams
+    teams = ports.reviewers
     fleet = ports.state.fleet()
     plan: Plan = make_plan(
         view.head,
@@ -200,7 +200,7 @@ def _planned(
         records,
         now=ports.clock(),
         reviewers=teams,
-        replacing=fleet.replacing,
+        replacing=fleet.expects.replacing,
         unreadable=inputs.problems,
     )
     documents = {}
@@ -261,8 +261,8 @@ def _desired(
     """Resolve what would be merged; raise NotPlanned before thousands of manifests are read."""
     commit = pull.merge or pull.head
     work.check()
-    entries = ports.repository.tree(commit)
-    known = {entry.sha for entry in ports.repository.tree(base)}
+    entries = ports.git_host.tree(commit)
+    known = {entry.sha for entry in ports.git_host.tree(base)}
     _refuse_large(sum(entry.size for entry in entries if entry.sha not in known))
     files = files_in(entries)
     new = sum(files.blobs[path] not in known for path in manifest_paths(files))
@@ -290,11 +290,11 @@ def _refuse_large(size: int) -> None:
 
 def _report(pull: Pull, view: PullPlan, ports: Ports) -> None:
     """Write the check or the status first, then the comment, unless its text is the same already."""
-    if ports.pulls.can_check:
-        ports.pulls.check(pull.head, comment.check_of(view))
+    if Capability.WRITTEN_CHECKS in ports.git_host.capabilities:
+        ports.git_host.write_check(pull.head, comment.check_of(view))
     else:
-        ports.repository.set_status(pull.head, comment.status_of(view))
-    existing = ports.pulls.comment(pull.number, comment.marker(view.fleet))
+        ports.git_host.set_status(pull.head, comment.status_of(view))
+    existing = ports.git_host.comment(pull.number, comment.marker(view.fleet))
     body = comment.comment_of(view)
     if existing is None or existing.body != body:
-        ports.pulls.write_comment(pull.number, body, over=existing)
+        ports.git_host.write_comment(pull.number, body, over=existing)

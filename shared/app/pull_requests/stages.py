@@ -41,14 +41,14 @@ def stages_of(rollout: Rollout | None, durations: Durations) -> Iterator[str]:
         for each in groups[:GROUPS_SHOWN]
     ]
     if lines:
-        strategy = f"The strategy {code(rollout.strategy)}.\n\n" if rollout.strategy else ""
+        strategy = f"The strategy {code(rollout.choice.name)}.\n\n" if rollout.choice.name else ""
         yield f"#### Rollout\n\n{strategy}" + table(("stage", "group", "clusters", "how"), lines)
     if len(groups) > len(lines):
         yield not_shown(len(groups) - len(lines), "group")
     if lines and (gate := final_gate(rollout)):
         yield f"After the last stage, the rollout **{describe_final(gate)}**."
     if lines:
-        found = estimate(rollout.kind, work_of(groups), durations)
+        found = estimate(rollout.choice.kind, work_of(groups), durations)
         yield f"Duration: {describe_estimate(found)}."
     if lines and (first := at_once(rollout)):
         yield f"At once: {_named(first)}."

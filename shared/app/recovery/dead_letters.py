@@ -14,9 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shared.app import outbox
 from shared.app.notifications import notifications_of, store_dead_letter
-from shared.app.outbox import send, send_copy
+from shared.app.outbox import next_check_of, send_all
 from shared.app.records import Transition, again, change
 from shared.cluster.failures.errors import DeadLettered, Retryable, Unreadable
 from shared.cluster.failures.fleet_problem import Failed, FleetProblem
@@ -24,19 +23,21 @@ from shared.cluster.forms import NewerForm
 from shared.cluster.job import JobQueue
 from shared.cluster.messages import (
     CheckMessage,
+    Envelope,
     JobMessage,
     PlanRequest,
     QueueRequest,
     ReportRequest,
     ToPlan,
     commit_of,
+    copy_of,
     message_of_worker,
     request_of,
 )
 from shared.cluster.outcomes import Fail
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import events_between
-from shared.cluster.reporting.measurements import DEAD_LETTERS, Measurement, of_outcome
+from shared.cluster.reporting.measurements import DEAD_LETTERS, Measurement, Span, of_outcome
 from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.cluster.transitions.lease import names_moment
 from shared.logs import about, about_record
@@ -114,7 +115,7 @@ def _handle(
         for name in message.clusters:  # the next check of the fleet reads those that are healthy so far
             record = readable(name, ports.state)
             if record is not None:
-                outbox.request_next_check(record, ports, message.at)
+                send_all(next_check_of(record, ports, message.at), ports)
         return True
     if isinstance(message, QueueRequest):
         if isinstance(message, PlanRequest):
@@ -145,22 +146,18 @@ def _fail_job(
             return None
         now = ports.clock()
         if record.job.lease is not None and record.job.lease.until > now:
-            send_copy(record, ports)  # a worker runs the step: this copy finds how it ended
+            send_all(copy_of(record, now), ports)  # a worker runs the step: this copy finds how it ended
             return None
         outcome = Fail(_error(record, received))
         after = _since_first_failure(record, apply_outcome(record, outcome, now=now, jitter=0))
-        measured = of_outcome(record, after, outcome)
-        return Transition(
-            after,
-            [*events_between(record, after, outcome)],
-            notifications_of(record, after, ports),
-            [
-                lambda _, ports: ports.telemetry.record(measured),
-                lambda _, ports: send(ReportRequest(), ports),
-            ],
-        )
+        measured[:] = of_outcome(record, after, outcome)
+        events = [*events_between(record, after, outcome)]
+        notifications = notifications_of(record, after, ports)
+        return Transition(after, events, notifications, then=[Envelope(ReportRequest())])
 
-    change(message.cluster, decide, ports, known=(record,))
+    measured = list[Measurement | Span]()
+    if change(message.cluster, decide, ports, known=(record,)) is not None:
+        ports.telemetry.record(measured)
 
 
 def _since_first_failure(before: ClusterRecord, after: ClusterRecord) -> ClusterRecord:

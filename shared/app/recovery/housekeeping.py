@@ -29,7 +29,7 @@ def _prune_blobs(ports: Ports) -> int:
     commit = ports.state.fleet().commit
     if not commit:
         return 0
-    return ports.state.prune_blobs({entry.sha for entry in ports.repository.tree(commit)})
+    return ports.state.prune_blobs({entry.sha for entry in ports.git_host.tree(commit)})
 
 
 def purge_expired(ports: Ports) -> Mapping[str, int]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.app import outbox
-from shared.app.outbox import send, send_overdue
+from shared.app.outbox import send, send_all
 from shared.app.repository import is_own
 from shared.app.runs import record_end
 from shared.cluster.continuations import Continuation, continuation_of, overdue, served_until
@@ -17,14 +17,15 @@ from shared.cluster.failures.fleet_problem import Failed, FleetProblem
 from shared.cluster.gaps import FoundBy
 from shared.cluster.job import JobQueue
 from shared.cluster.messages import (
+    Envelope,
     Found,
     NotifyRequest,
     PlanRequest,
     ReportRequest,
     ReviewRequest,
     RolloutRequest,
+    continuation,
 )
-from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.measurements import of_plan, of_queues
 from shared.logs import about, about_record
 from shared.ports import BranchHead, FleetRecord, PlanRecord, Ports
@@ -52,7 +53,7 @@ def plan_missed_head(ports: Ports) -> bool:
     """
     began = ports.clock()
     try:
-        read = ports.repository.read_head(ports.config.branch)
+        read = ports.git_host.read_head(ports.config.branch)
     except ReconcileError as error:
         ports.telemetry.record(of_plan("", began, ports.clock(), error.kind))
         _report_unreadable(error, ports)
@@ -64,7 +65,7 @@ def plan_missed_head(ports: Ports) -> bool:
 
 
 def _was_read(fleet: FleetRecord, now: datetime) -> bool:
-    return fleet.last_read is not None and abs(now - fleet.last_read.started) < LONG_UNREAD
+    return fleet.reads.last is not None and abs(now - fleet.reads.last.started) < LONG_UNREAD
 
 
 def request_missing_plan(read: BranchHead, found_by: FoundBy, ports: Ports) -> bool:
@@ -86,7 +87,7 @@ def request_missing_plan(read: BranchHead, found_by: FoundBy, ports: Ports) -> b
     new = bool(fleet.commit) and not (fleet.problem or fleet.waiting or fleet.planning)
     every = 60 if found_by is FoundBy.TIMER else 1
     slot = int(ports.clock().timestamp() // every)
-    # The request announces no commit: this read of GitHub may be as stale as the planner's.
+    # The request announces no commit: this read may be as stale as the planner's.
     found = Found(by=found_by, at=ports.clock())
     request = PlanRequest(reason="missed head", again=again, read_from=ports.clock(), found=found)
     after = WEBHOOK_SECONDS if new and found_by is FoundBy.TIMER else 0
@@ -96,21 +97,22 @@ def request_missing_plan(read: BranchHead, found_by: FoundBy, ports: Ports) -> b
 
 def _is_planned_anew(fleet: FleetRecord, ports: Ports) -> bool:
     """Return whether the last plan lacks a cluster whose record can be read now, or cannot be read itself."""
-    if fleet.unreadable:
-        now = ports.state.clusters_named(fleet.unreadable)
-        if len(now.unreadable) < len(fleet.unreadable):
+    if fleet.expects.unreadable:
+        now = ports.state.clusters_named(fleet.expects.unreadable)
+        if len(now.unreadable) < len(fleet.expects.unreadable):
             return True
     return bool(fleet.commit) and ports.state.plan(fleet.commit) is None
 
 
 def _with_expiry(read: BranchHead, fleet: FleetRecord, ports: Ports) -> FleetRecord:
     """Return the fleet's record with when the token ends: saved where a read finds another one."""
-    last, expires = fleet.last_read, read.credential_expires
+    last, expires = fleet.reads.last, read.credential_expires
     if last is None or last.head is None or last.head.credential_expires == expires:
         return fleet
     head = replace(last.head, credential_expires=expires)
+    reads = replace(fleet.reads, last=replace(last, head=head))
     try:
-        return ports.state.save_fleet(replace(fleet, last_read=replace(last, head=head)))
+        return ports.state.save_fleet(replace(fleet, reads=reads))
     except Stale:
         return ports.state.fleet()  # the next tick finds it again
 
@@ -136,7 +138,7 @@ def _report_unreadable(error: ReconcileError, ports: Ports) -> None:
 
 def wake_notifier(ports: Ports) -> None:
     """Ask the notifier to look, where there is somebody to notify: its own message may be lost."""
-    if ports.state.fleet().routes:
+    if ports.state.fleet().rules.routes:
         send(NotifyRequest(), ports)
 
 
@@ -153,15 +155,15 @@ def resend_overdue(ports: Ports) -> int:
     def times(each: Continuation) -> int:
         return overdue(each, now=now, grace=2 * ports.config.lease_seconds, served=served[each.queue])
 
-    late, names = list[tuple[ClusterRecord, int]](), [each.name for each in continuations if times(each)]
+    late, names = list[Envelope](), [each.name for each in continuations if times(each)]
     for record in ports.state.clusters_named(names) if names else ():
         again = times(continuation_of(record)) if record.job.active else 0
         if again:
-            late.append((record, again))
+            late += continuation(record, now, f"overdue{again}")  # each gets through once
             with about_record(record):
                 due = record.job.due(now)
                 log.warning("%s: its continuation is overdue since %s; sending it again", record.name, due)
-    send_overdue(late, ports)
+    send_all(late, ports)
     open_plans = ports.state.open_plans()
     if any(not plan_record.settled or plan_record.writing for plan_record in open_plans):
         outbox.send(ReportRequest(), ports)

@@ -10,17 +10,17 @@ from functools import partial
 from shared.app.access.azure_state import busy
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.notifications import notifications_of
-from shared.app.outbox import is_at_time, send, send_continuation
+from shared.app.outbox import is_at_time, send, send_all
 from shared.app.records import Transition, change
 from shared.app.sweep.activity import ActivityLog
 from shared.app.sweep.conclusions import conclude
-from shared.app.sweep.held_corrections import is_held_on, unless_held
+from shared.app.sweep.corrections import sweep_of_held, unless_held
 from shared.app.sweep.sources import Sources
 from shared.cluster.failures.errors import ClusterMissing, ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.findings.conditions import is_at_rest
 from shared.cluster.findings.health import CORRECTED, applies_again
-from shared.cluster.messages import SweepRequest
+from shared.cluster.messages import Envelope, SweepRequest, continuation
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import correction_event
 from shared.cluster.reporting.measurements import of_read, of_reservation
@@ -30,6 +30,7 @@ from shared.ports import Ports
 from shared.ports.azure import GetCluster
 from shared.ports.state.clusters import readable
 from shared.rollouts.calendar import Start
+from shared.rollouts.shut import held_start
 
 # What a sweep does for a cluster that is not in Azure: it lists and compares nothing of it there.
 #
@@ -41,20 +42,40 @@ def apply_again(record: ClusterRecord, ports: Ports) -> bool:
     """Start the job that applies again what Roadstead applied of Flux; return whether there is one."""
     with about_record(record):
         saved = change(record.name, partial(_again, ports=ports), ports, known=(record,))
-    return saved is not None and saved.job.active
+        if isinstance(saved, ClusterRecord):
+            return saved.job.active
+        send_all(saved, ports)
+    return False
 
 
-def _again(record: ClusterRecord | None, *, ports: Ports) -> Transition | None:
+def _again(record: ClusterRecord | None, *, ports: Ports) -> Transition | tuple[Envelope, ...]:
+    """Return the record with that job, or what is sent for one that stays as it is."""
     now = ports.clock()
     if record is None or record.job.active:
-        return None
+        return ()
     started = start_correction(record, [CORRECTED], now=now)[0] if applies_again(record, now) else record
-    after = unless_held(record, started, Start.CORRECTION, ports)
+    after = unless_held(record, started, Start.CORRECTION, lambda: ports.state.fleet().rules.calendar, now)
+    first = sweep_of_held(after, now)
     if after == record:
-        return None
+        return first
     what = "a job applies again what Roadstead applied of Flux"
     events = [correction_event(after, what)] if after.job.active else []
-    return Transition(after, events, notifications_of(record, after, ports), [send_continuation])
+    return Transition(after, events, notifications_of(record, after, ports), first, continuation(after, now))
+
+
+def _is_held_on(record: ClusterRecord, ports: Ports) -> bool:
+    """Return whether nothing has changed about what holds a job; a sweep is asked for again then.
+
+    A message for the end of a freeze comes sooner, every hour: thousands of clusters are not read in Azure
+    for that. What somebody puts back there, the next list shows.
+    """
+    held, calendar, now = record.held, ports.state.fleet().rules.calendar, ports.clock()
+    if held is None or held.until is None:
+        return False
+    if held not in (held_start(record, start, calendar, now) for start in (Start.CORRECTION, Start.CREATION)):
+        return False
+    send_all(sweep_of_held(record, now), ports)
+    return True
 
 
 log = logging.getLogger(__name__)
@@ -111,7 +132,7 @@ def check(part: SweepRequest, end: float, sources: Sources, ports: Ports) -> Che
         if record.desired.is_existing:
             changed = apply_again(record, ports) or changed
             continue
-        if is_at_time(part.sweep) and is_held_on(record, ports):
+        if is_at_time(part.sweep) and _is_held_on(record, ports):
             continue
         try:
             existing = limiter.over(ports).azure.call(GetCluster(record.desired.id))

@@ -48,7 +48,7 @@ class Sources:
     def added(self, record: ClusterRecord) -> ClusterRecord:
         """Return the record with the source of each value of git that differs and has none yet.
 
-        An answer that GitHub does not give loses no report: the next sweep asks again.
+        An answer that the git host does not give loses no report: the next sweep asks again.
         """
         drift = record.drift
         if drift is None or not self._left or not any(map(_lacks_source, drift.fields)):

@@ -84,11 +84,12 @@ def _sweep(
     summaries = ports.state.summaries()
     of_fleet = _by_subscription(summaries)
     before = {listing.subscription: listing for listing in ports.state.sweep().listings}
-    todo = [part.subscription] if part.subscription else sorted({*of_fleet, *before, *fleet.subscriptions})
+    known = sorted({*of_fleet, *before, *fleet.rules.subscriptions})
+    todo = [part.subscription] if part.subscription else known
     todo = [subscription for subscription in todo if subscription > part.after]
     after: dict[str, Listing] = {}
-    known = (ports.config.installation, fleet.installation, *fleet.former_installations)
-    ids = tuple(dict.fromkeys(filter(None, known)))
+    installations = (ports.config.installation, fleet.app.installation, *fleet.app.former)
+    ids = tuple(dict.fromkeys(filter(None, installations)))
     for subscription in todo:
         if after and ports.elapsed() > end:
             send(SweepRequest(sweep=part.sweep, after=max(after)), ports)
@@ -102,7 +103,7 @@ def _sweep(
 
     def listed(record: SweepRecord) -> SweepRecord:
         listings = {listing.subscription: listing for listing in record.listings} | after
-        named = {key for key in fleet.subscriptions if key in listings and not listings[key].problems}
+        named = {key for key in fleet.rules.subscriptions if key in listings and not listings[key].problems}
         kept = [each for key, each in sorted(listings.items()) if key in {*of_fleet, *named} or each.orphans]
         return replace(
             record,
@@ -117,7 +118,7 @@ def _sweep(
         send(ReportRequest(), ports)
         if any(summary.proposed for summary in summaries) or ports.state.proposals():
             send(ProposeRequest(), ports)
-        if fleet.promotions:
+        if fleet.rules.promotions:
             send(PromoteRequest(), ports)
     return changed, any(summary.lost or summary.differs_since for summary in summaries)
 

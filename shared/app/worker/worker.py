@@ -18,7 +18,9 @@ may be written twice, and is never missing.
 from __future__ import annotations
 
 import logging
+import math
 from contextlib import nullcontext
+from datetime import datetime, timedelta
 
 from shared.app import outbox
 from shared.app.access.cluster_access import ClusterAccess
@@ -26,7 +28,7 @@ from shared.app.access.lease_guard import with_lease_guard
 from shared.app.access.leased_record import LeasedRecord, LeaseLost
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.notifications import notifications_of, store_deletion
-from shared.app.outbox import postpone_message, send_continuation, send_copy, send_later
+from shared.app.outbox import send_all
 from shared.app.records import Transition, change, with_rebuild_time
 from shared.app.worker.stay import Stay
 from shared.app.worker.steps.guards.inside import begins_inside
@@ -34,7 +36,18 @@ from shared.app.worker.steps.registry import run_step
 from shared.cluster.failures.errors import NOT_FOUND, ReconcileError, Retryable, Stale, Unexpected, Unreadable
 from shared.cluster.findings.health import needs_check
 from shared.cluster.job import JobQueue
-from shared.cluster.messages import JobMessage, ReportRequest, RolloutRequest, job_message
+from shared.cluster.messages import (
+    MAX_SKEW,
+    Envelope,
+    JobMessage,
+    ReportRequest,
+    RolloutRequest,
+    checks_of,
+    continuation,
+    continuation_at,
+    copy_of,
+    job_message,
+)
 from shared.cluster.outcomes import Done, Fail, Outcome, Restart, Retry
 from shared.cluster.recipes import Step, next_step
 from shared.cluster.record import ClusterRecord, Phase
@@ -93,7 +106,7 @@ def handle(message: JobMessage, queue: JobQueue, ports: Ports) -> None:
             seconds = UNREADABLE_SECONDS if isinstance(error, Unreadable) else POSTPONE_SECONDS
             log.warning("%s: postponed by %d s: %s: %s", message.cluster, seconds, error.kind, error)
             try:
-                postpone_message(message, queue, seconds, ports)
+                send_all([_postponed(message, queue, seconds, ports.clock())], ports)
             except Retryable as second:
                 log.warning("%s: left to the timer: %s: %s", message.cluster, second.kind, second)
 
@@ -101,7 +114,7 @@ def handle(message: JobMessage, queue: JobQueue, ports: Ports) -> None:
 def _handle(record: ClusterRecord | None, message: JobMessage, queue: JobQueue, ports: Ports) -> None:
     if record is not None and not _may_run(record, queue):
         log.info("%s: handed over to the queue of the recipe %s", record.name, record.job.recipe)
-        send_continuation(record, ports)
+        send_all(continuation(record, ports.clock()), ports)
         return
     decision = acquire_lease(
         record,
@@ -114,11 +127,32 @@ def _handle(record: ClusterRecord | None, message: JobMessage, queue: JobQueue, 
         case Superseded(reason):
             log.info("%s: nothing to do: %s", message.cluster, reason)
         case Resend(current):
-            send_continuation(current, ports)
+            send_all(continuation(current, ports.clock()), ports)
         case NotYet(current):
-            send_later(current, message, ports)
+            send_all(_later(current, message, ports.clock()), ports)
         case Run(leased):
             _run(leased, ports)
+
+
+def _later(record: ClusterRecord, early: JobMessage, now: datetime) -> tuple[Envelope, ...]:
+    """Return a message again that came before its record was due, for the time at which the record is due.
+
+    A message that arrives before the time it was scheduled for shows how far this clock is behind
+    Service Bus, so the copy is scheduled that much later. All early messages for one time become one message:
+    its id is that time. A copy that is early again is scheduled for another time, so it gets through.
+    """
+    at = record.job.due(now)
+    if early.at is not None and early.at > now:
+        at += min(early.at - now, MAX_SKEW)
+    return continuation_at(record, at, now, f"{math.ceil(at.timestamp())}-{record.job.step.abandoned_leases}")
+
+
+def _postponed(message: JobMessage, queue: JobQueue, seconds: float, now: datetime) -> Envelope:
+    """Return a copy of a message whose record cannot be read now, on the queue from which it came."""
+    at = now + timedelta(seconds=seconds)
+    moment = JobMessage.ID.format(**dict(message))
+    later = message.model_copy(update={"at": at})
+    return Envelope(later, f"{moment}@away{int(at.timestamp())}", at=at, queue=queue)
 
 
 def _may_run(record: ClusterRecord, queue: JobQueue) -> bool:
@@ -192,7 +226,7 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
         return True
     if not after.job.active and needs_check(after):  # what a check found before may be over
         moment = f"{after.uid}:{after.job.sequence}"
-        outbox.request_checks([after.name], moment, ports, after=CHECK_AFTER_SECONDS)
+        outbox.send_all(checks_of([after.name], moment, CHECK_AFTER_SECONDS), ports)
     if (changed or not after.job.active) and after.rollout:
         outbox.send(RolloutRequest(), ports, after=ROLLOUT_AFTER_SECONDS)
     try:
@@ -201,7 +235,7 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
         _give_lease_back(leased, ports)
         return False
     if after.job.active and following is None:
-        send_continuation(leased.record, ports)
+        send_all(continuation(leased.record, ports.clock()), ports)
     if changed or not after.job.active:
         outbox.send(ReportRequest(), ports)
     if not after.job.active:
@@ -262,7 +296,7 @@ def _postpone(
     except Stale:
         _give_lease_back(leased, ports)
         return
-    send_continuation(leased.record, ports)
+    send_all(continuation(leased.record, ports.clock()), ports)
 
 
 def _give_lease_back(leased: LeasedRecord, ports: Ports) -> None:
@@ -283,13 +317,13 @@ def _give_lease_back(leased: LeasedRecord, ports: Ports) -> None:
 
     waiting = change(leased.record.name, decide, ports)
     if waiting is not None:
-        send_copy(waiting, ports)
+        send_all(copy_of(waiting, ports.clock()), ports)
 
 
 def _resend_current(name: str, ports: Ports) -> None:
     current = ports.state.cluster(name)
     if current is not None:
-        send_continuation(current, ports)
+        send_all(continuation(current, ports.clock()), ports)
 
 
 def _delete_record(leased: LeasedRecord, outcome: Done, ports: Ports) -> None:

@@ -197,7 +197,7 @@ class NotOwned(Terminal):
 
 
 class Withheld(Terminal):
-    """GitHub does not serve the repository under this name: it moved, or is blocked."""
+    """The git host does not serve the repository under this name: it moved, or is blocked."""
 
 
 class DeadLettered(Terminal):
@@ -310,7 +310,7 @@ def from_http(
     retry_after: float | None = None,
     request_id: str = "",
 ) -> ReconcileError:
-    """Return the error for an HTTP response of Azure Resource Manager, Kubernetes or GitHub.
+    """Return the error for an HTTP response of Azure Resource Manager, Kubernetes or a git host.
 
     ``status`` is the HTTP status, ``code`` and ``message`` the service's own (secrets already removed),
     ``cause`` the code that decides where the service's own is only a wrapper, ``retry_after`` seconds. The

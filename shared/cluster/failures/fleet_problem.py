@@ -28,8 +28,8 @@ _WHAT: Mapping[Failed, str] = {
 }
 
 _REPOSITORY: Mapping[type[errors.ReconcileError], str] = {
-    errors.Unauthenticated: "GitHub refuses the credential: whoever deploys the app renews GITHUB_TOKEN, or"
-    " the key of the GitHub App, and deploys it.",
+    errors.Unauthenticated: "The git host refuses the credential: whoever deploys the app renews"
+    " GITHUB_TOKEN, or the key of the GitHub App, and deploys it.",
     errors.Unauthorized: "An owner of the repository lets the token or the GitHub App read its contents; an"
     " organisation may also ask that a token is authorised for single sign-on.",
     errors.Dependency: "Restore the branch, or set GITHUB_BRANCH and GITHUB_REPOSITORY to what exists. GitHub"

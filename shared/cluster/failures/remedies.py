@@ -215,9 +215,9 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         " `roadstead replay NAME`.",
     ),
     errors.Withheld: Remedy(
-        "GitHub does not serve the repository under this name: it was renamed or moved, or it is blocked.",
+        "The git host does not serve the repository under this name: it was renamed, moved or blocked.",
         "Set GITHUB_REPOSITORY to the present name; ask GitHub why it blocks a repository.",
-        "A job that needs the repository waits, and asks GitHub again every five minutes.",
+        "A job that needs the repository waits, and asks the git host again every five minutes.",
     ),
     errors.DeadLettered: Remedy(
         "The queue gave up the job's message: it was delivered ten times without a result, or it expired.",

@@ -107,7 +107,7 @@ class NewestPlan:
     """The commit that was planned last, and its item for the cluster, None for none.
 
     ``problem`` prevents later commits from being planned, None for no problem. ``review`` is what the reviews
-    on GitHub say about the deletes that need approval, None if they were not read. ``successors`` has the
+    say about the deletes that need approval, None if they were not read. ``successors`` has the
     record of each cluster for which the delete of this one waits, None for one that has none yet.
     """
 

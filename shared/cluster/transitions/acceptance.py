@@ -17,9 +17,44 @@ from shared.cluster.record import ClusterRecord, Phase, Removals, working_phase
 from shared.frozen import replace
 from shared.language.cluster_systems import systems_in
 from shared.language.desired import Desired
-from shared.plan.system_removals import to_remove
+from shared.plan.plan import REMOVALS, Action, Item
+from shared.plan.system_removals import keeping, to_remove
 
 _OF_DELETES = frozenset(CONDITIONS[step] for recipe in Recipe if recipe.removes for step in STEPS[recipe])
+
+
+def follows(item: Item, record: ClusterRecord | None) -> bool:
+    """Return whether an item follows a record; not if it is accepted in it already, or too old for it."""
+    if record is None:
+        return item.begins  # only a plan that saw no record may create one: another one was deleted since
+    if item.action is Action.RETRY:
+        return record.failed and record.generation == item.generation
+    return record.uid == item.uid and record.generation < item.generation
+
+
+def is_prevented(item: Item, record: ClusterRecord | None) -> bool:
+    """Return whether the delete of a cluster began, or ended, since an update took its removal back."""
+    if item.action is not Action.UPDATE:
+        return False
+    return record is None or (follows(item, record) and record.deleting and not record.restorable)
+
+
+def accept(
+    item: Item, record: ClusterRecord | None, desired: Desired | None, *, commit: str, now: datetime
+) -> ClusterRecord | None:
+    """Return the record with an item accepted; None if it was accepted before, or if the record is newer."""
+    if not follows(item, record):
+        return None
+    if record is not None and item.action is Action.RETRY:
+        return accept_retry(record, now=now, left=record.job.left)
+    if record is not None and item.action in (*REMOVALS, Action.REBUILD):
+        return accept_delete(record, commit=commit, now=now, generation=item.generation)
+    if desired is None:
+        return None
+    if record is None:
+        return accept_new(desired, uid=item.uid, commit=commit, now=now, generation=item.generation)
+    kept = keeping(desired, systems_in(record.document), item.retained)
+    return accept_change(record, kept, commit=commit, now=now, generation=item.generation)
 
 
 def accept_new(

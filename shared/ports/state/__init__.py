@@ -29,7 +29,18 @@ from shared.ports.state.app import (
     Timers,
 )
 from shared.ports.state.clusters import CLUSTERS, EVENTS, FLEETS, RECORD, Clusters, GroupMember
-from shared.ports.state.fleet import BranchRead, Fleet, FleetRecord, Handover, Override, Source
+from shared.ports.state.fleet import (
+    AppIdentity,
+    BranchRead,
+    Expectations,
+    Fleet,
+    FleetRecord,
+    FleetRules,
+    Handover,
+    HeadReads,
+    Override,
+    Source,
+)
 from shared.ports.state.plans import BLOBS, PLAN, PLANS, PlanRecord, Plans
 from shared.ports.state.promotions import (
     PROMOTION,
@@ -49,13 +60,17 @@ from shared.ports.tables import Condition, Table
 
 __all__ = [
     "TABLES",
+    "AppIdentity",
     "BranchRead",
     "Clusters",
     "DeadLetter",
     "Deliveries",
+    "Expectations",
     "FleetRecord",
+    "FleetRules",
     "GroupMember",
     "Handover",
+    "HeadReads",
     "LeftOut",
     "Lifted",
     "Listing",

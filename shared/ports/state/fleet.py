@@ -10,7 +10,7 @@ from shared.cluster.failures.fleet_problem import FleetProblem
 from shared.cluster.gaps import Gaps
 from shared.cluster.messages import CLOCKS_DIFFER
 from shared.notifications.routes import Route
-from shared.ports.github import BranchHead
+from shared.ports.git_host import BranchHead
 from shared.ports.state.clusters import FLEETS
 from shared.ports.state.reading import Repository, TextKind
 from shared.promotions.promoted_values import Had, Rule
@@ -60,6 +60,61 @@ class Override:
 
 
 @dataclass(frozen=True)
+class AppIdentity:
+    """Who this app is on the tags of its clusters, as long as these tables live."""
+
+    installation: str = ""
+    """The id by which two apps of one fleet differ: that of the settings, otherwise one of this state; ""
+    before the first plan."""
+    former: tuple[str, ...] = ()
+    """The ids that this state had before: clusters may still carry them."""
+    first_generation: int = 0
+    """The generation of a new cluster, above any that lost tables had; 0 before a plan has one."""
+
+
+@dataclass(frozen=True)
+class HeadReads:
+    """The reads of the branch, which requests share."""
+
+    last: BranchRead | None = None
+    """The last one, by any request; None for none."""
+    full_at: datetime | None = None
+    """When as many successive reads are allowed again as after a pause."""
+    planned_at: datetime | None = None
+    """When the head was read for ``planning``, otherwise for ``commit``, by GitHub's clock."""
+
+
+@dataclass(frozen=True)
+class Expectations:
+    """What the last plan left for another one."""
+
+    deletion: tuple[str, ...] = ()
+    """The clusters that are created again once their deletion has finished."""
+    ready: Mapping[str, int] = field(default_factory=dict)
+    """The clusters whose being Ready has deletes begin, each with the generation."""
+    replacing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By cluster that the last plan removed, the clusters that are to replace it, or were."""
+    unreadable: tuple[str, ...] = ()
+    """The clusters for which the last plan has nothing, because their records could not be read."""
+
+
+@dataclass(frozen=True)
+class FleetRules:
+    """What fleet.yaml and shared files said, as of the last plan with a valid fleet.yaml."""
+
+    routes: tuple[Route, ...] = ()
+    """Who is notified."""
+    subscriptions: tuple[str, ...] = ()
+    """The subscriptions that shared files name: sweeps list them too."""
+    promotions: tuple[Rule, ...] = ()
+    """What is promoted without anybody asking."""
+    had: tuple[Had, ...] = ()
+    """What the targets of these rules had."""
+    calendar: Calendar = NOTHING
+    """The change windows and freezes."""
+
+
+@dataclass(frozen=True)
 class FleetRecord:
     """The state of the planner: what it planned last, what it plans now, and what prevents the next plan."""
 
@@ -75,52 +130,28 @@ class FleetRecord:
     """The commit whose jobs are being handed over, "" for none."""
     handover: Handover | None = None
     """How far that is; None for no ``planning``."""
-    head_read_at: datetime | None = None
-    """When the head was read for ``planning``, otherwise for ``commit``, by GitHub's clock."""
-    installation: str = ""
-    """The id by which two apps of one fleet differ: that of the settings, otherwise one of this state; ""
-    before the first plan."""
-    former_installations: tuple[str, ...] = ()
-    """The ids that this state had before: clusters may still carry them."""
-    first_generation: int = 0
-    """The generation of a new cluster, above any that lost tables had; 0 before a plan has one."""
+    app: AppIdentity = AppIdentity()
+    """The ids of this app, and the first generation of its clusters."""
+    reads: HeadReads = HeadReads()
+    """When the branch was read."""
+    expects: Expectations = Expectations()
+    """What the last plan left for another one."""
+    rules: FleetRules = FleetRules()
+    """What fleet.yaml says to those who read no git."""
     source: Source | None = None
     """Where the fleet is planned from; None before the first plan."""
     other_source: Source | None = None
     """What was read instead at last, which a takeover accepts; None when it was ``source``."""
     contested: tuple[str, ...] = ()
     """The clusters that wait for a takeover, as of the last report."""
-    last_read: BranchRead | None = None
-    """The last read of the branch, by any request; None for none."""
-    reads_full_at: datetime | None = None
-    """When as many successive reads of the branch are allowed again as after a pause."""
-    awaiting_deletion: tuple[str, ...] = ()
-    """The clusters that are created again once their deletion has finished."""
-    unreadable: tuple[str, ...] = ()
-    """The clusters for which the last plan has nothing, because their records could not be read."""
-    replacing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By cluster that the last plan removed, the clusters that are to replace it, or were."""
-    awaiting_ready: Mapping[str, int] = field(default_factory=dict)
-    """The clusters whose being Ready has deletes begin, each with the generation."""
     gaps: Gaps = field(default_factory=Gaps)
     """The heads that no webhook had announced."""
-    routes: tuple[Route, ...] = ()
-    """Who is notified, as of the last plan with a valid fleet.yaml."""
-    subscriptions: tuple[str, ...] = ()
-    """The subscriptions that shared files name, as of the last plan with a valid fleet.yaml: sweeps list them
-    too."""
     rollout: str = ""
     """The commit whose rollout has clusters that did not start or end yet, "" for none."""
     last_valid: str = ""
     """The commit that was planned last with a valid fleet.yaml, "" while that is the newest."""
-    promotions: tuple[Rule, ...] = ()
-    """What is promoted without anybody asking, as of the last plan with a valid fleet.yaml."""
-    had: tuple[Had, ...] = ()
-    """What the targets of these rules had, as of that plan."""
     durations: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """The seconds that changes of clusters took in completed rollouts, by kind; the newest of each."""
-    calendar: Calendar = NOTHING
-    """The change windows and freezes, as of the last plan with a valid fleet.yaml."""
     opens: datetime | None = None
     """When the first item may start that a freeze, a window or a suspension holds, None for none, or for
     never."""

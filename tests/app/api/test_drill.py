@@ -69,7 +69,7 @@ def test_clusters_with_a_former_id_would_wait_for_a_takeover() -> None:
     assert outcomes(drilled(cloud)) == {"one": "takeover"}
     cloud.with_ports(lambda ports: replace(ports, config=CONFIG))
     [one] = drilled(cloud)["clusters"]
-    assert one["reason"] == f"its tags name {cloud.state.fleet().installation}@main"
+    assert one["reason"] == f"its tags name {cloud.state.fleet().app.installation}@main"
     lose(cloud)
     assert [each.contested for each in cloud.state.clusters()] == [True]
 

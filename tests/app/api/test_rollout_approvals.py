@@ -13,7 +13,7 @@ from shared.app.api.acts.rollout import act_on_rollout
 from shared.app.api.views.rollouts import rollout_view
 from shared.app.planner.planner import handle
 from shared.cluster.messages import ActRequest, RolloutAct
-from shared.rollouts.rollout import ActKind, Decided, Rollout
+from shared.rollouts.rollout import ActKind, Decided, Decisions, Rollout
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around
 from tests.support.sample import sample
@@ -112,7 +112,7 @@ def act_of(cloud: MemoryCloud, commit: str, kind: ActKind) -> ActRequest:
     lifts = None
     if kind is ActKind.RESUME:
         handle(act_of(cloud, commit, ActKind.PAUSE), cloud.ports)
-        paused = rollout_of(cloud, commit).paused
+        paused = rollout_of(cloud, commit).people.paused
         lifts = paused.at if paused else None
     act = RolloutAct(
         commit=commit,
@@ -167,7 +167,8 @@ def test_an_act_that_had_its_effect_is_not_answered_when_it_comes_again(kind: Ac
 def test_a_resume_that_comes_after_another_pause_says_so() -> None:
     cloud, commit = waiting("approvers: 1")
     request, second = act_of(cloud, commit, ActKind.RESUME), cloud.clock() + timedelta(seconds=1)
-    cloud.state.save_rollout(replace(rollout_of(cloud, commit), paused=Decided("eva", second)))
+    paused = Decisions(Decided("eva", second))
+    cloud.state.save_rollout(replace(rollout_of(cloud, commit), people=paused))
     handle(request, cloud.ports)
     ((action, _, why),) = without_effect(cloud)
     assert action == "rollout-resume"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from shared.app.outbox import send_continuation
+from shared.app.outbox import send_all
+from shared.cluster.messages import continuation
 from shared.cluster.recipes import STEPS, Recipe
 from shared.cluster.record import Phase
 from shared.cluster.transitions.acceptance import accept_retry
@@ -70,7 +71,7 @@ def test_a_second_job_writes_nothing_but_the_request_that_flux_reconciles() -> N
     cloud = attached()
     with counted(cloud) as calls:
         again = cloud.state.save(accept_retry(record(cloud), now=cloud.clock()))
-        send_continuation(again, cloud.ports)
+        send_all(continuation(again, cloud.clock()), cloud.ports)
         cloud.run()
     assert phases(cloud) == {"harbour": Phase.READY}
     assert set(calls.applied) <= {"flux-system"}

@@ -94,7 +94,7 @@ def test_a_commit_is_compared_once_and_not_before_flux_had_the_time() -> None:
     before = cloud.repository.head("main")
     commit = push(cloud, files() | BROKEN)
     cloud.run()
-    trees = calls_of(cloud, "repository", "tree")
+    trees = calls_of(cloud, "git_host", "tree")
     tick(cloud, 60)
     assert trees == []
     tick(cloud)
@@ -138,7 +138,7 @@ def test_what_was_broken_before_the_first_run_is_found_as_well() -> None:
 
 def test_the_first_run_checks_nothing_that_jobs_have_just_verified_and_compares_no_tree() -> None:
     cloud = ready()
-    trees = calls_of(cloud, "repository", "tree")
+    trees = calls_of(cloud, "git_host", "tree")
     tick(cloud)
     assert (checked(cloud), trees, covered(cloud)) == (False, [], cloud.state.fleet().commit)
 
@@ -203,12 +203,12 @@ def test_a_commit_is_compared_later_where_github_does_not_show_it() -> None:
     cloud = known()
     push(cloud, files() | BROKEN)
     cloud.run()
-    tree = cloud.ports.repository.tree
-    around(cloud, "repository", tree=_fails)
+    tree = cloud.ports.git_host.tree
+    around(cloud, "git_host", tree=_fails)
     tick(cloud, 300)
     assert not checked(cloud)
     assert "GitHub did not answer" in problem(cloud)
-    around(cloud, "repository", tree=tree)
+    around(cloud, "git_host", tree=tree)
     tick(cloud)
     assert checked(cloud)
     assert (covered(cloud), problem(cloud)) == (cloud.repository.head("main"), "")
@@ -218,7 +218,7 @@ def test_every_cluster_is_checked_where_github_does_not_show_a_commit_for_half_a
     cloud = known(TWO)
     commit = push(cloud, TWO | {"README.md": b"news"})
     cloud.run()
-    around(cloud, "repository", tree=_fails)
+    around(cloud, "git_host", tree=_fails)
     tick(cloud, 1800)
     assert [condition(each).status for each in cloud.state.clusters()] == [True, True]
     assert covered(cloud) == commit
@@ -274,7 +274,7 @@ def test_a_run_costs_two_trees_one_list_of_the_records_and_one_batch_of_requests
     cloud.sleep(300)
     calls = list[str]()
     watched: dict[str, Any] = {
-        name: Noted(getattr(cloud.ports, name), calls.append) for name in ("repository", "state", "jobs")
+        name: Noted(getattr(cloud.ports, name), calls.append) for name in ("git_host", "state", "jobs")
     }
     check_changed_paths(replace(cloud.ports, **watched))
     assert Counter(calls) == Counter(

@@ -12,18 +12,18 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.access.rate_limiter import RateLimiter
 from shared.app.check import check as checks
-from shared.app.outbox import (
-    CHECK_SESSIONS,
-    CHECKED_TOGETHER,
-    request_checks,
-    request_rest,
-    request_whole_check,
-)
+from shared.app.outbox import request_whole_check, send, send_all
 from shared.app.sweep import sweep
 from shared.azure.rate_limits import AKS_OTHER, Bucket, Limit
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.findings.health import HealthCondition
-from shared.cluster.messages import CheckMessage, SweepRequest
+from shared.cluster.messages import (
+    CHECK_SESSIONS,
+    CHECKED_TOGETHER,
+    CheckMessage,
+    SweepRequest,
+    checks_of,
+)
 from shared.cluster.record import ClusterRecord, Phase
 from shared.cluster.transitions.acceptance import accept_retry
 from shared.kubernetes.api_server import ApiServer
@@ -91,7 +91,7 @@ def test_a_check_leaves_half_of_the_kubeconfigs_to_the_jobs() -> None:
     cloud = ready()
     another_worker_for_each_message(cloud)
     take_tokens(cloud, ONE, 30)
-    request_checks(["one"], "a check", cloud.ports)
+    send_all(checks_of(["one"], "a check"), cloud.ports)
     cloud.run(seconds=1)
     assert record(cloud).condition(HealthCondition.FLUX) is None
     cloud.run(seconds=200, until=lambda: record(cloud).condition(HealthCondition.FLUX) is not None)
@@ -102,7 +102,7 @@ def test_a_cluster_that_no_token_is_left_for_holds_up_no_other_one() -> None:
     cloud = several()
     another_worker_for_each_message(cloud)
     take_tokens(cloud, ONE, 30)
-    request_checks(["a", "b", "c"], "a check", cloud.ports)
+    send_all(checks_of(["a", "b", "c"], "a check"), cloud.ports)
     cloud.run(seconds=1)
     assert [read_of(cloud, name) for name in "abc"] == [False, True, True]
     cloud.run(seconds=200, until=lambda: read_of(cloud, "a"))
@@ -127,7 +127,7 @@ def test_a_cluster_whose_token_somebody_takes_first_is_read_once_there_is_anothe
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(RateLimiter, "has_spare", then_taken)
-        request_checks(["one"], "a check", cloud.ports)
+        send_all(checks_of(["one"], "a check"), cloud.ports)
         cloud.run(seconds=1)
     assert not read_of(cloud, "one")
     cloud.run(seconds=200, until=lambda: read_of(cloud, "one"))
@@ -270,7 +270,7 @@ def test_a_large_fleet_is_checked_in_messages_of_some_clusters_in_few_sessions()
             sent.extend(messages)
 
     names = [f"cluster-{number:04}" for number in range(1000)]
-    request_checks(names, "a check", replace(cloud.ports, jobs=Queue()))
+    send_all(checks_of(names, "a check"), replace(cloud.ports, jobs=Queue()))
     parts = [CheckMessage.model_validate_json(message.body).clusters for message in sent]
     assert [name for part in parts for name in part] == names
     assert max(map(len, parts)) == CHECKED_TOGETHER
@@ -290,14 +290,14 @@ def test_a_check_of_the_whole_fleet_delays_no_check_that_somebody_asks_for() -> 
     request_whole_check(ports)
     (begins,) = sent
     whole = CheckMessage.model_validate_json(begins.body)
-    request_checks(names, whole.check, ports)
-    request_rest(whole.model_copy(update={"clusters": ("one",), "attempt": 1}), ports)
+    send_all(checks_of(names, whole.check), ports)
+    send(whole.model_copy(update={"clusters": ("one",), "attempt": 1}), ports)
     of_fleet = {message.session for message in sent}
     assert len(of_fleet) == CHECK_SESSIONS
     sent.clear()
     for name in names[:100]:
-        request_checks([name], f"paths:{name}", ports)
-        request_rest(CheckMessage(check="12345678", clusters=(name,), at=cloud.clock()), ports)
+        send_all(checks_of([name], f"paths:{name}"), ports)
+        send(CheckMessage(check="12345678", clusters=(name,), at=cloud.clock()), ports)
     others = {message.session for message in sent}
     assert len(others) == CHECK_SESSIONS
     assert not others & of_fleet

@@ -12,10 +12,10 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import replay
 from shared.azure.companion import Companion
 from shared.azure.companions import KINDS
-from shared.azure.identity_access import Credential, Role, credential_name
-from shared.azure.maintenance_windows import Window
-from shared.azure.managed_namespaces import Namespace
-from shared.azure.policies import Policy
+from shared.azure.identity_access import CredentialCompanion, RoleCompanion, credential_name
+from shared.azure.maintenance_windows import WindowCompanion
+from shared.azure.managed_namespaces import NamespaceCompanion
+from shared.azure.policies import PolicyCompanion
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.findings.health import HealthCondition
 from shared.cluster.record import Phase
@@ -110,7 +110,7 @@ def remove_namespace(cloud: MemoryCloud) -> None:
 
 CASES = (
     Case(
-        Window,
+        WindowCompanion,
         lambda extra: ready(WINDOW + extra),
         f"maintenanceWindows[{NAME}].maintenanceWindow.durationHours",
         ListMaintenance,
@@ -119,7 +119,7 @@ CASES = (
         lambda cloud: on_azure(cloud, ListMaintenance, lambda _: {}),
     ),
     Case(
-        Policy,
+        PolicyCompanion,
         lambda extra: ready(POLICIES + extra),
         "policies[privileged].effect",
         ListPolicyAssignments,
@@ -128,7 +128,7 @@ CASES = (
         lambda cloud: cloud.azure.delete_policy_assignment(ONE, DENIED),
     ),
     Case(
-        Credential,
+        CredentialCompanion,
         with_access,
         "federatedCredentials[shop].subject",
         ListFederatedCredentials,
@@ -137,10 +137,16 @@ CASES = (
         lambda cloud: cloud.azure.delete_federated_credential(*SHOP_PLACE, CREDENTIAL),
     ),
     Case(
-        Role, with_access, "roleAssignments[pull]", ListRoleAssignments, assignments, remove_role, remove_role
+        RoleCompanion,
+        with_access,
+        "roleAssignments[pull]",
+        ListRoleAssignments,
+        assignments,
+        remove_role,
+        remove_role,
     ),
     Case(
-        Namespace,
+        NamespaceCompanion,
         lambda extra: hydrated("  managedNamespaces: {}\n", extra),
         "managedNamespaces[shop].defaultNetworkPolicy",
         ListManagedNamespaces,

@@ -17,7 +17,7 @@ from shared.app.worker.steps.flux.waiting import MOST, described
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.record import Phase
 from shared.kubernetes.flux_objects import KUSTOMIZATION, NAMESPACE, SOURCE
-from shared.ports.github import Change
+from shared.ports.git_host import Change
 from shared.resource_ids import ObjectRef
 from tests.support.checks import check, condition, pass_time
 from tests.support.one_cluster import ONE, advice, api, files, ready, record
@@ -96,7 +96,7 @@ def test_a_history_that_cannot_be_read_names_no_cause() -> None:
     def away(*_: object) -> Sequence[Change]:
         raise Unavailable("GitHub did not answer")
 
-    around(cloud, "repository", changes=away)
+    around(cloud, "git_host", changes=away)
     assert broken_by(cloud) == f" (Flux tried commit {bad[:8]})"
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.servicebus.world.broker_values import StoredMessage
-from shared.app import outbox
 from shared.app.check import check as checks
-from shared.app.outbox import request_checks
+from shared.app.outbox import send_all
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
-from shared.cluster.messages import CheckMessage
+from shared.app.worker import worker
+from shared.cluster.messages import CheckMessage, checks_of
 from shared.cluster.record import Phase
 from tests.support.checks import check, condition, pass_time, refused_since, take_tokens
 from tests.support.one_cluster import ENTRA, ONE, files, ready, record
@@ -48,7 +48,7 @@ def test_a_cluster_is_checked_again_by_one_message_at_a_time_however_often_it_is
     cloud = unread()
     assert len(scheduled_checks(cloud)) == 1
     for number in range(5):
-        request_checks(["one"], f"a check {number}", cloud.ports)
+        send_all(checks_of(["one"], f"a check {number}"), cloud.ports)
         cloud.run(seconds=1)
         cloud.sleep(45)
     assert len(scheduled_checks(cloud)) == 1
@@ -72,7 +72,7 @@ def test_a_check_on_such_an_instance_asks_for_no_check_that_has_just_been() -> N
     assert condition(record(cloud)).status is True
     cloud.kubernetes.set_power(ONE, on=False)
     with_clock(cloud, timedelta(seconds=4))
-    request_checks(["one"], "a check", cloud.ports)
+    send_all(checks_of(["one"], "a check"), cloud.ports)
     cloud.run(seconds=1)
     assert condition(record(cloud)).status is None
     assert len(scheduled_checks(cloud)) == 1
@@ -87,7 +87,7 @@ def test_a_cluster_that_was_not_read_is_checked_after_its_job_even_if_the_reques
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cloud = unread()
-    monkeypatch.setattr(outbox, "request_checks", lambda *_, **__: None)
+    monkeypatch.setattr(worker, "checks_of", lambda *_: [])
     cloud.kubernetes.set_power(ONE, on=True)
     wanted = files(ENTRA + "  tags: {a: b}\n")
     push(cloud, wanted | {"platform/broken.yaml": b"kind: [unfinished"})

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from localcloud.azure.world.arm_resources import Timings
-from shared.app.outbox import send_continuation
+from shared.app.outbox import send_all
 from shared.azure.rate_limits import Bucket
 from shared.cluster.failures.errors import ReconcileError, Unauthorized, Unavailable
+from shared.cluster.messages import continuation
 from shared.cluster.record import Phase
 from shared.cluster.transitions.acceptance import accept_delete
 from shared.json_tree import Json
@@ -54,7 +55,7 @@ def test_a_delete_waits_while_the_head_that_has_the_cluster_again_is_not_planned
 
 def test_a_worker_that_was_frozen_since_its_read_of_the_head_reads_it_again_before_it_deletes() -> None:
     cloud = tombstoned()
-    read_head = cloud.ports.repository.read_head
+    read_head = cloud.ports.git_host.read_head
 
     def frozen_after(branch: str) -> BranchHead:
         read = read_head(branch)
@@ -64,7 +65,7 @@ def test_a_worker_that_was_frozen_since_its_read_of_the_head_reads_it_again_befo
         return read
 
     removed = cloud.repository.head("main")
-    around(cloud, "repository", read_head=frozen_after)
+    around(cloud, "git_host", read_head=frozen_after)
     cloud.with_ports(lambda ports: replace(ports, config=replace(ports.config, lease_seconds=90)))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
@@ -94,7 +95,7 @@ def test_a_forged_tombstone_deletes_no_cluster_that_git_has() -> None:
     """Whoever can write the tables and send messages still cannot delete what the branch has."""
     cloud = ready()
     forged = accept_delete(record(cloud), commit=cloud.repository.head("main"), now=cloud.clock())
-    send_continuation(cloud.state.save(forged), cloud.ports)
+    send_all(continuation(cloud.state.save(forged), cloud.clock()), cloud.ports)
     cloud.run()
     assert accepted(cloud)["delete", "one"] == 0
     assert ONE in cloud.azure.ids()
@@ -138,12 +139,12 @@ def test_no_delete_begins_while_the_branch_cannot_be_read(error: ReconcileError)
     def unreadable(_: str) -> BranchHead:
         raise error
 
-    read_head = cloud.ports.repository.read_head
-    around(cloud, "repository", read_head=unreadable)
+    read_head = cloud.ports.git_host.read_head
+    around(cloud, "git_host", read_head=unreadable)
     cloud.run(seconds=3600)
     assert accepted(cloud)["delete", "one"] == 0
     assert record(cloud).job.reason.startswith(f"{error.kind}: {error}")
-    around(cloud, "repository", read_head=read_head)
+    around(cloud, "git_host", read_head=read_head)
     push(cloud, fleet_files.fleet() | {"README.md": b"a note"})
     cloud.run()
     assert phases(cloud) == {}

@@ -102,7 +102,7 @@ def test_a_message_that_is_lost_there_is_sent_by_the_timer_and_only_while_a_dele
     assert lost
     resend_overdue(cloud.ports)
     cloud.run()
-    assert (phases(cloud), cloud.state.fleet().awaiting_ready) == ({"two": Phase.READY}, {})
+    assert (phases(cloud), cloud.state.fleet().expects.ready) == ({"two": Phase.READY}, {})
 
 
 def test_why_and_the_commit_status_say_what_the_delete_waits_for() -> None:

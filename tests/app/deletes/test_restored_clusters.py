@@ -165,7 +165,7 @@ def test_a_delete_that_begins_after_the_plan_was_made_is_not_taken_back() -> Non
     frozen(cloud, "state", "add_group_members", begins)
     plan_at_once(cloud, cloud.repository.head("main"))
     assert record(cloud).deleting
-    assert cloud.state.fleet().awaiting_deletion == ("one",)
+    assert cloud.state.fleet().expects.deletion == ("one",)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
 

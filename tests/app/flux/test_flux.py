@@ -109,7 +109,7 @@ def test_only_the_repository_of_that_name_on_the_host_of_the_fleet_counts_as_the
     url: str, host: str, is_fleet: bool
 ) -> None:
     cloud = ready()
-    config = replace(cloud.ports.config, git_host=host)
+    config = replace(cloud.ports.config, git_server=host)
     cloud.with_ports(lambda ports: replace(ports, config=config))
     _flux_sees(cloud, cloud.repository.head("main"))
     commit = push(cloud, files(pool() + f"  flux: {{repository: '{url}', path: ./platform}}\n"))

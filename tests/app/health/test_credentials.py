@@ -49,7 +49,7 @@ def test_nothing_is_known_of_a_token_while_github_does_not_answer(cloud: MemoryC
     def silent(_: str) -> object:
         raise Unavailable("no answer")
 
-    around(cloud, "repository", read_head=silent)
+    around(cloud, "git_host", read_head=silent)
     found = view(cloud)
     assert (found["ready"], found["credentials"]) == (False, [])
 

@@ -10,12 +10,13 @@ from threading import Event
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from localcloud.runtime.options import ROOT
 from shared.app.health import GRACE, REUSED_SECONDS, Health, health_view, ready_view
 from shared.app.outbox import request_whole_check, request_whole_sweep
 from shared.app.recovery.missed_work import plan_missed_head
 from shared.app.runs import record_run
 from shared.cluster.failures.errors import Unauthenticated, Unauthorized, Unavailable
-from shared.ports import FleetConfig, Ports
+from shared.ports import Capability, FleetConfig, Ports
 from shared.ports.state import TimerRun
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
@@ -62,6 +63,21 @@ def test_an_app_whose_services_answer_and_whose_timers_run_is_ready(cloud: Memor
     assert health_view(reading).status == ready_view(reading).status == 200
 
 
+def test_what_the_git_host_lacks_is_said_with_what_is_lost_and_makes_the_app_no_less_ready(
+    cloud: MemoryCloud,
+) -> None:
+    cloud.git_host.is_app, cloud.git_host.lacks = True, frozenset({Capability.ISSUES})
+    reading = Health(with_bus(cloud, Answering())).read()
+    assert reading.ready
+    assert health_view(reading).body["lacks"] == ["issues: a route of the type github delivers nothing"]
+
+
+def test_the_table_of_git_hosts_has_each_capability_with_what_is_lost_without_it() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    table = [line.strip("| ").split(" | ") for line in page.splitlines() if line.count(" | ") == 2]
+    assert {f"{name}: {lost}" for name, _, lost in table} >= {*Capability}
+
+
 @pytest.mark.parametrize(
     ("error", "problem"),
     [
@@ -79,7 +95,7 @@ def test_a_service_that_fails_is_named_with_its_error(
 
 
 def test_a_repository_that_cannot_be_read_and_tables_that_are_away_are_named(cloud: MemoryCloud) -> None:
-    around(cloud, "repository", read_head=refuse(Unavailable("GitHub answered 502")))
+    around(cloud, "git_host", read_head=refuse(Unavailable("GitHub answered 502")))
     around(cloud, "state", timer_runs=refuse(Unavailable("no answer")))
     assert Health(cloud.ports).read().problems == {
         "GitHub": "Unavailable: GitHub answered 502",
@@ -169,7 +185,7 @@ def test_a_flood_of_probes_calls_each_service_once_in_a_quarter_of_a_minute(clou
         return head(branch)
 
     around(cloud, "state", timer_runs=timer_runs)
-    around(cloud, "repository", read_head=read_head)
+    around(cloud, "git_host", read_head=read_head)
     health = Health(with_bus(cloud, bus))
     for _ in range(60):
         health.read()

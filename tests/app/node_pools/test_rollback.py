@@ -7,7 +7,6 @@ from typing import Any
 
 from shared.app.api.acts.cluster import replay
 from shared.app.intake.accept import accept
-from shared.app.proposals.own_pull import PERMISSIONS
 from shared.azure.changes.comparison import writable_pool
 from shared.cluster.failures.errors import Unauthorized
 from shared.cluster.record import Phase
@@ -106,10 +105,10 @@ def test_a_missing_role_in_azure_and_a_missing_permission_on_github_have_answers
     found = ask(cloud)
     assert (found.status, found.body["error"]) == (502, "Unauthorized: no role")
     around(cloud, "azure", call=azure.call)
-    around(cloud, "proposing", add_commit=unpermitted)
+    around(cloud, "git_host", add_commit=unpermitted)
     found = ask(cloud)
     assert found.status == 502
-    assert found.body["error"] == f"Unauthorized: not by integration; {PERMISSIONS}"
+    assert found.body["error"] == "Unauthorized: not by integration"
 
 
 def test_each_condition_that_fails_is_named_with_what_to_do() -> None:

@@ -138,16 +138,16 @@ def test_a_credential_that_github_refuses_is_told_and_so_is_its_renewal() -> Non
     cloud = MemoryCloud()
     push(cloud, notified_fleet("one"))
     cloud.run()
-    read = cloud.ports.repository.read_head
+    read = cloud.ports.git_host.read_head
 
     def refused(branch: str) -> None:
         raise Unauthenticated("Bad credentials")
 
-    around(cloud, "repository", read_head=refused)
+    around(cloud, "git_host", read_head=refused)
     cloud.run_timers(cloud.ports)
     cloud.run(120, until=lambda: bool(titles(cloud)))
     assert kinds(cloud) == [(Kind.CREDENTIAL, "GitHub", False)]
-    around(cloud, "repository", read_head=read)
+    around(cloud, "git_host", read_head=read)
     cloud.run(1200, until=lambda: len(titles(cloud)) > 1)
     assert kinds(cloud)[1:] == [(Kind.CREDENTIAL, "GitHub", True)]
 
@@ -184,7 +184,7 @@ def test_a_channel_that_failed_first_by_a_clock_that_was_ahead_is_told_all_the_s
     cloud = MemoryCloud()
     outage = Outage("Unavailable", "no answer", cloud.clock() + timedelta(days=30), 3)
     known = NotifierRecord(routes={"ops": RouteState(outage=outage)})
-    problems = present(FleetRecord(), SweepRecord(), [], known, cloud.clock())
+    problems = present(FleetRecord(), SweepRecord(), [], known, cloud.clock(), cloud.git_host)
     assert [each.kind for each in problems] == [Kind.CHANNEL]
 
 

@@ -26,7 +26,7 @@ class Token:
         def read_head(branch: str) -> BranchHead:
             return replace(read(branch), credential_expires=self.ends)
 
-        around(cloud, "repository", read_head=read_head)
+        around(cloud, "git_host", read_head=read_head)
 
 
 def notified() -> tuple[MemoryCloud, Token]:

@@ -170,7 +170,7 @@ def test_an_approval_lost_to_an_unreadable_repository_is_requested_again() -> No
     def refused(branch: str) -> BranchHead:
         raise Unauthenticated("the token has expired")
 
-    around(cloud, "repository", read_head=refused)
+    around(cloud, "git_host", read_head=refused)
     assert approve(commit, ["one"], "ada", cloud.ports).status == 202
     cloud.run()
     assert str(cloud.state.fleet().problem).endswith(f"the token has expired; approve {commit[:8]} again")

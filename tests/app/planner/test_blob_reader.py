@@ -67,7 +67,7 @@ def test_blobs_read_before_a_failure_stay_cached() -> None:
     cloud, calls = MemoryCloud(), Calls()
     calls.watch(cloud)
     commit, ids = committed(cloud, {f"{number}": b"%d" % number for number in range(150)})
-    port = cloud.ports.repository
+    port = cloud.ports.git_host
 
     def fails(sha: str) -> bytes:
         if len(calls.blobs) == 120:
@@ -76,5 +76,5 @@ def test_blobs_read_before_a_failure_stay_cached() -> None:
 
     broken = Around(port, blob=fails, archive=lambda _commit, _paths: {})
     with pytest.raises(Unavailable):
-        read_blobs(commit, ids, replace(cloud.ports, repository=broken))
+        read_blobs(commit, ids, replace(cloud.ports, git_host=broken))
     assert len(cloud.state.blobs(ids.values())) == 100

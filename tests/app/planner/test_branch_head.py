@@ -242,7 +242,7 @@ def test_a_failed_comparison_costs_reads_and_loses_no_push() -> None:
     def away(*_: str) -> bool:
         raise Unavailable("GitHub answered 500")
 
-    around(cloud, "repository", is_descendant=away)
+    around(cloud, "git_host", is_descendant=away)
     cloud.clock.advance(3)
     commit = push(cloud, fleet_files.fleet("one", "two"))
     cloud.run(120)
@@ -253,7 +253,7 @@ def test_a_push_in_the_second_after_the_read_is_planned_at_once() -> None:
     cloud = ready("one")
     push(cloud, fleet_files.fleet("one", "two"))
     cloud.run(43)
-    read_at = cloud.state.fleet().head_read_at
+    read_at = cloud.state.fleet().reads.planned_at
     assert read_at is not None
     cloud.clock.advance(1)
     commit = cloud.repository.push(fleet_files.fleet("one", "two") | {"README.md": b"quick"})
@@ -302,7 +302,7 @@ def test_an_announced_head_that_github_does_not_show_yet_is_reported() -> None:
     shows_first(cloud, cloud.state.fleet().commit)
     commit = push(cloud, fleet_files.fleet("one", "two"))
     assert cloud.step()
-    waiting = f"GitHub does not show the announced commit {commit[:8]} yet: reading again until "
+    waiting = f"the git host does not show commit {commit[:8]} yet: reading again until "
     assert cloud.state.fleet().waiting.startswith(waiting)
     cloud.run()
     assert cloud.state.fleet().waiting == ""
@@ -323,7 +323,8 @@ def test_a_confirmation_ends_when_the_head_is_the_planned_one() -> None:
     assert missed_work.plan_missed_head(cloud.ports)
     cloud.run()
     fleet = cloud.state.fleet()
-    assert fleet == replace(planned, last_read=fleet.last_read, reads_full_at=fleet.reads_full_at)
+    assert fleet.reads.planned_at == planned.reads.planned_at
+    assert fleet == replace(planned, reads=fleet.reads)
 
 
 def test_a_forced_push_back_is_planned_after_its_confirmation() -> None:

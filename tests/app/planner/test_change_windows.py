@@ -64,7 +64,7 @@ def test_an_override_starts_what_a_freeze_holds_and_needs_a_reason() -> None:
     act(cloud, commit, "override")
     cloud.run(seconds=3600)
     assert changed(cloud, "one") == {*ALL}
-    assert rollout_of(cloud, commit).overridden is not None
+    assert rollout_of(cloud, commit).people.overridden is not None
 
 
 def test_a_commit_that_takes_a_freeze_out_of_the_file_ends_it() -> None:

@@ -195,18 +195,18 @@ def test_a_commit_ends_although_its_repository_was_renamed_while_it_was_carried_
     files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=3)
     commit = push(cloud, files)
     cloud.run(until=lambda: phases(cloud)["one"] is Phase.UPDATING and status(cloud, commit)[0] == "pending")
-    port = cloud.ports.repository
+    port = cloud.ports.git_host
     set_status, read_head = port.set_status, port.read_head
 
     def moved(*_: object) -> None:
         raise Withheld("GitHub answered with a redirect")
 
-    around(cloud, "repository", set_status=moved, read_head=moved)
+    around(cloud, "git_host", set_status=moved, read_head=moved)
     cloud.run(1800, until=lambda: False)
     missed_work.plan_missed_head(cloud.ports)
     assert phases(cloud) == {"one": Phase.READY}
     assert status(cloud, commit)[0] == "pending"
-    around(cloud, "repository", set_status=set_status, read_head=read_head)
+    around(cloud, "git_host", set_status=set_status, read_head=read_head)
     cloud.run(600, until=lambda: False)
     assert status(cloud, commit)[0] == "success"
     assert cloud.state.open_plans() == []

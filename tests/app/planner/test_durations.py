@@ -25,7 +25,7 @@ def test_what_an_older_rollout_started_is_of_the_kind_of_that_and_adds_nothing_t
     larger = {path: staged()[path].replace(b"count: 1", b"count: 2")}
     first = push(cloud, staged(watched) | larger)
     cloud.run(seconds=300)
-    assert rollout_of(cloud, first).kind == "nodePools"
+    assert rollout_of(cloud, first).choice.kind == "nodePools"
     commit = push(cloud, staged(watched, tags("one"), only=PROD) | larger)
     cloud.run()
     assert "a1" in {member.cluster for member in rollout_of(cloud, commit).members}

@@ -52,7 +52,7 @@ def test_a_cluster_that_the_paused_rollout_does_not_change_gets_its_fix() -> Non
     assert changed(cloud, "one") == {"a1"}
     rollout = rollout_of(cloud, commit)
     assert [stage.name for stage in rollout.stages] == ["fix:production", "development"]
-    assert rollout.inherited
+    assert rollout.people.inherited
     act(cloud, commit, "resume")
     cloud.run()
     assert changed(cloud, "one") == {*DEV}
@@ -170,5 +170,5 @@ def test_a_pause_outlives_a_planner_that_ends_between_two_rollouts() -> None:
     second = push(cloud, staged(extra=tags("two")))
     cloud.run(seconds=3600)
     assert (state.ended, rollout_of(cloud, first).state) == (True, State.SUPERSEDED)
-    assert rollout_of(cloud, second).inherited
+    assert rollout_of(cloud, second).people.inherited
     assert changed(cloud, "two") == {"a1"}

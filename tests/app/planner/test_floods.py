@@ -52,7 +52,7 @@ class Flood:
             return call
 
         names = ("read_head", "is_descendant", "tree", "blob", "archive", "set_status")
-        return replace(ports, repository=Around(ports.repository, **{name: count(name) for name in names}))
+        return replace(ports, git_host=Around(ports.git_host, **{name: count(name) for name in names}))
 
     def push(self) -> None:
         """Push another README and deliver it."""
@@ -145,7 +145,7 @@ def test_a_push_that_github_does_not_show_yet_is_planned_soon_although_a_read_wa
         read = read_head(branch)
         return read if cloud.clock() >= shown["after"] else replace(read, commit=before)
 
-    around(cloud, "repository", read_head=stale)
+    around(cloud, "git_host", read_head=stale)
     accept(pushed(cloud, commit), cloud.ports)
     cloud.clock.advance(2)
     forged = Pushed("d1", "forged", "f" * 40, cloud.clock().replace(microsecond=0))
@@ -162,7 +162,7 @@ def test_pushes_while_github_does_not_answer_cost_no_call_each(monkeypatch: pyte
         tried.append(branch)
         raise Unavailable("GitHub answered 500")
 
-    around(made.cloud, "repository", read_head=away)
+    around(made.cloud, "git_host", read_head=away)
     made.run(300, lambda _: made.push())
     assert len(tried) < 60
     assert made.runs < 3 * 300

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import cast
+from typing import Any
 
 import pytest
 
@@ -14,7 +14,6 @@ from shared.app.api.views.rollouts import rollout_view, rollouts_view
 from shared.app.api.views.why import why_view
 from shared.cluster.failures.errors import Unauthorized
 from shared.cluster.messages import CLOCKS_DIFFER
-from shared.ports import CheckRun, PullRequests
 from shared.rollouts.rollout import ActKind, State
 from tests.support.pipeline_runs import push, status
 from tests.support.staged_fleets import (
@@ -239,23 +238,23 @@ def test_a_check_run_of_another_commit_opens_no_gate_and_an_override_does() -> N
 
 
 class NoChecks:
-    """Pull requests whose check runs cannot be read."""
+    """A host whose check runs cannot be read."""
 
     def __init__(self, inner: object) -> None:
         self._inner, self.calls = inner, 0
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    def check_runs(self, *_: str) -> list[CheckRun]:
+    def conclusions(self, *_: str) -> list[str]:
         self.calls += 1
         raise Unauthorized("give the token the permission Checks: read")
 
 
 def test_a_check_that_cannot_be_read_holds_its_stage_says_why_and_is_read_less_and_less() -> None:
     cloud, _ = waiting(CHECKED)
-    refused = NoChecks(cloud.ports.pulls)
-    cloud.with_ports(lambda ports: replace(ports, pulls=cast(PullRequests, refused)))
+    refused = NoChecks(cloud.ports.git_host)
+    cloud.with_ports(lambda ports: replace(ports, git_host=refused))
     cloud.run(seconds=86400)
     assert "e2e tests unknown (Unauthorized: give the token the permission" in reason_of(cloud)[1]
     assert changed(cloud, "one") == {*DEV}

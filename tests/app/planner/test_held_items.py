@@ -213,12 +213,12 @@ def test_an_invalid_fleet_file_ends_no_freeze() -> None:
     rollout = frozen(cloud.clock(), hours=48, extra="appliesTo: [creations]")
     push(cloud, staged(rollout))
     cloud.run(seconds=3600)
-    assert cloud.state.fleet().calendar.freezes
+    assert cloud.state.fleet().rules.calendar.freezes
     files = staged(rollout)
     files["fleet.yaml"] = files["fleet.yaml"].replace(b"holidays", b"Holi days")
     push(cloud, files)
     cloud.run(seconds=3600)
-    assert cloud.state.fleet().calendar.freezes
+    assert cloud.state.fleet().rules.calendar.freezes
 
 
 def test_a_delete_that_waited_leaves_no_commit_without_an_end_when_a_newer_one_restores_it() -> None:

@@ -78,7 +78,7 @@ def test_what_a_person_decides_meanwhile_is_stored_and_plans_nothing() -> None:
     cloud.run(seconds=600, until=lambda: False)
     rollout = cloud.state.rollout(commit)
     assert rollout is not None
-    assert (rollout.paused is not None, reads) == (True, [])
+    assert (rollout.people.paused is not None, reads) == (True, [])
 
 
 def test_the_clusters_go_on_once_the_file_is_as_it_was() -> None:

@@ -83,7 +83,7 @@ def test_a_plan_that_cannot_be_saved_is_the_fleets_problem_although_github_takes
         raise Unauthorized("the token may not write statuses")
 
     around(cloud, "state", save_plan=unsaved)
-    around(cloud, "repository", set_status=refused)
+    around(cloud, "git_host", set_status=refused)
     push(cloud, fleet_files.fleet("one", "two"))
     deliver(cloud, 5)
     assert str(cloud.state.fleet().problem).endswith(ERROR)

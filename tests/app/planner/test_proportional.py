@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
-from localcloud.github.world.memory_repository import MemoryRepository
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.pull_requests import pull_requests
 from shared.app.repository import read_desired, read_known
@@ -18,7 +15,7 @@ from shared.plan.plan import Action
 from tests.support import fleet_files
 from tests.support.counted_calls import Calls
 from tests.support.pipeline_runs import phases, push, ready
-from tests.support.replaced_ports import frozen, overtake, plan_at_once
+from tests.support.replaced_ports import around, frozen, overtake, plan_at_once
 
 NAMES = [f"c{number}" for number in range(40)]
 
@@ -26,7 +23,7 @@ NAMES = [f"c{number}" for number in range(40)]
 def planned(cloud: MemoryCloud, files: dict[str, bytes]) -> Calls:
     """Plan a commit in a new process, and return its calls to the repository."""
     calls = Calls()
-    cloud.with_ports(lambda ports: replace(ports, repository=cloud.repository))
+    cloud.with_ports(lambda ports: replace(ports, git_host=cloud.git_host))
     calls.watch(cloud)
     commit = cloud.repository.push(files)
     plan_at_once(cloud, commit)
@@ -92,7 +89,7 @@ def test_a_pull_request_that_changes_one_cluster_reads_one_blob() -> None:
     changed = {"clusters/c7/cluster.yaml": fleet_files.cluster("c7", count=2)}
     git.push(fleet_files.fleet(*NAMES) | changed, branch="topic")
     number = git.pulls.open("One more node", "topic", "main").number
-    cloud.with_ports(lambda ports: replace(ports, repository=git))
+    cloud.with_ports(lambda ports: replace(ports, git_host=cloud.git_host))
     calls.watch(cloud)
     records = cloud.state.clusters()
     pull_requests.handle(PreviewRequest(pull=number), cloud.ports)
@@ -123,19 +120,19 @@ def test_an_invalid_manifest_is_resolved_again_from_the_cache() -> None:
     assert counts(cloud) == {Action.UNCHANGED: 39, Action.INVALID: 1}
 
 
-def test_a_malformed_archive_changes_nothing_and_is_read_again_later(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_malformed_archive_changes_nothing_and_is_read_again_later() -> None:
     def broken(*_: object) -> None:
         raise Unavailable("the archive was cut off")
 
     cloud = MemoryCloud()
-    with monkeypatch.context() as patched:
-        patched.setattr(MemoryRepository, "archive", broken)
-        commit = push(cloud, fleet_files.fleet(*NAMES))
-        cloud.step()
-        fleet = cloud.state.fleet()
-        assert (fleet.commit, fleet.planning) == ("", "")
-        assert "the archive was cut off" in str(fleet.problem)
-        assert (cloud.state.clusters(), cloud.state.plan(commit)) == ([], None)
+    around(cloud, "git_host", archive=broken)
+    commit = push(cloud, fleet_files.fleet(*NAMES))
+    cloud.step()
+    fleet = cloud.state.fleet()
+    assert (fleet.commit, fleet.planning) == ("", "")
+    assert "the archive was cut off" in str(fleet.problem)
+    assert (cloud.state.clusters(), cloud.state.plan(commit)) == ([], None)
+    around(cloud, "git_host", archive=cloud.git_host.archive)
     cloud.run(until=lambda: cloud.state.fleet().commit == commit)
     assert len(phases(cloud)) == 40
     assert cloud.state.fleet().problem is None
@@ -144,7 +141,7 @@ def test_a_malformed_archive_changes_nothing_and_is_read_again_later(monkeypatch
 def test_a_planner_superseded_during_its_reads_plans_again() -> None:
     cloud = ready("one", "two")
     push(cloud, fleet_files.fleet("one"))
-    frozen(cloud, "repository", "tree", lambda: overtake(cloud, fleet_files.fleet("one", "two")))
+    frozen(cloud, "git_host", "tree", lambda: overtake(cloud, fleet_files.fleet("one", "two")))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert cloud.azure.accepted == [w for w in cloud.azure.accepted if w["accepted"] != "delete"]

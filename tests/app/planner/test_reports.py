@@ -173,7 +173,7 @@ def test_a_status_of_a_plan_that_was_made_again_meanwhile_is_written_again() -> 
     plan_record = cloud.state.plan(commit)
     assert plan_record is not None
     cloud.state.save_plan(replace(plan_record, reported="", not_before=None))
-    around(cloud, "repository", set_status=late)
+    around(cloud, "git_host", set_status=late)
     report_open_plans(cloud.ports)
     cloud.run()
     assert again == [commit]
@@ -197,7 +197,7 @@ def test_a_status_that_a_reporter_writes_late_before_it_dies_is_replaced() -> No
         set_status(sha, written)
         raise Dies
 
-    around(cloud, "repository", set_status=dies)
+    around(cloud, "git_host", set_status=dies)
     with pytest.raises(Dies):
         report_open_plans(cloud.ports)
     assert (late, status(cloud, commit)[0]) == (["pending"], "pending")
@@ -260,7 +260,7 @@ def test_a_status_over_the_last_one_is_replaced_although_the_state_does_not_answ
     cloud = MemoryCloud()
     commit = push(cloud, fleet_files.fleet("one"))
     step_until(cloud, lambda: cloud.state.fleet().commit == commit)
-    frozen(cloud, "repository", "set_status", cloud.run)
+    frozen(cloud, "git_host", "set_status", cloud.run)
     plan, away = cloud.ports.state.plan, [Unavailable("answered 503")]
 
     def sometimes(commit: str) -> PlanRecord | None:

@@ -49,9 +49,9 @@ def test_a_plan_without_an_approving_review_costs_two_calls_and_two_more_half_a_
 
 def test_a_pull_request_that_github_lists_late_is_found_by_the_second_reading() -> None:
     fleet = ReviewedFleet()
-    merged_as = fleet.cloud.ports.pulls.merged_as
+    merged_as = fleet.cloud.ports.git_host.merged_as
     answers: list[Callable[[str], object]] = [lambda _: list[MergedPull]()]
-    around(fleet.cloud, "pulls", merged_as=lambda c: answers.pop()(c) if answers else merged_as(c))
+    around(fleet.cloud, "git_host", merged_as=lambda c: answers.pop()(c) if answers else merged_as(c))
     fleet.propose()
     fleet.review()
     fleet.merge()
@@ -83,7 +83,7 @@ def test_a_review_of_what_is_not_planned_or_holds_nothing_costs_no_call() -> Non
 
 def test_reviews_that_cannot_be_read_hold_and_are_read_again() -> None:
     fleet = ReviewedFleet()
-    reviews, held = fleet.cloud.ports.pulls.reviews, list[set[str]]()
+    reviews, held = fleet.cloud.ports.git_host.reviews, list[set[str]]()
 
     def broken(number: int) -> object:
         held.append(fleet.left)
@@ -91,7 +91,7 @@ def test_reviews_that_cannot_be_read_hold_and_are_read_again() -> None:
             raise Unavailable("GitHub did not answer")
         return reviews(number)
 
-    around(fleet.cloud, "pulls", reviews=broken)
+    around(fleet.cloud, "git_host", reviews=broken)
     fleet.propose()
     fleet.review()
     fleet.merge()
@@ -100,12 +100,12 @@ def test_reviews_that_cannot_be_read_hold_and_are_read_again() -> None:
 
 def test_a_missing_permission_holds_names_itself_and_is_tried_again_within_hours() -> None:
     fleet = ReviewedFleet()
-    members = fleet.cloud.ports.pulls.team_members
+    members = fleet.cloud.ports.git_host.team_members
 
     def refused(_: str) -> object:
         raise Unauthorized("Resource not accessible by integration; give the GitHub App Members: read")
 
-    around(fleet.cloud, "pulls", team_members=refused)
+    around(fleet.cloud, "git_host", team_members=refused)
     fleet.propose()
     fleet.review()
     commit = fleet.merge()
@@ -121,7 +121,7 @@ def test_a_missing_permission_holds_names_itself_and_is_tried_again_within_hours
     assert plan["reviews"].startswith(why)
     assert why[1:] in cluster["suggestedAction"]
     assert why in plan_page(plan, fleet="example", first=True)
-    around(fleet.cloud, "pulls", team_members=members)
+    around(fleet.cloud, "git_host", team_members=members)
     fleet.cloud.run(seconds=7200, until=lambda: fleet.left == {"kept"})
     assert fleet.left == {"kept"}
 
@@ -134,7 +134,7 @@ def test_an_error_that_no_retry_helps_is_not_retried_before_an_hour() -> None:
         asked.append(commit)
         raise Terminal("no")
 
-    around(fleet.cloud, "pulls", merged_as=broken)
+    around(fleet.cloud, "git_host", merged_as=broken)
     fleet.propose()
     fleet.merge()
     fleet.cloud.run(seconds=3000, until=lambda: False)
@@ -146,7 +146,7 @@ def test_an_error_that_no_retry_helps_is_not_retried_before_an_hour() -> None:
 @pytest.mark.parametrize("method", ["reviews", "removed_files", "team_members"])
 def test_lists_that_are_too_long_approve_nothing(method: str) -> None:
     fleet = ReviewedFleet()
-    around(fleet.cloud, "pulls", **{method: lambda _: None})
+    around(fleet.cloud, "git_host", **{method: lambda _: None})
     fleet.propose()
     fleet.review()
     commit = fleet.merge()
@@ -173,14 +173,14 @@ def test_a_review_that_arrives_while_its_merge_is_being_planned_is_not_lost() ->
     said = list[int]()
 
     def late(number: int) -> object:
-        around(fleet.cloud, "pulls", reviews=reviews)
+        around(fleet.cloud, "git_host", reviews=reviews)
         found = reviews(number)
         fleet.review()
         said.append(fleet.announce_only(fleet.cloud.repository.head("main"), "late"))
         return found
 
-    reviews = fleet.cloud.ports.pulls.reviews
-    around(fleet.cloud, "pulls", reviews=late)
+    reviews = fleet.cloud.ports.git_host.reviews
+    around(fleet.cloud, "git_host", reviews=late)
     fleet.merge()
     assert (said, fleet.left) == ([202], {"kept"})
 
@@ -229,7 +229,7 @@ def test_a_report_while_the_reviews_are_read_is_kept(*, planned_again: bool) -> 
         read = fleet.plan_record(commit)
         state.save_report(replace(read, reported="pending: meanwhile", reports=7))
 
-    frozen(fleet.cloud, "pulls", "reviews", reported)
+    frozen(fleet.cloud, "git_host", "reviews", reported)
     fleet.cloud.clock.advance(60)
     request = ReviewRequest(commit=commit)
     planner.handle(request, fleet.cloud.ports)

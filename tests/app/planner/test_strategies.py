@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
+from typing import Any
 
 import pytest
 
@@ -11,7 +11,6 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.rollouts import rollout_view
 from shared.app.api.views.why import why_view
 from shared.app.intake.accept import accept
-from shared.ports import Repository
 from shared.rollouts.rollout import State
 from tests.support.pipeline_runs import push, status
 from tests.support.pipeline_runs import pushed as delivery
@@ -34,7 +33,7 @@ def test_a_commit_goes_through_the_stages_of_its_kind_of_change() -> None:
     labels = push(cloud, staged(BY_KIND, tags("one")))
     cloud.run()
     assert changed(cloud, "one") == {*DEV, *PROD}
-    assert (rollout_of(cloud, labels).strategy, rollout_of(cloud, labels).state) == (
+    assert (rollout_of(cloud, labels).choice.name, rollout_of(cloud, labels).state) == (
         "others",
         State.COMPLETED,
     )
@@ -43,7 +42,7 @@ def test_a_commit_goes_through_the_stages_of_its_kind_of_change() -> None:
     pools = push(cloud, files)
     cloud.run(seconds=600)
     assert changed(cloud, "two") == set()
-    assert rollout_of(cloud, pools).strategy == "pools"
+    assert rollout_of(cloud, pools).choice.name == "pools"
     act(cloud, pools, "approve", "everywhere")
     cloud.run()
     assert changed(cloud, "two") == {*DEV, *PROD}
@@ -59,7 +58,7 @@ def test_a_rollout_keeps_its_strategy_when_its_commit_is_planned_again() -> None
     cloud.run(seconds=60)
     assert rollout_of(cloud, commit).state is State.SUPERSEDED
     newest = rollout_of(cloud, cloud.state.fleet().rollout)
-    assert (newest.strategy, changed(cloud, "one")) == ("pools", set())
+    assert (newest.choice.name, changed(cloud, "one")) == ("pools", set())
 
 
 SELECTABLE = (
@@ -104,7 +103,7 @@ def test_a_label_of_the_merged_pull_request_selects_a_strategy_too() -> None:
     commit = repository.pulls.merged_into_base(pull.number, squash=True).merge_commit
     assert accept(delivery(cloud, commit), cloud.ports).status == 202
     cloud.run(seconds=900)
-    assert (rollout_of(cloud, commit).strategy, changed(cloud, "one")) == ("emergency", {*DEV, *PROD})
+    assert (rollout_of(cloud, commit).choice.name, changed(cloud, "one")) == ("emergency", {*DEV, *PROD})
 
 
 def test_a_strategy_that_a_commit_may_not_select_starts_nothing_until_somebody_resumes() -> None:
@@ -134,16 +133,16 @@ def test_a_newer_commit_selects_for_itself() -> None:
     assert rollout_of(cloud, refused).state is State.SUPERSEDED
     assert changed(cloud, "two") == {*DEV, *PROD}
     third = rollout_of(cloud, pushed(cloud, "three", "Another one\n"))
-    assert (third.strategy, third.selected) == ("others", False)
+    assert (third.choice.name, third.choice.selected) == ("others", False)
 
 
 class Calls:
-    """A repository that records the names of the calls to it."""
+    """A host that records the names of the calls to it."""
 
     def __init__(self, inner: object) -> None:
         self._inner, self.names = inner, list[str]()
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name: str) -> Any:
         self.names.append(name)
         return getattr(self._inner, name)
 
@@ -151,8 +150,8 @@ class Calls:
 @pytest.mark.parametrize(("rollout", "reads"), [(BY_KIND, 0), (SELECTABLE, 1)])
 def test_a_message_is_read_once_for_a_rollout_and_only_where_it_may_select(rollout: str, reads: int) -> None:
     cloud = ready_fleet(rollout)
-    calls = Calls(cloud.repository)
-    cloud.with_ports(lambda ports: replace(ports, repository=cast(Repository, calls)))
+    calls = Calls(cloud.git_host)
+    cloud.with_ports(lambda ports: replace(ports, git_host=calls))
     push(cloud, staged(rollout, tags("one")))
     cloud.run()
     assert changed(cloud, "one") == {*DEV, *PROD}

@@ -10,10 +10,10 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.plans import plan_view
 from shared.app.api.views.why import why_view
-from shared.app.outbox import send_continuation
+from shared.app.outbox import send_all
 from shared.app.planner import planner
 from shared.app.planner.reporter import report_open_plans
-from shared.cluster.messages import Approval, PlanRequest
+from shared.cluster.messages import Approval, PlanRequest, continuation
 from shared.cluster.record import Phase
 from shared.cluster.transitions.acceptance import accept_new
 from shared.plan.holds import Hold, HoldKind
@@ -47,7 +47,7 @@ def test_a_record_that_it_saves_after_the_cluster_was_removed_creates_nothing() 
     cloud.run()
     assert phases(cloud) == {}
     late = accept_new(spec, uid="ffffffff", commit=commit, now=cloud.clock())
-    send_continuation(cloud.state.save(late), cloud.ports)
+    send_all(continuation(cloud.state.save(late), cloud.clock()), cloud.ports)
     cloud.run()
     assert phases(cloud) == {}
     assert accepted(cloud)["create", "one"] == 1

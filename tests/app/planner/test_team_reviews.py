@@ -12,7 +12,7 @@ from shared.app.planner.approvals import approved_request
 from shared.cluster.messages import ReviewRequest
 from shared.cluster.record import ClusterRecord, Phase
 from shared.language.resolve.repository_layout import cluster_path as manifest
-from shared.ports import PullAuthors
+from shared.ports import Capability, PullAuthors
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around, fails_once
@@ -42,6 +42,21 @@ def test_a_review_of_the_team_before_the_merge_approves_its_deletes(squash: bool
     assert (act.address[-len(f"{review}") :], act.clusters, act.result) == (f"{review}", REMOVED, "accepted")
     events = fleet.cloud.state.events("one", 50)
     assert any("reviewer on GitHub: approved pull request #1 at" in event.message for event in events)
+
+
+def test_on_a_host_without_reviews_a_delete_waits_for_a_person_and_no_review_is_read_or_promised() -> None:
+    fleet = ReviewedFleet()
+    fleet.cloud.git_host.lacks = frozenset({Capability.REVIEWS})
+    fleet.propose()
+    fleet.review()
+    commit = fleet.merge()
+    fleet.announce(commit)
+    assert (fleet.left, fleet.calls) == (ALL, [])
+    (cause,) = {item.hold.cause for item in fleet.plan_record(commit).plan.items if item.hold}
+    assert TEAM not in cause
+    assert approve(commit, REMOVED, "ada", fleet.cloud.ports).status == 202
+    fleet.cloud.run()
+    assert fleet.left == {"kept"}
 
 
 def test_a_review_after_the_merge_approves_them_when_its_webhook_arrives() -> None:
@@ -217,9 +232,11 @@ def test_a_pull_request_of_another_repository_does_not_count() -> None:
     fleet = ReviewedFleet()
     fleet.propose()
     fleet.review()
-    merged_as = fleet.cloud.ports.pulls.merged_as
+    merged_as = fleet.cloud.ports.git_host.merged_as
     around(
-        fleet.cloud, "pulls", merged_as=lambda commit: [replace(p, repository=2) for p in merged_as(commit)]
+        fleet.cloud,
+        "git_host",
+        merged_as=lambda commit: [replace(p, repository=2) for p in merged_as(commit)],
     )
     refused(fleet, fleet.merge(), "no pull request into main was merged as this commit")
 
@@ -311,7 +328,7 @@ def test_with_approval_by_others_an_author_without_an_account_may_be_the_reviewe
     fleet.propose(author="somebody@example.com")
     fleet.review()
     commit = fleet.merge()
-    assert (fleet.left, "a commit of it has no GitHub account" in fleet.said(commit)) == (ALL, True)
+    assert (fleet.left, "a commit of it has no account" in fleet.said(commit)) == (ALL, True)
 
 
 def test_with_approval_by_others_who_opened_it_does_not_approve() -> None:
@@ -319,11 +336,11 @@ def test_with_approval_by_others_who_opened_it_does_not_approve() -> None:
     fleet.propose()
     fleet.review()
     nobody = PullAuthors(frozenset({CONTRIBUTOR.id}), complete=True)
-    around(fleet.cloud, "pulls", pull_authors=lambda _: nobody)
-    merged_as = fleet.cloud.ports.pulls.merged_as
+    around(fleet.cloud, "git_host", pull_authors=lambda _: nobody)
+    merged_as = fleet.cloud.ports.git_host.merged_as
     around(
         fleet.cloud,
-        "pulls",
+        "git_host",
         merged_as=lambda commit: [replace(p, author=REVIEWER.id) for p in merged_as(commit)],
     )
     commit = fleet.merge()

@@ -14,7 +14,7 @@ import pytest
 from localcloud.common.front_door import Fault
 from localcloud.github.wire.github_server import GitHubServer
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.adapters.github import GitHubRepository, github_auth
+from shared.adapters.github import GitHubHost, github_auth
 from shared.app.api.views.clusters import fleet_view
 from shared.app.recovery import missed_work
 from shared.cluster.failures.errors import Unavailable
@@ -41,8 +41,8 @@ def server(tmp_path: Path) -> Iterator[GitHubServer]:
 def cloud(server: GitHubServer) -> Iterator[MemoryCloud]:
     """A fleet whose repository is on the local GitHub, through the adapter of production."""
     cloud = MemoryCloud()
-    adapter = GitHubRepository(NAME, github_auth(token="local"), base_url=server.url)
-    cloud.with_ports(lambda ports: replace(ports, repository=adapter))
+    adapter = GitHubHost(NAME, github_auth(token="local"), base_url=server.url)
+    cloud.with_ports(lambda ports: replace(ports, git_host=adapter))
     missed_work.plan_missed_head(cloud.ports)
     assert cloud.step()
     yield cloud
@@ -151,7 +151,7 @@ def test_the_timer_writes_a_lasting_problem_once_and_keeps_a_lost_approval() -> 
     def away(_: str) -> None:
         raise Unavailable("GitHub answered 500")
 
-    around(cloud, "repository", read_head=away)
+    around(cloud, "git_host", read_head=away)
     missed_work.plan_missed_head(cloud.ports)
     etag = cloud.state.fleet().etag
     missed_work.plan_missed_head(cloud.ports)
@@ -165,7 +165,7 @@ def test_a_planner_that_read_the_branch_meanwhile_knows_better_than_the_timer() 
     def away(_: str) -> None:
         raise Unavailable("GitHub answered 500")
 
-    around(cloud, "repository", read_head=away)
+    around(cloud, "git_host", read_head=away)
 
     def meanwhile() -> None:
         cloud.state.save_fleet(cloud.state.fleet())

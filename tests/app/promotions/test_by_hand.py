@@ -43,7 +43,7 @@ def test_its_merge_changes_the_environment_and_deletes_the_branch() -> None:
     merge(cloud, pulls(cloud)[0].number)
     assert versions(cloud, PROD) == {"1.36"}
     assert set(phases(cloud).values()) == {Phase.READY}
-    assert cloud.ports.proposing.tip(BRANCH) is None
+    assert cloud.ports.git_host.tip(BRANCH) is None
     assert pulls(cloud) == []
     assert ask(cloud).body["error"] == (
         "version: production has 1.36 already; components: production has flux/gotk-components.yaml already; "

@@ -10,12 +10,12 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.plans import promotions_view
-from shared.app.outbox import request_checks
+from shared.app.outbox import send_all
 from shared.app.proposals import promote
 from shared.app.proposals.texts import PROMOTION_OVER as OVER
-from shared.cluster.messages import CLOCKS_DIFFER, PromoteRequest
+from shared.cluster.messages import CLOCKS_DIFFER, PromoteRequest, checks_of
 from shared.cluster.record import READY, ClusterRecord, Phase
-from tests.support.drift_proposals import github_calls
+from tests.support.drift_proposals import calls_to_host
 from tests.support.pipeline_runs import phases
 from tests.support.promotions import (
     BRANCH,
@@ -88,14 +88,14 @@ def test_a_rule_does_not_wait_for_the_time_of_a_clock_that_was_ahead() -> None:
     conditions = (replace(each, since=ahead) if each.type == READY else each for each in record.conditions)
     cloud.state.save(replace(record, conditions=tuple(conditions)))
     sweep(cloud)
-    request_checks([record.name], "a round", cloud.ports)
+    send_all(checks_of([record.name], "a round"), cloud.ports)
     cloud.run(seconds=2 * HOUR)
     assert len(pulls(cloud)) == 1, problem(cloud)
 
 
 def test_a_merge_ends_it_and_what_the_environment_had_before_is_held() -> None:
     cloud = merged()
-    assert cloud.ports.proposing.tip(BRANCH) is None
+    assert cloud.ports.git_host.tip(BRANCH) is None
     assert holds(cloud) == [("1.35", "withdrawn")]
     sweep(cloud)
     assert len(pulls(cloud, state="all")) == 1
@@ -142,7 +142,7 @@ def test_a_commit_lifts_a_hold_by_giving_the_value_again_or_by_proving_another_o
 def test_what_is_closed_without_a_merge_is_not_proposed_again_unless_it_is_reopened() -> None:
     cloud = proposed()
     (pull,) = pulls(cloud)
-    cloud.ports.proposing.close_pull(pull.number)
+    cloud.ports.git_host.close_pull(pull.number)
     decided(cloud, pull.number, "closed")
     change(cloud, files(test="1.36", extra=RULE) | {"notes.txt": b"x"})
     cloud.run(seconds=2 * HOUR)
@@ -156,7 +156,7 @@ def test_what_is_closed_without_a_merge_is_not_proposed_again_unless_it_is_reope
 def test_a_person_opens_another_one_for_what_was_declined() -> None:
     cloud = proposed()
     (pull,) = pulls(cloud)
-    cloud.ports.proposing.close_pull(pull.number)
+    cloud.ports.git_host.close_pull(pull.number)
     decided(cloud, pull.number, "closed")
     assert ask(cloud, "version").status == 202
     assert [each.number for each in pulls(cloud)] == [pull.number + 1]
@@ -188,7 +188,7 @@ def test_a_commit_that_gives_the_value_closes_the_pull_request_without_a_decline
     cloud.run(seconds=60)
     assert pulls(cloud) == []
     assert stored(cloud).declined == ()
-    assert cloud.ports.proposing.tip(BRANCH) is None
+    assert cloud.ports.git_host.tip(BRANCH) is None
 
 
 def test_so_it_is_where_flux_follows_a_branch_and_no_revision_can_be_promoted() -> None:
@@ -200,7 +200,7 @@ def test_so_it_is_where_flux_follows_a_branch_and_no_revision_can_be_promoted() 
     change(cloud, files(test="1.36", prod="1.36", extra=rule))
     cloud.run(seconds=60)
     assert (pulls(cloud), stored(cloud).declined) == ([], ())
-    over = cloud.ports.pulls.comment(1, OVER)
+    over = cloud.ports.git_host.comment(1, OVER)
     assert over is not None
     assert "version: production has 1.36 already; " in over.body
 
@@ -232,7 +232,7 @@ def test_a_pull_request_stays_open_while_fleet_yaml_is_invalid() -> None:
 
 def test_nothing_is_read_from_github_while_nothing_changes() -> None:
     cloud = proposed()
-    calls = github_calls(cloud)
+    calls = calls_to_host(cloud)
     sweep(cloud)
     cloud.run(seconds=HOUR)
     assert [each for each in calls if each != "read_head"] == []

@@ -18,7 +18,7 @@ from tests.support.promotions import BRANCH, RULE, change, files, production, pu
 from tests.support.replaced_ports import around
 from tests.support.sample import sample
 
-PORTS = ("state", "plans", "proposing", "pulls", "repository")
+PORTS = ("state", "plans", "git_host")
 SOAKED = 7200
 BASE = files(extra=RULE)
 PROVEN = files(test="1.36", extra=RULE)
@@ -87,7 +87,7 @@ def is_updated(cloud: MemoryCloud) -> None:
 def is_over(cloud: MemoryCloud) -> None:
     (pull,) = pulls(cloud, state="all")
     assert (pull.state, pull.merged) == ("closed", False)
-    assert (stored(cloud).declined, cloud.ports.proposing.tip(BRANCH)) == ((), None)
+    assert (stored(cloud).declined, cloud.ports.git_host.tip(BRANCH)) == ((), None)
 
 
 CHECKS: Mapping[str, Callable[[MemoryCloud], None]] = {

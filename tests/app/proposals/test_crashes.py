@@ -27,7 +27,7 @@ from tests.support.replaced_ports import around
 from tests.support.sample import sample
 from tests.support.sweeps import sweep, tag_by_hand
 
-PORTS = ("state", "plans", "proposing", "pulls", "repository", "azure")
+PORTS = ("state", "plans", "git_host", "azure")
 
 
 def tripwired(ports: Ports, counter: Counter) -> Ports:
@@ -85,7 +85,7 @@ def is_updated(cloud: MemoryCloud) -> None:
 
 def is_over(cloud: MemoryCloud) -> None:
     (pull,) = pull_requests(cloud, state="all")
-    assert (pull.state, cloud.ports.proposing.tip(BRANCH)) == ("closed", None)
+    assert (pull.state, cloud.ports.git_host.tip(BRANCH)) == ("closed", None)
     assert cloud.state.proposals() == []
 
 

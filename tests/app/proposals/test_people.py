@@ -16,6 +16,7 @@ from shared.app.proposals import proposals
 from shared.app.proposals.remembered import DECLINED
 from shared.cluster.failures.errors import InvalidManifest, Throttled, Unauthorized, Withheld
 from shared.cluster.messages import SweepRequest
+from shared.ports import Capability
 from shared.ports.azure import GetCluster
 from shared.resource_ids import ClusterId
 from tests.support import fleet_files
@@ -23,9 +24,9 @@ from tests.support.drift_proposals import (
     BRANCH,
     PROPOSE,
     bring_up_to_date,
+    calls_to_host,
     changed_lines,
     drifting,
-    github_calls,
     notes,
     proposal,
     pull_requests,
@@ -54,7 +55,7 @@ def test_a_value_that_somebody_declined_is_never_proposed_again() -> None:
     assert numbers(cloud) == []
     tag_by_hand(cloud, ONE, cost="a")
     sweep(cloud)
-    assert cloud.ports.proposing.tip(BRANCH) is None
+    assert cloud.ports.git_host.tip(BRANCH) is None
     tag_by_hand(cloud, ONE, cost="b")
     sweep(cloud)
     assert numbers(cloud) == []
@@ -104,7 +105,7 @@ def test_a_webhook_shows_at_once_that_somebody_closed_or_reopened_a_proposal() -
         assert view is not None
         ((field,),) = (each["fields"] for each in view["clusters"])
         assert (field["note"], field["pullRequest"]) == (note, address)
-    assert cloud.ports.proposing.tip(BRANCH) is not None
+    assert cloud.ports.git_host.tip(BRANCH) is not None
 
 
 def test_a_proposal_is_not_opened_again_while_its_merge_is_not_planned_yet() -> None:
@@ -153,14 +154,14 @@ def test_a_branch_to_which_somebody_pushed_is_left_alone() -> None:
 
 def test_somebody_who_pushes_between_the_read_and_the_write_of_the_branch_loses_nothing() -> None:
     cloud = drifting()
-    add, pushed = cloud.ports.proposing.add_commit, list[str]()
+    add, pushed = cloud.ports.git_host.add_commit, list[str]()
 
     def meanwhile(*given: Any) -> str:
         pushed.append(cloud.repository.commit({"README.md": b"mine\n"}, branch=BRANCH))
-        around(cloud, "proposing", add_commit=add)
+        around(cloud, "git_host", add_commit=add)
         return add(*given)
 
-    around(cloud, "proposing", add_commit=meanwhile)
+    around(cloud, "git_host", add_commit=meanwhile)
     tag_by_hand(cloud, ONE, cost="c")
     sweep(cloud)
     assert cloud.repository.head(BRANCH) == pushed[0]
@@ -172,18 +173,17 @@ def test_an_app_that_may_not_write_says_so_and_the_sweep_goes_on() -> None:
         raise Unauthorized("Resource not accessible by integration")
 
     cloud = ready(TAGS + PROPOSE)
-    write = cloud.ports.proposing.create_branch
-    around(cloud, "proposing", create_branch=refuses)
+    write = cloud.ports.git_host.move_branch
+    around(cloud, "git_host", move_branch=refuses)
     tag_by_hand(cloud, ONE, cost="b")
     sweep(cloud)
     view = drift_of_cluster("one", cloud.ports)
     assert view is not None
     assert [each["path"] for each in view["clusters"][0]["fields"]] == ["tags.cost"]
     assert view["proposals"] == (
-        "GitHub refuses to open pull requests: Resource not accessible by integration; "
-        "give its GitHub App, or its token, the permissions Contents: write and Pull requests: write"
+        "GitHub refuses to open pull requests: Resource not accessible by integration"
     )
-    around(cloud, "proposing", create_branch=write)
+    around(cloud, "git_host", move_branch=write)
     sweep(cloud)
     after = drift_of_cluster("one", cloud.ports)
     assert after is not None
@@ -191,9 +191,20 @@ def test_an_app_that_may_not_write_says_so_and_the_sweep_goes_on() -> None:
     assert after["clusters"][0]["fields"][0]["pullRequest"] == "https://github.example/pull/1"
 
 
+def test_on_a_host_without_branches_of_ours_nothing_is_proposed_and_the_reason_is_shown() -> None:
+    cloud = ready(TAGS + PROPOSE)
+    cloud.git_host.lacks = frozenset({Capability.PROPOSALS})
+    tag_by_hand(cloud, ONE, cost="b")
+    sweep(cloud)
+    view = drift_of_cluster("one", cloud.ports)
+    assert view is not None
+    assert "no pull request proposes drift, a promotion or a rollback" in view["proposals"]
+    assert view["clusters"][0]["fields"][0]["path"] == "tags.cost"
+
+
 def test_a_rate_limit_of_github_is_waited_for() -> None:
     cloud = ready(TAGS + PROPOSE)
-    open_pull, waits = cloud.ports.proposing.open_pull, [True]
+    open_pull, waits = cloud.ports.git_host.open_pull, [True]
 
     def throttled(*given: Any) -> Any:
         if waits:
@@ -201,7 +212,7 @@ def test_a_rate_limit_of_github_is_waited_for() -> None:
             raise Throttled("API rate limit exceeded", retry_after=600)
         return open_pull(*given)
 
-    around(cloud, "proposing", open_pull=throttled)
+    around(cloud, "git_host", open_pull=throttled)
     tag_by_hand(cloud, ONE, cost="b")
     sweep(cloud)
     assert numbers(cloud) == [1]
@@ -215,7 +226,7 @@ def test_a_rule_of_the_repository_that_refuses_the_branch_is_shown_and_asked_onc
         asked.append(given)
         raise InvalidManifest("Repository rule violations found")
 
-    around(cloud, "proposing", create_branch=refuses)
+    around(cloud, "git_host", move_branch=refuses)
     tag_by_hand(cloud, ONE, cost="b")
     sweep(cloud)
     sweep(cloud)
@@ -225,18 +236,18 @@ def test_a_rule_of_the_repository_that_refuses_the_branch_is_shown_and_asked_onc
 
 def test_what_was_not_proposed_of_a_renamed_repository_is_once_github_serves_that_again() -> None:
     cloud = ready(TAGS + PROPOSE)
-    tip = cloud.ports.proposing.tip
+    tip = cloud.ports.git_host.tip
 
     def renamed(_: str) -> str | None:
         raise Withheld("GitHub answered with a redirect")
 
-    around(cloud, "proposing", tip=renamed)
+    around(cloud, "git_host", tip=renamed)
     tag_by_hand(cloud, ONE, cost="b")
     sweep(cloud)
     shown = drift_of_cluster("one", cloud.ports)
     assert shown is not None
     assert shown["proposals"].startswith("pull requests are not up to date: Withheld: ")
-    around(cloud, "proposing", tip=tip)
+    around(cloud, "git_host", tip=tip)
     sweep(cloud)
     assert len(numbers(cloud)) == 1
 
@@ -339,7 +350,7 @@ def test_clusters_that_wait_for_the_next_sweep_cost_no_call_until_then(
         return get(operation)
 
     on_azure(cloud, GetCluster, noted)
-    calls = github_calls(cloud)
+    calls = calls_to_host(cloud)
     bring_up_to_date(cloud)
     assert (read, calls) == ([], [])
     waiting = drift_of_cluster("c", cloud.ports)

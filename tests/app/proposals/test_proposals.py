@@ -12,9 +12,9 @@ from tests.support.drift_proposals import (
     BRANCH,
     PROPOSE,
     bring_up_to_date,
+    calls_to_host,
     changed_lines,
     drifting,
-    github_calls,
     manifest,
     merge,
     proposal,
@@ -72,7 +72,7 @@ def test_a_merge_of_the_proposal_writes_nothing_and_the_cluster_is_in_sync() -> 
     sweep(cloud)
     assert (accepted(cloud), drifted(record(cloud)), pull_requests(cloud)) == (writes, {}, [])
     assert pools(cloud)["apps"]["count"] == 5
-    assert cloud.ports.proposing.tip(BRANCH) is None
+    assert cloud.ports.git_host.tip(BRANCH) is None
     assert cloud.state.proposals() == []
 
 
@@ -102,7 +102,7 @@ def test_a_second_sweep_asks_github_nothing() -> None:
     cloud = drifting(TAGS)
     before = proposal(cloud)
     sweep(cloud)
-    calls = github_calls(cloud)
+    calls = calls_to_host(cloud)
     bring_up_to_date(cloud)
     assert (proposal(cloud), calls, len(pull_requests(cloud, state="all"))) == (before, [], 1)
 
@@ -133,7 +133,7 @@ def test_drift_that_ends_closes_its_pull_request_and_deletes_its_branch() -> Non
     assert (pull.state, pull.merged) == ("closed", False)
     (comment,) = cloud.repository.pulls.comments(pull.number)
     assert "Closed: what this proposes is no longer drift" in comment.body
-    assert cloud.ports.proposing.tip(BRANCH) is None
+    assert cloud.ports.git_host.tip(BRANCH) is None
     assert cloud.state.proposals() == []
     tag_by_hand(cloud, ONE, cost="b")
     sweep(cloud)
@@ -163,7 +163,7 @@ def test_what_is_not_proposed_in_a_suspension_has_no_open_pull_request() -> None
     request_whole_sweep(cloud.ports)
     cloud.run(seconds=120)
     assert (drifted(record(cloud)), pull_requests(cloud)) == ({}, [])
-    assert cloud.ports.proposing.tip(BRANCH) is None
+    assert cloud.ports.git_host.tip(BRANCH) is None
 
 
 def test_what_is_not_proposed_after_a_job_failed_has_no_open_pull_request() -> None:
@@ -223,7 +223,7 @@ def test_what_a_manifest_could_not_take_is_proposed_once_a_commit_has_mended_it(
     tag_by_hand(cloud, ONE, cost="b")
     sweep(cloud)
     assert pull_requests(cloud) == []
-    calls = github_calls(cloud)
+    calls = calls_to_host(cloud)
     sweep(cloud)
     assert [each for each in calls if each != "read_head"] == []
     push(cloud, files(TAGS + PROPOSE))

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from localcloud.github.world.pull_requests_port import WorldPullRequests
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import PullChanged, Pushed
@@ -62,13 +61,13 @@ def test_a_pull_request_that_is_planned_forever_delays_no_push_and_no_other_pull
 def test_a_flood_of_pushes_to_a_pull_request_is_one_plan_every_ten_seconds(repo: Repo) -> None:
     number, head = opened(repo, "topic")
     looked_up: list[int] = []
-    pull = repo.cloud.ports.pulls.pull
+    pull = repo.cloud.ports.git_host.pull
 
     def counted(wanted: int) -> Any:
         looked_up.append(wanted)
         return pull(wanted)
 
-    around(repo.cloud, "pulls", pull=counted)
+    around(repo.cloud, "git_host", pull=counted)
     for second in range(60):
         for part in range(5):
             accept(
@@ -82,7 +81,7 @@ def test_a_flood_of_pushes_to_a_pull_request_is_one_plan_every_ten_seconds(repo:
 
 def test_a_frozen_plan_of_an_earlier_head_does_not_remain_the_comment(repo: Repo) -> None:
     number, head = opened(repo, "topic")
-    git, pulls, newer = repo.cloud.repository, repo.cloud.ports.pulls, list[str]()
+    git, pulls, newer = repo.cloud.repository, repo.cloud.ports.git_host, list[str]()
 
     def comment(wanted: int, marker: str) -> Any:
         existing = pulls.comment(wanted, marker)
@@ -91,7 +90,7 @@ def test_a_frozen_plan_of_an_earlier_head_does_not_remain_the_comment(repo: Repo
             repo.cloud.clock.advance(10)
         return existing
 
-    around(repo.cloud, "pulls", comment=comment)
+    around(repo.cloud, "git_host", comment=comment)
     repo.announce(number, head, "opened")
     repo.cloud.run()
     (body,) = repo.comments(number)
@@ -119,7 +118,7 @@ def slow(repo: Repo, seconds: float) -> None:
         repo.cloud.clock.advance(seconds)
         return tree(commit)
 
-    around(repo.cloud, "repository", tree=late)
+    around(repo.cloud, "git_host", tree=late)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +164,7 @@ def test_a_pull_request_that_adds_large_files_is_refused_before_they_are_read(re
         )
         return [*tree(commit), *added]
 
-    around(repo.cloud, "repository", tree=large)
+    around(repo.cloud, "git_host", tree=large)
     number = repo.propose(fleet_files.fleet("one", "two", "three"))
     (body,) = repo.comments(number)
     assert "its new files have 40 MiB, and at most 32 MiB are read" in body
@@ -173,8 +172,7 @@ def test_a_pull_request_that_adds_large_files_is_refused_before_they_are_read(re
 
 @pytest.mark.parametrize(("wrong", "conclusion"), [(b"", "neutral"), (b"a: [", "failure")])
 def test_the_check_of_a_fork_is_neutral_or_a_failure(repo: Repo, wrong: bytes, conclusion: str) -> None:
-    port = WorldPullRequests(repo.cloud.repository.pulls, app=True)
-    repo.cloud.with_ports(lambda ports: replace(ports, pulls=port))
+    repo.cloud.git_host.is_app = True
     files = fleet_files.fleet("one", "two", "three")
     files["clusters/three/cluster.yaml"] += wrong
     repo.propose(files, fork=True)
@@ -186,7 +184,7 @@ def test_an_error_that_lasts_is_reported_on_the_pull_request(repo: Repo) -> None
     def refused(_: str) -> Any:
         raise Unavailable("no answer")
 
-    around(repo.cloud, "repository", tree=refused)
+    around(repo.cloud, "git_host", tree=refused)
     number = repo.propose(fleet_files.fleet("one", "two", "three"))
     (body,) = repo.comments(number)
     assert "could not be planned: Unavailable" in body
@@ -200,7 +198,7 @@ def test_a_request_that_github_takes_no_report_for_becomes_a_dead_letter(repo: R
     def refused(_: int) -> Any:
         raise Terminal("no")
 
-    around(repo.cloud, "pulls", pull=refused)
+    around(repo.cloud, "git_host", pull=refused)
     repo.propose(fleet_files.fleet("one", "two", "three"))
     (letter,) = repo.cloud.state.dead_letters(5)
     assert (letter.queue, letter.reason) == ("previews", "MaxDeliveryCountExceeded")

@@ -27,7 +27,7 @@ from shared.plan.differences import Change
 from shared.plan.holds import Hold, HoldKind
 from shared.plan.plan import Action, Item, Plan
 from shared.ports import Annotation, CommitStatus
-from shared.ports.github import status_line
+from shared.ports.git_host import status_line
 
 BASE, HEAD = "a" * 40, "b" * 40
 
@@ -187,7 +187,7 @@ def test_a_text_over_the_limit_of_github_is_shortened_between_parts_and_says_so(
     documents = {item.cluster: (None, document(item.cluster)) for item in items}
     body = comment_of(view(*items, documents=documents))
     assert COMMENT_LIMIT - 1000 < len(body) < 65_536
-    assert body.endswith("GitHub accepts no longer text.**\n")
+    assert body.endswith("a longer text is not accepted.**\n")
     assert body.count("<details>") == body.count("</details>")
     assert len(check_of(view(*items, documents=documents)).summary) <= 65_535
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from localcloud.github.world.pull_requests_port import WorldPullRequests
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.pull_requests import pull_requests
 from shared.app.pull_requests.comment import OUTDATED
@@ -71,7 +68,7 @@ def test_a_missing_test_merge_is_awaited_and_conflicts_are_reported(repo: Repo) 
     assert "[!NOTE]" not in body
     git.pulls.slow_merges = 9
     repo.tell(number, git.push(fleet_files.fleet("one", "two"), branch="topic"))
-    assert "GitHub has not created a test merge" in repo.comments(number)[0]
+    assert "There is no test merge yet" in repo.comments(number)[0]
     git.pulls.slow_merges = 0
     main = fleet_files.fleet("one", "two")
     main["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=5)
@@ -109,8 +106,7 @@ def test_open_pull_requests_are_marked_as_out_of_date_when_their_base_moves(repo
 
 
 def test_a_github_app_writes_a_check_run_with_each_problem_at_its_line(repo: Repo) -> None:
-    port = WorldPullRequests(repo.cloud.repository.pulls, app=True)
-    repo.cloud.with_ports(lambda ports: replace(ports, pulls=port))
+    repo.cloud.git_host.is_app = True
     files = fleet_files.fleet("one", "two")
     files["clusters/two/cluster.yaml"] = files["clusters/two/cluster.yaml"].replace(b"location", b"loaction")
     repo.propose(files)
@@ -146,7 +142,7 @@ def test_a_pull_request_with_too_many_new_manifests_is_refused_before_they_are_r
 
 def fails_once(cloud: MemoryCloud, error: Exception) -> list[Exception]:
     """Let the next comment fail; return what was raised so far."""
-    write, raised = cloud.ports.pulls.write_comment, list[Exception]()
+    write, raised = cloud.ports.git_host.write_comment, list[Exception]()
 
     def once(number: int, body: str, *, over: Comment | None) -> None:
         if not raised:
@@ -154,7 +150,7 @@ def fails_once(cloud: MemoryCloud, error: Exception) -> list[Exception]:
             raise error
         write(number, body, over=over)
 
-    around(cloud, "pulls", write_comment=once)
+    around(cloud, "git_host", write_comment=once)
     return raised
 
 

@@ -10,6 +10,7 @@ from shared.app.recovery.missed_work import resend_overdue
 from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
 from shared.ports import Message
+from shared.ports.state import Expectations
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around, calls_of
@@ -91,7 +92,7 @@ def test_thousands_that_are_overdue_are_sent_again_as_one_batch() -> None:
 def test_the_records_that_a_plan_waits_for_are_read_several_at_a_time() -> None:
     cloud = backlog()
     awaited = dict.fromkeys(NAMES, 1)
-    fleet = replace(cloud.state.fleet(), awaiting_deletion=tuple(NAMES), awaiting_ready=awaited)
+    fleet = replace(cloud.state.fleet(), expects=Expectations(tuple(NAMES), awaited))
     cloud.state.save_fleet(fleet)
     one_by_one = calls_of(cloud, "state", "cluster")
     resend_overdue(cloud.ports)

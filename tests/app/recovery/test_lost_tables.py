@@ -26,11 +26,11 @@ def test_without_its_tables_an_app_writes_nothing_and_says_so() -> None:
     cloud = MemoryCloud()
     push(cloud, fleet_files.example())
     cloud.run()
-    before, id_before = accepted(cloud), cloud.state.fleet().installation
+    before, id_before = accepted(cloud), cloud.state.fleet().app.installation
     cloud.state.lose()
     push(cloud, fleet_files.example() | {"README.md": b"the next push"})
     cloud.run(seconds=1200, until=lambda: False)
-    assert cloud.state.fleet().installation not in ("", id_before)
+    assert cloud.state.fleet().app.installation not in ("", id_before)
     writes = accepted(cloud) - before
     assert {kind for kind, _ in writes} == {"update"}, "the contest tags"
     assert set(writes.values()) == {1}

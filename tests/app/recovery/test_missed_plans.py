@@ -33,7 +33,7 @@ def test_a_tick_in_the_middle_of_a_hand_over_plans_nothing_a_second_time() -> No
             read.append(commit)
             return cloud.repository.tree(commit)
 
-        around(cloud, "repository", tree=tree)
+        around(cloud, "git_host", tree=tree)
         while cloud.state.fleet().commit != commit:
             if not plan_step(cloud):
                 cloud.clock.advance(1)

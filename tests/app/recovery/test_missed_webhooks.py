@@ -137,23 +137,23 @@ def test_the_first_head_of_a_fleet_is_no_gap() -> None:
 
 def test_a_plan_that_the_timer_repeats_is_no_gap() -> None:
     cloud = ready("one", "two")
-    around(cloud, "repository", tree=_fails)
+    around(cloud, "git_host", tree=_fails)
     commit = push(cloud, files("announced"))
     cloud.run(30, until=lambda: False)
     assert cloud.state.fleet().problem is not None
-    cloud.ports = replace(cloud.ports, repository=cloud.repository)
+    cloud.ports = replace(cloud.ports, git_host=cloud.git_host)
     tick(cloud)
     assert (cloud.state.fleet().commit, gaps(cloud)) == (commit, 0)
 
 
 def test_a_gap_whose_first_plan_failed_counts_once() -> None:
     cloud = ready("one", "two")
-    around(cloud, "repository", tree=_fails)
+    around(cloud, "git_host", tree=_fails)
     drop(cloud)
     plan_missed_head(cloud.ports)
     cloud.run(30, until=lambda: False)
     assert gaps(cloud) == 0
-    cloud.ports = replace(cloud.ports, repository=cloud.repository)
+    cloud.ports = replace(cloud.ports, git_host=cloud.git_host)
     tick(cloud)
     assert gaps(cloud) == 1
 

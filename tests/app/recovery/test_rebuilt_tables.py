@@ -220,14 +220,14 @@ def without_id() -> FleetConfig:
 
 def test_an_app_that_gets_an_id_keeps_its_clusters_and_tags_them_with_their_next_job() -> None:
     cloud = ready(fleet_files.fleet("one", "two", budget=2), without_id())
-    former = cloud.state.fleet().installation
+    former = cloud.state.fleet().app.installation
     cloud.with_ports(lambda ports: replace(ports, config=CONFIG))
     before = accepted(cloud)
     push(cloud, fleet_files.fleet("one", "two", budget=2) | {"README.md": b"nothing changes"})
     cloud.run()
     sweep(cloud)
     assert accepted(cloud) == before
-    assert cloud.state.fleet().former_installations == (former,)
+    assert cloud.state.fleet().app.former == (former,)
     changed = fleet_files.fleet("one", "two", budget=2)
     changed["clusters/one/cluster.yaml"] = fleet_files.cluster("one", extra="  tags: {team: shop}\n")
     push(cloud, changed)

@@ -65,7 +65,7 @@ def tags(cloud: MemoryCloud) -> dict[str, str]:
 
 
 def installation(cloud: MemoryCloud) -> str:
-    return cloud.state.fleet().installation
+    return cloud.state.fleet().app.installation
 
 
 def test_a_second_app_writes_nothing_but_its_mark() -> None:

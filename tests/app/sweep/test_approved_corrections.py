@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts import cluster as acts
 from shared.app.api.acts.cluster import approve_correction, replay
 from shared.app.api.parts import FIRST_PAGE
 from shared.app.api.views.clusters import fleet_view
 from shared.app.api.views.drift import drift_view
 from shared.app.api.views.plans import plans_view
 from shared.app.http_result import HttpResult
-from shared.app.sweep import conclusions
 from shared.azure.differences import Difference
 from shared.azure.drift.policy import Decided
 from shared.cluster.drift import drift_from
@@ -27,7 +24,7 @@ from shared.language.model.cluster.drift import DriftAction
 from shared.ports.azure import UpgradeNodeImage
 from tests.support.one_cluster import ONE, advice, cluster, files, pool, pools, ready, record, suspended
 from tests.support.pipeline_runs import phases, push
-from tests.support.replaced_ports import around, on_azure
+from tests.support.replaced_ports import around, loses_a_message, on_azure
 from tests.support.sweeps import LATER, handle, sweep, tag_by_hand
 
 CORRECT = "  drift: {action: correct}\n"
@@ -190,21 +187,13 @@ def test_two_approvals_of_the_same_are_one(cloud: MemoryCloud) -> None:
     assert approve(cloud, shown).status == 409
 
 
-@pytest.mark.parametrize("dies", ["send", "send_continuation"])
+@pytest.mark.parametrize("queues", [("plans",), ("jobs", "changes")])
 def test_a_crash_before_a_message_is_sent_loses_no_approval(
-    cloud: MemoryCloud, monkeypatch: pytest.MonkeyPatch, dies: str
+    cloud: MemoryCloud, queues: tuple[str, ...]
 ) -> None:
-    module, died = acts if dies == "send" else conclusions, list[bool]()
-    send = getattr(module, dies)
-
-    def once(*given: Any) -> None:
-        if not died:
-            died.append(True)
-            raise Unavailable("died")
-        send(*given)
-
-    monkeypatch.setattr(module, dies, once)
-    assert approve(cloud, waiting(cloud)).status == 202
+    shown = waiting(cloud)
+    died = loses_a_message(cloud, *queues)
+    assert approve(cloud, shown).status == 202
     sweep(cloud)
     cloud.run(seconds=3600, until=lambda: not record(cloud).job.active)
     assert died

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
-
-import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app import outbox
 from shared.app.api.parts import FIRST_PAGE
 from shared.app.api.views.drift import drift_view
 from shared.app.sweep import conclusions
@@ -23,7 +19,7 @@ from shared.ports.azure import PutCluster, Written
 from tests.support.checks import check
 from tests.support.one_cluster import ONE, cluster, files, pool, pools, ready, record, suspended
 from tests.support.pipeline_runs import accepted, phases, push
-from tests.support.replaced_ports import on_azure
+from tests.support.replaced_ports import loses_a_message, on_azure
 from tests.support.sweeps import LATER, change_pool_by_hand, handle, in_sync, sweep, tag_by_hand
 
 CORRECT = "  drift: {action: correct}\n"
@@ -250,20 +246,10 @@ def test_two_sweeps_at_once_start_one_correction() -> None:
     assert record(cloud).corrections[0].times == 1
 
 
-def test_a_crash_between_the_record_of_a_correction_and_its_message_loses_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_crash_between_the_record_of_a_correction_and_its_message_loses_nothing() -> None:
     cloud = ready(pool(count=2) + CORRECT)
     cloud.azure.interventions.scale(ONE, "apps", 5)
-    send, died = outbox.send_continuation, list[bool]()
-
-    def dies(*given: Any) -> None:
-        if not died:
-            died.append(True)
-            raise Unavailable("died")
-        send(*given)
-
-    monkeypatch.setattr(conclusions, "send_continuation", dies)
+    died = loses_a_message(cloud, "jobs", "changes")
     sweep(cloud)
     cloud.run(seconds=3600, until=lambda: not record(cloud).job.active)
     assert died

@@ -35,7 +35,7 @@ spec:
     cloud.run()
     cloud.azure.interventions.scale(ONE, "apps", 5)
     tag_by_hand(cloud, ONE, cost="b", team="b", own="x")
-    read = calls_of(cloud, "repository", "tree")
+    read = calls_of(cloud, "git_host", "tree")
     sweep(cloud)
     assert sources_of(record(cloud)) == {
         "nodePools[apps].count": "clusters/one/cluster.yaml:11",
@@ -55,7 +55,7 @@ def test_a_pool_that_somebody_deletes_has_the_line_of_the_pool() -> None:
 
 def test_drift_that_stays_is_looked_up_once_and_no_drift_never() -> None:
     cloud = ready("  tags: {cost: a}\n")
-    read = calls_of(cloud, "repository", "tree")
+    read = calls_of(cloud, "git_host", "tree")
     sweep(cloud)
     assert read == []
     tag_by_hand(cloud, ONE, cost="b")
@@ -73,11 +73,11 @@ def test_drift_that_stays_is_looked_up_once_and_no_drift_never() -> None:
 def test_a_repository_that_does_not_answer_hides_no_drift_and_is_asked_again() -> None:
     cloud = ready("  tags: {cost: a}\n")
     tag_by_hand(cloud, ONE, cost="b")
-    tree = cloud.ports.repository.tree
-    around(cloud, "repository", tree=_fails)
+    tree = cloud.ports.git_host.tree
+    around(cloud, "git_host", tree=_fails)
     sweep(cloud)
     assert sources_of(record(cloud)) == {"tags.cost": ""}
-    around(cloud, "repository", tree=tree)
+    around(cloud, "git_host", tree=tree)
     since = record(cloud).drift
     sweep(cloud)
     assert sources_of(record(cloud)) == {"tags.cost": "clusters/one/cluster.yaml:11"}

@@ -50,7 +50,7 @@ def frozen(extra: str = "", hours: int = 48, policy: str = CORRECT) -> MemoryClo
     now = cloud.clock().replace(microsecond=0)
     push(cloud, frozen_files(now, now + timedelta(hours=hours), extra, policy))
     cloud.run(seconds=600)
-    assert cloud.state.fleet().calendar.freezes
+    assert cloud.state.fleet().rules.calendar.freezes
     return cloud
 
 
@@ -87,7 +87,7 @@ def ask(cloud: MemoryCloud, body: object, key: str = ADMIN_KEY) -> int:
 
 def test_a_freeze_holds_a_correction_shows_it_and_it_starts_when_the_freeze_ends() -> None:
     cloud = frozen()
-    ends = cloud.state.fleet().calendar.freezes[0][1].ends
+    ends = cloud.state.fleet().rules.calendar.freezes[0][1].ends
     tag_by_hand(cloud, ONE, cost="b")
     sweep_now(cloud)
     held = record(cloud).held
@@ -109,7 +109,7 @@ def test_a_freeze_holds_a_correction_shows_it_and_it_starts_when_the_freeze_ends
 
 def test_a_correction_starts_when_the_freeze_ends_also_by_an_instance_whose_clock_is_behind() -> None:
     cloud = frozen()
-    ends = cloud.state.fleet().calendar.freezes[0][1].ends
+    ends = cloud.state.fleet().rules.calendar.freezes[0][1].ends
     tag_by_hand(cloud, ONE, cost="b")
     sweep_now(cloud)
     cloud.with_ports(lambda ports: replace(ports, clock=lambda: cloud.clock() - CLOCKS_DIFFER))

@@ -123,4 +123,4 @@ def test_a_subscription_that_only_a_shared_file_names_and_that_cannot_be_listed_
     sweep(cloud)
     listings = cloud.state.sweep().listings
     assert [(each.subscription, each.problem) for each in listings] == [(SUBSCRIPTION, "")]
-    assert unknown in cloud.state.fleet().subscriptions
+    assert unknown in cloud.state.fleet().rules.subscriptions

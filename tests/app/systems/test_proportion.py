@@ -15,11 +15,11 @@ def test_one_of_500_systems_on_200_clusters_reads_one_file_and_changes_its_ten_c
     files = bench.files | dict(system_file(number, CLUSTERS) for number in range(SYSTEMS))
     bench.plan(files)
     assert bench.plan(files | {"README.md": b"more"})[0].counts == {Action.UNCHANGED: CLUSTERS}
-    assert bench.repository.calls["blob"] == 0
+    assert bench.host.calls["blob"] == 0
     plan, desired = bench.plan(files | dict([system_file(7, CLUSTERS, "./other")]))
     changed = [item for item in plan.items if item.action is Action.UPDATE]
     assert plan.counts == {Action.UPDATE: ON_EACH, Action.UNCHANGED: CLUSTERS - ON_EACH}
     assert {change.path for item in changed for change in item.changes} == {"systems[system-7].source.path"}
-    assert bench.repository.calls["blob"] == 1, "the one manifest that changed"
+    assert bench.host.calls["blob"] == 1, "the one manifest that changed"
     resolved = [name for name, one in desired.clusters.items() if not isinstance(one, Stored)]
     assert resolved == [], "no cluster's own manifest is read"

@@ -19,7 +19,7 @@ from localcloud.common.http_server import HttpServer
 from localcloud.common.plain_http import NO_TLS
 from localcloud.github.wire.github_server import GitHubServer
 from localcloud.github.world.git_commands import git_environment
-from shared.adapters.github import GitHubRepository, github_auth
+from shared.adapters.github import GitHubHost, github_auth
 from tests.support.waiting import until
 from tests.support.webhook_receiver import Receiver
 
@@ -207,7 +207,7 @@ def test_a_large_binary_push_is_read_back_and_a_single_commit_can_be_fetched(loc
     noise = b"".join(hashlib.sha256(bytes([i % 256, i // 256])).digest() for i in range(65_536))
     commit = local.commit("noise.bin", noise)
     local.git("push", "--quiet", "origin", "main")
-    adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=local.server.url)
+    adapter = GitHubHost("acme/fleet", github_auth(token="local"), base_url=local.server.url)
     (entry,) = adapter.tree(adapter.read_head("main").commit)
     assert adapter.blob(entry.sha) == noise
     adapter.close()

@@ -16,7 +16,7 @@ from localcloud.common.clock import ManualClock, system_clock
 from localcloud.common.front_door import Fault
 from localcloud.github.wire.github_server import GitHubServer
 from localcloud.github.world.git_repository import GitRepository
-from shared.adapters.github import GitHubRepository, github_auth
+from shared.adapters.github import GitHubHost, github_auth
 from shared.adapters.github.archive import MAX_FILE_BYTES, read_archive
 from shared.cluster.failures.errors import Dependency, ReconcileError, Throttled, Unavailable, Withheld
 
@@ -31,8 +31,8 @@ def server(tmp_path: Path) -> Iterator[GitHubServer]:
 
 
 @pytest.fixture
-def adapter(server: GitHubServer) -> Iterator[GitHubRepository]:
-    made = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
+def adapter(server: GitHubServer) -> Iterator[GitHubHost]:
+    made = GitHubHost("acme/fleet", github_auth(token="local"), base_url=server.url)
     yield made
     made.close()
 
@@ -54,7 +54,7 @@ def serving(git: GitRepository, change: Callable[[bytes], bytes]) -> None:
 
 
 def test_an_archive_is_two_calls_and_only_the_first_has_the_token(
-    server: GitHubServer, adapter: GitHubRepository
+    server: GitHubServer, adapter: GitHubHost
 ) -> None:
     commit = server.repository("acme/fleet").commit(FILES)
     assert adapter.archive(commit, FILES) == FILES
@@ -92,7 +92,7 @@ def test_a_link_to_an_archive_ends_after_five_minutes(tmp_path: Path) -> None:
     ids=["half", "end missing", "empty", "no gzip", "wrong checksum", "no tar"],
 )
 def test_a_truncated_or_corrupt_archive_is_an_error(
-    server: GitHubServer, adapter: GitHubRepository, change: Callable[[bytes], bytes]
+    server: GitHubServer, adapter: GitHubHost, change: Callable[[bytes], bytes]
 ) -> None:
     git = server.repository("acme/fleet")
     commit = git.commit(FILES)
@@ -113,7 +113,7 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(server: GitHubServer) ->
 
 
 def test_names_and_links_inside_an_archive_cannot_leave_it(
-    server: GitHubServer, adapter: GitHubRepository, tmp_path: Path
+    server: GitHubServer, adapter: GitHubHost, tmp_path: Path
 ) -> None:
     commit = server.repository("acme/fleet").commit(FILES)
     link, hard, device = (tarfile.TarInfo(f"f/{name}") for name in ("link", "hard", "device"))
@@ -148,7 +148,7 @@ def test_names_and_links_inside_an_archive_cannot_leave_it(
     ],
 )
 def test_a_failed_archive_raises_an_error_of_the_port(
-    server: GitHubServer, adapter: GitHubRepository, fault: Fault, kind: type[ReconcileError]
+    server: GitHubServer, adapter: GitHubHost, fault: Fault, kind: type[ReconcileError]
 ) -> None:
     commit = server.repository("acme/fleet").commit(FILES)
     server.door.faults = [fault]
@@ -157,9 +157,7 @@ def test_a_failed_archive_raises_an_error_of_the_port(
     assert adapter.archive(commit, FILES) == FILES
 
 
-def test_an_archive_omits_files_that_are_not_exported(
-    server: GitHubServer, adapter: GitHubRepository
-) -> None:
+def test_an_archive_omits_files_that_are_not_exported(server: GitHubServer, adapter: GitHubHost) -> None:
     attributes = b"clusters/c1/** export-ignore\n*.md export-subst\n"
     files = FILES | {".gitattributes": attributes, "a.md": b"$Format:%H$"}
     commit = server.repository("acme/fleet").commit(files)

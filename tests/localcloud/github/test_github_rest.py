@@ -19,7 +19,7 @@ from localcloud.common.clock import ManualClock, system_clock
 from localcloud.common.front_door import Fault
 from localcloud.common.plain_http import NO_TLS
 from localcloud.github.wire.github_server import GitHubServer
-from shared.adapters.github import GitHubRepository, github_auth
+from shared.adapters.github import GitHubHost, github_auth
 from shared.adapters.github.client import LastAnswers
 from shared.cluster.failures.errors import (
     Dependency,
@@ -52,7 +52,7 @@ def server(tmp_path: Path) -> Iterator[GitHubServer]:
 def test_a_head_costs_two_requests_each_other_call_one_and_a_blob_is_read_once(server: GitHubServer) -> None:
     git = server.repository("acme/fleet")
     git.commit({"a.yaml": b"1"})
-    adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
+    adapter = GitHubHost("acme/fleet", github_auth(token="local"), base_url=server.url)
     server.door.requests.clear()
     commit = adapter.read_head("main").commit
     assert adapter.is_descendant(commit, commit)
@@ -81,7 +81,7 @@ def test_a_head_costs_two_requests_each_other_call_one_and_a_blob_is_read_once(s
 def test_two_commits_are_compared_once_and_an_unknown_one_is_asked_for_again(server: GitHubServer) -> None:
     git = server.repository("acme/fleet")
     first, second = git.commit({"a.yaml": b"1"}), git.commit({"a.yaml": b"2"})
-    adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
+    adapter = GitHubHost("acme/fleet", github_auth(token="local"), base_url=server.url)
     server.door.requests.clear()
     assert [adapter.is_descendant(second, first) for _ in range(3)] == [True] * 3
     assert [adapter.is_descendant(first, second) for _ in range(3)] == [False] * 3
@@ -95,13 +95,13 @@ def test_the_adapter_translates_errors_and_never_shows_the_token(server: GitHubS
     git = server.repository("acme/fleet")
     git.commit({"a.yaml": b"1"})
     secret = "ghp_verysecret"
-    wrong = GitHubRepository("acme/fleet", github_auth(token=secret), base_url=server.url)
+    wrong = GitHubHost("acme/fleet", github_auth(token=secret), base_url=server.url)
     with pytest.raises(Unauthenticated, match="acme/fleet: Bad credentials") as refused:
         wrong.read_head("main")
     assert secret not in repr(refused.value)
     assert refused.value.request_id
     wrong.close()
-    adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
+    adapter = GitHubHost("acme/fleet", github_auth(token="local"), base_url=server.url)
     script = [
         ({"status": 403, "body": {"message": "Resource not accessible by integration"}}, Unauthorized, None),
         ({"status": 403, "headers": {"Retry-After": "7"}}, Throttled, 7),
@@ -125,7 +125,7 @@ def test_the_adapter_translates_errors_and_never_shows_the_token(server: GitHubS
 def test_a_github_that_cannot_be_reached_is_unavailable(tmp_path: Path) -> None:
     with GitHubServer(tmp_path, token="local", webhook_secret=SECRET) as server:
         url = server.url
-    adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=url)
+    adapter = GitHubHost("acme/fleet", github_auth(token="local"), base_url=url)
     with pytest.raises(Unavailable, match="did not answer"):
         adapter.read_head("main")
     adapter.close()
@@ -136,9 +136,9 @@ def test_a_github_app_signs_in_and_its_token_ends_after_an_hour(tmp_path: Path) 
     with GitHubServer(tmp_path, token="local", webhook_secret=SECRET, app=APP, clock=clock) as server:
         commit = server.create_repository("acme/fleet").commit({"a.yaml": b"1"})
 
-        def adapter(**changed: str) -> GitHubRepository:
+        def adapter(**changed: str) -> GitHubHost:
             credentials = {"app_id": "4711", "private_key": KEY, "installation_id": "42", **changed}
-            return GitHubRepository("acme/fleet", github_auth(**credentials), base_url=server.url)
+            return GitHubHost("acme/fleet", github_auth(**credentials), base_url=server.url)
 
         good = adapter(private_key=KEY.replace("\n", "\\n"))
         assert (good.read_head("main").commit, good.read_head("main").commit) == (commit, commit)
@@ -176,7 +176,7 @@ def spent(server: GitHubServer) -> int:
 def test_a_hundred_deletes_read_a_head_that_stays_and_nothing_of_that_counts(server: GitHubServer) -> None:
     git = server.repository("acme/fleet")
     first = git.commit({"a.yaml": b"1"})
-    adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
+    adapter = GitHubHost("acme/fleet", github_auth(token="local"), base_url=server.url)
     adapter.read_head("main")
     before, asked = spent(server), len(server.door.requests)
     heads = [adapter.read_head("main") for _ in range(100)]
@@ -189,7 +189,7 @@ def test_a_hundred_deletes_read_a_head_that_stays_and_nothing_of_that_counts(ser
 def test_each_read_shows_what_the_branch_and_the_name_lead_to_now(server: GitHubServer) -> None:
     git = server.repository("acme/fleet")
     first = git.commit({"a.yaml": b"1"})
-    adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
+    adapter = GitHubHost("acme/fleet", github_auth(token="local"), base_url=server.url)
     assert [adapter.read_head("main").commit for _ in range(2)] == [first, first]
     second = git.commit({"a.yaml": b"2"})
     assert [adapter.read_head("main").commit for _ in range(2)] == [second, second]
@@ -256,7 +256,7 @@ def test_the_reading_calls_answer_as_github_does(server: GitHubServer) -> None:
 def test_a_tree_of_more_than_a_hundred_thousand_entries_is_truncated(server: GitHubServer) -> None:
     git = server.repository("acme/fleet")
     files: dict[str, bytes | None] = {f"{i % 320}/{i}": b"" for i in range(99_680)}
-    adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
+    adapter = GitHubHost("acme/fleet", github_auth(token="local"), base_url=server.url)
     assert len(adapter.tree(git.commit(files))) == 99_680  # and 320 folders
     with pytest.raises(Unavailable, match="exceeds GitHub"):
         adapter.tree(git.commit({"one more": b""}))
@@ -272,7 +272,7 @@ def linger(frame: FrameType, event: str, _: object) -> None:
 def test_threads_that_read_side_by_side_each_get_their_own_answer(server: GitHubServer) -> None:
     contents = {f"{number}.txt": b"content %d" % number for number in range(64)}
     commit = server.repository("acme/fleet").commit(contents)
-    adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
+    adapter = GitHubHost("acme/fleet", github_auth(token="local"), base_url=server.url)
     entries = adapter.tree(commit)
     threading.setprofile(linger)
     try:
@@ -287,7 +287,7 @@ def test_threads_that_read_side_by_side_each_get_their_own_answer(server: GitHub
 def test_a_blob_whose_content_does_not_match_its_id_is_rejected(server: GitHubServer) -> None:
     git = server.repository("acme/fleet")
     (entry,) = git.entries(git.commit({"a.yaml": b"1"}))
-    adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
+    adapter = GitHubHost("acme/fleet", github_auth(token="local"), base_url=server.url)
     other = {"sha": entry.sha, "encoding": "base64", "content": base64.b64encode(b"2").decode()}
     server.door.faults = [Fault("GET .*/git/blobs/", status=200, body=other)]
     with pytest.raises(Unavailable, match=entry.sha):
@@ -299,7 +299,7 @@ def test_a_blob_whose_content_does_not_match_its_id_is_rejected(server: GitHubSe
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_a_renamed_repository_is_an_error_that_names_the_setting(server: GitHubServer, status: int) -> None:
     commit = server.repository("acme/fleet").commit({"clusters/a/cluster.yaml": b"1"})
-    adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
+    adapter = GitHubHost("acme/fleet", github_auth(token="local"), base_url=server.url)
     moved = {"Location": f"{server.url}/repos/acme/fleet/git/trees/{commit}"}
     server.door.faults = [Fault("/repos/", status=status, headers=moved, times=None)]
     calls: list[Callable[[], object]] = [
@@ -333,7 +333,7 @@ def test_a_refused_status_has_the_message_of_github(
     server: GitHubServer, fault: Fault, kind: type[ReconcileError], message: str
 ) -> None:
     commit = server.repository("acme/fleet").commit({"a.yaml": b"1"})
-    adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
+    adapter = GitHubHost("acme/fleet", github_auth(token="local"), base_url=server.url)
     server.door.faults = [fault]
     with pytest.raises(kind, match=message) as refused:
         adapter.set_status(commit, CommitStatus("success", "", "c"))

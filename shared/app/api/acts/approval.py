@@ -12,7 +12,8 @@ from shared.cluster.failures.errors import ReconcileError, TooLarge
 from shared.cluster.messages import Approval, PlanRequest
 from shared.language.resolve.repository_layout import CLUSTERS
 from shared.masking import cut
-from shared.ports import Ports
+from shared.ports import GitHost, Ports
+from shared.ports.git_host import Addressee
 from shared.sentences import some_of
 
 # Approvals by somebody else: who wrote the removal of a cluster, or its rebuild, does not approve it.
@@ -20,16 +21,7 @@ from shared.sentences import some_of
 CHANGES = 20
 """As many of the newest changes of a manifest are searched for the author of a rebuild."""
 MOST = 50
-"""How many deletes one approval can have while their authors are read, each with a call to GitHub."""
-GITHUB, HIDDEN = "noreply@github.com", "@users.noreply.github.com"
-"""The committer of what GitHub's pages merge, and the end of an address that hides one (docs.github.com,
-"Setting your commit email address")."""
-BOTS = (f"[bot]{HIDDEN}", f"+copilot{HIDDEN}")
-"""The ends of the addresses of GitHub Apps, which are nobody who approves: no login of a person has brackets.
-
-That of Copilot has none either. It is a co-author, as 223556219+Copilot, of what its tools helped with, and
-writes by itself as 198982749+Copilot; GitHub shows the login as one of the type Bot.
-"""
+"""How many deletes one approval can have while their authors are read, each with a call to the git host."""
 
 
 def require_another_author(
@@ -47,7 +39,7 @@ def require_another_author(
         except ReconcileError as error:
             unread = f"the authors of the removal of {name} could not be read: {error}"
             raise Refusal(502, unread) from error
-        problem = why_not(name, addresses, authors)
+        problem = why_not(name, addresses, authors, ports.git_host)
         if problem:
             raise Refusal(403, problem)
 
@@ -57,7 +49,7 @@ def _authors(commit: str, name: str, ports: Ports, *, rebuilds: bool) -> frozens
 
     The newest change of its folder removes it. A rebuild can be of any change since the spec that runs.
     """
-    changes = ports.repository.changes(commit, f"{CLUSTERS}/{name}", CHANGES if rebuilds else 1)
+    changes = ports.git_host.changes(commit, f"{CLUSTERS}/{name}", CHANGES if rebuilds else 1)
     if rebuilds:
         record = ports.state.cluster(name)
         runs = record.commit if record else ""
@@ -67,25 +59,29 @@ def _authors(commit: str, name: str, ports: Ports, *, rebuilds: bool) -> frozens
     return frozenset().union(*(change.people for change in changes))
 
 
-def why_not_author(commit: str, setting: str, addresses: frozenset[str], authors: frozenset[str]) -> str:
+def why_not_author(
+    commit: str, setting: str, addresses: frozenset[str], authors: frozenset[str], host: GitHost
+) -> str:
     """Return why a person may not approve a commit, "" if the person may; ``setting`` asks for that."""
-    people = frozenset(each for each in authors if each != GITHUB and not each.endswith(BOTS))
+    found = {address: host.addressee(address) for address in authors}
+    people = {address for address, whose in found.items() if whose is not Addressee.NOBODY}
     if not addresses:
         return f"{setting}: only a person with an address in Entra can approve"
     if addresses & people:
         return f"you are an author of {commit}; somebody else has to approve"
-    if not people or any(address.endswith(HIDDEN) for address in people):
+    if not people or Addressee.HIDDEN in found.values():
         return f"{commit} has no address of its author to compare with yours"
     return ""
 
 
-def why_not(cluster: str, addresses: frozenset[str], authors: frozenset[str]) -> str:
+def why_not(cluster: str, addresses: frozenset[str], authors: frozenset[str], host: GitHost) -> str:
     """Return why a person may not approve the delete of a cluster, "" if the person may.
 
     ``addresses`` are the person's according to Entra, ``authors`` those of the commits that may have removed
     the cluster. Who cannot be compared may not: an app or a key, and the approver of a hidden author.
     """
-    return why_not_author(f"the commit that removes {cluster}", "APPROVAL_BY_OTHERS", addresses, authors)
+    commit = f"the commit that removes {cluster}"
+    return why_not_author(commit, "APPROVAL_BY_OTHERS", addresses, authors, host)
 
 
 NAMES_SHOWN = 20

@@ -11,20 +11,14 @@ from collections.abc import Sequence
 
 from shared.app.api import schema
 from shared.app.api.acts import Refusal, answers, change_cluster, known_cluster, operator
-from shared.app.outbox import (
-    request_checks,
-    request_whole_check,
-    request_whole_sweep,
-    send,
-    send_continuation,
-)
+from shared.app.outbox import request_whole_check, request_whole_sweep, send_all
 from shared.app.records import Transition
 from shared.azure.drift.policy import is_version
 from shared.cluster.acts import by_whom
 from shared.cluster.drift import CorrectionApproval, HeldStart
 from shared.cluster.findings.conditions import is_at_rest
 from shared.cluster.findings.health import problem_of
-from shared.cluster.messages import ReportRequest, SweepRequest
+from shared.cluster.messages import Envelope, ReportRequest, SweepRequest, checks_of, continuation
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.diagnosis import diagnose
 from shared.cluster.reporting.events import correction_approved_event, replayed_event, taken_over_event
@@ -56,8 +50,9 @@ def replay(
         problem = _why_no_replay(record, left, ports, override=override)
         if problem:
             raise Refusal(409, problem)
-        after = accept_replay(record, now=ports.clock(), left=left)
-        then = [send_continuation, lambda _, ports: send(ReportRequest(), ports)]
+        now = ports.clock()
+        after = accept_replay(record, now=now, left=left)
+        then = [*continuation(after, now), Envelope(ReportRequest())]
         return Transition(after, [replayed_event(after, by, reason)], then=then)
 
     saved = change_cluster(name, decide, ports)
@@ -90,7 +85,7 @@ def _hold(record: ClusterRecord, ports: Ports) -> HeldStart | None:
     start = start_of(record)
     if start is Start.CHANGE and not record.failed:
         start = Start.CORRECTION
-    return held_start(record, start, ports.state.fleet().calendar, ports.clock())
+    return held_start(record, start, ports.state.fleet().rules.calendar, ports.clock())
 
 
 @answers(202)
@@ -104,11 +99,10 @@ def take_over(name: str, actor: str, ports: Ports, reason: str = "") -> schema.T
             why = f"roadstead why {name} says what it does"
             raise Refusal(409, f"{name} does not wait for a takeover; {why}")
         overruled[:] = [installation or "unknown" for installation in contest.installations]
-        after = accept_takeover(record, contest, now=ports.clock())
+        now = ports.clock()
+        after = accept_takeover(record, contest, now=now)
         event = taken_over_event(after, contest, by_whom(by, reason))
-        return Transition(
-            after, [event], then=[send_continuation, lambda _, ports: send(ReportRequest(), ports)]
-        )
+        return Transition(after, [event], then=[*continuation(after, now), Envelope(ReportRequest())])
 
     change_cluster(name, decide, ports)
     return {"cluster": name, "overruled": overruled, "by": by}
@@ -129,24 +123,20 @@ def approve_correction(
         if problem:
             raise Refusal(409, problem)
         if record.drift is None or record.drift.approval is not None:
-            _request_sweep(record, ports)
+            send_all([_sweep_of((name,), ports)], ports)
             return record
         approval = CorrectionApproval(by, ports.clock(), reason)
         after = accept_correction(record, record.drift, approval, now=approval.at)
         event = correction_approved_event(after, by_whom(by, reason))
-        return Transition(after, [event], then=[_announce, _request_sweep])
+        return Transition(after, [event], [correction_approved(after)], then=[_sweep_of((name,), ports)])
 
     record = change_cluster(name, decide, ports)
     fields = [field.path for field in record.drift.by_approval] if record.drift else []
     return {"cluster": name, "approved": fields, "by": by}
 
 
-def _announce(record: ClusterRecord, ports: Ports) -> None:
-    ports.state.add_notice(correction_approved(record))
-
-
-def _request_sweep(record: ClusterRecord, ports: Ports) -> None:
-    send(SweepRequest(sweep=ports.unique(), clusters=(record.name,)), ports)
+def _sweep_of(names: tuple[str, ...], ports: Ports) -> Envelope:
+    return Envelope(SweepRequest(sweep=ports.unique(), clusters=names))
 
 
 def _why_no_approval(record: ClusterRecord, correction: str, ports: Ports) -> str:
@@ -186,8 +176,7 @@ def refresh(names: Sequence[str], actor: str, ports: Ports) -> schema.RefreshRec
             again = f"`roadstead replay {name}` starts its job again"
             raise Refusal(409, f"{name} is not refreshed: it {activity}; {again}")
     if names:
-        send(SweepRequest(sweep=ports.unique(), clusters=tuple(names)), ports)
-        request_checks(names, ports.unique(), ports)
+        send_all([_sweep_of(tuple(names), ports), *checks_of(names, ports.unique())], ports)
     else:
         request_whole_sweep(ports)
         request_whole_check(ports)

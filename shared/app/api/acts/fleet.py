@@ -71,7 +71,7 @@ def _drop_numbers(ports: Ports) -> None:
 
 def sync(actor: str, ports: Ports) -> HttpResult:
     """Read the head of the branch, and queue its plan unless it was planned or is being planned."""
-    read = ports.repository.read_head(ports.config.branch)
+    read = ports.git_host.read_head(ports.config.branch)
     queued = request_missing_plan(read, FoundBy.SYNC, ports)
     receipt: schema.SyncReceipt = {"commit": read.commit, "queued": queued, "by": operator(actor)}
     return HttpResult(202 if queued else 200, receipt)
@@ -86,10 +86,10 @@ WRONG_TEST = 'the body must be {"route": "name"}'
 def try_route(name: str, actor: str, ports: Ports) -> schema.RouteReceipt:
     """Send a test message to a route at once, whatever waits for it; the answer has its error."""
     fleet = ports.state.fleet()
-    route = next((each for each in fleet.routes if each.name == name), None)
+    route = next((each for each in fleet.rules.routes if each.name == name), None)
     if route is None:
-        known = ", ".join(each.name for each in fleet.routes) or "none"
-        near = meant(name, (each.name for each in fleet.routes))
+        known = ", ".join(each.name for each in fleet.rules.routes) or "none"
+        near = meant(name, (each.name for each in fleet.rules.routes))
         raise Refusal(404, f"the newest plan has no route {cut(name, 63)}; it has: {known}{near}")
     by = operator(actor)
     title = f"{ports.config.fleet}: a test of the route {name}"
@@ -97,7 +97,7 @@ def try_route(name: str, actor: str, ports: Ports) -> schema.RouteReceipt:
     message = Outgoing(f"test-{ports.unique()}", ports.config.fleet, title, Severity.INFO, text, (), ())
     try:
         if route.type is RouteType.GITHUB:
-            ports.issues.close_issue(ports.issues.open_issue(title, fence(text)))
+            ports.git_host.close_issue(ports.git_host.open_issue(title, fence(text)))
         else:
             ports.channels.send(route, message)
     except ReconcileError as error:

@@ -19,7 +19,6 @@ from shared.app.http_result import meant
 from shared.app.outbox import send
 from shared.app.proposals.evaluation import evaluate
 from shared.app.proposals.head import Head
-from shared.app.proposals.own_pull import PERMISSIONS
 from shared.app.proposals.promote import refusal
 from shared.app.proposals.rollback_pull import RollbackAsked, open_rollback
 from shared.azure.node_pools.replacement import serving
@@ -31,7 +30,7 @@ from shared.azure.node_pools.rollback import (
     unmet,
     versions_of,
 )
-from shared.cluster.failures.errors import Conflict, ReconcileError, Unauthorized
+from shared.cluster.failures.errors import Conflict, ReconcileError
 from shared.cluster.messages import PromotionAsked, PromotionRequest
 from shared.cluster.record import ClusterRecord
 from shared.json_tree import Json
@@ -83,7 +82,7 @@ def promote(
 def roll_back(name: str, pool: str, actor: str, ports: Ports, reason: str = "") -> schema.RollbackReceipt:
     """Open the pull request that rolls a node pool of a cluster back by one step."""
     record = known_cluster(name, ports.state.cluster(name), ports)
-    head, asked = Head(ports.state.fleet(), ports), None
+    head = Head(ports.state.fleet(), ports)
     try:
         asked = _asked(record, pool, head, ports, by=operator(actor), reason=reason)
         pull = open_rollback(asked, head, ports)
@@ -92,8 +91,7 @@ def roll_back(name: str, pool: str, actor: str, ports: Ports, reason: str = "") 
     except RateLimited as limited:
         raise Refusal(503, str(limited)) from limited
     except ReconcileError as error:
-        hint = f"; {PERMISSIONS}" if asked is not None and isinstance(error, Unauthorized) else ""
-        raise Refusal(502, f"{error.kind}: {error}{hint}") from error
+        raise Refusal(502, f"{error.kind}: {error}") from error
     return {
         "cluster": name,
         "pool": pool,

@@ -27,7 +27,7 @@ WRONG_CLUSTER = 'the body must be {"cluster": "name"}'
 WITHOUT_REASON = "an override needs a reason: the body must have one"
 MAX_REASON = 500
 MOST_AUTHORED = 1_000
-"""The authors of so many commits are compared with who approves: ten pages of GitHub's comparison."""
+"""The authors of so many commits are compared with who approves: ten pages of a comparison."""
 _INSTEAD = "take it out of the stage until a rollout has completed"
 
 
@@ -93,7 +93,7 @@ def _lifted(rollout: Rollout) -> datetime | None:
     """Return the time of what a resume lifts: a selection that was refused first, then a pause."""
     if rollout.refused is not None:
         return rollout.refused.at
-    return rollout.paused.at if rollout.paused else None
+    return rollout.people.paused.at if rollout.people.paused else None
 
 
 def _by_role(rollout: Rollout, stage: str, roles: Collection[str]) -> None:
@@ -114,8 +114,8 @@ def _by_author(rollout: Rollout, stage: str, addresses: frozenset[str], ports: P
         return
     commit, since = rollout.commit, rollout.since
     try:
-        own = ports.repository.changes(commit, "", 1)
-        brought = ports.repository.changes_since(commit, since, MOST_AUTHORED) if since else ()
+        own = ports.git_host.changes(commit, "", 1)
+        brought = ports.git_host.changes_since(commit, since, MOST_AUTHORED) if since else ()
     except Dependency as error:  # such as a history that was rewritten
         unknown = f"the authors since {since[:8]} cannot be compared ({error})"
         raise Refusal(403, f"approvalByOthers: {unknown}: {_INSTEAD}") from error
@@ -130,7 +130,7 @@ def _by_author(rollout: Rollout, stage: str, addresses: frozenset[str], ports: P
     known = bool(changes) and all(change.people for change in changes)
     people = frozenset().union(*(change.people for change in changes)) if known else frozenset[str]()
     what = f"a commit of {since[:8]}..{commit[:8]}" if since else f"the commit {commit[:8]}"
-    problem = why_not_author(what, "approvalByOthers", addresses, people)
+    problem = why_not_author(what, "approvalByOthers", addresses, people, ports.git_host)
     if problem:
         raise Refusal(403, problem)
 

@@ -108,7 +108,8 @@ def _approve(system: str, statement: Statement, at: datetime, ports: Ports) -> s
 
 def _is_known(rollout: Rollout, statement: Statement, by: str, at: datetime) -> bool:
     """Return whether a statement has come already: its sender may not have got our answer."""
-    return any((each.subject, each.by, each.at) == (statement.stage, by, at) for each in rollout.approved)
+    known = ((approval.subject, approval.by, approval.at) for approval in rollout.people.approved)
+    return (statement.stage, by, at) in known
 
 
 def _named(system: str) -> str:

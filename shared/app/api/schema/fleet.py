@@ -54,7 +54,8 @@ class Readiness(TypedDict):
 class Health(TypedDict):
     """``GET health``: the services and timers as of ``checkedAt``, and the records that cannot be read.
 
-    ``unreadable`` is None before this instance has read them.
+    ``lacks`` says what the git host does not offer, and what is lost. ``unreadable`` is None before this
+    instance has read them.
     """
 
     live: bool
@@ -63,6 +64,7 @@ class Health(TypedDict):
     services: list[ServiceHealth]
     credentials: list[CredentialHealth]
     timers: list[TimerHealth]
+    lacks: list[str]
     unreadable: list[UnreadableRecord] | None
 
 

@@ -21,7 +21,7 @@ class PlanSummary(TypedDict):
     """A plan; ``howToApprove`` is "" when it has no delete that can be approved now.
 
     ``needsReleaseCount`` and ``approvedReleaseCount`` are those of them that release clusters outside Azure.
-    ``reviews`` is what the reviews on GitHub said when they were read last, "" if they were not read.
+    ``reviews`` is what the reviews said when they were read last, "" if they were not read.
     """
 
     commit: str

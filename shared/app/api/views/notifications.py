@@ -11,14 +11,14 @@ from shared.ports import FleetRecord, Ports
 
 def routes_view(ports: Ports) -> schema.Routes:
     """Return each route of the newest plan, and how its channel is."""
-    routes = ports.state.fleet().routes
+    routes = ports.state.fleet().rules.routes
     states = ports.state.announced().routes if routes else {}
     return {"routes": [_view(route, states.get(route.name, RouteState())) for route in routes]}
 
 
 def failing_channels(fleet: FleetRecord, ports: Ports) -> list[schema.FailingChannel]:
     """Return the routes that do not deliver; a fleet without routes costs no read."""
-    states = ports.state.announced().routes if fleet.routes else {}
+    states = ports.state.announced().routes if fleet.rules.routes else {}
     return [
         {
             "route": name,

@@ -116,7 +116,7 @@ def recorded_view(ports: Ports, page: Page = FIRST_PAGE) -> schema.Recorded:
         fleet,
         approval=_approval(approval),
         durations={kind: list(seconds) for kind, seconds in fleet.durations.items()},
-        replacing={old: list(new) for old, new in fleet.replacing.items()},
+        replacing={old: list(new) for old, new in fleet.expects.replacing.items()},
         clusters=[_recorded(record, needs_approval, approved) for record in records],
         unreadable=unreadable_records(records.unreadable),
         next=page.next(names_in(records)),
@@ -146,7 +146,7 @@ def _approval(approval: messages.Approval | None) -> schema.Approval | None:
 def promotions_view(ports: Ports) -> schema.Promotions:
     """Return the promotions that were ever asked for, and those of the rules."""
     fleet, known = ports.state.fleet(), {each.target: each for each in ports.state.promotions()}
-    rules = {rule.target: rule.source for rule in fleet.promotions}
+    rules = {rule.target: rule.source for rule in fleet.rules.promotions}
     for target, source in rules.items():
         known.setdefault(target, Promotion(target, source))
     return {"promotions": [_promotion(known[name], fleet, rule=name in rules) for name in sorted(known)]}
@@ -175,7 +175,7 @@ def _state(promotion: Promotion) -> str:
 
 def _holds(promotion: Promotion, fleet: FleetRecord) -> Iterator[schema.PromotionHold]:
     """Yield the values that the environment has not, and that no rule gives to it."""
-    had = next((each for each in fleet.had if each.environment == promotion.target), None)
+    had = next((each for each in fleet.rules.had if each.environment == promotion.target), None)
     if had is None:
         return
     lifted = {each.value: each.at for each in promotion.lifted}

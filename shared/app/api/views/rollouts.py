@@ -76,7 +76,7 @@ def waits_now(fleet: FleetRecord, ports: Ports) -> tuple[str, Decision] | None:
         rollout = ports.state.rollout(fleet.rollout or fleet.commit)
     except Unreadable:
         return None
-    if rollout is None or not (fleet.rollout or rollout.skipped):
+    if rollout is None or not (fleet.rollout or rollout.people.skipped):
         return None
     return rollout.commit, _decided(rollout, fleet, ports.state.summaries(), ports.clock())
 
@@ -120,6 +120,8 @@ def _summary(decision: Decision, under_way: str) -> schema.RolloutSummary:
     return projected(
         schema.RolloutSummary,
         rollout,
+        rollout.choice,
+        strategy=rollout.choice.name,
         state=state_of(rollout, decision),
         progress=describe(rollout, decision),
         underWay=rollout.commit == under_way,
@@ -145,7 +147,7 @@ def _estimate(decision: Decision, fleet: FleetRecord, now: datetime) -> schema.R
     rollout = decision.rollout
     if rollout.state is not State.ACTIVE:
         return None
-    return as_object(estimate(rollout.kind, _left(decision, now), fleet.durations))
+    return as_object(estimate(rollout.choice.kind, _left(decision, now), fleet.durations))
 
 
 def as_object(found: Estimate) -> schema.RolloutEstimate:
@@ -233,10 +235,10 @@ def _group(rollout: Rollout, decision: Decision, stage: int, number: int) -> sch
 
 def _decisions(rollout: Rollout) -> Iterator[schema.RolloutDecision]:
     """Yield what people decided and what still holds, oldest first."""
-    decided = [(ActKind.APPROVE, each) for each in rollout.approved]
-    decided += [(ActKind.SKIP, each) for each in rollout.skipped]
-    decided += [(ActKind.PAUSE, rollout.paused)] if rollout.paused else []
-    decided += [(ActKind.ABORT, rollout.aborted)] if rollout.aborted else []
-    decided += [(ActKind.OVERRIDE, rollout.overridden)] if rollout.overridden else []
+    decided = [(ActKind.APPROVE, each) for each in rollout.people.approved]
+    decided += [(ActKind.SKIP, each) for each in rollout.people.skipped]
+    decided += [(ActKind.PAUSE, rollout.people.paused)] if rollout.people.paused else []
+    decided += [(ActKind.ABORT, rollout.people.aborted)] if rollout.people.aborted else []
+    decided += [(ActKind.OVERRIDE, rollout.people.overridden)] if rollout.people.overridden else []
     for act, each in sorted(decided, key=lambda pair: pair[1].at):
         yield projected(schema.RolloutDecision, each, act=act.value)

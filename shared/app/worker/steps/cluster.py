@@ -22,8 +22,7 @@ from shared.app.access.azure_state import (
 from shared.app.access.contests import not_ours
 from shared.app.access.context import StepContext
 from shared.app.worker.steps.companions import differing_windows
-from shared.app.worker.steps.flux import sync
-from shared.app.worker.steps.flux_extension import configure
+from shared.app.worker.steps.flux import extension, sync
 from shared.app.worker.steps.guards.rebuilt import compare_cluster, compare_missing, is_rebuilt
 from shared.app.worker.steps.guards.still_removed import cluster_that_deletes_group, others_in_group
 from shared.app.worker.steps.guards.writable import not_ready, send, wait_for
@@ -161,7 +160,7 @@ def _observed(context: StepContext, existing: Json) -> Outcome | None:
         return _impossible_upgrade(context, existing)
     differences = [*map(str, differences_of(context.desired, context.owner, existing))]
     differences += differing_windows(context)
-    other = configure.other_source if context.desired.has_extension else sync.other_source
+    other = extension.other_source if context.desired.has_extension else sync.other_source
     differences += other(context)
     if not differences:
         return _impossible_upgrade(context, existing)

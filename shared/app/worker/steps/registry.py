@@ -10,10 +10,13 @@ from shared.app.worker.steps import attached, bootstrap_secrets, cluster, delete
 from shared.app.worker.steps.companions import ENSURES, REMOVALS, StepFunction
 from shared.app.worker.steps.delete import orphaned
 from shared.app.worker.steps.flux.components import ensure_access, ensure_components
+from shared.app.worker.steps.flux.extension import (
+    ensure_configurations,
+    ensure_extension,
+    verify_configurations,
+)
 from shared.app.worker.steps.flux.sync import ensure_sync
 from shared.app.worker.steps.flux.verify import verify
-from shared.app.worker.steps.flux_extension.configure import ensure_configurations, ensure_extension
-from shared.app.worker.steps.flux_extension.verify import verify_configurations
 from shared.app.worker.steps.guards.compared_again import verify_all
 from shared.app.worker.steps.guards.inside import knowing_whose
 from shared.app.worker.steps.guards.rebuilt import held
@@ -92,7 +95,7 @@ def _held(context: StepContext, would: str) -> Outcome:
 
 
 def _withheld(error: Withheld) -> Wait:
-    """Return the wait of a step that GitHub does not give what it needs until somebody acts there."""
+    """Return the wait of a step that the git host does not give what it needs until somebody acts there."""
     reason, action = f"{error.kind}: {error}", suggested_action(error.kind, failed=False)
     return Wait(OBSERVE_SECONDS, reason, action_required=action, open_ended=True)
 

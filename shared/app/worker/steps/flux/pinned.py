@@ -39,7 +39,7 @@ from shared.ports import KubernetesApi
 
 def pinned_components(context: StepContext) -> Sequence[Json]:
     """Return the components of a cluster; raise ComponentsError for a file that has none, or unfit ones."""
-    pinned = components(context.ports.repository.blob(context.desired.components))
+    pinned = components(context.ports.git_host.blob(context.desired.components))
     desired, kept = context.desired, keeps_identity(context.desired)
     teams_act = any(system["source"].get("workloadIdentity") for system in desired.systems)
     instance, identity = desired.spec.flux.instance, desired.spec.flux.workload_identity

@@ -109,7 +109,7 @@ def _children(
 
     What somebody suspended is at rest.
     """
-    manifests = flux_objects.components(context.ports.repository.blob(context.desired.components))
+    manifests = flux_objects.components(context.ports.git_host.blob(context.desired.components))
     objects = [one for kind in kinds_of_flux(context, manifests) for one in api.list(*kind)]
     for live in _descendants(objects, {(one.ref.namespace, one.ref.name) for one in parents}):
         ref, spec = flux_objects.ref_of(live), live.get("spec") or {}

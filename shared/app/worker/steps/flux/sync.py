@@ -91,7 +91,7 @@ def _undefined(context: StepContext, wanted: Sequence[Json]) -> Fail | None:
         return None
     path, main = context.desired.spec.flux.components, context.desired.spec.flux.kind
     try:
-        manifests = components(context.ports.repository.blob(context.desired.components))
+        manifests = components(context.ports.git_host.blob(context.desired.components))
     except ComponentsError as error:
         return Fail(InvalidManifest(f"{path}: {error}"))
     kinds = {kind for kind, _ in needed - _defined(manifests)}

@@ -27,7 +27,7 @@ from shared.kubernetes.flux_readiness import (
     commit_of,
 )
 from shared.ports import FleetConfig, Ports
-from shared.ports.github import Change
+from shared.ports.git_host import Change
 from shared.resource_ids import ObjectRef
 
 # Whether Flux has fetched, or applied, the commit of the job, or one that follows it.
@@ -60,7 +60,7 @@ def follows(context: StepContext, revision: str) -> bool:
         return True
     fleet = context.ports.state.fleet()
     newest = commit == (fleet.planning or fleet.commit)
-    return newest or context.ports.repository.is_descendant(commit, wanted)
+    return newest or context.ports.git_host.is_descendant(commit, wanted)
 
 
 def pulls_the_fleet(record: ClusterRecord, config: FleetConfig) -> bool:
@@ -70,7 +70,7 @@ def pulls_the_fleet(record: ClusterRecord, config: FleetConfig) -> bool:
         return False
     name = urlsplit(flux["repository"]).path.strip("/").removesuffix(".git").lower()
     ours = {config.repository.lower(), config.previous_repository.lower()}
-    same = name in ours and flux_objects.is_git_on(flux["repository"], config.git_host)
+    same = name in ours and flux_objects.is_git_on(flux["repository"], config.git_server)
     return same and bool(flux["branch"] == config.branch)
 
 
@@ -87,7 +87,7 @@ NAMED = 3
 def commits_behind(attempt: Attempt, record: ClusterRecord, ports: Ports) -> str:
     """Return, in parentheses, the commits that may be why Flux fails, and who wrote them.
 
-    Commits elsewhere are not named, nor those that Flux has applied. That takes two calls to GitHub; where it
+    Commits elsewhere are not named, nor those that Flux has applied. That takes two calls to git; where it
     gives no answer, and for another repository, the text names the commit alone that Flux tried. "" where
     Flux did not try a commit.
     """
@@ -98,8 +98,8 @@ def commits_behind(attempt: Attempt, record: ClusterRecord, ports: Ports) -> str
     if pulls_the_fleet(record, ports.config):
         path = attempt.path.removeprefix("./").strip("/")
         try:
-            changes = ports.repository.changes(tried, path, MOST)
-            before = ports.repository.changes(applied, path, MOST) if applied and changes else ()
+            changes = ports.git_host.changes(tried, path, MOST)
+            before = ports.git_host.changes(applied, path, MOST) if applied and changes else ()
         except ReconcileError as error:
             log.info("who changed %s is not known: %s: %s", attempt.path, error.kind, error)
         else:

@@ -64,7 +64,7 @@ def _unplanned(context: StepContext, would: str) -> Wait | None:
     It ends the message, unlike one for Flux, so that the branch is not read every few seconds.
     """
     ports = context.ports
-    head, fleet = ports.repository.read_head(ports.config.branch).commit, ports.state.fleet()
+    head, fleet = ports.git_host.read_head(ports.config.branch).commit, ports.state.fleet()
     if head == fleet.commit and not fleet.planning:
         return None
     reason = f"what an earlier step had written differs, and the job would {would}"

@@ -109,7 +109,7 @@ def not_removed(context: StepContext, existing: Json, *, started: bool) -> Wait 
     written that too. The lease guard knows how old the read of the head is.
     """
     record, ports = context.record, context.ports
-    read, fleet = ports.repository.read_head(ports.config.branch), ports.state.fleet()
+    read, fleet = ports.git_host.read_head(ports.config.branch), ports.state.fleet()
     require_own(read, fleet, ports)
     head = read.commit
     files = read_files(head, ports)
@@ -145,7 +145,7 @@ def not_removed(context: StepContext, existing: Json, *, started: bool) -> Wait 
 def _lost_replacement(context: StepContext, files: Files) -> Wait | None:
     """Return the wait of a delete whose replacement stopped being Ready since it was accepted."""
     state = context.ports.state
-    for name in state.fleet().replacing.get(context.record.name, ()):
+    for name in state.fleet().expects.replacing.get(context.record.name, ()):
         new = state.cluster(name) if name in files.folders else None
         if new is not None and not new.ready:
             reason = f"{name}, which replaces the cluster, is not Ready any more: it is {new.phase.value}"

@@ -23,7 +23,12 @@ from shared.app.worker.steps.guards.writable import (
     wait_for,
 )
 from shared.app.worker.steps.systems.labelled import Labelled, is_applied_by_us, is_bare
-from shared.azure.managed_namespaces import Namespace, is_identical, kept_against_git, without_deletion
+from shared.azure.managed_namespaces import (
+    NamespaceCompanion,
+    is_identical,
+    kept_against_git,
+    without_deletion,
+)
 from shared.azure.ownership import Owner
 from shared.cluster.job import AcceptedWrite, WriteKind
 from shared.cluster.outcomes import Outcome, Wait
@@ -43,7 +48,7 @@ _DEFAULTS = ManagedNamespaces()
 class Candidate:
     """A namespace that Azure is to manage: what Azure and the cluster have of it, None for nothing."""
 
-    companion: Namespace
+    companion: NamespaceCompanion
     live: Json | None
     namespace: Json | None
 
@@ -126,14 +131,14 @@ class Managed:
     found: Labelled
 
     @cached_property
-    def wanted(self) -> dict[str, Namespace]:
+    def wanted(self) -> dict[str, NamespaceCompanion]:
         """The namespaces of systems that Azure manages, by name."""
-        return {companion.name: companion for companion in Namespace.of(self.context.desired)}
+        return {companion.name: companion for companion in NamespaceCompanion.of(self.context.desired)}
 
     @cached_property
     def former(self) -> frozenset[str]:
         """The namespaces that an accepted commit took from Azure."""
-        former = Namespace.ids_among(self.context.record.removals.companions)
+        former = NamespaceCompanion.ids_among(self.context.record.removals.companions)
         return frozenset(resource.rpartition("/")[2] for resource in former)
 
     @cached_property

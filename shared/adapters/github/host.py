@@ -37,8 +37,7 @@ from shared.adapters.github.client import (
 from shared.adapters.github.pulls import GitHubIssues, GitHubProposing, GitHubPullRequests
 from shared.cluster.failures.errors import Dependency, Unavailable
 from shared.language.resolve.repository_layout import blob_id
-from shared.ports import BranchHead, CommitStatus, TreeEntry
-from shared.ports.github import Change
+from shared.ports.git_host import BranchHead, Capability, Change, CommitStatus, TreeEntry
 
 _PLAIN_MODES = ("100644", "100755")
 _COMPARISONS = 1000
@@ -47,8 +46,10 @@ _TREES = 2
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
-class GitHubRepository:
+class GitHubHost(GitHubPullRequests, GitHubProposing, GitHubIssues):
     """The repository "owner/name" on GitHub, or on a GitHub Enterprise Server at ``base_url``."""
+
+    name, credential = "GitHub", "GITHUB_TOKEN"
 
     def __init__(
         self,
@@ -65,6 +66,11 @@ class GitHubRepository:
         self._changes = lru_cache(_HISTORIES)(self._read_changes)
         self._trees = lru_cache(_TREES)(self._read_tree)
         self._answers = LastAnswers()
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """Everything; only Apps may write check runs."""
+        return frozenset(Capability) - (set() if self._client.is_app else {Capability.WRITTEN_CHECKS})
 
     def read_head(self, branch: str) -> BranchHead:
         """Return the commit that the branch points to; raise Dependency when there is no such branch."""
@@ -166,21 +172,6 @@ class GitHubRepository:
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
-
-    @property
-    def pulls(self) -> GitHubPullRequests:
-        """The repository's pull requests, over the same connections."""
-        return GitHubPullRequests(self._client)
-
-    @property
-    def issues(self) -> GitHubIssues:
-        """The repository's issues, over the same connections."""
-        return GitHubIssues(self._client)
-
-    @property
-    def proposing(self) -> GitHubProposing:
-        """Our own branches and their pull requests, over the same connections."""
-        return GitHubProposing(self._client)
 
 
 def end_of_token(header: str) -> datetime | None:

@@ -1,0 +1,239 @@
+"""The port of a git host on a repository of the local GitHub, in memory or on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from localcloud.github.world.git_repository import GitRepository
+from localcloud.github.world.memory_repository import MemoryRepository
+from localcloud.github.world.people import OPERATOR, PEOPLE, account_behind, account_of, addressee
+from localcloud.github.world.pull_requests import PullRecord
+from localcloud.github.world.reviews import ReviewRecord
+from localcloud.github.world.text_limits import MAX_ANNOTATIONS
+from shared.cluster.failures.errors import Conflict, Dependency, Unauthorized
+from shared.ports.git_host import (
+    Annotation,
+    Capability,
+    Check,
+    Comment,
+    MergedPull,
+    NewCommit,
+    Pull,
+    PullAuthors,
+    PullText,
+    Review,
+    ReviewState,
+    co_authors,
+)
+
+APP_AUTHOR = "roadstead[bot]"
+
+
+class WorldHost:
+    """Acts as the one user of the world, or as a GitHub App, which alone may write check runs."""
+
+    name, credential = "GitHub", "GITHUB_TOKEN"
+
+    def __init__(self, git: GitRepository | MemoryRepository, *, app: bool = False) -> None:
+        self._git, self._pulls, self.is_app = git, git.pulls, app
+        self.read_head, self.is_descendant = git.read_head, git.is_descendant
+        self.changes, self.changes_since = git.changes, git.changes_since
+        self.tree, self.blob, self.archive = git.tree, git.blob, git.archive
+        self.set_status = git.set_status
+        self.addressee = addressee
+        self.lacks = frozenset[Capability]()
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """Everything, as GitHub has it, but what this one ``lacks``."""
+        return frozenset(Capability) - self.lacks - (set() if self.is_app else {Capability.WRITTEN_CHECKS})
+
+    def _require(self, capability: Capability) -> None:
+        if capability not in self.capabilities:
+            raise Unauthorized(f"there are no {capability}")
+
+    def open_pulls(self, base: str) -> Sequence[Pull]:
+        """Return the open ones into a branch, newest first."""
+        return [pull_of(record) for record in self._pulls.listed(base=base)[:100]]
+
+    def pull(self, number: int) -> Pull | None:
+        """Return a pull request with its merge result."""
+        record = self._pulls.get(number)
+        if record is None:
+            return None
+        mergeable, merge = self._pulls.merge(record)
+        return pull_of(record, None if mergeable is None else merge or "")
+
+    def comment(self, number: int, marker: str) -> Comment | None:
+        """Return our oldest comment with the marker."""
+        mine = (c for c in self._pulls.comments(number) if c.author == self._author)
+        return next((Comment(c.id, c.body) for c in mine if c.body.startswith(marker)), None)
+
+    def write_comment(self, number: int, body: str, *, over: Comment | None) -> None:
+        """Write a comment."""
+        if over is None:
+            self._pulls.write_comment(number, self._author, body)
+        else:
+            self._pulls.edit_comment(over.id, body)
+
+    def conclusions(self, commit: str, check: str) -> Sequence[str]:
+        """Return what the newest check run says of each app that has one of a name of a commit."""
+        self._require(Capability.CHECKS)
+        found = {run.app: run for run in reversed(self._pulls.checks(commit)) if run.name == check}
+        return [run.conclusion or "" for run in found.values()]
+
+    def write_check(self, commit: str, check: Check) -> None:
+        """Write a check run, its annotations in as many calls as GitHub wants."""
+        self._require(Capability.WRITTEN_CHECKS)
+        output = {"title": check.title, "summary": check.summary}
+        body = {"name": check.name, "conclusion": check.conclusion, "output": output}
+        record = self._pulls.write_check(commit, body)
+        found = [_annotation(a) for a in check.annotations]
+        for start in range(0, len(found), MAX_ANNOTATIONS):
+            part = found[start : start + MAX_ANNOTATIONS]
+            self._pulls.edit_check(record.id, {"output": {**output, "annotations": part}})
+
+    def merged_as(self, commit: str) -> Sequence[MergedPull]:
+        """Return the merged pull requests that brought a commit."""
+        found = self._pulls.with_commit(commit)
+        return [_merged(p, self._pulls.repository, p.merged_at) for p in found if p.merged_at]
+
+    def reviews(self, number: int) -> Sequence[Review] | None:
+        """Return the reviews of a pull request, oldest first."""
+        self._require(Capability.REVIEWS)
+        return [_review(review) for review in self._pulls.reviews.of(number)]
+
+    def removed_files(self, number: int) -> frozenset[str] | None:
+        """Return the paths that a pull request removes or renames."""
+        gone = (
+            file for file in self._pulls.files(self._record(number)) if file.status in ("removed", "renamed")
+        )
+        return frozenset(file.previous or file.path for file in gone)
+
+    def pull_authors(self, number: int) -> PullAuthors:
+        """Return the accounts of the authors and committers of a pull request's commits."""
+        commits = self._pulls.commits_of(self._record(number))
+        people = [account_of(address) for each in commits for address in (each.author, each.committer)]
+        known = [person.id if person else None for person in people]
+        known += [account_behind(address) for each in commits for address in co_authors(each.message)]
+        accounts = frozenset(each for each in known if each is not None)
+        return PullAuthors(accounts, complete=None not in known and bool(known))
+
+    def team_members(self, team: str) -> frozenset[int] | None:
+        """Return the members of a team."""
+        found = self._pulls.teams.of(team)
+        if found is None:
+            raise Dependency(f"no team {team}")
+        return frozenset(person.id for person in found)
+
+    def tip(self, branch: str) -> str | None:
+        """Return the commit that a branch points to, or None."""
+        self._require(Capability.PROPOSALS)
+        try:
+            return self._git.head(branch)
+        except Dependency:
+            return None
+
+    def add_commit(self, commit: NewCommit) -> str:
+        """Create a commit."""
+        return self._git.add(commit.path, commit.content, commit.message, commit.parents)
+
+    def move_branch(self, branch: str, tip: str | None, commit: str) -> None:
+        """Create a branch, once, or move it to a descendant of its tip."""
+        found = self.tip(branch)
+        if tip is None and found is not None:
+            raise Conflict("Reference already exists")
+        if tip is not None and (found is None or not self._git.is_descendant(commit, found)):
+            raise Conflict("Update is not a fast forward")
+        self._git.reset(commit, branch)
+
+    def delete_branch(self, branch: str) -> None:
+        """Delete a branch, which closes its pull requests."""
+        if self.tip(branch) is not None:
+            self._git.delete(branch)
+            self._pulls.branch_deleted(branch)
+
+    def open_pull(self, branch: str, base: str, text: PullText) -> Pull:
+        """Open a pull request, or return the one that is open."""
+        found = self._pulls.listed(head=branch, base=base)
+        if found:
+            return pull_of(found[0])
+        return pull_of(self._pulls.open(text.title, branch, base, author=OPERATOR.login, body=text.body))
+
+    def edit_pull(self, number: int, text: PullText) -> None:
+        """Replace what a pull request says."""
+        self._pulls.change(number, title=text.title, body=text.body)
+
+    def close_pull(self, number: int) -> None:
+        """Close a pull request."""
+        self._pulls.change(number, state="closed")
+
+    def find_issue(self, marker: str) -> int | None:
+        """Return our newest open issue with the marker."""
+        self._require(Capability.ISSUES)
+        own = (issue for issue in self._pulls.issues.listed() if issue.author == OPERATOR.login)
+        return next((issue.number for issue in own if issue.body.startswith(marker)), None)
+
+    def open_issue(self, title: str, body: str) -> int:
+        """Create an issue."""
+        return self._pulls.issues.create(title, body, OPERATOR.login).number
+
+    def comment_issue(self, number: int, body: str) -> None:
+        """Write a comment."""
+        self._pulls.issues.comment(number, body)
+
+    def close_issue(self, number: int) -> None:
+        """Close an issue."""
+        self._pulls.issues.change(number, state="closed", state_reason="completed")
+
+    def _record(self, number: int) -> PullRecord:
+        record = self._pulls.get(number)
+        if record is None:
+            raise Dependency(f"no pull request {number}")
+        return record
+
+    @property
+    def _author(self) -> str:
+        return APP_AUTHOR if self.is_app else OPERATOR.login
+
+
+def _annotation(found: Annotation) -> dict[str, object]:
+    lines = {"start_line": found.line, "end_line": found.line}
+    return {"path": found.path, **lines, "annotation_level": "failure", "message": found.message}
+
+
+def pull_of(record: PullRecord, merge: str | None = None, html: str = "https://github.example") -> Pull:
+    """Return a pull request as the port has it."""
+    return Pull(
+        record.number,
+        record.sha,
+        record.base,
+        merge=merge,
+        fork=record.fork,
+        open=record.state == "open",
+        merged=record.merged,
+        url=f"{html}/pull/{record.number}",
+        labels=frozenset(record.labels),
+    )
+
+
+def _review(record: ReviewRecord) -> Review:
+    url = f"https://github.example/pull/{record.pull}#pullrequestreview-{record.id}"
+    state, at = ReviewState(record.state), record.at.replace(microsecond=0)
+    return Review(
+        record.id, record.author.id, record.author.login, state, record.commit, at, url, record.body
+    )
+
+
+def _merged(record: PullRecord, repository: int, at: datetime) -> MergedPull:
+    return MergedPull(
+        number=record.number,
+        head=record.sha,
+        base=record.base,
+        repository=repository,
+        merge_commit=record.merge_commit,
+        author=PEOPLE[record.author].id,
+        at=at.replace(microsecond=0),
+        labels=frozenset(record.labels),
+    )

@@ -1,0 +1,235 @@
+"""The outbox: the one place that writes to a queue.
+
+What follows from a decision is a value, ``Envelope``. The planner and the worker save a record first and then
+send its continuation. A worker that reads a record ahead of its message sends the record's continuation
+again. Duplicate detection compares message ids, so messages with the same id count as one.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from shared.cluster.failures.errors import Unreadable
+from shared.cluster.findings.health import needs_check, next_check
+from shared.cluster.forms import NewerForm
+from shared.cluster.messages import (
+    CheckMessage,
+    Envelope,
+    PlanRequest,
+    QueueMessage,
+    QueueRequest,
+    SweepRequest,
+    commit_of,
+)
+from shared.cluster.record import ClusterRecord
+from shared.cluster.reporting.measurements import WAITING_MESSAGES, Measurement
+from shared.language.desired import digest_of
+from shared.ports import FleetRecord, Message, Ports, Queue
+
+log = logging.getLogger(__name__)
+
+REFRESH_SECONDS = 5
+"""Requests for a whole sweep or check within this many seconds are one message."""
+FAR_SECONDS = 3600
+"""A message for a time that is further away comes sooner, see ``_at_time``."""
+_AT = "at:"
+
+
+def send(
+    message: QueueMessage, ports: Ports, *, message_id: str = "", after: float = 0, at: datetime | None = None
+) -> None:
+    """Send a message, see ``Envelope``."""
+    send_all([Envelope(message, message_id, after, at)], ports)
+
+
+def send_all(envelopes: Iterable[Envelope], ports: Ports) -> None:
+    """Send messages in their order, those of a queue together."""
+    queues = dict[str, list[Message]]()
+    for each in envelopes:
+        queues.setdefault(each.queue or each.message.QUEUE, []).extend(_messages(each, ports))
+    for queue, messages in queues.items():
+        _port(queue, ports).send(*messages)
+
+
+def unlike(request: QueueRequest, ports: Ports, after: float) -> Envelope:
+    """Return a request that could not be finished, ``after`` seconds from now; no other is one with it."""
+    name = commit_of(request)[:12] or request.kind
+    return Envelope(request, f"again:{name}:{request.attempt}:{ports.unique()}", after)
+
+
+def send_unlike(request: QueueRequest, ports: Ports, *, after: float) -> None:
+    """Send a request that could not be finished, see ``unlike``."""
+    send_all([unlike(request, ports, after)], ports)
+
+
+def _messages(envelope: Envelope, ports: Ports) -> Iterator[Message]:
+    """Yield what is sent: two messages for a time that is near, otherwise one."""
+    message, at = envelope.message, envelope.at
+    if at is not None and isinstance(message, QueueRequest):
+        for name, comes in _at_time(at, ports):
+            named = message.model_copy(update={message.NAME: name}) if message.NAME else message
+            yield _message(replace(envelope, message=named), name, comes, ports)
+    elif message.WINDOW and not envelope.id:
+        number, comes = _slot(message.WINDOW, envelope.after, ports)
+        yield _message(envelope, str(number), comes, ports)
+    else:
+        later = ports.clock() + timedelta(seconds=envelope.after) if envelope.after else at
+        yield _message(envelope, "", later, ports)
+
+
+def _message(envelope: Envelope, slot: str, at: datetime | None, ports: Ports) -> Message:
+    message, fleet = envelope.message, ports.config.fleet
+    digest = digest_of(message.model_dump(mode="json"))
+    message_id = envelope.id or message.ID.format(**dict(message), digest=digest, slot=slot).rstrip(":")
+    return Message(message.session(fleet, digest), message_id, message.model_dump_json(), at)
+
+
+def _port(queue: str, ports: Ports) -> Queue:
+    queues = {"plans": ports.plans, "previews": ports.previews, "jobs": ports.jobs}
+    return (queues | {"changes": ports.changes, "deletes": ports.deletes})[queue]
+
+
+def _slot(seconds: int, after: float, ports: Ports) -> tuple[int, datetime]:
+    """Return the number and the time of the one message of all requests within the same so many seconds.
+
+    ``after`` is in how many seconds from now the message comes at the earliest. It comes when no clock is
+    before the end of these seconds any more: a request that is dropped as a duplicate is never behind it.
+    """
+    now = ports.clock()
+    number = math.floor((now.timestamp() + after) / seconds) + 1
+    return number, now.fromtimestamp(number * seconds, tz=now.tzinfo) + ports.config.clocks_differ
+
+
+def _at_time(at: datetime, ports: Ports) -> Iterator[tuple[str, datetime]]:
+    """Yield the names and the times of the messages for what begins at a time.
+
+    Whoever receives one asks again while that time is still to come. So to an instance whose clock is behind,
+    another one comes when no clock is before that time any more. A time may be months away, and duplicate
+    detection looks back ten minutes: a message that comes sooner instead bounds how many come at one moment.
+    """
+    now = ports.clock()
+    at = min(at, _slot(FAR_SECONDS, 0, ports)[1])
+    name, comes = f"{_AT}{int(at.timestamp())}", at + timedelta(seconds=1)  # names have whole seconds
+    yield name, comes
+    if at - now <= ports.config.clocks_differ:
+        yield f"{name}:again", comes + ports.config.clocks_differ
+
+
+def is_at_time(name: str) -> bool:
+    """Return whether a message with this name is for a time, see ``_at_time``."""
+    return name.startswith(_AT)
+
+
+# Sweeps and checks of the whole fleet, and the next check of a cluster.
+
+
+def request_whole_sweep(ports: Ports, *, within: float = 0) -> None:
+    """Ask for a sweep, see ``_whole``."""
+    number, after = _whole(within, ports)
+    send(SweepRequest(sweep=str(number)), ports, after=after)
+
+
+def request_whole_check(ports: Ports, *, within: float = 0) -> None:
+    """Ask that all clusters are checked, see ``_whole``."""
+    number, after = _whole(within, ports)
+    send(CheckMessage(check=str(number)), ports, after=after)
+
+
+def _whole(within: float, ports: Ports) -> tuple[int, float]:
+    """Return the number of a sweep or check of the whole fleet, which is one message, and when it begins.
+
+    That is in seconds from now. With ``within`` it begins at a random moment of so many seconds, once for all
+    requests of a minute. Without it, requests within ``REFRESH_SECONDS`` share one.
+    """
+    now = ports.clock()
+    if within:
+        return int(now.timestamp() // 60), within * ports.random()
+    number, at = _slot(REFRESH_SECONDS, 0, ports)
+    return number, (at - now).total_seconds()
+
+
+def next_check_of(
+    record: ClusterRecord, ports: Ports, scheduled: datetime | None = None
+) -> tuple[Envelope, ...]:
+    """Return the next check of a cluster that is not known to be healthy, nothing for any other one.
+
+    All who ask for one moment ask for one message, which comes when no clock is before that moment any more.
+    ``scheduled`` is the moment of the check that asks.
+    """
+    if not needs_check(record):
+        return ()
+    now, patience = ports.clock(), timedelta(seconds=ports.config.unhealthy_seconds)
+    at = next_check(record, max(now, scheduled or now), patience + ports.config.clocks_differ)
+    message = CheckMessage(check=record.uid, clusters=(record.name,), at=at)
+    return (Envelope(message, at=at + ports.config.clocks_differ),)
+
+
+# What a plan waits for: that a cluster no longer exists, or that another one is Ready.
+
+
+def request_awaited_plan(ports: Ports, deleted: str = "") -> FleetRecord:
+    """Request a plan when the deletion of a cluster has finished that git has again.
+
+    ``deleted`` is the cluster whose record has just been removed; without it, the record of each is read.
+    Return the fleet's record.
+    """
+    fleet = ports.state.fleet()
+    awaited = fleet.expects.deletion
+    if deleted in awaited or (awaited and not deleted and _are_gone(awaited, ports)):
+        _plan_again("deleted", fleet, ports)
+    return fleet
+
+
+def _are_gone(clusters: Sequence[str], ports: Ports) -> bool:
+    """Return whether some of these clusters have no record, not even one that cannot be read."""
+    found = ports.state.clusters_named(clusters)
+    return len(found) + len(found.unreadable) < len(clusters)
+
+
+def request_replacing_plan(record: ClusterRecord, ports: Ports) -> None:
+    """Request a plan when a cluster is Ready for which the delete of the one that it replaces waits.
+
+    ``record`` is that of a cluster whose job has ended.
+    """
+    if "replaces" in record.document and record.ready:
+        _request_if_awaited([record], ports.state.fleet(), ports)
+
+
+def request_awaited_deletes(fleet: FleetRecord, ports: Ports) -> None:
+    """Request a plan when a cluster is Ready for which a delete waits; the record of each is read."""
+    if fleet.expects.ready:
+        _request_if_awaited(ports.state.clusters_named(list(fleet.expects.ready)), fleet, ports)
+
+
+def _request_if_awaited(records: Sequence[ClusterRecord], fleet: FleetRecord, ports: Ports) -> None:
+    awaited = fleet.expects.ready
+    ready = [each for each in records if each.ready and each.name in awaited]
+    if any(each.generation >= awaited[each.name] for each in ready):
+        _plan_again("replaced", fleet, ports)
+
+
+def _plan_again(reason: str, fleet: FleetRecord, ports: Ports) -> None:
+    """Request a plan; one request in ten seconds gets through."""
+    message_id = f"{reason}:{fleet.commit}:{int(ports.clock().timestamp() // 10)}"
+    send(PlanRequest(again=True, reason=reason), ports, message_id=message_id)
+
+
+# A message that this app cannot handle yet waits in its queue, as it is.
+
+WAITING = (NewerForm, Unreadable)
+"""What a message waits for: an app of a newer version, or somebody who puts a record right."""
+WAITING_SECONDS = 60
+"""How long such a message waits; then any instance gets it again."""
+
+
+def send_again(queue: str, session: str, body: bytes, error: Exception, ports: Ports) -> None:
+    """Send a message again, as it is: the tenth delivery without success would dead-letter it."""
+    log.warning("a message of the queue %s waits: %s", queue, error)
+    ports.telemetry.record([Measurement(WAITING_MESSAGES, 1, {"queue": queue})])
+    at, text = ports.clock() + timedelta(seconds=WAITING_SECONDS), body.decode()
+    message_id = f"waiting:{digest_of([session, text])}:{int(at.timestamp())}"
+    _port(queue, ports).send(Message(session, message_id, text, at))

@@ -1,0 +1,159 @@
+"""A computed plan is carried out: saved, handed over, and then recorded as planned.
+
+Every part is an "ensure": after a crash between any two lines, running it again completes the work.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from shared.app.notifications import store_act
+from shared.app.outbox import send, send_all
+from shared.app.planner.compute import ComputedPlan
+from shared.app.planner.handover import hand_over
+from shared.app.planner.plan_problems import answer_approval
+from shared.app.repository import save_fingerprints
+from shared.cluster.failures.errors import ReconcileError
+from shared.cluster.messages import (
+    Approval,
+    Envelope,
+    OutdatedRequest,
+    PlanRequest,
+    PromoteRequest,
+    RolloutRequest,
+)
+from shared.frozen import replace
+from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.notifications.routes import routes_of
+from shared.plan.plan import Action, Plan
+from shared.plan.replacements import awaited, remembered
+from shared.ports import FleetRecord, Ports
+from shared.ports.state import Expectations
+from shared.promotions.promoted_values import Had, planned, rules_of, values_in
+
+log = logging.getLogger(__name__)
+
+
+def carry_out(computed: ComputedPlan, approval: Approval | None, ports: Ports) -> None:
+    """Save a plan, hand its jobs over, and then record its commit as planned; raise Stale when superseded.
+
+    ``approval`` is what the request gave. A hand-over may continue by another message.
+    """
+    plan_record, inputs, head = computed.plan_record, computed.inputs, computed.fleet.planning
+    if computed.act is not None:
+        store_act(computed.act, ports)
+    for notification in computed.notifications:
+        ports.state.add_notice(notification)
+    ports.state.save_plan(plan_record)
+    log.info("plan of %s: %s", head[:8], plan_record.plan.summary)
+    ports.state.add_group_members(computed.members)  # before the first record of a new cluster
+    _begin(computed, ports)
+    plan, fleet, ended = hand_over(computed, ports)
+    if approval is not None:
+        answer_approval(approval, plan, ports)
+    if not ended:
+        log.info("%s: %s; continuing by another message", head[:8], fleet.handed_over)
+        save_fingerprints(plan, inputs, ports)
+        send_all([_rest(fleet, computed, ports)], ports)
+        return
+    ports.state.save_plan(replace(plan_record, plan=replace(plan, applied=True)))
+    save_fingerprints(plan, inputs, ports)
+    after = as_planned(computed, plan, fleet)
+    ports.state.save_fleet(after)
+    send_all(_following(computed, plan, after), ports)
+    if head != fleet.commit:
+        _mark_outdated(head, ports)
+
+
+def carry_out_part(computed: ComputedPlan, ports: Ports) -> None:
+    """Start the clusters of a partial plan; raise Stale.
+
+    What is not as it was planned, and what is left after the time of an invocation, is for the whole plan.
+    """
+    _begin(computed, ports)
+    plan, fleet, ended = hand_over(computed, ports)
+    if not ended or plan.items != computed.plan_record.plan.items:
+        send_all([_rest(fleet, computed, ports)], ports)
+        return
+    ports.state.save_fleet(replace(fleet, planning="", handover=None, problem=None))
+    if fleet.rules.promotions:
+        send(PromoteRequest(), ports)
+
+
+def _begin(computed: ComputedPlan, ports: Ports) -> None:
+    """Save what the rollout decided before its clusters start, and send what was asked for meanwhile."""
+    for rollout in computed.rollouts:
+        ports.state.save_rollout(rollout)
+    send_all(computed.then, ports)
+
+
+def _rest(fleet: FleetRecord, computed: ComputedPlan, ports: Ports) -> Envelope:
+    """Return what continues a hand-over; requests that wait in its session come before.
+
+    The plan of the commit that was planned last is the only one that needs ``again``: without it, the request
+    has no effect once a newer push has been planned.
+    """
+    again, kind = fleet.planning == fleet.commit, RolloutRequest if computed.continues else PlanRequest
+    request = kind(again=again, reason="handover", read_from=ports.clock())
+    return Envelope(request, f"handover:{fleet.planning[:12]}:{fleet.etag}")
+
+
+def _following(computed: ComputedPlan, plan: Plan, fleet: FleetRecord) -> Iterator[Envelope]:
+    """Yield what a plan that was carried out asks for."""
+    if fleet.rollout and plan.oversized - computed.plan_record.plan.oversized:
+        yield Envelope(RolloutRequest())  # it goes on without them
+    if fleet.rules.promotions:
+        yield Envelope(PromoteRequest())
+
+
+def _mark_outdated(commit: str, ports: Ports) -> None:
+    """Ask that the plans of pull requests are marked as out of date. An error must not prevent a plan."""
+    try:
+        send(OutdatedRequest(commit=commit), ports)
+    except ReconcileError as error:
+        log.warning("pull requests are not marked as out of date: %s: %s", error.kind, error)
+
+
+def as_planned(computed: ComputedPlan, plan: Plan, fleet: FleetRecord) -> FleetRecord:
+    """Return the fleet's record once a plan was carried out as ``plan``."""
+    inputs, at, rules = computed.inputs, computed.plan_record.at, fleet.rules
+    desired = inputs.desired
+    if desired.notifications is not None:
+        rules = replace(
+            rules,
+            routes=routes_of(desired.notifications),
+            subscriptions=desired.subscriptions,
+            promotions=rules_of(desired.promotions),
+            had=tuple(_had(rules.had, desired, at)),
+        )
+    again = (item for item in plan.items if item.awaits_deletion or item.action is Action.REBUILD)
+    unread = {old: new for old, new in fleet.expects.replacing.items() if old in inputs.unreadable}
+    expects = Expectations(
+        deletion=tuple(item.cluster for item in again),
+        ready=awaited(plan.items),
+        replacing={**unread, **remembered(computed.replaced, plan.items)},
+        unreadable=plan.unreadable,
+    )
+    return replace(
+        fleet,
+        commit=plan.commit,
+        at=at,
+        planning="",
+        handover=None,
+        problem=None,
+        rules=rules,
+        expects=expects,
+    )
+
+
+def _had(before: Iterable[Had], desired: DesiredFleet, at: datetime) -> Iterator[Had]:
+    """Yield what a plan gives to the targets of promotions, and what they had before."""
+    known = {had.environment: had for had in before}
+    for rule in rules_of(desired.promotions):
+        written = desired.environments.get(rule.target)
+        own = (cluster for cluster in desired.clusters.values() if cluster.environment == rule.target)
+        clusters = {value for cluster in own for value in values_in(cluster.document()["spec"])}
+        file = values_in(written.spec.defaults) if written else frozenset()
+        yield planned(known.get(rule.target), rule.target, file, clusters, at)

@@ -1,0 +1,189 @@
+"""The plan of a commit is computed here, and carried out elsewhere: this reads, and writes nothing.
+
+What is saved, sent and started with a plan is one value. The records in it were read after the check that no
+other planner has started.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from shared.app.notifications import approval_notifications
+from shared.app.planner.approvals import approved_plan
+from shared.app.planner.rollouts import stage
+from shared.app.repository import PlanInputs
+from shared.azure.ownership import INSTALLATION_TAG, Installation, new_life, tag
+from shared.cluster.acts import Act
+from shared.cluster.continuations import continuations_of
+from shared.cluster.failures.errors import ReconcileError
+from shared.cluster.messages import Envelope, RolloutRequest, ToPlan
+from shared.cluster.pace import small_change
+from shared.cluster.transitions.acceptance import follows
+from shared.frozen import replace
+from shared.json_tree import Json
+from shared.notifications.notification import Notification
+from shared.plan.plan import Item, Plan, above_any, held_since
+from shared.plan.replacements import Replaced, remembered, replaced_in
+from shared.ports import FleetRecord, GroupMember, PlanRecord, Ports
+from shared.ports.azure import ListClusters, every_document
+from shared.resource_ids import SubscriptionId
+from shared.rollouts.rollout import Rollout
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class ComputedPlan:
+    """A plan, and all that is saved, sent and started when it is carried out.
+
+    ``fleet`` is the fleet's record over the version that was saved when the plan began. ``small`` are the
+    clusters of a small change, and ``held`` those that start later. ``rollouts`` are saved in their order.
+    ``members`` are clusters by their groups. ``continues``: only the next clusters of a rollout start.
+    """
+
+    plan_record: PlanRecord
+    inputs: PlanInputs
+    fleet: FleetRecord
+    small: frozenset[str]
+    rollouts: tuple[Rollout, ...] = ()
+    held: frozenset[str] = frozenset()
+    replaced: Mapping[str, Replaced] = field(default_factory=dict)
+    members: tuple[tuple[str, GroupMember], ...] = ()
+    act: Act | None = None
+    notifications: tuple[Notification, ...] = ()
+    then: tuple[Envelope, ...] = ()
+    continues: bool = False
+
+
+def compute_plan(
+    request: ToPlan, unfinished: str, inputs: PlanInputs, fleet: FleetRecord, ports: Ports
+) -> ComputedPlan:
+    """Return the plan of ``fleet.planning``; ``unfinished`` is the commit that was being planned before.
+
+    That is "" for none.
+    """
+    head, now = fleet.planning, ports.clock()
+    earlier = ports.state.plan(head)
+    before = earlier.plan if earlier else None
+    continues = isinstance(request, RolloutRequest) and head == fleet.commit
+    first = _first_generation(inputs, fleet, ports)
+    fleet = replace(fleet, app=replace(fleet.app, first_generation=first))
+    approved = approved_plan(request, inputs, fleet, earlier, ports)
+    staged = stage(approved.plan.without_oversized(before), before, inputs, fleet, ports, continues=continues)
+    items = tuple(_with_life(item, inputs, fleet, ports) for item in staged.plan.items)
+    plan = replace(staged.plan, items=items)
+    plan_record = PlanRecord(
+        plan,
+        now,
+        approval=approved.approval,
+        reports=earlier.reports if earlier else 0,
+        review=approved.review,
+        writing=earlier.writing if earlier else None,
+        held=_held(plan, earlier, fleet, ports),
+    )
+    replaced = replaced_in(inputs.desired, inputs.records, fleet.expects.replacing)
+    # Before the first record: a new cluster that has one no longer shows whose delete it holds.
+    replacing = {**fleet.expects.replacing, **remembered(replaced, plan.items)}
+    begin = (item for item in plan.items if item.acts or not fleet.commit)
+    again = [approved.again] if approved.again else []
+    return ComputedPlan(
+        plan_record,
+        inputs,
+        replace(staged.fleet, expects=replace(fleet.expects, replacing=replacing)),
+        _small_changes(plan, unfinished, inputs, ports),
+        staged.changed,
+        held=staged.held,
+        replaced=replaced,
+        members=tuple(member for item in begin for member in _member(item, inputs)),
+        act=approved.act,
+        notifications=tuple(approval_notifications(earlier, plan_record)),
+        then=(*again, *(Envelope(RolloutRequest(), at=at) for at in staged.times)),
+        continues=continues,
+    )
+
+
+def _held(plan: Plan, earlier: PlanRecord | None, fleet: FleetRecord, ports: Ports) -> Mapping[str, datetime]:
+    """Return since when each item is on hold; ``earlier`` is the plan of the same commit, None for none."""
+    if not any(item.hold for item in plan.items):
+        return {}
+    former = earlier or ports.state.plan(fleet.commit)
+    since = former.held if former else {}
+    return held_since(plan, former.plan if former else None, since, ports.clock())
+
+
+def _with_life(item: Item, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> Item:
+    """Return the item of a new cluster with its uid and generation, so that a second attempt has the same."""
+    if not item.begins or item.uid:
+        return item
+    uid = new_life(ports.unique(), inputs.desired.clusters[item.cluster].rebuild)
+    return item.with_life(uid, max(fleet.app.first_generation, 1))
+
+
+def _small_changes(plan: Plan, unfinished: str, inputs: PlanInputs, ports: Ports) -> frozenset[str]:
+    """Return the clusters of a plan that are a small change."""
+    before = ports.state.plan(unfinished) if unfinished not in ("", plan.commit) else None
+    items = before.plan.items if before else ()
+    left = {i.cluster for i in items if i.acts and follows(i, inputs.records.get(i.cluster))}
+    running = continuations_of(inputs.records.values())
+    return small_change(plan.items, left, running, most=ports.config.small_change)
+
+
+def _member(item: Item, inputs: PlanInputs) -> Iterator[tuple[str, GroupMember]]:
+    """Yield the membership of an item's cluster in its resource group.
+
+    A delete finds the clusters of its group by that. The first plan of new tables saves all of them, any
+    other one those on which it acts. A cluster that does not exist and does not begin has none.
+    """
+    record = inputs.records.get(item.cluster)
+    cluster = record.desired if record else inputs.desired.clusters.get(item.cluster)
+    uid = record.uid if record else item.uid
+    if cluster is not None and uid and not cluster.is_existing:
+        yield cluster.id.group.key, GroupMember(item.cluster, uid)
+
+
+# Tables without a plan are those of a new app, or were lost; clusters in Azure that carry the id of the
+# settings show which. The generations of a new state begin above any that the lost one had.
+
+
+def _first_generation(inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> int:
+    """Return the generation of a new cluster; a state without records reads Azure for it, once.
+
+    It is 0, and decided by a later plan, while git has no cluster.
+    """
+    if fleet.app.first_generation:
+        return fleet.app.first_generation
+    if not (inputs.records or inputs.unreadable or inputs.desired.clusters):
+        return 0
+    if inputs.records or inputs.unreadable or not _were_lost(inputs, ports):
+        return 1
+    first = above_any(ports.clock())
+    log.warning("the tables were lost, or cannot be known not to be: generations begin at %d", first)
+    return first
+
+
+def _were_lost(inputs: PlanInputs, ports: Ports) -> bool:
+    """Return whether Azure has clusters of this app, which has no record of any; True where nobody knows.
+
+    It happens once in the life of a state, so it takes no token of Azure's limits: a refusal is an answer.
+    """
+    if not ports.config.installation:
+        return False
+    in_azure = (cluster for cluster in inputs.desired.clusters.values() if not cluster.is_existing)
+    named = {cluster.id.subscription.lower() for cluster in in_azure}
+    try:
+        for subscription in sorted({*named, *inputs.desired.subscriptions}):
+            listed = every_document(ports.azure, ListClusters(SubscriptionId(subscription)))
+            if any(_is_ours(cluster, ports) for cluster in listed):
+                return True
+    except ReconcileError as error:
+        log.warning("whether Azure has clusters of this app could not be read: %s", error)
+        return True
+    return False
+
+
+def _is_ours(cluster: Json, ports: Ports) -> bool:
+    named = tag(cluster, INSTALLATION_TAG) or ""
+    return Installation.of(named).id == ports.config.installation

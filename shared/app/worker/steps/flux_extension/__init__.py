@@ -1,1 +1,0 @@
-"""Flux as Microsoft's extension: installed, configured and verified through Azure alone."""

@@ -1,0 +1,112 @@
+"""The ports of the smaller services: queues, vaults, channels, endpoints, telemetry, and what probes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from shared.cluster.reporting.measurements import Measurement, Span
+from shared.notifications.digest import Outgoing
+from shared.notifications.routes import Route
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message to a session-enabled queue.
+
+    ``id`` is at most 128 characters and is what duplicate detection compares; ``at`` (UTC) schedules it.
+    """
+
+    session: str
+    id: str
+    body: str
+    at: datetime | None = None
+
+
+class Queue(Protocol):
+    """A Service Bus queue with sessions and duplicate detection."""
+
+    def send(self, *messages: Message) -> None:
+        """Send in this order, and schedule those that have ``at``; raise Throttled, Unavailable or TooLarge.
+
+        Several go together, as many as the service takes as one batch. After an error some may have been
+        sent.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class VaultSecret:
+    """The newest version of a secret; the value lives in memory only, and no text shows it."""
+
+    version: str
+    """The id of the version, as the vault gives it."""
+    value: str = field(repr=False, compare=False)
+
+
+class Vaults(Protocol):
+    """The vaults that the app's operator lets manifests name."""
+
+    def secret(self, vault: str, name: str) -> VaultSecret:
+        """Return the newest version of a secret.
+
+        Raise SecretMissing for one that does not exist, is deleted or is disabled, VaultForbidden when the
+        vault does not let us in, Throttled with the vault's own wait, Unavailable without an answer,
+        Unauthenticated without a credential, and InvalidManifest for a vault that is not among the app's.
+        """
+        ...
+
+
+class Channels(Protocol):
+    """Slack, Teams, webhooks, e-mail, and what Apprise reaches."""
+
+    def send(self, route: Route, message: Outgoing) -> None:
+        """Deliver a message; raise ReconcileError, without the address and without a secret.
+
+        Dependency: the app has no setting with the address.
+        """
+        ...
+
+
+class Endpoints(Protocol):
+    """Asks addresses that a commit names, on the hosts that whoever runs the app allows.
+
+    Both raise ReconcileError. Dependency: the host is not allowed, or leads to an address to which the app
+    does not connect. No error has more of an answer than a Prometheus says is wrong with a query, and that
+    cut short.
+    """
+
+    def status(self, url: str) -> int:
+        """Return the status with which an address answers a GET; no redirect is followed."""
+        ...
+
+    def query(self, url: str, query: str) -> Sequence[float]:
+        """Return the value of a scalar, or those of a vector, with which a Prometheus answers a query."""
+        ...
+
+
+class Telemetry(Protocol):
+    """Takes what was measured; never raises, and never waits for a network.
+
+    What was measured decides nothing, and a failure to record it stops nothing.
+    """
+
+    def record(self, observed: Iterable[Measurement | Span]) -> None:
+        """Take measurements and spans."""
+
+
+class NoTelemetry:
+    """Takes nothing: an app without a place for telemetry."""
+
+    def record(self, observed: Iterable[Measurement | Span]) -> None:
+        """Drop what was measured."""
+
+
+class Probe(Protocol):
+    """A service that can be asked whether it answers."""
+
+    def probe(self) -> None:
+        """Call the service with our credential, and change nothing there; raise a ReconcileError."""
+        ...

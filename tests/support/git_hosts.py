@@ -1,0 +1,62 @@
+"""The implementations of the port of a git host: in memory, on a bare repository, and GitHub's adapter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from localcloud.github.wire.github_server import GitHubServer
+from localcloud.github.world.git_host import WorldHost
+from localcloud.github.world.git_repository import GitRepository
+from localcloud.github.world.memory_repository import MemoryRepository
+from localcloud.github.world.people import Teams
+from shared.adapters.github import GitHubHost, github_auth
+from shared.ports import GitHost
+from tests.support.github_app import APP, KEY
+
+CASES = ["memory", "memory as app", "world", "adapter", "adapter as app"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """An implementation, as what it is signed in, and the repository and the teams behind it."""
+
+    host: GitHost
+    git: GitRepository | MemoryRepository
+    app: bool
+    teams: Teams
+    server: GitHubServer | None = None
+
+    def branch(self, name: str, files: dict[str, bytes | None], author: str = "operator@example.com") -> str:
+        self.git.reset(self.git.head("main"), name)
+        return self.git.commit(files, branch=name, author=author)
+
+    def token_ends(self, at: datetime) -> None:
+        """Let the token of the host end at a time."""
+        self.git.token_expires = at
+        if self.server:
+            self.server.credentials.token_expires = at
+
+
+@contextmanager
+def git_host_case(name: str, folder: Path) -> Iterator[Case]:
+    """Serve one of ``CASES``, with an empty repository."""
+    kind, app = name.split()[0], name.endswith("app")
+    if kind == "memory":
+        commits = MemoryRepository()
+        yield Case(WorldHost(commits, app=app), commits, app, commits.pulls.teams)
+        return
+    if kind == "world":
+        with GitRepository.create(folder / "fleet.git") as git:
+            yield Case(WorldHost(git), git, app, git.pulls.teams)
+        return
+    with GitHubServer(folder, token="local", webhook_secret="s", app=APP) as server:
+        git = server.create_repository("acme/fleet")
+        app_credentials = {"app_id": APP.id, "private_key": KEY, "installation_id": str(APP.installation)}
+        auth = github_auth(**app_credentials) if app else github_auth(token="local")
+        adapter = GitHubHost("acme/fleet", auth, base_url=server.url)
+        yield Case(adapter, git, app, server.teams, server)
+        adapter.close()
