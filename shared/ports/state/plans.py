@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
@@ -148,13 +147,7 @@ _PLAN = StoredText[PlanRecord](PlanRecord)
 def _plan(entity: Entity) -> PlanRecord | None:
     """Return what a record stores of a plan, None where it has just been replaced; raise WrongText."""
     text = document(entity)
-    return _with_report(_parsed(text), entity) if text is not None else None
-
-
-@lru_cache(8)
-def _parsed(text: str) -> PlanRecord:
-    """Return what the text of a plan says: each report reads the same text again."""
-    return _PLAN.read(text)
+    return _with_report(_PLAN.read(text), entity) if text is not None else None
 
 
 def _is_dated(entity: Entity) -> bool:
