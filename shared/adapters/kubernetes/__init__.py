@@ -1,4 +1,4 @@
-"""Kubernetes over HTTPS: connections to each cluster."""
+"""Kubernetes through the official client: connections to each cluster."""
 
 from __future__ import annotations
 

@@ -1,15 +1,12 @@
-"""The API of one cluster: raw JSON calls with server-side apply.
-
-The official client has 74 MB of models, and for a raw call it adds nothing to the pool that it is given.
-"""
+"""The API of one cluster: raw JSON calls with server-side apply, over the official client."""
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import urllib3
@@ -23,7 +20,7 @@ from shared.adapters.kubernetes.answers import (
     refusal,
     refused_eviction,
 )
-from shared.adapters.kubernetes.kubeconfig import Login, SeenCertificates, open_pool, read_login
+from shared.adapters.kubernetes.kubeconfig import Login, SeenCertificates, open_client, read_login
 from shared.cluster.failures.errors import (
     Blocked,
     Dependency,
@@ -41,7 +38,7 @@ from shared.ports.kubernetes import REQUIRED_ACCESS, cordon_patch
 from shared.reachable_addresses import Network, refused_address
 from shared.resource_ids import ClusterId, ObjectRef
 
-_TIMEOUT = urllib3.Timeout(connect=5.0, read=20.0)
+_CONNECT_READ_SECONDS = (5.0, 20.0)
 _APPLY = "application/apply-patch+yaml"
 _MERGE = "application/merge-patch+json"
 _JSON = "application/json"
@@ -50,18 +47,19 @@ _REVIEWS = "authorization.k8s.io/v1"
 
 
 class Connection:
-    """A KubernetesApi over a pool of connections to one API server."""
+    """A KubernetesApi over the official client."""
 
     def __init__(
         self,
         cluster: ClusterId,
-        login: Login,
-        pool: urllib3.PoolManager,
+        client: Any,
         discard: Callable[[ClusterId, Connection], None],
+        *,
+        server: ApiServer | None,
         seen: SeenCertificates,
     ) -> None:
-        self._cluster, self._url, self._server, self._pool = cluster, login.url, login.server, pool
-        self._discard, self._seen = discard, seen
+        self._cluster, self._client, self._discard, self._server = cluster, client, discard, server
+        self._seen = seen
         self._resources: dict[tuple[str, str], tuple[str, bool]] = {}
         self._accepted = False
 
@@ -199,7 +197,7 @@ class Connection:
 
     def close(self) -> None:
         """Close the connection's sockets."""
-        self._pool.clear()
+        self._client.close()
 
     def _path(self, ref: ObjectRef) -> str | None:
         """Return the URL path of an object, or None when the cluster does not serve its kind."""
@@ -231,17 +229,33 @@ class Connection:
                 self._resources[key] = (resource["name"], bool(resource["namespaced"]))
 
     def _call(self, method: str, path: str, body: Json | None = None, media_type: str = "") -> Answer:
-        content = None if body is None else json.dumps(body)
-        headers = {**self._pool.headers, **({} if body is None else {"Content-Type": media_type})}
-        url = f"{self._url}{path}"
+        from kubernetes.client.exceptions import ApiException
+
+        headers = {**self._client.default_headers, "Accept": "application/json"}
+        if body is not None:
+            headers["Content-Type"] = media_type
         try:
-            reply = self._pool.request(method, url, body=content, headers=headers, timeout=_TIMEOUT)
+            reply = self._client.rest_client.request(
+                method,
+                f"{self._client.configuration.host}{path}",
+                headers=headers,
+                body=body,
+                _preload_content=False,
+                _request_timeout=_CONNECT_READ_SECONDS,
+            )
+            status, found, content = reply.status, reply.headers, bytes(reply.data)
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            self._discard(self._cluster, self)
-            name = type(error).__name__
-            raise Unavailable(f"the API server of {self._cluster.name} does not answer: {name}") from error
-        self._accepted = self._accepted or reply.status < 300
-        return Answer.of(reply.status, dict(reply.headers), reply.data)
+            raise self._unanswered(type(error).__name__) from error
+        except ApiException as error:
+            if not error.status:  # nothing came back
+                raise self._unanswered(str(error.reason).splitlines()[0]) from error
+            status, found, content = error.status, error.headers, bytes(error.body)
+        self._accepted = self._accepted or status < 300
+        return Answer.of(status, dict(found), content)
+
+    def _unanswered(self, reason: str) -> Unavailable:
+        self._discard(self._cluster, self)
+        return Unavailable(f"the API server of {self._cluster.name} does not answer: {reason}")
 
     def _error(self, answer: Answer, subject: str, *, secret: bool = False) -> ReconcileError:
         """Return the port's error for a rejected request; after a 401 the next connection is a new one."""
@@ -319,8 +333,8 @@ class KubernetesConnections:
         return f"the app does not connect to the server of the kubeconfig: {why}" if why else ""
 
     def _opened(self, cluster: ClusterId, login: Login, seen: SeenCertificates, now: datetime) -> Connection:
-        pool = open_pool(cluster, login, seen)
-        connection = Connection(cluster, login, pool, self._discard, seen)
+        client = open_client(cluster, login, seen)
+        connection = Connection(cluster, client, self._discard, server=login.server, seen=seen)
         with self._lock:
             self._drop([cluster] if cluster in self._open else [])
             self._open[cluster] = (connection, now + _LIFETIME)

@@ -1,4 +1,4 @@
-"""The way to an API server: the current context of a kubeconfig, and connections with its credentials.
+"""The way to an API server: the current context of a kubeconfig, and a client with its credentials.
 
 The kubeconfig is parsed in memory. Client certificates are on disk only while OpenSSL loads them, in a
 private folder that is removed before the first request.
@@ -120,20 +120,24 @@ def _end(certificate: Mapping[str, Any]) -> datetime:
     return datetime.fromtimestamp(ssl.cert_time_to_seconds(certificate["notAfter"]), UTC)
 
 
-def open_pool(cluster: ClusterId, login: Login, seen: SeenCertificates) -> urllib3.PoolManager:
-    """Return a pool of connections with the credentials; it shows ``seen`` the certificates."""
+def open_client(cluster: ClusterId, login: Login, seen: SeenCertificates) -> Any:
+    """Return an ApiClient, which is untyped; it shows ``seen`` the certificates."""
+    from kubernetes.client import ApiClient, Configuration  # its models: a start does not wait for them
+
     try:
         context = _tls(login)
     except (ssl.SSLError, ValueError):
         raise Unauthenticated(f"the certificates in the kubeconfig of {cluster.name} are invalid") from None
     if login.ca:
         seen.trusts(context)
-    headers = {"User-Agent": "roadstead", "Accept": "application/json"}
+    client: Any = ApiClient(Configuration(host=login.url))
+    client.user_agent = "roadstead"
     if login.token:
-        headers["Authorization"] = f"Bearer {login.token}"
-    pool = urllib3.PoolManager(num_pools=1, maxsize=4, headers=headers, ssl_context=context, retries=False)
-    pool.pool_classes_by_scheme = {**pool.pool_classes_by_scheme, "https": seen.pools()}
-    return pool
+        client.set_default_header("Authorization", f"Bearer {login.token}")
+    pools = urllib3.PoolManager(num_pools=1, maxsize=4, ssl_context=context, retries=False)
+    pools.pool_classes_by_scheme = {**pools.pool_classes_by_scheme, "https": seen.pools()}
+    client.rest_client.pool_manager = pools
+    return client
 
 
 def _tls(login: Login) -> ssl.SSLContext:
