@@ -76,7 +76,7 @@ class Operator:
             return None
 
     def accepted(self) -> Counter[tuple[str, str]]:
-        """Count the writes that ARM accepted, by kind and resource name, but for the tags of the app's group."""
+        """Count the writes that ARM accepted, by kind and resource name; the app's own tags are none."""
         writes = (r for r in self.cloud.requests("arm") if r.get("accepted", "update-tags") != "update-tags")
         return Counter((r["accepted"], str(r["resource"]).rsplit("/", 1)[-1]) for r in writes)
 
