@@ -34,7 +34,8 @@ def test_an_app_is_ready_until_github_fails_and_again_when_it_answers(start: Sta
     operator.wait(lambda: health(operator)["ready"], "the app is ready")
     found = health(operator)
     names = [each["name"] for each in found["services"]]
-    assert names == ["Table Storage", "GitHub", "Service Bus", "Azure credential", "Key Vault platform"]
+    own = ["Clock", "Table Storage", "GitHub", "Service Bus"]
+    assert names == [*own, "Azure credential", "Key Vault platform"]
     assert {each["name"]: each["schedule"] for each in found["timers"]} == dict.fromkeys(
         ("plan_missed_head", "resend_overdue", "purge_expired", "sweep", "check"), OFTEN
     )

@@ -76,8 +76,8 @@ class Operator:
             return None
 
     def accepted(self) -> Counter[tuple[str, str]]:
-        """Count the writes that ARM accepted, by kind and resource name."""
-        writes = (r for r in self.cloud.requests("arm") if "accepted" in r)
+        """Count the writes that ARM accepted, by kind and resource name; the app's own tags are none."""
+        writes = (r for r in self.cloud.requests("arm") if r.get("accepted", "update-tags") != "update-tags")
         return Counter((r["accepted"], str(r["resource"]).rsplit("/", 1)[-1]) for r in writes)
 
     def faults(self, url: str, rules: list[dict[str, Any]]) -> None:

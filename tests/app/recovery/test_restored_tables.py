@@ -6,6 +6,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import take_over
+from shared.app.api.views.clusters import fleet_view
 from shared.app.door import EPOCH_TAG
 from shared.app.recovery.missed_work import resend_overdue
 from shared.cluster.failures.errors import Unavailable
@@ -108,8 +109,10 @@ def test_it_ends_when_every_record_was_compared_and_nothing_was_written() -> Non
     before = accepted(cloud)
     cloud.restore(older)
     cloud.run(until=lambda: cloud.state.fleet().recovery is not None)
+    assert fleet_view(cloud.ports)["problem"].startswith("the tables were lost or restored")
     cloud.run()
     assert recovered(cloud)
+    assert fleet_view(cloud.ports)["problem"] == ""
     assert phases(cloud) == dict.fromkeys(("one", "two", "three"), Phase.READY)
     assert accepted(cloud) == before
     assert not any(each.recovering for each in cloud.state.clusters())
