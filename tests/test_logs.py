@@ -123,7 +123,7 @@ def test_every_line_about_a_job_or_a_plan_says_whose_it_is(lines: Lines, caplog:
     push(cloud, fleet_files.fleet())
     cloud.run()
     of_jobs = [r.getMessage() for r in caplog.records if r.name.startswith("shared.app.worker")]
-    of_plans = lines("planner.planner")
+    of_plans = lines("planner.carry_out")
     assert len(of_jobs) > 10
     assert [text for text in of_jobs if not SIX.search(text)] == []
     assert len(of_plans) >= 2

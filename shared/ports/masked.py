@@ -26,7 +26,7 @@ NAMES = frozenset(
         *("recipe", "kind", "owner", "life", "installation", "installations", "overruled", "predecessors"),
         "former",
         *("planning", "in_flight", "contested", "deletion", "approve_again", "branch", "queue"),
-        *("state", "context", "target", "target_url", "conclusion", "path", "level"),
+        *("state", "context", "target", "target_url", "conclusion", "path"),
         *("action", "by_id", "subscription", "subscriptions", "resource", "ca", "unmanaged", "undecided"),
         *("check", "stage"),
         *("key", "subject", "names", "environment", "location", "labels"),

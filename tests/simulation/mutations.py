@@ -159,7 +159,7 @@ def a_stale_head_is_not_confirmed(patch: pytest.MonkeyPatch) -> None:
 
 
 def an_old_read_of_the_branch_serves_every_request(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(branch, "serving_read", lambda _, fleet, __: fleet.last_read)
+    patch.setattr(branch, "serving_read", lambda _, fleet, __: fleet.reads.last)
 
 
 def deletes_need_no_approval(patch: pytest.MonkeyPatch) -> None:

@@ -113,6 +113,8 @@ def _conclusion(
         found = replace(found, error=activity.named(found.error, record, now))
     shown = Shown(existing, found, context.owner, lambda: ports.state.fleet().rules.calendar, now)
     compared = compare(record, shown)
+    if compared.turned:
+        log.warning("%s: %s", record.name, found.error if found else "as it was before")
     if existing is not None and compared.of_values:
         names = azure_names(existing, context.owner, record.running)
         known = _attributed(sources.added(compared.record), record, names, now, activity)

@@ -6,7 +6,6 @@ about it, so the decision has two parts: ``compare``, and ``correct``.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
@@ -49,8 +48,6 @@ from shared.language.desired import digest_of
 from shared.language.model.cluster.drift import DriftAction
 from shared.rollouts.calendar import Start
 from shared.rollouts.shut import Calendar, held_start
-
-log = logging.getLogger(__name__)
 
 MISSING = "the cluster"
 MISSING_CLUSTER = Difference(MISSING, "exists", None)
@@ -232,7 +229,6 @@ def _turned(record: ClusterRecord, found: Found | None, now: datetime) -> tuple[
         step = replace(job.step, failure=earlier)
         after = apply_finding(replace(after, job=replace(job, step=step, earlier=None)), None, now)
         after = replace(after, has_rival=False)
-    log.warning("%s: %s", record.name, found.error if found else "as it was before")
     return after, list(events_between(record, after, outcome))
 
 
