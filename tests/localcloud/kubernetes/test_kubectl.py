@@ -173,7 +173,8 @@ def test_discovery_is_one_document_for_those_who_can_read_it(fixture: Fixture, t
     kinds = []
     for form in ("v=v2;as=APIGroupDiscoveryList", "v=v2beta1;as=APIGroupDiscoveryList", "v=v1"):
         accept = f"application/json;g=apidiscovery.k8s.io;{form},application/json"
-        found = json.loads(client.client.call_api("GET", url, header_params={"Accept": accept}).read())
+        headers = {**client.client.default_headers, "Accept": accept}
+        found = json.loads(client.client.rest_client.request("GET", url, headers=headers).data)
         kinds.append(found["kind"])
     assert kinds == ["APIGroupDiscoveryList", "APIGroupList", "APIGroupList"]
     client.close()
