@@ -68,7 +68,13 @@ def fleet_of(clusters: int, subscriptions: int) -> MemoryCloud:
         engine.clusters[key_of(cluster)] = Cluster(cluster, shown, live.pools)
         found = cloud.azure.get_cluster(cluster)
         verified, facts = Verified(live_digest(found)), facts_of(Desired.from_document(document), found)
-        copied = replace(template, name=name, document=document, verified=verified, facts=facts, etag="")
+        copied = replace(
+            template,
+            name=name,
+            document=document,
+            observation=replace(template.observation, verified=verified, facts=facts),
+            etag="",
+        )
         cloud.state.save(copied)
     return cloud
 

@@ -304,6 +304,6 @@ def _not_as_in_git(environment: str, value: Value, record: ClusterRecord) -> Obs
     other = needs_upgrade(value.value, running) or runs_newer(value.value, running)
     if value.path == VERSION_PATH and running and other:
         return Obstacle(Reason.NEWER, environment, (record.name,), running)
-    if record.drift and any(each.path == value.path for each in record.drift.fields):
+    if record.divergence.drift and any(each.path == value.path for each in record.divergence.drift.fields):
         return Obstacle(Reason.DRIFTED, environment, (record.name,))
     return None

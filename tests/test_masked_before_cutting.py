@@ -116,7 +116,7 @@ def test_no_part_of_a_secret_is_left_of_a_value_that_differs_in_azure() -> None:
         tag_by_hand(cloud, record.desired.id, note=f"{'-' * pad}{CANARY}{'+' * 100}")
         sweep(cloud)
         (record,) = cloud.state.clusters()
-        assert record.drift is not None
+        assert record.divergence.drift is not None
         assert parts_in(repr((record, cloud.state.events("one", 500), cloud.state.notices(50)))) == []
 
 

@@ -62,7 +62,12 @@ def store_dead_letter(letter: DeadLetter, ports: Ports) -> None:
 
 def store_deletion(record: ClusterRecord, ports: Ports) -> None:
     """Store that a cluster no longer exists, as git asked."""
-    last = replace(record, drift=None, inside=None, updated=ports.clock())
+    last = replace(
+        record,
+        divergence=replace(record.divergence, drift=None),
+        observation=replace(record.observation, inside=None),
+        updated=ports.clock(),
+    )
     for over in (drift_between(record, last), certificate_between(record, last)):
         if over is not None:
             ports.state.add_notice(over)

@@ -99,7 +99,10 @@ def with_in_sync(
     else:
         status, reason, message = None, ConditionReason.NOT_COMPARED, _NOT_COMPARED
     new = Condition(IN_SYNC, status, reason, message, now, record.generation, now)
-    before, changed = record.condition(IN_SYNC), replace(record, drift=drift)
+    before, changed = (
+        record.condition(IN_SYNC),
+        replace(record, divergence=replace(record.divergence, drift=drift)),
+    )
     same = before is not None and replace(new, since=before.since, verified=before.verified) == before
     if before is not None and before.since <= now and same:
         return changed
@@ -198,7 +201,7 @@ def loss_of(record: ClusterRecord, error: NoLongerReady | None, now: datetime) -
     """Return what is known after a finding; one that stays keeps its time, and who caused it."""
     if not isinstance(error, ClusterMissing | ClusterStopped):
         return None
-    before = record.loss
+    before = record.observation.loss
     loss = before if before is not None and before.kind == error.kind else Loss(error.kind, now)
     rule = exemption_of(record, type(error), now)
     exemption, expires = (rule.name, rule.expires or "") if rule else ("", "")
@@ -207,11 +210,15 @@ def loss_of(record: ClusterRecord, error: NoLongerReady | None, now: datetime) -
 
 def reassessed(record: ClusterRecord, now: datetime) -> ClusterRecord:
     """Return the record with the exemption that counts now for a missing or stopped cluster."""
-    loss = record.loss
+    loss = record.observation.loss
     found = next(
         (each for each in (ClusterMissing, ClusterStopped) if loss and each.__name__ == loss.kind), None
     )
-    return replace(record, loss=loss_of(record, found(""), now)) if found else record
+    return (
+        replace(record, observation=replace(record.observation, loss=loss_of(record, found(""), now)))
+        if found
+        else record
+    )
 
 
 def with_act(error: NoLongerReady, act: Change | None) -> NoLongerReady:
@@ -223,13 +230,13 @@ def with_act(error: NoLongerReady, act: Change | None) -> NoLongerReady:
 
 def act_known(record: ClusterRecord, error: NoLongerReady) -> Change | None:
     """Return who did what was found, as an earlier sweep has named them; None where none has."""
-    same = record.loss is not None and record.loss.kind == error.kind
-    return record.loss.act if same and record.loss else None
+    same = record.observation.loss is not None and record.observation.loss.kind == error.kind
+    return record.observation.loss.act if same and record.observation.loss else None
 
 
 def unnamed_since(record: ClusterRecord) -> datetime | None:
     """Return since when nobody is known who deleted or stopped a cluster, None where that is not asked."""
-    loss = record.loss
+    loss = record.observation.loss
     return loss.since if loss is not None and loss.act is None and found_of(record) else None
 
 

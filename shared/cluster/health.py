@@ -171,9 +171,13 @@ def applies_again(record: ClusterRecord, now: datetime) -> bool:
     What a check found before the last job came to its end is nothing: that job has applied them. Nothing is
     applied to a cluster while a sweep finds it failed.
     """
-    inside = record.inside
+    inside = record.observation.inside
     if inside is None or not record.idle or finding_of_sweep(record.finding) or not corrects_flux(record):
         return False
     found = {each.reason for part in inside.parts for each in part.unhealthy}
     is_newer = inside.at > record.job.step.since
-    return is_newer and not found.isdisjoint(_CORRECTED) and FLUX not in exhausted(record.corrections, now)
+    return (
+        is_newer
+        and not found.isdisjoint(_CORRECTED)
+        and FLUX not in exhausted(record.divergence.corrections, now)
+    )

@@ -156,48 +156,94 @@ NOTHING_REMOVED, UNREAD_COMPANIONS = Removals(), CompanionState()
 
 
 @dataclass(frozen=True)
-class ClusterRecord:
-    """One cluster of the fleet; ``etag`` is the version that was read, "" for a record not saved yet.
+class AzureLife:
+    """One life of the cluster in Azure, from its creation to its delete.
 
     ``group_requested``: Azure was asked to create the resource group, or may have been, and
     ``creation_requested``: the cluster. ``was_tagged``: the cluster has had our tags, because Azure accepted
-    a write of it or it matched the manifest. None of them becomes false again. ``delete_accepted``: Azure
-    accepted the delete of this life of the cluster, so that parts of it may be gone, and ``deleted`` is the
-    ``resourceUID`` of that life, "" where it is unknown. ``removals`` are what earlier generations had and
-    is to be removed, until the present one is Ready. ``had_systems``: an accepted spec had systems, or a job
-    found namespaces of some, so that teams' objects may be on the cluster; it stays so.
+    a write of it or it matched the manifest. ``had_systems``: an accepted spec had systems, or a job found
+    namespaces of some, so that teams' objects may be on the cluster. None of these becomes false again.
 
-    ``running`` is what was read last of what runs, None before the first verification.
+    ``delete_accepted``: Azure accepted the delete of this life, so that parts of it may be gone, and
+    ``deleted`` is its ``resourceUID``, "" where that is unknown. ``life`` is the id of this life where that is
+    not the record's ``uid``. ``recreating``: somebody asked that the missing cluster is created again; until
+    it is verified. ``rebuilt_for`` is the time of the rebuild that this life was created for, "" for none.
+    """
 
-    ``installation`` is the id of the app's state. ``life`` is the
-    life of the cluster in Azure where that is not ``uid``. ``api_server`` is where a token of the app opened
-    its Kubernetes API last, None when the next connection needs a kubeconfig. A takeover overrules the
-    installations in ``overruled`` until our tags are on the cluster; ``predecessors`` are all that one ever
-    overruled.
+    group_requested: bool = False
+    creation_requested: bool = False
+    was_tagged: bool = False
+    had_systems: bool = False
+    delete_accepted: bool = False
+    deleted: str = ""
+    life: str = ""
+    recreating: bool = False
+    rebuilt_for: str = ""
 
-    ``verified`` is how Azure showed the cluster when it was compared with git last, None before that;
-    ``drift`` are the fields that differed, None for none. ``corrections`` are those of this generation.
-    ``inside`` is what the last check that could read it found inside it, None before that. ``companions``
-    is what a check read last of the companions. ``loss`` is what is known of a cluster that is missing or
-    stopped, None once it is verified again.
 
-    ``recreating``: somebody asked that the missing cluster is created again; until it is verified. ``facts``
-    are what manifests on the cluster can use as variables, None before a step has read them.
+@dataclass(frozen=True)
+class Ownership:
+    """Who manages the cluster.
 
-    ``rollout`` is the commit whose plan gave it its generation in a fleet with rollouts, "" in any other.
+    ``installation`` is the id of the app's state. A takeover overrules the installations in ``overruled``
+    until our tags are on the cluster; ``predecessors`` are all that one ever overruled. ``has_rival``:
+    another installation managed the cluster too, or had marked it, when it was read last.
 
     ``recovering``: the record may not know what was written to the cluster last, so that the job only
     compares: nothing is written until the cluster is verified, or an operator takes it over.
 
-    ``rebuilt_for`` is the time of the rebuild that this life of the cluster was created for, "" for none.
-
-    ``has_rival``: another installation managed the cluster too, or had marked it, when it was read last.
-
     ``cluster_uid`` is the identity of a cluster that exists outside Roadstead: the uid of its namespace
     kube-system when a step entered it last, "" before that, and for any other cluster.
+    """
 
-    ``held`` is what keeps a correction from starting that the last sweep wanted, None for nothing.
+    installation: str = ""
+    overruled: tuple[str, ...] = ()
+    predecessors: tuple[str, ...] = ()
+    has_rival: bool = False
+    recovering: bool = False
+    cluster_uid: str = ""
 
+
+@dataclass(frozen=True)
+class Observation:
+    """What was read of the cluster last; None for what was never read.
+
+    ``running`` is what runs, ``verified`` how Azure showed the cluster when it was compared with git, and
+    ``inside`` what a check found inside it. ``companions`` is what a check read of the companions. ``loss``
+    is what is known of a cluster that is missing or stopped, None once it is verified again. ``facts`` are
+    what manifests on the cluster can use as variables. ``api_server`` is where a token of the app opened its
+    Kubernetes API, None when the next connection needs a kubeconfig.
+    """
+
+    running: Running | None = None
+    verified: Verified | None = None
+    inside: Inside | None = None
+    companions: CompanionState = UNREAD_COMPANIONS
+    loss: Loss | None = None
+    facts: Mapping[str, str] | None = None
+    api_server: ApiServer | None = None
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """How the cluster differs from git, and what is done about it.
+
+    ``drift`` are the fields that differed when it was compared last, None for none. ``corrections`` are those
+    of this generation. ``held`` is what keeps a correction from starting that the last sweep wanted, None for
+    nothing.
+    """
+
+    drift: Drift | None = None
+    corrections: tuple[Correction, ...] = ()
+    held: HeldStart | None = None
+
+
+@dataclass(frozen=True)
+class ClusterRecord:
+    """One cluster of the fleet; ``etag`` is the version that was read, "" for a record not saved yet.
+
+    ``removals`` are what earlier generations had and is to be removed, until the present one is Ready.
+    ``rollout`` is the commit whose plan gave it its generation in a fleet with rollouts, "" in any other.
     ``recent_events`` are those that are stored with the record alone; see ``shared.app.records``.
     """
 
@@ -213,35 +259,24 @@ class ClusterRecord:
     created: datetime
     updated: datetime
     conditions: tuple[Condition, ...] = ()
-    group_requested: bool = False
-    creation_requested: bool = False
-    was_tagged: bool = False
+    azure: AzureLife = AzureLife()
     removals: Removals = NOTHING_REMOVED
-    had_systems: bool = False
-    installation: str = ""
-    life: str = ""
-    api_server: ApiServer | None = None
-    overruled: tuple[str, ...] = ()
-    predecessors: tuple[str, ...] = ()
-    delete_accepted: bool = False
-    deleted: str = ""
-    running: Running | None = None
-    verified: Verified | None = None
-    drift: Drift | None = None
-    corrections: tuple[Correction, ...] = ()
-    inside: Inside | None = None
-    companions: CompanionState = UNREAD_COMPANIONS
-    loss: Loss | None = None
-    recreating: bool = False
-    facts: Mapping[str, str] | None = None
-    has_rival: bool = False
+    ownership: Ownership = Ownership()
+    observation: Observation = Observation()
+    divergence: Divergence = Divergence()
     rollout: str = ""
-    recovering: bool = False
-    cluster_uid: str = ""
-    rebuilt_for: str = ""
-    held: HeldStart | None = None
     recent_events: tuple[Event, ...] = ()
     etag: str = field(default="", compare=False)
+
+    @property
+    def rebuilt_for(self) -> str:
+        """The time of the rebuild that this life of the cluster was created for, "" for none."""
+        return self.azure.rebuilt_for
+
+    @property
+    def recovering(self) -> bool:
+        """Whether the job only compares, because the record may not know what was written last."""
+        return self.ownership.recovering
 
     @property
     def deleting(self) -> bool:
@@ -286,7 +321,7 @@ class ClusterRecord:
     @property
     def running_version(self) -> str:
         """The Kubernetes version of the control plane when it was read last, "" if it never was."""
-        return self.running.kubernetes_version if self.running else ""
+        return self.observation.running.kubernetes_version if self.observation.running else ""
 
     @property
     def needs_action(self) -> bool:
@@ -344,7 +379,7 @@ class ClusterRecord:
     @property
     def exemption(self) -> str:
         """The rule by which it is ignored that the cluster was missing or stopped when it was read last."""
-        return self.loss.exemption if self.loss else ""
+        return self.observation.loss.exemption if self.observation.loss else ""
 
     @property
     def may_create(self) -> bool:
@@ -358,7 +393,7 @@ class ClusterRecord:
     @property
     def was_ready(self) -> bool:
         """Whether a cluster was verified, and nobody has asked for another one in its place since."""
-        return self.observed_generation > 0 and not self.recreating
+        return self.observed_generation > 0 and not self.azure.recreating
 
     @property
     def _policy_recreates(self) -> bool:
@@ -368,7 +403,9 @@ class ClusterRecord:
     def desired(self) -> Desired:
         """The spec that the job brings about."""
         left = self.job.left if self.job.active else ()
-        return Desired.from_document(self.document, self.removals.keys, left, had_systems=self.had_systems)
+        return Desired.from_document(
+            self.document, self.removals.keys, left, had_systems=self.azure.had_systems
+        )
 
     def condition(self, kind: str) -> Condition | None:
         """Return a condition by its type."""

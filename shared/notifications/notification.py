@@ -138,21 +138,21 @@ def trouble_between(
 
 def drift_between(before: ClusterRecord, after: ClusterRecord) -> Notification | None:
     """Return that a cluster differs from git in other fields, or in none; None for no change."""
-    if not is_news(after.drift, before.drift):
+    if not is_news(after.divergence.drift, before.divergence.drift):
         return None
     fact = replace(_fact(Kind.DRIFT, after), key=f"{_DRIFT}{after.name}")
-    if after.drift is None:
+    if after.divergence.drift is None:
         return replace(fact, over=True)
-    fields = after.drift.fields
+    fields = after.divergence.drift.fields
     notes = dict.fromkeys(each.note for each in fields if each.note)
-    more = filter(None, (after.drift.waits, *notes))
+    more = filter(None, (after.divergence.drift.waits, *notes))
     places = "\n".join(f"# {each.path}: {place}" for each in fields if (place := _place(each)))
     below = _shortened(places, DIFF_LIMIT // 2)
     diff = yaml_diff(after.name, [Sides(each.path, each.git, each.live) for each in fields])
     return replace(
         fact,
-        detail=brief("; ".join((f"differs from git in {after.drift}", *more))),
-        action=_of_drift(after.drift),
+        detail=brief("; ".join((f"differs from git in {after.divergence.drift}", *more))),
+        action=_of_drift(after.divergence.drift),
         diff="\n".join(filter(None, (_shortened(diff, DIFF_LIMIT - len(below)), below))),
     )
 
@@ -179,7 +179,7 @@ def certificate_between(before: ClusterRecord, after: ClusterRecord) -> Notifica
 
 def outputs_between(before: ClusterRecord, after: ClusterRecord) -> Notification | None:
     """Return the notification that the outputs of a cluster are known, or are others; None for no change."""
-    known, now = before.facts, after.facts
+    known, now = before.observation.facts, after.observation.facts
     if now is None or now == known:
         return None
     fact = replace(_fact(Kind.OUTPUTS, after), key=f"{_OUTPUTS}{after.name}", outputs=dict(now))
@@ -191,15 +191,15 @@ def outputs_between(before: ClusterRecord, after: ClusterRecord) -> Notification
 
 def ending_of(record: ClusterRecord) -> Sequence[tuple[Certificate, str]]:
     """Return the certificates that ended soon when the last check saw them, the soonest first."""
-    if record.inside is None:
+    if record.observation.inside is None:
         return ()
-    seen, at = record.inside.certificates, record.inside.at
+    seen, at = record.observation.inside.certificates, record.observation.inside.at
     return tuple(ending(seen, at, in_azure=not record.desired.is_existing))
 
 
 def _of_certificate(certificate: Certificate, record: ClusterRecord) -> Notification:
     moment = f"{record.uid}:{certificate.of}:{int(certificate.ends.timestamp())}"
-    at = record.inside.at if record.inside else record.updated
+    at = record.observation.inside.at if record.observation.inside else record.updated
     return replace(
         _fact(Kind.EXPIRING, record),
         id=f"{Kind.EXPIRING}:{record.name}:{moment}",
@@ -249,8 +249,12 @@ def approved(approval: Approval) -> Notification:
 
 def correction_approved(record: ClusterRecord) -> Notification:
     """Return the notification that somebody approved corrections of a cluster."""
-    approval = record.drift.approval if record.drift else None
-    fields = ", ".join(each.path for each in record.drift.by_approval) if record.drift else ""
+    approval = record.divergence.drift.approval if record.divergence.drift else None
+    fields = (
+        ", ".join(each.path for each in record.divergence.drift.by_approval)
+        if record.divergence.drift
+        else ""
+    )
     by = by_whom(approval.by, approval.reason) if approval else ""
     fact = _fact(Kind.APPROVED, record)
     detail = brief(f"the correction of {fields} was approved by {by}")

@@ -95,7 +95,11 @@ def held_start(record: ClusterRecord, start: Start, calendar: Calendar, now: dat
         return None
     freeze = shut.freeze
     name = freeze.name if freeze else shut.window
-    since = record.held.since if record.held and record.held.name == name else now
+    since = (
+        record.divergence.held.since
+        if record.divergence.held and record.divergence.held.name == name
+        else now
+    )
     if freeze is None:
         return HeldStart(name, since, shut.until)
     return HeldStart(name, since, shut.until, freeze.owner, freeze.reason)

@@ -105,7 +105,7 @@ class ApprovedCorrections(ByHand):
         what = f"{one.cluster.name} has a pool that git does not have, and"
         if not self._exists(one):
             raise RuleViolated(RULE, f"{what} it is deleted although nobody approved that")
-        shown = {each.path for each in record.drift.fields} if record.drift else set()
+        shown = {each.path for each in record.divergence.drift.fields} if record.divergence.drift else set()
         if PATH not in shown:
             raise RuleViolated(RULE, f"{what} a sweep does not show it")
         if bool(self._correction(one)) is not (one.cluster.name in CORRECTED):
@@ -116,7 +116,11 @@ class ApprovedCorrections(ByHand):
     def _correction(self, one: Waiting) -> str:
         """Return what identifies the corrections that wait for an approval."""
         record = one.cloud.state.cluster(one.cluster.name)
-        return record.drift.correction if record and record.drift and record.drift.to_approve else ""
+        return (
+            record.divergence.drift.correction
+            if record and record.divergence.drift and record.divergence.drift.to_approve
+            else ""
+        )
 
     def _change_before(self, one: Waiting) -> None:
         if one.answer is Answer.APPROVED_TOO_LATE:

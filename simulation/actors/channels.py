@@ -211,8 +211,8 @@ def _holds(cloud: MemoryCloud, is_open: set[str], *, pruned: bool) -> None:
         record = records.get(name)
         if about == "cluster" and (record is None or record.phase is Phase.READY):
             raise RuleViolated("missing end", f"{fleet}: {name} has no problem, and one is open")
-        if about == "drift" and (record is None or record.drift is None):
+        if about == "drift" and (record is None or record.divergence.drift is None):
             raise RuleViolated("missing end", f"{fleet}: {name} has no drift, and its drift is open")
     for name, record in records.items():
-        if record.drift is not None and f"drift:{name}" not in is_open and not pruned:
+        if record.divergence.drift is not None and f"drift:{name}" not in is_open and not pruned:
             raise RuleViolated("lost fact", f"{fleet}: {name} differs from git, and no message says so")

@@ -176,7 +176,7 @@ class Checks(Upkeep):
 
     def _is_not_to_be_corrected(self, record: ClusterRecord, what: str) -> None:
         """Check that the policy leaves what is broken, or that it was applied again as often as allowed."""
-        times = sum(each.times for each in record.corrections if each.path == FLUX)
+        times = sum(each.times for each in record.divergence.corrections if each.path == FLUX)
         if record.name in RECREATED and record.finding == FluxUnhealthy.__name__ and times < MOST:
             raise RuleViolated(RULE, f"{what} is broken, and its policy has it applied again")
 

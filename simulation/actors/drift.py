@@ -126,7 +126,7 @@ class Drift(ByHand):
                 for record in cloud.state.clusters()
                 if record.name in items
                 and record.phase is Phase.READY
-                and record.drift
+                and record.divergence.drift
                 and not record.job.active
                 for condition in record.conditions
                 if condition.type == "InSync" and now - condition.since >= LASTING
@@ -211,7 +211,7 @@ class Drift(ByHand):
         if record is None or live is None or is_going(live):
             return
         field = "count" if change.field.endswith("].count") else change.field
-        shown = {each.path for each in record.drift.fields} if record.drift else set()
+        shown = {each.path for each in record.divergence.drift.fields} if record.divergence.drift else set()
         corrected = value_of(live, field) == change.wanted != change.live
         suspended = record.phase is Phase.SUSPENDED
         what = f"{change.name}: {change.field} was changed by hand, and"
@@ -227,7 +227,7 @@ class Drift(ByHand):
             raise RuleViolated(RULE, f"{what} is reported, although it is exempt")
         if change.expected != "ignored" and not corrected and change.field not in shown:
             raise RuleViolated(RULE, f"{what} a sweep does not show it")
-        times = sum(each.times for each in record.corrections if each.path == change.field)
+        times = sum(each.times for each in record.divergence.corrections if each.path == change.field)
         if change.expected == "corrected" and not corrected and times < MOST:
             raise RuleViolated(RULE, f"{what} is not corrected")
         if times > MOST:
@@ -235,7 +235,7 @@ class Drift(ByHand):
 
     def _cluster_is_as_the_policy_says(self, change: Change, record: ClusterRecord, *, exists: bool) -> None:
         what = f"{change.name} was deleted by hand, and"
-        times = sum(each.times for each in record.corrections if each.path == THE_CLUSTER)
+        times = sum(each.times for each in record.divergence.corrections if each.path == THE_CLUSTER)
         if exists and change.expected != "corrected":
             raise RuleViolated(RULE, f"{what} is created again against its policy")
         if times > MOST:
@@ -255,9 +255,14 @@ class Drift(ByHand):
         self._after_operations()
         for (cloud, cluster, field), value in self._before.items():
             record, live = cloud.state.cluster(cluster.name), self._oracle.live(cluster)
-            if record is None or record.drift is None or live is None or record.phase is not Phase.READY:
+            if (
+                record is None
+                or record.divergence.drift is None
+                or live is None
+                or record.phase is not Phase.READY
+            ):
                 continue
-            shown = [each.path for each in record.drift.fields if each.path.endswith(field)]
+            shown = [each.path for each in record.divergence.drift.fields if each.path.endswith(field)]
             if shown and value_of(live, field) == value:
                 raise RuleViolated(RULE, f"{cluster.name}: {field} is as it was, and a sweep still shows it")
         self._proposals.check(())

@@ -110,7 +110,7 @@ class Grants(Upkeep):
         self._loop.run_function(self._operators.cloud, request_whole_check)
         self._loop.run_until(self._loop.clock() + CHECK, done=lambda: self._loop.idle)
         checked = self._operators.cloud.state.cluster(record.name)
-        drift = checked.drift if checked is not None else None
+        drift = checked.divergence.drift if checked is not None else None
         shown = {each.path for each in drift.fields} if drift else set[str]()
         lacks = wanted - self._live()
         return {f"{FIELDS[kind]}[{entry}]" for kind, _, entry in lacks} <= shown

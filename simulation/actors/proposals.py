@@ -82,7 +82,9 @@ class Proposals:
             record = cloud.state.cluster(name)
             if record is not None and not _is_quiet(record):
                 continue
-            proposed = record.drift.fields if record is not None and record.drift else ()
+            proposed = (
+                record.divergence.drift.fields if record is not None and record.divergence.drift else ()
+            )
             if not any(field.action == "propose" for field in proposed):
                 what = f"pull request {pull.number} is open, and {name} has no drift to propose"
                 raise RuleViolated(RULE, f"{fleet}: {what}")
@@ -92,7 +94,7 @@ class Proposals:
         record, operators = cloud.state.cluster(name), self._operators.get(cloud)
         if record is None or not _is_quiet(record) or operators is None or (cloud, name) in self._pushed:
             return
-        shown = {field.path for field in record.drift.fields} if record.drift else set()
+        shown = {field.path for field in record.divergence.drift.fields} if record.divergence.drift else set()
         if (
             not _is_carried_out(operators, name)
             or seen.field not in shown
@@ -158,11 +160,11 @@ class Proposals:
 
     def _is_over(self, cloud: MemoryCloud, name: str, pull: PullRecord) -> None:
         record = cloud.state.cluster(name)
-        if record is None or not _is_quiet(record) or record.drift is None:
+        if record is None or not _is_quiet(record) or record.divergence.drift is None:
             return
         if not _is_carried_out(self._operators[cloud], name):
             return
-        left = [field.path for field in record.drift.fields if field.action == "propose"]
+        left = [field.path for field in record.divergence.drift.fields if field.action == "propose"]
         if left:
             raise RuleViolated(RULE, f"pull request {pull.number} is merged, and {left[0]} of {name} differs")
 

@@ -189,7 +189,7 @@ class Sweeps(Upkeep):
         return all(
             record.phase is Phase.READY
             and not record.job.active
-            and not record.drift
+            and not record.divergence.drift
             and asked.clusters[name].asked <= self._history.created_for.get(key_of(record.desired.id), 0)
             and not self._oracle.differences(
                 cloud.ports.config.fleet, asked.clusters[name], key_of(record.desired.id)

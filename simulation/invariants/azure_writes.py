@@ -104,7 +104,7 @@ class AzureWrites:
     def _is_asked_for(self, record: ClusterRecord, what: str) -> None:
         """Check that no cluster is created again that was Ready, unless its policy or an operator asks."""
         policy = record.document["spec"].get("drift") or {}
-        asked = record.recreating or policy.get("missingCluster") == "recreate"
+        asked = record.azure.recreating or policy.get("missingCluster") == "recreate"
         if record.observed_generation and not asked:
             raise RuleViolated(
                 "unasked creation", f"{what}, which was Ready, and nobody asked for another one"

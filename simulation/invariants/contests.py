@@ -98,7 +98,7 @@ class Contests:
     def _may_overrule(self, key: ClusterId, cloud: MemoryCloud) -> bool:
         """Return whether an operator took a cluster over with an app, and its job has not confirmed that."""
         record = cloud.state.cluster(key.name)
-        overrules = record is not None and bool(record.overruled)
+        overrules = record is not None and bool(record.ownership.overruled)
         return overrules and (self._name(cloud), key) in self._taken_over
 
     def _is_mark(self, key: ClusterId, cloud: MemoryCloud) -> bool:
@@ -208,7 +208,9 @@ class Contests:
             found = self._context.oracle.differences(fleet, wanted, key_of(record.desired.id))
             if found:
                 raise RuleViolated("not in sync", f"{self._name(cloud)}: {name}: {found}")
-        differs = any(record.drift for record in cloud.state.clusters())  # for how long is another rule
+        differs = any(
+            record.divergence.drift for record in cloud.state.clusters()
+        )  # for how long is another rule
         for shown in cloud.repository.statuses.latest(head):
             if differs and "differs from git" in shown.status.description:
                 continue

@@ -60,7 +60,7 @@ class TheEnd:
         Whoever has lost tables keeps the cluster: a rebuild then takes another time.
         """
         created_for = self._context.azure.created_for.get(key_of(record.desired.id), 0)
-        knows_it = record.life in ("", record.uid) and not self._context.replaced[fleet]
+        knows_it = record.azure.life in ("", record.uid) and not self._context.replaced[fleet]
         if created_for < wanted.asked and knows_it:
             what = f"{record.name} is to be rebuilt for {wanted.asked}, and is of {created_for}"
             raise RuleViolated("rebuild", f"{fleet}: {what}")
@@ -103,7 +103,7 @@ class TheEnd:
         fleet, head = cloud.ports.config.fleet, cloud.repository.head("main")
         records = list(cloud.state.clusters())
         truth = "failure" if any(record.failed for record in records) else "success"
-        differs = any(record.drift for record in records)  # for how long is a rule of its own
+        differs = any(record.divergence.drift for record in records)  # for how long is a rule of its own
         for commit in self._context.history(cloud).head_line:
             if commit in self._context.unreported and commit != head:
                 continue

@@ -76,8 +76,8 @@ class Records:
         """Check that no correction begins while git suspends a cluster."""
         if after.generation != before.generation or not self._context.is_suspended(before):
             return
-        started = {each.path for each in after.corrections} - {
-            each.path for each in after.corrections if each in before.corrections
+        started = {each.path for each in after.divergence.corrections} - {
+            each.path for each in after.divergence.corrections if each in before.divergence.corrections
         }
         if started:
             raise RuleViolated("drift", f"{after.name} is suspended, and {min(started)} is corrected")

@@ -60,8 +60,10 @@ def _start(before: ClusterRecord | None, after: ClusterRecord) -> str:
         return ""
     if before.contested:
         return ""
-    if after.corrections != before.corrections:
-        started = {each.path for each in after.corrections if each not in before.corrections}
+    if after.divergence.corrections != before.divergence.corrections:
+        started = {
+            each.path for each in after.divergence.corrections if each not in before.divergence.corrections
+        }
         return "creations" if WHOLE_CLUSTER in started else "corrections"
     if before.finding or not before.failed:
         return ""

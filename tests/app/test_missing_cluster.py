@@ -55,7 +55,12 @@ def test_a_commit_does_not_create_a_missing_cluster_whether_or_not_a_sweep_has_s
     cloud.run()
     assert is_reported(cloud)
     found = record(cloud)
-    assert (found.verified, found.running, found.inside, found.api_server) == (None, None, None, None)
+    assert (
+        found.observation.verified,
+        found.observation.running,
+        found.observation.inside,
+        found.observation.api_server,
+    ) == (None, None, None, None)
 
 
 def test_a_replay_of_a_missing_cluster_creates_it_as_the_newest_commit_has_it() -> None:

@@ -162,10 +162,10 @@ def test_a_program_reads_the_outputs_in_the_body_of_a_webhook() -> None:
 
 def test_a_record_without_facts_gets_none_from_a_sweep_so_no_check_misses_them_on_the_cluster() -> None:
     cloud = ready()
-    cloud.state.save(replace(record(cloud), facts=None))
+    cloud.state.save(replace(record(cloud), observation=replace(record(cloud).observation, facts=None)))
     api(cloud).delete(live(cloud, FACTS))
     enable_addon(cloud)
     sweep(cloud)
     check(cloud)
-    assert record(cloud).facts is None
+    assert record(cloud).observation.facts is None
     assert condition(record(cloud), HealthCondition.FLUX).status is True

@@ -83,7 +83,7 @@ class TestCorrections:
             "accepted",
         )
         cloud.run()
-        assert record(cloud).drift is None
+        assert record(cloud).divergence.drift is None
         again = roadstead("approve", "--cluster", "one", "--yes", ROADSTEAD_URL=url)
         assert (again.returncode, "no correction of one needs approval" in again.stderr) == (1, True)
 

@@ -28,7 +28,7 @@ def test_the_outputs_are_shown_one_a_line(url: str) -> None:
 
 def test_a_program_gets_a_map_of_strings_as_terraform_reads_it(url: str, cloud: MemoryCloud) -> None:
     found = json.loads(roadstead("output", "one", "--json", ROADSTEAD_URL=url).stdout)
-    assert found == record(cloud).facts
+    assert found == record(cloud).observation.facts
     whole = json.loads(roadstead("output", "one", "-o", "json", ROADSTEAD_URL=url).stdout)
     assert (whole["name"], whole["outputs"]) == ("one", found)
 

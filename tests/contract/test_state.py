@@ -181,7 +181,11 @@ def test_what_distinguishes_two_apps_is_read_back_as_it_was(state: State) -> Non
     assert state.fleet() == found
     contest = Contest(ContestKind.INSTALLATION, ("0a0b0c0d", ""), "0badcafe")
     waiting = apply_outcome(fresh(), Wait(20, "another app", contest=contest), now=NOW, jitter=0)
-    known = replace(waiting, installation="4be0a3f1", life="0badcafe", overruled=("",), predecessors=("",))
+    known = replace(
+        waiting,
+        ownership=replace(waiting.ownership, installation="4be0a3f1", overruled=("",), predecessors=("",)),
+        azure=replace(waiting.azure, life="0badcafe"),
+    )
     state.save(known)
     assert state.cluster("one") == known
 
@@ -245,7 +249,11 @@ def test_a_summary_says_since_when_a_cluster_differs_and_what_waits_for_an_appro
     ready = replace(ready, job=replace(ready.job, active=False))
     window = Difference("maintenanceWindows[a].maintenanceWindow.durationHours", 4, 8)
     differs = replace(
-        with_in_sync(ready, Drift(field, correction="id"), NOW), companions=CompanionState((window,))
+        with_in_sync(ready, Drift(field, correction="id"), NOW),
+        observation=replace(
+            with_in_sync(ready, Drift(field, correction="id"), NOW).observation,
+            companions=CompanionState((window,)),
+        ),
     )
     state.save(differs)
     (summary,) = state.summaries()
@@ -253,4 +261,7 @@ def test_a_summary_says_since_when_a_cluster_differs_and_what_waits_for_an_appro
     assert (summary.differs_since, summary.to_approve) == (NOW, 1)
     found = state.cluster(differs.name)
     assert found is not None
-    assert (found.drift, found.companions.differences) == (differs.drift, (window,))
+    assert (found.divergence.drift, found.observation.companions.differences) == (
+        differs.divergence.drift,
+        (window,),
+    )

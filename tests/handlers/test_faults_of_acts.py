@@ -96,8 +96,13 @@ class Scene:
     def stored(self) -> tuple[Any, ...]:
         """Return what an act may change, without its times."""
         found, fleet = self.record(), self.cloud.state.fleet()
-        job = found and (found.generation, found.job.sequence, found.job.active, found.overruled)
-        approval = found and found.drift and found.drift.approval and found.drift.approval.by
+        job = found and (found.generation, found.job.sequence, found.job.active, found.ownership.overruled)
+        approval = (
+            found
+            and found.divergence.drift
+            and found.divergence.drift.approval
+            and found.divergence.drift.approval.by
+        )
         return job, approval, fleet.source, fleet.other_source, tuple(self.cloud.state.dead_letters(9))
 
     def told(self) -> list[str]:

@@ -80,7 +80,11 @@ def drift_is_never_taken_back(patch: pytest.MonkeyPatch) -> None:
 
     def kept(record: ClusterRecord, decided: Any, *given: Any, **named: Any) -> ClusterRecord:
         after = original(record, decided, *given, **named)
-        return after if after.drift else replace(after, drift=record.drift)
+        return (
+            after
+            if after.divergence.drift
+            else replace(after, divergence=replace(after.divergence, drift=record.divergence.drift))
+        )
 
     patch.setattr(conclusions, "apply_comparison", kept)
 
@@ -106,7 +110,10 @@ def a_correction_is_repeated_indefinitely(patch: pytest.MonkeyPatch) -> None:
 
 def a_cluster_that_differs_says_that_it_is_in_sync(patch: pytest.MonkeyPatch) -> None:
     def in_sync(record: ClusterRecord, drift: Any, now: datetime, **rest: Any) -> ClusterRecord:
-        return replace(with_in_sync(record, None, now, **rest), drift=drift)
+        return replace(
+            with_in_sync(record, None, now, **rest),
+            divergence=replace(with_in_sync(record, None, now, **rest).divergence, drift=drift),
+        )
 
     patch.setattr(acceptance, "with_in_sync", in_sync)
 

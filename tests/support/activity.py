@@ -34,5 +34,5 @@ def scaled(cloud: MemoryCloud, count: int, who: str = ANN) -> None:
 
 def changes(cloud: MemoryCloud) -> dict[str, str]:
     """Return who changed each field that differs."""
-    drift = record(cloud).drift
+    drift = record(cloud).divergence.drift
     return {each.path: each.by for each in drift.fields} if drift else {}

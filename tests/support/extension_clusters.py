@@ -95,5 +95,5 @@ def written(cloud: MemoryCloud) -> dict[tuple[str, str], int]:
 
 def applied(cloud: MemoryCloud) -> str:
     """Return what the record says that Flux applied."""
-    running = record(cloud).running
+    running = record(cloud).observation.running
     return running.flux.revision if running and running.flux else ""

@@ -85,7 +85,11 @@ class PythonDriver:
         path = self._resource(kind).path(namespace=namespace or None)
         url = f"{self.client.configuration.host}{path}"
         accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
-        found = json.loads(self.client.rest_client.request("GET", url, headers={**self.client.default_headers, "Accept": accept}).data)
+        found = json.loads(
+            self.client.rest_client.request(
+                "GET", url, headers={**self.client.default_headers, "Accept": accept}
+            ).data
+        )
         shown = [n for n, column in enumerate(found["columnDefinitions"]) if not column["priority"]]
         header = [column["name"].upper() for column in found["columnDefinitions"]]
         rows = [[str(cell) for cell in row["cells"]] for row in found["rows"]]

@@ -35,7 +35,7 @@ class ClusterAccess:
     """How one run of a step entered the cluster of its record; ``opened`` is whether it did."""
 
     def __init__(self, record: ClusterRecord) -> None:
-        self._known, self._found = record.api_server, record.api_server
+        self._known, self._found = record.observation.api_server, record.observation.api_server
         self._tried, self.opened = False, False
 
     def over(self, ports: Ports) -> Ports:
@@ -100,7 +100,7 @@ _IDENTITY = ObjectRef("v1", "Namespace", "kube-system")
 def enter(record: ClusterRecord, ports: Ports) -> KubernetesApi:
     """Return the API of the cluster of a record; raise AnotherCluster where it is not the same as before."""
     api = ports.kubernetes.open(record.desired.id, _kubeconfig(record, ports))
-    if record.cluster_uid and identity_of(api) != record.cluster_uid:
+    if record.ownership.cluster_uid and identity_of(api) != record.ownership.cluster_uid:
         vault, secret = record.desired.kubeconfig or ("", "")
         leads = (
             f"the kubeconfig in the secret {secret} of the vault {vault} leads to another cluster than before"

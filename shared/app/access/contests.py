@@ -133,7 +133,7 @@ def unknown_life(context: StepContext, existing: Json) -> Wait | None:
 def is_another_resource(context: StepContext, existing: Json) -> bool:
     """Return whether a cluster is not the one whose delete Azure accepted, whatever its tags say."""
     record, uid = context.record, resource_uid(existing)
-    return record.delete_accepted and bool(record.deleted and uid) and record.deleted != uid
+    return record.azure.delete_accepted and bool(record.azure.deleted and uid) and record.azure.deleted != uid
 
 
 def exists_again(context: StepContext) -> Outcome | None:
@@ -147,6 +147,6 @@ def exists_again(context: StepContext) -> Outcome | None:
     if not context.owner.owns(existing):
         left = f"left what is around the cluster {record.name}: somebody else has created this one"
         return Done(left, retained=True)
-    if record.deleted and resource_uid(existing) == record.deleted:
+    if record.azure.deleted and resource_uid(existing) == record.azure.deleted:
         return None  # Azure shows the deleted one late
     return GoToStep(Step.DELETE_CLUSTER, f"there is a cluster {record.name} again, which is not deleted yet")

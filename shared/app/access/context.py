@@ -30,18 +30,18 @@ class StepContext:
     def of(cls, record: ClusterRecord, ports: Ports) -> StepContext:
         """Return the context of the step that the record is at."""
         config = ports.config
-        mine = config.installation or record.installation
-        former = () if record.installation in ("", mine) else (record.installation,)
+        mine = config.installation or record.ownership.installation
+        former = () if record.ownership.installation in ("", mine) else (record.ownership.installation,)
         owner = Owner(
             config.fleet,
             config.repository,
             record.name,
             config.previous_repository,
             installation=Installation(mine, config.branch) if mine else None,
-            life=record.life or record.uid,
-            known=record.was_tagged,
-            overruled=(*record.overruled, *former),
-            predecessors=(*record.predecessors, *former),
+            life=record.azure.life or record.uid,
+            known=record.azure.was_tagged,
+            overruled=(*record.ownership.overruled, *former),
+            predecessors=(*record.ownership.predecessors, *former),
         )
         return cls(record, ports, owner)
 

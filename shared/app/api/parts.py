@@ -166,7 +166,7 @@ def failure_of(record: ClusterRecord) -> schema.Failure | None:
 
 def retirements_of(record: ClusterRecord, now: datetime) -> list[schema.Retirement]:
     """Return what AKS retires of a cluster, by its accepted spec and the version that it runs."""
-    running = record.running.kubernetes_version if record.running else ""
+    running = record.observation.running.kubernetes_version if record.observation.running else ""
     found = retiring(record.document["spec"], now.date(), running=running)
     return [
         projected(schema.Retirement, each.announced, field=path_text(each.path), message=str(each))
@@ -176,14 +176,17 @@ def retirements_of(record: ClusterRecord, now: datetime) -> list[schema.Retireme
 
 def certificates_of(record: ClusterRecord, now: datetime) -> list[schema.EndingCertificate]:
     """Return the certificates of a cluster's API server that end soon, as the last check saw them."""
-    seen, in_azure = record.inside.certificates if record.inside else (), not record.desired.is_existing
+    seen, in_azure = (
+        record.observation.inside.certificates if record.observation.inside else (),
+        not record.desired.is_existing,
+    )
     found = ending(seen, now, in_azure=in_azure)
     return [projected(schema.EndingCertificate, each, message=text) for each, text in found]
 
 
 def policies_of(record: ClusterRecord) -> list[schema.Policy]:
     """Return the policies of a cluster's accepted spec, with what the last check read of each."""
-    desired, read = record.desired, record.companions.compliance
+    desired, read = record.desired, record.observation.companions.compliance
     if desired.problem:
         return []
     found = {state.assignment: state for state in read.states} if read else {}

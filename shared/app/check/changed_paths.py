@@ -107,7 +107,9 @@ def _unverified(paths: PathsCheck, fleet: FleetRecord) -> Callable[[ClusterRecor
 
     def unverified(record: ClusterRecord) -> bool:
         verified = record.commit in (paths.commit, fleet.commit) and not is_unfinished(record)
-        return not verified and not (record.inside and settled and settled <= record.inside.at)
+        return not verified and not (
+            record.observation.inside and settled and settled <= record.observation.inside.at
+        )
 
     return unverified
 

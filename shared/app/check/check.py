@@ -116,7 +116,7 @@ def _postpone(waiting: list[ClusterRecord], message: CheckMessage, ports: Ports)
                 send_all(next_check_of(record, ports, message.at), ports)
             else:
                 why = "Azure's limit for credentials left no token for its check: jobs have them first"
-                conclude(record, unknown(why, record), record.api_server, message, ports)
+                conclude(record, unknown(why, record), record.observation.api_server, message, ports)
 
 
 def _affordable(record: ClusterRecord, waiting: list[ClusterRecord], limiter: RateLimiter) -> bool:
@@ -127,7 +127,7 @@ def _affordable(record: ClusterRecord, waiting: list[ClusterRecord], limiter: Ra
     if record.desired.is_existing:
         return True
     subscription = record.desired.id.subscription
-    return (record.api_server is not None and not WINDOWS.concerns(record)) or (
+    return (record.observation.api_server is not None and not WINDOWS.concerns(record)) or (
         subscription not in {each.desired.id.subscription for each in waiting}
         and limiter.has_spare(AKS_OTHER, subscription)
     )
@@ -148,7 +148,7 @@ def _check(
     elif record.desired.problem:
         why = f"this version refuses what was accepted: {record.desired.problem}"
     if why:
-        conclude(record, unknown(why, record), record.api_server, message, ports)
+        conclude(record, unknown(why, record), record.observation.api_server, message, ports)
         return True
     access = ClusterAccess(record)
     try:

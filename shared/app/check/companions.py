@@ -65,7 +65,7 @@ class _CheckReads(Reads):
     @property
     def issuer(self) -> str:
         """The issuer of the cluster's tokens as the facts have it, "" where nobody has read them."""
-        return (self.context.record.facts or {}).get("oidc_issuer_url", "")
+        return (self.context.record.observation.facts or {}).get("oidc_issuer_url", "")
 
     def _listed(self, role: RoleCompanion) -> Live:
         return assignments(self.call(ListRoleAssignments(SubscriptionId(role.entry.subscription.lower()))))
@@ -119,14 +119,21 @@ def with_companions(record: ClusterRecord, reading: CompanionReading | None, por
     """Return the record with what was read; if a difference is new, a sweep compares the cluster."""
     if reading is None:
         return record
-    before, has_policies = record.companions, POLICIES.concerns(record)
+    before, has_policies = record.observation.companions, POLICIES.concerns(record)
     compliance = (reading.compliance or before.compliance) if has_policies else None
-    record = replace(record, companions=replace(before, compliance=compliance))
+    record = replace(
+        record, observation=replace(record.observation, companions=replace(before, compliance=compliance))
+    )
     if reading.differences is None or reading.differences == before.differences:
         return record
     send(SweepRequest(sweep=ports.unique(), clusters=(record.name,)), ports, after=SAVED_SECONDS)
-    verified = replace(record.verified, digest="") if record.verified else None
-    return replace(record, companions=CompanionState(reading.differences, compliance), verified=verified)
+    verified = replace(record.observation.verified, digest="") if record.observation.verified else None
+    return replace(
+        record,
+        observation=replace(
+            record.observation, companions=CompanionState(reading.differences, compliance), verified=verified
+        ),
+    )
 
 
 def _read_compliance(record: ClusterRecord, ports: Ports) -> Compliance | None:

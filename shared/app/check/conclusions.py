@@ -115,10 +115,10 @@ def _with_reading(record: ClusterRecord, reading: Reading | None) -> ClusterReco
     """Return the record with what was read, and with the time of that; what was not read keeps its own."""
     if reading is None:
         return record
-    running, revision = record.running or Running(), reading.revision
+    running, revision = record.observation.running or Running(), reading.revision
     if revision is not None:
         running = replace(running, flux=AppliedRevision(revision, reading.inside.at))
-    return replace(record, inside=reading.inside, running=running)
+    return replace(record, observation=replace(record.observation, inside=reading.inside, running=running))
 
 
 def conclude(
@@ -147,7 +147,14 @@ def conclude(
     def decide(current: ClusterRecord | None) -> Transition | None:
         if current is None or not is_beside(current, record):
             return None
-        after = checked(replace(_with_reading(current, reading), api_server=server), found, now)
+        after = checked(
+            replace(
+                _with_reading(current, reading),
+                observation=replace(_with_reading(current, reading).observation, api_server=server),
+            ),
+            found,
+            now,
+        )
         after = with_companions(with_reports(after, reading, ports), companions, ports)
         outcome = outcome_of(after, now, patience)
         if renewed:

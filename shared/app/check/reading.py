@@ -55,7 +55,7 @@ def read_extension(context: StepContext) -> Reading:
     ours = as_far_as_known(differing, context.record)
     objects = [one for name in wanted if name in found for one in reported(found[name])]
     faults = [*ours, *_of_objects(objects, now)]
-    count = Count(now, context.record.inside)
+    count = Count(now, context.record.observation.inside)
     parts = [count.components(1 + len(wanted), ours)]
     for kind in dict.fromkeys(one.ref.kind for one in objects):
         own = [one for one in objects if one.ref.kind == kind]
@@ -183,14 +183,17 @@ def read(context: StepContext) -> Reading:
     of_app = has_app_credentials(context.desired.spec.flux)
     with_secret = of_app and health.uses_credentials(by_ref.get(flux_objects.SOURCE))
     of_secret = list(health.credential_faults(api.get(flux_objects.SECRET))) if with_secret else []
-    has_facts = context.record.facts is not None
+    has_facts = context.record.observation.facts is not None
     facts = api.get(flux_objects.FACTS) if has_facts else None
     of_facts = list(health.facts_faults(facts)) if has_facts else []
     faults += [*of_secret, *of_facts]
     nodes = api.list("v1", "Node")
     node_faults = list(health.node_faults(nodes, now))
 
-    count, applied = Count(now, context.record.inside), {flux_objects.ref_of(one) for one in components}
+    count, applied = (
+        Count(now, context.record.observation.inside),
+        {flux_objects.ref_of(one) for one in components},
+    )
     others_of_ours = read_applied(context)
     faults = as_far_as_known([*faults, *others_of_ours.faults], context.record)
     ours = [*in_components, *of_secret, *of_facts, *others_of_ours.faults]
@@ -198,7 +201,7 @@ def read(context: StepContext) -> Reading:
     total = len(components) + with_secret + has_facts + others_of_ours.count
     parts = [count.components(total, own)]
     parts += [count.flux(kind, listed, faults) for kind, listed in of_flux.items()]
-    renamed = context.record.running.renamed if context.record.running else {}
+    renamed = context.record.observation.running.renamed if context.record.observation.running else {}
     parts += count.pools(nodes, POOL_LABEL, renamed, node_faults)
     for kind, listed in workloads.items():
         others = [one for one in listed if flux_objects.ref_of(one) not in applied]
@@ -284,7 +287,7 @@ def renewed_facts(context: StepContext, reading: Reading) -> dict[str, str]:
 
     A ConfigMap that somebody deleted or changed is left to a job.
     """
-    facts, live = context.record.facts or {}, reading.facts
+    facts, live = context.record.observation.facts or {}, reading.facts
     if live is None or live.get("data") == dict(facts) or not may_apply(context.record, context.ports):
         return {}
     apply_over(live, facts_object(facts), context.kubernetes())

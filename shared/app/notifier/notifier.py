@@ -164,7 +164,7 @@ def _shows(record: ClusterRecord | UnreadableRecord | None, fact: Notification) 
     if fact.kind is Kind.EXPIRING:
         return bool(ending_of(record))
     if fact.kind is Kind.DRIFT:
-        return record.drift is not None
+        return record.divergence.drift is not None
     return record.phase is not Phase.READY and not is_exempt(record)
 
 

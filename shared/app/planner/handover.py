@@ -242,7 +242,7 @@ def _started(
     accepted = replace(accepted, job=job, rollout=commit if wanted.rollout else "")
     accepted = under_installation(accepted, computed.fleet.app.installation)
     if record is None and computed.fleet.is_behind:
-        accepted = replace(accepted, recovering=True)
+        accepted = replace(accepted, ownership=replace(accepted.ownership, recovering=True))
     restored = record is not None and record.deleting and not accepted.deleting
     approved = _approved_by(accepted, plan_record.approval)
     rebuild = desired.rebuild if desired and item.action is Action.REBUILD else ""

@@ -84,9 +84,9 @@ def settle(proposal: Proposal, digest: str, *, room: bool, head: Head, ports: Po
     decided = decided_of(record, existing, owner, now) if existing is not None else None
     if existing is None or decided is None:
         return  # a sweep says what becomes of it
-    drift = drift_from(decided, record.drift, now)
-    found = proposable(record.drift, drift) if record.drift and drift else None
-    if found is None or digest_of_proposal(record.drift) != digest:
+    drift = drift_from(decided, record.divergence.drift, now)
+    found = proposable(record.divergence.drift, drift) if record.divergence.drift and drift else None
+    if found is None or digest_of_proposal(record.divergence.drift) != digest:
         with about_record(record):
             log.info("%s: Azure shows something else than the last sweep saw", record.name)
         return
@@ -147,7 +147,7 @@ def _manifest(
     manifest = turn.head.manifest(live.name)
     if manifest is None:
         return Proposed("", left_out=dict.fromkeys((each.path for each in fields), NO_MANIFEST))
-    verified = live.record.verified
+    verified = live.record.observation.verified
     known = verified.unmanaged if verified else None
     paths = {each.path for each in fields}
     return propose(

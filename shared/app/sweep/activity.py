@@ -94,7 +94,7 @@ class ActivityLog:
         """
         if type(error) not in DONE:
             return error
-        loss, seen = record.loss, now
+        loss, seen = record.observation.loss, now
         if loss is not None and loss.kind == error.kind:
             seen = loss.since
         return with_act(error, act_known(record, error) or self._act(record, DONE[type(error)], seen, now))

@@ -69,7 +69,7 @@ def _is_held_on(record: ClusterRecord, ports: Ports) -> bool:
     A message for the end of a freeze comes sooner, every hour: thousands of clusters are not read in Azure
     for that. What somebody puts back there, the next list shows.
     """
-    held, calendar, now = record.held, ports.state.fleet().rules.calendar, ports.clock()
+    held, calendar, now = record.divergence.held, ports.state.fleet().rules.calendar, ports.clock()
     if held is None or held.until is None:
         return False
     if held not in (held_start(record, start, calendar, now) for start in (Start.CORRECTION, Start.CREATION)):

@@ -108,7 +108,7 @@ def _conclusion(
     if compared.turned:
         log.warning("%s: %s", record.name, found.error if found else "as it was before")
     if existing is not None and compared.of_values:
-        names = azure_names(existing, context.owner, record.running)
+        names = azure_names(existing, context.owner, record.observation.running)
         known = _attributed(sources.added(compared.record), record, names, now, activity)
         compared = replace(compared, record=known)
     decided = correct(record, compared, shown)
@@ -128,5 +128,11 @@ def _attributed(
 ) -> ClusterRecord:
     """Return the record with who changed what has differed for some hours at most, as the log has it."""
     since = activity.asked_since(before.desired.id.subscription, now)
-    drift = attributed(compared.drift, since, lambda each: activity.change(before, each, pools, now))
-    return compared if drift == compared.drift else replace(compared, drift=drift)
+    drift = attributed(
+        compared.divergence.drift, since, lambda each: activity.change(before, each, pools, now)
+    )
+    return (
+        compared
+        if drift == compared.divergence.drift
+        else replace(compared, divergence=replace(compared.divergence, drift=drift))
+    )

@@ -121,12 +121,16 @@ def correct(before: ClusterRecord, compared: Comparison, shown: Shown) -> Transi
     if what:
         events.append(correction_event(after, what))
     first, then = [*sweep_of_held(after, shown.now)], [*continuation(after, shown.now)]
-    if after.idle and after.facts is not None and after.facts != before.facts:
-        facts = digest_of(after.facts)
+    if (
+        after.idle
+        and after.observation.facts is not None
+        and after.observation.facts != before.observation.facts
+    ):
+        facts = digest_of(after.observation.facts)
         first += checks_of([after.name], f"facts:{after.uid}:{facts}", CHECK_AFTER_SECONDS)
     if compared.turned and after.rollout:
         first.append(Envelope(RolloutRequest()))
-    if digest_of_proposal(after.drift) != digest_of_proposal(before.drift):
+    if digest_of_proposal(after.divergence.drift) != digest_of_proposal(before.divergence.drift):
         then.append(Envelope(ProposeRequest()))
     return Transition(after, events, first=first, then=then)
 
@@ -154,7 +158,7 @@ def _corrected(before: ClusterRecord, compared: Comparison, shown: Shown) -> tup
         what, start = "a job starts the cluster again", Start.CORRECTION
         started = _started_again(record, existing, shown.owner, now)
     after = unless_held(record, started, start, shown.calendar, now)
-    return after, what if started is not record and after.held is None else ""
+    return after, what if started is not record and after.divergence.held is None else ""
 
 
 # Corrections that a freeze or a change window holds: none starts, and a sweep compares again then.
@@ -165,28 +169,39 @@ def unless_held(
 ) -> ClusterRecord:
     """Return the record with the job that a sweep ``started``, or without it and with what holds that."""
     if started is record:
-        return replace(record, held=None) if record.held else record
+        return (
+            replace(record, divergence=replace(record.divergence, held=None))
+            if record.divergence.held
+            else record
+        )
     held = held_start(record, start, calendar(), now)
-    return started if held is None else replace(record, held=held)
+    return started if held is None else replace(record, divergence=replace(record.divergence, held=held))
 
 
 def sweep_of_held(record: ClusterRecord, now: datetime) -> tuple[Envelope, ...]:
     """Return the sweep of a cluster at the time when what holds its job ends, nothing where that has none."""
-    if record.held is None or record.held.until is None or record.held.until <= now:
+    if (
+        record.divergence.held is None
+        or record.divergence.held.until is None
+        or record.divergence.held.until <= now
+    ):
         return ()
-    return (Envelope(SweepRequest(clusters=(record.name,)), at=record.held.until),)
+    return (Envelope(SweepRequest(clusters=(record.name,)), at=record.divergence.held.until),)
 
 
 def still_held(record: ClusterRecord, calendar: ReadCalendar, now: datetime) -> ClusterRecord:
     """Return the record of a cluster that was not compared: what keeps its job from starting still does."""
-    if record.held is None:
+    if record.divergence.held is None:
         return record
-    return replace(record, held=held_start(record, Start.CORRECTION, calendar(), now))
+    return replace(
+        record,
+        divergence=replace(record.divergence, held=held_start(record, Start.CORRECTION, calendar(), now)),
+    )
 
 
 def _differs_since(record: ClusterRecord) -> datetime | None:
     in_sync = record.condition(IN_SYNC)
-    return in_sync.since if record.drift and in_sync else None
+    return in_sync.since if record.divergence.drift and in_sync else None
 
 
 def _is_news(found: Found | None, record: ClusterRecord, now: datetime) -> bool:
@@ -199,7 +214,7 @@ def _is_news(found: Found | None, record: ClusterRecord, now: datetime) -> bool:
 def _completes(found: Found, record: ClusterRecord, now: datetime) -> bool:
     """Return whether something else is known now of a finding that a record has already."""
     loss = loss_of(record, found.error, now)
-    return record.loss is not None and loss is not None and loss != record.loss
+    return record.observation.loss is not None and loss is not None and loss != record.observation.loss
 
 
 def _turned(record: ClusterRecord, found: Found | None, now: datetime) -> tuple[ClusterRecord, list[Event]]:
@@ -224,11 +239,13 @@ def _turned(record: ClusterRecord, found: Found | None, now: datetime) -> tuple[
         next_run = replace(job.next_run, reason=reason, contest=found.contest)
         rival = found.contest is not None and found.contest.kind is ContestKind.INSTALLATION
         after = replace(after, job=replace(job, next_run=next_run, earlier=earlier))
-        after = replace(after, has_rival=after.has_rival or rival)
+        after = replace(
+            after, ownership=replace(after.ownership, has_rival=after.ownership.has_rival or rival)
+        )
     else:
         step = replace(job.step, failure=earlier)
         after = apply_finding(replace(after, job=replace(job, step=step, earlier=None)), None, now)
-        after = replace(after, has_rival=False)
+        after = replace(after, ownership=replace(after.ownership, has_rival=False))
     return after, list(events_between(record, after, outcome))
 
 
@@ -251,7 +268,13 @@ def _in_suspension(record: ClusterRecord, found: Found | None, now: datetime) ->
     if in_sync.reason == found.error.kind and not _completes(found, record, now):
         return record
     after = apply_finding(record, found.error, now)
-    after = replace(after, verified=after.verified and replace(after.verified, digest=""))
+    after = replace(
+        after,
+        observation=replace(
+            after.observation,
+            verified=after.observation.verified and replace(after.observation.verified, digest=""),
+        ),
+    )
     return _with_new_sequence(after, now)
 
 
@@ -269,12 +292,12 @@ def decided_of(
     record: ClusterRecord, existing: Json, owner: Owner, now: datetime
 ) -> Sequence[Decided] | None:
     """Return what differs and what happens to it; None for a cluster that is left to the next sweep."""
-    desired, before = record.desired, record.verified
+    desired, before = record.desired, record.observation.verified
     if _is_left(record, existing):
         return None
     differences = drift_of(desired, owner, existing, before.unmanaged if before else None)
-    differences += record.companions.differences
-    often = exhausted(record.corrections, now)
+    differences += record.observation.companions.differences
+    often = exhausted(record.divergence.corrections, now)
     pools = {name: mine[0] for name, mine in serving(profiles_of(existing), owner).items()}
     decided = decide(differences, desired.spec.drift, existing, pools=pools, exhausted=often, now=now)
     if is_unfinished(record):
@@ -312,19 +335,19 @@ def _compared(
 ) -> ClusterRecord:
     if decided is None:
         return record
-    before = record.verified
+    before = record.observation.verified
     unmanaged = before.unmanaged if before else unmanaged_names(record.desired, owner, existing)
     verified = Verified("" if decided else live_digest(existing), unmanaged)
     after = apply_comparison(record, decided, verified, now=now)
-    if after.running is None:
+    if after.observation.running is None:
         return after
-    running = running_of(existing, owner, after.running.flux, after.running)
+    running = running_of(existing, owner, after.observation.running.flux, after.observation.running)
     facts = (
-        None if after.facts is None else facts_of(record.desired, existing)
+        None if after.observation.facts is None else facts_of(record.desired, existing)
     )  # a job applies the first ones
-    if facts != after.facts and after.job.sequence == record.job.sequence:
+    if facts != after.observation.facts and after.job.sequence == record.job.sequence:
         after = _with_new_sequence(after, now)
-    return replace(after, running=running, facts=facts)
+    return replace(after, observation=replace(after.observation, running=running, facts=facts))
 
 
 def _started_again(record: ClusterRecord, existing: Json, owner: Owner, now: datetime) -> ClusterRecord:
@@ -334,7 +357,7 @@ def _started_again(record: ClusterRecord, existing: Json, owner: Owner, now: dat
     stopped one does not show how many nodes it will have. It would have to write the version of a cluster
     before anything else, so one whose version differs is left to a person.
     """
-    if not record.started_again or STOPPED in exhausted(record.corrections, now):
+    if not record.started_again or STOPPED in exhausted(record.divergence.corrections, now):
         return record
     others = decided_of(record, existing, owner, now)
     if others is None or any(is_version(each.path) and not each.difference.left_alone for each in others):
@@ -347,6 +370,6 @@ def _started_again(record: ClusterRecord, existing: Json, owner: Owner, now: dat
 
 def _recreated(record: ClusterRecord, now: datetime) -> ClusterRecord:
     """Return the record of a cluster that does not exist, with the job that the policy may ask for."""
-    if not record.recreated or MISSING in exhausted(record.corrections, now):
+    if not record.recreated or MISSING in exhausted(record.divergence.corrections, now):
         return record
     return start_correction(record, [Decided(MISSING_CLUSTER, DriftAction.CORRECT)], now=now)[0]

@@ -50,7 +50,7 @@ class Sources:
 
         An answer that the git host does not give loses no report: the next sweep asks again.
         """
-        drift = record.drift
+        drift = record.divergence.drift
         if drift is None or not self._left or not any(map(_lacks_source, drift.fields)):
             return record
         self._left -= 1
@@ -63,7 +63,9 @@ class Sources:
         if node is None:
             return record
         first, *rest = (_with_source(each, node) for each in drift.fields)
-        return replace(record, drift=replace(drift, first=first, rest=tuple(rest)))
+        return replace(
+            record, divergence=replace(record.divergence, drift=replace(drift, first=first, rest=tuple(rest)))
+        )
 
     def _tree(self, name: str) -> Node | None:
         """Return the manifest of a cluster with its layers, None where there is none, or an invalid one."""

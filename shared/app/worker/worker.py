@@ -209,7 +209,9 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
     if isinstance(outcome, Done) and before.deleting and _is_last_step(before):
         _delete_record(leased, outcome, ports)
         return False
-    entered = replace(before, api_server=access.server_after(outcome))
+    entered = replace(
+        before, observation=replace(before.observation, api_server=access.server_after(outcome))
+    )
     after = apply_outcome(
         entered, outcome, now=ports.clock(), jitter=ports.random(), retries=ports.config.retries
     )

@@ -212,8 +212,8 @@ def _of_job(record: ClusterRecord, now: datetime, retries: Policies) -> Diagnosi
     unhealthy, unread = next(faults_of(record), None), unread_of(record)
     if unhealthy is not None:
         return _unhealthy(record, unhealthy, activity)
-    if record.drift is not None:
-        return _drifted(record, record.drift, activity)
+    if record.divergence.drift is not None:
+        return _drifted(record, record.divergence.drift, activity)
     if unread is not None:
         activity = f"{activity}; whether it is healthy is not known: {unread.message}"
         action = with_name(_CHECK_AGAIN, record)
@@ -300,7 +300,11 @@ def _failed(record: ClusterRecord) -> Diagnosis:
     commit = "the next commit, whatever it changes"
     if not record.retryable_failure:
         commit = "a commit that changes the cluster"
-    differs = f"; it differs from git in {record.drift}, as a sweep found" if record.drift else ""
+    differs = (
+        f"; it differs from git in {record.divergence.drift}, as a sweep found"
+        if record.divergence.drift
+        else ""
+    )
     return Diagnosis(
         f"failed in {_where(record)}: {record.job.reason}{differs}",
         failure.since if failure else record.updated,
@@ -331,7 +335,7 @@ def _no_longer_ready(record: ClusterRecord, failure: Failure) -> Diagnosis:
 
 def _until_it_may_start(diagnosis: Diagnosis, record: ClusterRecord) -> Diagnosis:
     """Return a diagnosis with the freeze or the window that keeps the job from starting, if one does."""
-    hold = record.held
+    hold = record.divergence.held
     if hold is None:
         return diagnosis
     following = "a sweep compares it again then, and starts the job"

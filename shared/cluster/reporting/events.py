@@ -84,16 +84,16 @@ def superseded_event(record: ClusterRecord, reason: str, request_ids: Sequence[s
 
 def drift_event(before: ClusterRecord, after: ClusterRecord) -> Iterator[Event]:
     """Yield the event of drift that a comparison found, or no longer finds; none while it stays the same."""
-    if not is_news(after.drift, before.drift):
+    if not is_news(after.divergence.drift, before.divergence.drift):
         return
-    approval = before.drift.approval if before.drift else None
-    still = after.drift is not None and after.drift.approval is not None
+    approval = before.divergence.drift.approval if before.divergence.drift else None
+    still = after.divergence.drift is not None and after.divergence.drift.approval is not None
     by = by_whom(approval.by, approval.reason) if approval else ""
     ended = f"; the approval of {by} no longer counts" if approval and not still else ""
-    if after.drift is None:
+    if after.divergence.drift is None:
         yield _event(after, "InSync", f"a sweep found the cluster as git has it{ended}")
         return
-    shown = map(_drifted_field, after.drift.fields)
+    shown = map(_drifted_field, after.divergence.drift.fields)
     yield _event(after, "Drifted", f"differs from git in {', '.join(shown)}{ended}", warning=True)
 
 
@@ -105,7 +105,7 @@ def _drifted_field(field: DriftedField) -> str:
 
 def correction_event(record: ClusterRecord, what: str) -> Event:
     """Return the event of a job that a sweep started, because the policy asks for it."""
-    approval = record.drift.approval if record.drift else None
+    approval = record.divergence.drift.approval if record.divergence.drift else None
     approved = f", and {by_whom(approval.by, approval.reason)} approved it" if approval else ""
     return _event(record, "Correcting", f"the policy asks for it{approved}: {what}")
 
@@ -123,7 +123,11 @@ def reported_event(record: ClusterRecord, what: str, at: datetime, number: int, 
 
 def correction_approved_event(record: ClusterRecord, by: str) -> Event:
     """Return the event of corrections that somebody approved; the sweep compares once more."""
-    fields = ", ".join(each.path for each in record.drift.by_approval) if record.drift else ""
+    fields = (
+        ", ".join(each.path for each in record.divergence.drift.by_approval)
+        if record.divergence.drift
+        else ""
+    )
     return _event(record, "Approved", f"the correction of {fields} was approved by {by}")
 
 

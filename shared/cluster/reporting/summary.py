@@ -130,19 +130,19 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
             cluster_class=record.desired.cluster_class,
             labels=record.desired.labels,
             conditions={each.type: each.status for each in record.conditions},
-            drift=_policies_of(record.drift) if record.drift else {},
+            drift=_policies_of(record.divergence.drift) if record.divergence.drift else {},
         ),
-        digest=record.verified.digest if record.verified else "",
-        drifted=record.drift.count if record.drift else 0,
+        digest=record.observation.verified.digest if record.observation.verified else "",
+        drifted=record.divergence.drift.count if record.divergence.drift else 0,
         recreated=record.recreated or record.started_again,
-        to_approve=len(record.drift.to_approve) if record.drift and record.idle else 0,
+        to_approve=len(record.divergence.drift.to_approve) if record.divergence.drift and record.idle else 0,
         differs_since=_differs_since(record),
-        proposed=digest_of_proposal(record.drift),
+        proposed=digest_of_proposal(record.divergence.drift),
         found=bool(found_of(record)),
         ready_since=_ready_since(record),
-        exempt_until=record.loss.expires if record.loss and is_exempt(record) else "",
+        exempt_until=record.observation.loss.expires if record.observation.loss and is_exempt(record) else "",
         unnamed_since=unnamed_since(record),
-        life=record.life,
+        life=record.azure.life,
         existing=record.desired.is_existing,
         took=_took(record),
         failed_since=record.job.step.failure.since if record.failed and record.job.step.failure else None,
@@ -165,7 +165,7 @@ def _took(record: ClusterRecord) -> int:
     After a correction of this generation, the last job is that correction.
     """
     since = _ready_since(record)
-    changed = record.observed_generation == record.generation and not record.corrections
+    changed = record.observed_generation == record.generation and not record.divergence.corrections
     if since is None or record.job.active or not changed:
         return 0
     return max(0, int((since - record.job.started).total_seconds()))
@@ -174,4 +174,6 @@ def _took(record: ClusterRecord) -> int:
 def _differs_since(record: ClusterRecord) -> datetime | None:
     in_sync = record.condition(IN_SYNC)
     ready = record.phase is Phase.READY and not record.job.active
-    return in_sync.since if ready and record.drift and in_sync and in_sync.status is False else None
+    return (
+        in_sync.since if ready and record.divergence.drift and in_sync and in_sync.status is False else None
+    )

@@ -23,7 +23,15 @@ from shared.cluster.failures.errors import ClusterMissing, ClusterStopped, NoLon
 from shared.cluster.health import HealthCondition
 from shared.cluster.job import Contest, ContestKind, Job, job_after, new_job
 from shared.cluster.recipes import CONDITIONS, STEPS, Recipe, Step
-from shared.cluster.record import UNREAD_COMPANIONS, ClusterRecord, Condition, Phase, Removals, working_phase
+from shared.cluster.record import (
+    UNREAD_COMPANIONS,
+    AzureLife,
+    ClusterRecord,
+    Condition,
+    Phase,
+    Removals,
+    working_phase,
+)
 from shared.frozen import replace
 from shared.language.cluster_systems import systems_in
 from shared.language.desired import Desired
@@ -85,8 +93,7 @@ def accept_new(
         commit=commit,
         created=now,
         updated=now,
-        had_systems=bool(desired.systems),
-        rebuilt_for=desired.rebuild,
+        azure=AzureLife(had_systems=bool(desired.systems), rebuilt_for=desired.rebuild),
     )
     return with_summary(record, now)
 
@@ -106,16 +113,18 @@ def accept_change(
         record,
         document=document,
         removals=_removals(record, document),
-        had_systems=record.had_systems or bool(record.desired.systems or desired.systems),
+        azure=replace(
+            record.azure,
+            had_systems=record.azure.had_systems or bool(record.desired.systems or desired.systems),
+            delete_accepted=False,
+            rebuilt_for=max(record.rebuilt_for, desired.rebuild) if record.recovering else record.rebuilt_for,
+        ),
         digest=desired.digest,
         generation=generation or record.generation + 1,
         phase=Phase.UPDATING if record.observed_generation else Phase.PROVISIONING,
         job=_following_job(record, _bringing(desired), now),
         commit=commit,
-        delete_accepted=False,
-        rebuilt_for=max(record.rebuilt_for, desired.rebuild) if record.recovering else record.rebuilt_for,
-        corrections=(),
-        held=None,
+        divergence=replace(record.divergence, corrections=(), held=None),
         updated=now,
         conditions=tuple(each for each in record.conditions if each.type not in _OF_DELETES),
     )
@@ -141,26 +150,43 @@ def accept_retry(record: ClusterRecord, *, now: datetime, left: tuple[str, ...] 
     ``left`` are the differences from git that the job leaves as they are.
     """
     job = job_after(record.job, record.job.recipe, now=now, left=left)
-    return with_summary(replace(record, phase=working_phase(record), job=job, held=None, updated=now), now)
+    return with_summary(
+        replace(
+            record,
+            phase=working_phase(record),
+            job=job,
+            divergence=replace(record.divergence, held=None),
+            updated=now,
+        ),
+        now,
+    )
 
 
 def accept_replay(record: ClusterRecord, *, now: datetime, left: tuple[str, ...] = ()) -> ClusterRecord:
     """Return the record whose job an operator starts again, and that creates a cluster which was missing."""
-    recreating = record.recreating or record.finding == ClusterMissing.__name__
-    return accept_retry(replace(record, recreating=recreating), now=now, left=left)
+    recreating = record.azure.recreating or record.finding == ClusterMissing.__name__
+    return accept_retry(
+        replace(record, azure=replace(record.azure, recreating=recreating)), now=now, left=left
+    )
 
 
 def accept_takeover(record: ClusterRecord, contest: Contest, *, now: datetime) -> ClusterRecord:
     """Return the record whose job starts again and overrules what an operator decided."""
     taken = replace(
         record,
-        overruled=contest.installations,
-        has_rival=False,
-        predecessors=tuple(dict.fromkeys((*record.predecessors, *contest.installations))),
-        life=contest.life or record.life,
-        recovering=False,
-        cluster_uid="" if contest.kind is ContestKind.IDENTITY else record.cluster_uid,
-        delete_accepted=record.delete_accepted and not _of_another_life(contest),
+        ownership=replace(
+            record.ownership,
+            overruled=contest.installations,
+            has_rival=False,
+            predecessors=tuple(dict.fromkeys((*record.ownership.predecessors, *contest.installations))),
+            recovering=False,
+            cluster_uid="" if contest.kind is ContestKind.IDENTITY else record.ownership.cluster_uid,
+        ),
+        azure=replace(
+            record.azure,
+            life=contest.life or record.azure.life,
+            delete_accepted=record.azure.delete_accepted and not _of_another_life(contest),
+        ),
         phase=working_phase(record),
         job=_following_job(record, record.job.recipe, now),
         updated=now,
@@ -173,10 +199,10 @@ def accept_recovery(record: ClusterRecord, *, now: datetime) -> ClusterRecord:
     return with_summary(
         replace(
             record,
-            recovering=True,
+            ownership=replace(record.ownership, recovering=True),
             phase=working_phase(record),
             job=job_after(record.job, record.job.recipe, now=now),
-            held=None,
+            divergence=replace(record.divergence, held=None),
             updated=now,
         ),
         now,
@@ -185,14 +211,17 @@ def accept_recovery(record: ClusterRecord, *, now: datetime) -> ClusterRecord:
 
 def under_installation(record: ClusterRecord, installation: str) -> ClusterRecord:
     """Return the record under the present id of the app; the former one is overruled at first."""
-    before = record.installation
+    before = record.ownership.installation
     if before in ("", installation):
-        return replace(record, installation=installation)
+        return replace(record, ownership=replace(record.ownership, installation=installation))
     return replace(
         record,
-        installation=installation,
-        overruled=tuple(dict.fromkeys((*record.overruled, before))),
-        predecessors=tuple(dict.fromkeys((*record.predecessors, before))),
+        ownership=replace(
+            record.ownership,
+            installation=installation,
+            overruled=tuple(dict.fromkeys((*record.ownership.overruled, before))),
+            predecessors=tuple(dict.fromkeys((*record.ownership.predecessors, before))),
+        ),
     )
 
 
@@ -232,9 +261,12 @@ def apply_comparison(
 
     A comparison that finds what the one before found changes no time and no sequence.
     """
-    drift = drift_from(decided, record.drift, now, life=record.uid, generation=record.generation)
-    after = replace(with_in_sync(record, drift, now), verified=verified)
-    if not is_news(drift, record.drift):
+    drift = drift_from(decided, record.divergence.drift, now, life=record.uid, generation=record.generation)
+    after = replace(
+        with_in_sync(record, drift, now),
+        observation=replace(with_in_sync(record, drift, now).observation, verified=verified),
+    )
+    if not is_news(drift, record.divergence.drift):
         return after
     job = replace(after.job, sequence=after.job.sequence + 1)
     return replace(after, job=job, updated=now)
@@ -247,11 +279,11 @@ def apply_finding(record: ClusterRecord, error: NoLongerReady | None, now: datet
     that is contested, or on which an operation failed, is not compared, and nor is one that an exemption has
     missing or stopped. After that a comparison and a check say how it is.
     """
-    record = replace(record, loss=loss_of(record, error, now))
+    record = replace(record, observation=replace(record.observation, loss=loss_of(record, error, now)))
     if error is None:
         before = record.condition(IN_SYNC)
         over = before is not None and before.reason in _FINDINGS
-        return with_in_sync(record, record.drift, now, compared=False) if over else record
+        return with_in_sync(record, record.divergence.drift, now, compared=False) if over else record
     if isinstance(error, Unhealthy):
         return record
     known: dict[str, bool | None] = {IN_SYNC: None}
@@ -262,14 +294,17 @@ def apply_finding(record: ClusterRecord, error: NoLongerReady | None, now: datet
         # What ran, what the cluster had beyond git, and its address are no part of another in its place.
         record = replace(
             record,
-            verified=None,
-            running=None,
-            inside=None,
-            companions=UNREAD_COMPANIONS,
-            api_server=None,
-            facts=None,
+            observation=replace(
+                record.observation,
+                verified=None,
+                running=None,
+                inside=None,
+                companions=UNREAD_COMPANIONS,
+                api_server=None,
+                facts=None,
+            ),
         )
-        record = replace(record, drift=None)
+        record = replace(record, divergence=replace(record.divergence, drift=None))
     for kind, status in known.items():
         if record.condition(kind) is not None:
             message, generation = cut(str(error), MESSAGE_LIMIT), record.observed_generation
@@ -286,12 +321,17 @@ def start_correction(
     The job leaves the others. The record is as it was where no field is to be corrected. Where somebody
     approved exactly the corrections that need it, the job carries them out as well.
     """
-    decided = released(decided) if record.drift and record.drift.approval else decided
+    decided = released(decided) if record.divergence.drift and record.divergence.drift.approval else decided
     wanted = [each for each in decided if each.action is DriftAction.CORRECT]
     if not wanted:
         return record, ()
     left = tuple(each.path for each in decided if each.action is not DriftAction.CORRECT)
-    record = replace(record, corrections=corrected(record.corrections, wanted, now))
+    record = replace(
+        record,
+        divergence=replace(
+            record.divergence, corrections=corrected(record.divergence.corrections, wanted, now)
+        ),
+    )
     return accept_retry(record, now=now, left=left), [each.path for each in wanted]
 
 
@@ -300,4 +340,9 @@ def accept_correction(
 ) -> ClusterRecord:
     """Return the record with an approval of the corrections of its drift that need one; no job starts yet."""
     job = replace(record.job, sequence=record.job.sequence + 1)
-    return replace(record, drift=replace(drift, approval=approval), job=job, updated=now)
+    return replace(
+        record,
+        divergence=replace(record.divergence, drift=replace(drift, approval=approval)),
+        job=job,
+        updated=now,
+    )

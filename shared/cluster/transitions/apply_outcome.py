@@ -60,12 +60,16 @@ def _applied(
     if (step.rechecking, step.abandoned_leases) != (recheck, abandoned):
         record = _with_step(record, replace(step, rechecking=recheck, abandoned_leases=abandoned))
     record = _with_tags_read(record, outcome)
-    tagged, rival = record.was_tagged or _shows_our_tags(record, outcome), _has_rival(record, outcome)
-    if (tagged, rival) != (record.was_tagged, record.has_rival):
-        record = replace(record, was_tagged=tagged, has_rival=rival)
+    tagged, rival = record.azure.was_tagged or _shows_our_tags(record, outcome), _has_rival(record, outcome)
+    if (tagged, rival) != (record.azure.was_tagged, record.ownership.has_rival):
+        record = replace(
+            record,
+            azure=replace(record.azure, was_tagged=tagged),
+            ownership=replace(record.ownership, has_rival=rival),
+        )
     delete = _accepted_delete(record, outcome)
     if delete is not None:
-        record = replace(record, delete_accepted=True, deleted=delete.digest)
+        record = replace(record, azure=replace(record.azure, delete_accepted=True, deleted=delete.digest))
     match outcome:
         case Done():
             return _done(record, outcome, now)
@@ -139,7 +143,7 @@ def _has_rival(record: ClusterRecord, outcome: Outcome) -> bool:
     """Return whether another installation managed the cluster too when it was read last."""
     if isinstance(outcome, Wait) and outcome.contest is not None:
         return outcome.contest.kind is ContestKind.INSTALLATION
-    return record.has_rival and not _shows_our_tags(record, outcome)
+    return record.ownership.has_rival and not _shows_our_tags(record, outcome)
 
 
 def _with_tags_read(record: ClusterRecord, outcome: Outcome) -> ClusterRecord:
@@ -147,12 +151,17 @@ def _with_tags_read(record: ClusterRecord, outcome: Outcome) -> ClusterRecord:
     shown = _shows_tags(record) or record.job.step.name is Step.DELETE_CLUSTER
     if not isinstance(outcome, Done) or not shown:
         return record
-    life = outcome.life or record.life
-    server = record.api_server if life == record.life else None
-    uid = outcome.cluster_uid or record.cluster_uid
+    life = outcome.life or record.azure.life
+    server = record.observation.api_server if life == record.azure.life else None
+    uid = outcome.cluster_uid or record.ownership.cluster_uid
     rebuilt_for = max(record.rebuilt_for, created_for(life)) if record.recovering else record.rebuilt_for
-    record = replace(record, life=life, api_server=server, overruled=(), cluster_uid=uid)
-    return replace(record, rebuilt_for=rebuilt_for)
+    record = replace(
+        record,
+        azure=replace(record.azure, life=life),
+        observation=replace(record.observation, api_server=server),
+        ownership=replace(record.ownership, overruled=(), cluster_uid=uid),
+    )
+    return replace(record, azure=replace(record.azure, rebuilt_for=rebuilt_for))
 
 
 def _advanced(
@@ -173,32 +182,38 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
     reason = ConditionReason.RETAINED if outcome.retained else ConditionReason.DONE
     record = with_condition(record, _condition(record, True, reason, outcome.note, now))
     if outcome.facts is not None:
-        record = replace(record, facts=outcome.facts)
-    if outcome.had_systems and not record.had_systems:
-        record = replace(record, had_systems=True)
+        record = replace(record, observation=replace(record.observation, facts=outcome.facts))
+    if outcome.had_systems and not record.azure.had_systems:
+        record = replace(record, azure=replace(record.azure, had_systems=True))
     following = next_step(record.job.recipe, step.name)
     if following is None:
         step = replace(start_step(step.name, now), since=step.since)
         if outcome.verified is not None:
-            again = record.verified is not None and record.observed_generation == record.generation
-            remaining = remaining_after(record.drift, record.job.left, same_generation=again)
-            known, left = record.companions, record.job.left
+            again = (
+                record.observation.verified is not None and record.observed_generation == record.generation
+            )
+            remaining = remaining_after(record.divergence.drift, record.job.left, same_generation=again)
+            known, left = record.observation.companions, record.job.left
             differing = tuple(found for found in known.differences if found.path in left)
             companions = replace(known, differences=differing)
-            record = replace(record, verified=outcome.verified, companions=companions)
+            record = replace(
+                record,
+                observation=replace(record.observation, verified=outcome.verified, companions=companions),
+            )
             record = with_in_sync(record, remaining, now, compared=outcome.in_sync)
         record = replace(
             record,
             observed_generation=record.generation,
-            running=outcome.running or record.running,
+            observation=replace(
+                record.observation, running=outcome.running or record.observation.running, loss=None
+            ),
             removals=NOTHING_REMOVED,
-            recreating=False,
-            recovering=False,
-            loss=None,
+            azure=replace(record.azure, recreating=False),
+            ownership=replace(record.ownership, recovering=False),
         )
         return _ended(_advanced(record, step, NextRun(now, Delay.NONE), Phase.READY, now))
-    if following is Step.CLUSTER and not record.creation_requested:
-        record = replace(record, creation_requested=True)
+    if following is Step.CLUSTER and not record.azure.creation_requested:
+        record = replace(record, azure=replace(record.azure, creation_requested=True))
     phase = working_phase(record) if record.phase in (Phase.STALLED, Phase.SUSPENDED) else record.phase
     return _advanced(record, start_step(following, now), NextRun(now, Delay.NONE), phase, now)
 
@@ -242,7 +257,10 @@ def _restart(record: ClusterRecord, reason: str, now: datetime) -> ClusterRecord
         often = f"{reason}; the job started again {MAX_RESTARTS} times for such reasons"
         return _fail(record, Aborted(f"{often}, and something may undo each time what it does"), now)
     restarted = _condition(record, False, ConditionReason.RESTARTED, reason, now)
-    record = replace(with_condition(record, restarted), api_server=None)
+    record = replace(
+        with_condition(record, restarted),
+        observation=replace(with_condition(record, restarted).observation, api_server=None),
+    )
     record = replace(record, job=replace(record.job, restarts=record.job.restarts + 1))
     first = start_step(STEPS[record.job.recipe][0], now)
     next_run = NextRun(now + timedelta(seconds=RESTART_WAIT), Delay.WAIT, reason)
@@ -276,7 +294,9 @@ def _fail(record: ClusterRecord, error: ReconcileError, now: datetime) -> Cluste
     record = with_condition(record, failed)
     record = with_condition(record, replace(failed, type=READY))
     record = (
-        apply_finding(record, error, now) if isinstance(error, NoLongerReady) else replace(record, loss=None)
+        apply_finding(record, error, now)
+        if isinstance(error, NoLongerReady)
+        else replace(record, observation=replace(record.observation, loss=None))
     )
     next_run = NextRun(now, Delay.NONE, f"{error.kind}: {error}")
     return _ended(_advanced(record, _failing(step, error, now), next_run, Phase.FAILED, now))

@@ -78,7 +78,11 @@ def names_moment(message: JobMessage, record: ClusterRecord) -> bool:
 def request_write(record: ClusterRecord) -> ClusterRecord:
     """Return the record as it has to be saved before its step writes to Azure; the same one if it is so."""
     first = record.job.recipe is Recipe.PROVISION and record.job.step.name is Step.RESOURCE_GROUP
-    return replace(record, group_requested=True) if first and not record.group_requested else record
+    return (
+        replace(record, azure=replace(record.azure, group_requested=True))
+        if first and not record.azure.group_requested
+        else record
+    )
 
 
 def is_late(leased: ClusterRecord, *, now: datetime, seconds: float) -> bool:

@@ -92,14 +92,14 @@ def test_what_is_put_back_in_a_freeze_is_held_no_longer() -> None:
     world(cloud).delete(At(kind, FACTS.name, FACTS.namespace))
     check(cloud)
     cloud.run(seconds=1200)
-    held = record(cloud).held
+    held = record(cloud).divergence.held
     assert held is not None
     assert (held.name, api(cloud).get(FACTS)) == ("holidays", None)
     metadata = {key: before["metadata"][key] for key in ("name", "namespace", "annotations")}
     api(cloud).apply({**before, "metadata": metadata})
     check(cloud)
     cloud.run(seconds=4 * 3600)
-    assert record(cloud).held is None
+    assert record(cloud).divergence.held is None
 
 
 def test_a_suspended_cluster_is_not_written_to() -> None:

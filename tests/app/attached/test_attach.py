@@ -46,14 +46,14 @@ def test_its_facts_have_what_is_known_of_it_and_no_empty_value() -> None:
     cloud = attached()
     facts = (api(cloud).get(FACTS) or {})["data"]
     assert facts == {"cluster_name": "harbour", "cluster_label_site": "quay"}
-    assert record(cloud).facts == facts
+    assert record(cloud).observation.facts == facts
 
 
 def test_the_record_knows_its_identity_and_its_nodes() -> None:
     cloud = attached()
     namespaces = {one["metadata"]["name"]: one for one in api(cloud).list("v1", "Namespace")}
-    assert record(cloud).cluster_uid == namespaces["kube-system"]["metadata"]["uid"]
-    running = record(cloud).running
+    assert record(cloud).ownership.cluster_uid == namespaces["kube-system"]["metadata"]["uid"]
+    running = record(cloud).observation.running
     assert running is not None
     assert (running.nodes, running.kubernetes_version) == (3, "")
 

@@ -60,14 +60,14 @@ def test_the_right_kubeconfig_in_the_vault_lets_the_same_job_continue() -> None:
 
 def test_a_takeover_accepts_the_cluster_that_was_built_again() -> None:
     cloud = attached()
-    before = record(cloud).cluster_uid
+    before = record(cloud).ownership.cluster_uid
     cloud.vault.set(SECRET, cloud.kubernetes.start_outside("quay"))
     push(cloud, files(extra="  deletionProtection: true\n"))
     cloud.run(seconds=600)
     assert take_over("harbour", "an operator", cloud.ports).status == 202
     cloud.run(seconds=1200)
     assert phases(cloud) == {"harbour": Phase.READY}
-    assert record(cloud).cluster_uid != before
+    assert record(cloud).ownership.cluster_uid != before
     assert owner(cloud, "quay")["roadstead-cluster"] == "harbour"
 
 
@@ -138,7 +138,7 @@ def test_lost_tables_are_rebuilt_without_a_write() -> None:
     assert phases(cloud) == {"harbour": Phase.READY}
     assert (calls.applied, calls.written) == ([], [])
     assert record(cloud).generation > 1
-    assert record(cloud).life != record(cloud).uid
+    assert record(cloud).azure.life != record(cloud).uid
     assert set(WRITES) >= {"create", "replace"}
 
 

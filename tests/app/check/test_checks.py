@@ -146,7 +146,7 @@ def test_a_cluster_that_does_not_answer_is_unknown_and_never_healthy() -> None:
     assert one_cluster.advice(cloud).startswith(
         "Find out why the cluster cannot be read; `roadstead refresh one`"
     )
-    assert record(cloud).api_server is None, "the next check asks AKS where the server is"
+    assert record(cloud).observation.api_server is None, "the next check asks AKS where the server is"
     pass_time(cloud, 4000)
     check(cloud)
     assert phases(cloud) == {"one": Phase.READY}
@@ -155,13 +155,13 @@ def test_a_cluster_that_does_not_answer_is_unknown_and_never_healthy() -> None:
 def test_a_cluster_that_somebody_created_again_is_checked_at_its_new_address() -> None:
     cloud = ready(ENTRA)
     wrong = ApiServer("https://one-former.example:443", "an authority")
-    cloud.state.save(replace(record(cloud), api_server=wrong))
+    cloud.state.save(replace(record(cloud), observation=replace(record(cloud).observation, api_server=wrong)))
     another_worker_for_each_message(cloud)
     check(cloud)
     assert condition(record(cloud)).status is None
     check(cloud)
     assert condition(record(cloud)).status is True
-    assert record(cloud).api_server not in (None, wrong)
+    assert record(cloud).observation.api_server not in (None, wrong)
 
 
 def test_a_node_that_is_not_ready_for_long_is_named() -> None:

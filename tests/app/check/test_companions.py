@@ -172,7 +172,7 @@ def test_one_that_somebody_changes_is_drift_until_it_is_as_git_has_it(case: Case
     sweep(cloud)
     assert drifted(record(cloud)) == {}, "no list has it"
     check(cloud)
-    drift = record(cloud).drift
+    drift = record(cloud).divergence.drift
     assert drift is not None
     (field,) = drift.fields
     assert (field.path, field.source.partition(":")[0]) == (case.path, "clusters/one/cluster.yaml")
@@ -233,7 +233,7 @@ def test_no_pull_request_proposes_it_and_it_has_who_changed_it_where_its_id_says
         tag_by_hand(cloud, ONE, own="x")
     sweep(cloud)
     check(cloud)
-    drift = record(cloud).drift
+    drift = record(cloud).divergence.drift
     assert drift is not None
     (field,) = (field for field in drift.fields if field.path == case.path)
     assert field.note == f"no pull request: a {case.kind.noun} is taken into the manifest by hand"
@@ -255,7 +255,7 @@ def test_what_cannot_be_read_stays_as_it_was_and_the_check_goes_on(case: Case) -
 
     on_azure(cloud, case.reads, refuse)
     check(cloud)
-    assert record(cloud).companions.differences == before.companions.differences
+    assert record(cloud).observation.companions.differences == before.observation.companions.differences
     assert drifted(record(cloud)) == drifted(before) != {}
     healthy = record(cloud).condition("FluxHealthy")
     assert healthy is not None
@@ -296,7 +296,7 @@ def test_one_that_is_only_reported_outlives_the_correction_of_a_tag() -> None:
     assert replay("one", "ann", cloud.ports).status == 202
     cloud.run()
     found = record(cloud)
-    assert (case.live(cloud), drifted(found), found.companions.differences) == (4, {}, ())
+    assert (case.live(cloud), drifted(found), found.observation.companions.differences) == (4, {}, ())
 
 
 def test_a_commit_that_asks_for_what_somebody_changed_ends_the_difference() -> None:
@@ -324,4 +324,4 @@ def test_what_is_not_understood_keeps_no_cluster_from_its_check() -> None:
     records = cloud.state.clusters()
     healthy = [found.condition(HealthCondition.FLUX) for found in records]
     assert [condition is not None and condition.status for condition in healthy] == [True, True]
-    assert [found.companions.differences for found in records] == [(), ()]
+    assert [found.observation.companions.differences for found in records] == [(), ()]

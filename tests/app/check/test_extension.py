@@ -34,7 +34,7 @@ def test_a_cluster_that_nobody_enters_is_found_healthy_by_what_azure_shows() -> 
     )
     assert (flux.status, platform.status) == (True, True)
     assert platform.message == "Azure shows 1 node pools, none of them as failed; nodes are not read"
-    inside = record(cloud).inside
+    inside = record(cloud).observation.inside
     assert inside is not None
     assert {part.kind: (part.ready, part.total) for part in inside.parts} == {
         "Component": (2, 2),
@@ -102,7 +102,7 @@ MORE = b"{apiVersion: v1, kind: ConfigMap, metadata: {name: more, namespace: def
 
 
 def flux(cloud: MemoryCloud) -> AppliedRevision:
-    running = record(cloud).running
+    running = record(cloud).observation.running
     assert running is not None
     assert running.flux is not None
     return running.flux
@@ -111,8 +111,8 @@ def flux(cloud: MemoryCloud) -> AppliedRevision:
 def test_newer_facts_of_the_cluster_are_no_change_of_somebody_and_come_with_the_next_job() -> None:
     cloud = hydrated()
     known = record(cloud)
-    facts = {**(known.facts or {}), "cluster_kubernetes_version": "1.99.0"}
-    cloud.state.save(replace(known, facts=facts))
+    facts = {**(known.observation.facts or {}), "cluster_kubernetes_version": "1.99.0"}
+    cloud.state.save(replace(known, observation=replace(known.observation, facts=facts)))
     check(cloud)
     assert condition(record(cloud)).status is True
 

@@ -64,7 +64,7 @@ def test_an_identity_that_no_longer_exists_is_drift_that_no_job_can_correct() ->
     cloud = granted(CORRECT)
     cloud.azure.delete_identity(*PLACE)
     check(cloud)
-    drift = record(cloud).drift
+    drift = record(cloud).divergence.drift
     assert drift is not None
     (field,) = drift.fields
     assert (field.path, field.action) == ("federatedCredentials[shop]", "report")

@@ -136,7 +136,7 @@ def test_a_healthy_cluster_that_waited_too_often_for_a_token_is_unknown_and_chec
     cloud = ready(ENTRA)
     check(cloud)
     assert condition(record(cloud)).status is True
-    cloud.state.save(replace(record(cloud), api_server=None))
+    cloud.state.save(replace(record(cloud), observation=replace(record(cloud).observation, api_server=None)))
     another_worker_for_each_message(cloud)
     take_tokens(cloud, ONE, 60)
     message = CheckMessage(check="paths:1", clusters=("one",), attempt=checks.MOST_WAITS)

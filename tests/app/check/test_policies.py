@@ -51,7 +51,7 @@ def test_compliance_that_cannot_be_read_stays_as_it_was_and_the_check_goes_on() 
     cloud = ready(POLICIES)
     cloud.azure.policies.found(ONE, DENIED, "NonCompliant", cloud.clock())
     check(cloud)
-    before = record(cloud).companions
+    before = record(cloud).observation.companions
 
     def refuse(_: Any) -> Any:
         raise Unavailable("Azure did not answer")
@@ -60,7 +60,7 @@ def test_compliance_that_cannot_be_read_stays_as_it_was_and_the_check_goes_on() 
     cloud.azure.policies.found(ONE, DENIED, "Compliant", cloud.clock())
     check(cloud)
     assert before.compliance is not None
-    assert record(cloud).companions == before
+    assert record(cloud).observation.companions == before
     healthy = record(cloud).condition("FluxHealthy")
     assert healthy is not None
     assert healthy.status
@@ -85,4 +85,4 @@ def test_a_check_costs_two_calls_for_a_cluster_with_policies_and_none_without() 
     calls.clear()
     check(cloud)
     assert calls == []
-    assert record(cloud).companions.compliance is None
+    assert record(cloud).observation.companions.compliance is None

@@ -230,7 +230,7 @@ def test_older_tables_do_not_rebuild_a_cluster_that_was_rebuilt_since() -> None:
     cloud.restore(older)
     cloud.run()
     assert (phases(cloud), writes(cloud)) == ({"one": Phase.READY}, (2, 1))
-    assert (record(cloud).life, record(cloud).rebuilt_for) == (life, STORED)
+    assert (record(cloud).azure.life, record(cloud).rebuilt_for) == (life, STORED)
 
 
 def test_a_restored_tombstone_of_a_rebuild_does_not_delete_the_cluster_that_it_led_to() -> None:
@@ -242,7 +242,7 @@ def test_a_restored_tombstone_of_a_rebuild_does_not_delete_the_cluster_that_it_l
     cloud.restore(older)
     cloud.run()
     assert (phases(cloud), writes(cloud)) == ({"one": Phase.READY}, (2, 1))
-    assert (record(cloud).life, record(cloud).contested) == (life, False)
+    assert (record(cloud).azure.life, record(cloud).contested) == (life, False)
 
 
 def test_whoever_can_write_the_tables_has_no_cluster_deleted_that_git_keeps() -> None:

@@ -46,16 +46,16 @@ def test_a_creation_fetches_one_kubeconfig_and_an_update_none() -> None:
 
 
 def test_the_record_has_the_address_and_the_authority_of_an_entra_cluster_alone() -> None:
-    server = one_cluster.record(fleet(one_cluster.ENTRA)).api_server
+    server = one_cluster.record(fleet(one_cluster.ENTRA)).observation.api_server
     assert server is not None
     assert server.url.startswith("https://one-")
     plain = fleet("")
-    assert one_cluster.record(plain).api_server is None
+    assert one_cluster.record(plain).observation.api_server is None
 
 
 def test_a_cluster_that_somebody_created_again_is_entered_with_its_new_address() -> None:
     cloud = fleet(one_cluster.ENTRA)
-    before = one_cluster.record(cloud).api_server
+    before = one_cluster.record(cloud).observation.api_server
     cloud.kubernetes.stop(one_cluster.ONE)
     existing = cloud.azure.engine.clusters[one_cluster.ONE]
     existing.kubeconfig = cloud.kubernetes.start(one_cluster.ONE, [])
@@ -64,7 +64,7 @@ def test_a_cluster_that_somebody_created_again_is_entered_with_its_new_address()
     push(cloud, one_cluster.files(f"  tags: {{team: a}}\n{one_cluster.ENTRA}"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
-    after = one_cluster.record(cloud).api_server
+    after = one_cluster.record(cloud).observation.api_server
     assert after is not None
     assert after != before
     assert fetched(cloud) == 2
@@ -106,10 +106,12 @@ def test_an_error_that_may_mean_another_server_ends_what_is_known(outcome: Outco
 
 
 def test_a_step_that_does_not_enter_the_cluster_changes_nothing() -> None:
-    access = ClusterAccess(replace(record(), api_server=API_SERVER))
+    access = ClusterAccess(
+        replace(record(), observation=replace(record().observation, api_server=API_SERVER))
+    )
     assert access.server_after(Retry(Unavailable("Azure is away"))) == API_SERVER
 
 
 def test_what_is_known_survives_being_stored() -> None:
-    known = replace(record(), api_server=API_SERVER)
-    assert from_json(to_json(known), "").api_server == API_SERVER
+    known = replace(record(), observation=replace(record().observation, api_server=API_SERVER))
+    assert from_json(to_json(known), "").observation.api_server == API_SERVER

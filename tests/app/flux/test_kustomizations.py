@@ -68,7 +68,7 @@ def test_the_facts_are_in_the_cluster_and_in_the_record() -> None:
     cloud = ready()
     facts = api(cloud).get(FACTS)
     assert facts is not None
-    assert facts["data"] == record(cloud).facts
+    assert facts["data"] == record(cloud).observation.facts
     assert facts["data"]["cluster_fqdn"]
 
 

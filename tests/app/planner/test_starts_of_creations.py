@@ -67,7 +67,7 @@ def test_a_commit_that_changes_a_cluster_before_its_start_does_not_wait_for_it()
     record = cloud.state.cluster(name)
     assert record is not None
     assert record.generation == 2
-    assert record.creation_requested
+    assert record.azure.creation_requested
 
 
 def test_a_hand_over_that_takes_long_or_is_continued_late_does_not_move_the_starts() -> None:

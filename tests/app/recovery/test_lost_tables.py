@@ -59,7 +59,7 @@ def test_after_a_takeover_the_records_are_rebuilt_from_git_and_azure() -> None:
         new = cloud.state.cluster(name)
         assert old is not None
         assert new is not None
-        assert new.life == old.uid
+        assert new.azure.life == old.uid
 
 
 def test_a_cluster_that_was_taken_over_is_deleted_with_its_group() -> None:
@@ -70,7 +70,7 @@ def test_a_cluster_that_was_taken_over_is_deleted_with_its_group() -> None:
     take_all_over(cloud)
     cloud.run()
     assert "roadstead-contested-by" not in cluster(cloud)["tags"]
-    assert record(cloud).predecessors
+    assert record(cloud).ownership.predecessors
     push(cloud, fleet_files.fleet())
     cloud.run()
     assert phases(cloud) == {}

@@ -53,8 +53,12 @@ def test_the_records_are_rebuilt_without_a_write_to_azure_or_to_a_cluster() -> N
     assert (accepted(cloud), inside) == (before, [])
     for name, rebuilt in records(cloud).items():
         old = lives[name]
-        assert (rebuilt.life, rebuilt.document, rebuilt.facts) == (old.uid, old.document, old.facts)
-        assert rebuilt.verified == old.verified
+        assert (rebuilt.azure.life, rebuilt.document, rebuilt.observation.facts) == (
+            old.uid,
+            old.document,
+            old.observation.facts,
+        )
+        assert rebuilt.observation.verified == old.observation.verified
         assert "the record was recovered, and nothing was written" in cloud.state.events(name, 1)[0].message
 
 
@@ -240,7 +244,7 @@ def test_an_app_that_gets_an_id_keeps_its_clusters_and_tags_them_with_their_next
     cloud.run()
     assert set(phases(cloud).values()) == {Phase.READY}
     assert cluster(cloud)["tags"]["roadstead-installation"] == f"{ID}@main"
-    assert record(cloud).predecessors == (former,)
+    assert record(cloud).ownership.predecessors == (former,)
     push(cloud, fleet_files.fleet(budget=2))
     cloud.run()
     assert phases(cloud) == {}

@@ -233,7 +233,7 @@ def test_a_restored_tombstone_does_not_delete_a_cluster_that_git_has() -> None:
     before, life = accepted(cloud), cluster(cloud)["tags"]["roadstead-life"]
     assert recovered(cloud)
     assert phases(cloud) == {"one": Phase.READY}
-    assert (accepted(cloud), record(cloud).life) == (before, life)
+    assert (accepted(cloud), record(cloud).azure.life) == (before, life)
 
 
 def test_a_restored_tombstone_waits_for_a_person_before_it_deletes_a_later_life() -> None:
@@ -338,4 +338,4 @@ def test_a_restored_job_writes_nothing_into_an_existing_cluster_that_was_attache
     cloud.run()
     assert recovered(cloud)
     assert phases(cloud) == {"harbour": Phase.READY}
-    assert elsewhere.record(cloud).life == elsewhere.owner(cloud)["roadstead-life"]
+    assert elsewhere.record(cloud).azure.life == elsewhere.owner(cloud)["roadstead-life"]

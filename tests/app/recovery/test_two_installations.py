@@ -165,7 +165,7 @@ def test_a_takeover_by_the_first_app_removes_the_mark_and_continues() -> None:
     assert phases(first) == {"one": Phase.READY}
     assert cluster(first)["tags"]["team"] == "shop"
     assert "roadstead-contested-by" not in tags(first)
-    assert record(first).overruled == ()
+    assert record(first).ownership.overruled == ()
 
 
 def test_a_takeover_overrules_only_the_installations_that_the_operator_saw() -> None:
@@ -322,7 +322,7 @@ def test_the_group_of_a_cluster_that_an_operator_took_over_goes_with_it() -> Non
     first, _ = two()
     push(first, fleet_files.fleet())
     first.run(seconds=600, until=lambda: False)
-    assert record(first).has_rival
+    assert record(first).ownership.has_rival
     assert take_over("one", "jo", first.ports).status == 202
     first.azure.delete_cluster(ONE)
     first.run(seconds=900)
@@ -332,7 +332,7 @@ def test_the_group_of_a_cluster_that_an_operator_took_over_goes_with_it() -> Non
 
 def test_a_marked_cluster_whose_creation_was_never_answered_is_not_forgotten() -> None:
     first, _ = two()
-    first.state.save(replace(record(first), was_tagged=False))
+    first.state.save(replace(record(first), azure=replace(record(first).azure, was_tagged=False)))
     push(first, fleet_files.fleet())
     first.run(seconds=600, until=lambda: False)
     assert record(first).contested

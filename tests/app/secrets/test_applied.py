@@ -161,7 +161,7 @@ def test_a_vault_that_does_not_answer_costs_no_kubeconfig() -> None:
     push(cloud, files(AGE + "  aadProfile: {managed: true, enableAzureRBAC: true}\n"))
     cloud.run(seconds=600)
     assert record(cloud).job.step.attempts["VaultUnavailable"] > 2
-    assert record(cloud).api_server is not None
+    assert record(cloud).observation.api_server is not None
 
 
 def test_a_secret_of_somebody_else_with_other_values_is_not_written_over() -> None:

@@ -80,7 +80,7 @@ def test_it_is_held_and_shown_until_somebody_approves_it_and_then_carried_out(cl
     assert (answer.status, answer.body["approved"]) == (202, [IMAGE])
     cloud.run()
     assert image(cloud) > OLD
-    assert (phases(cloud), record(cloud).drift) == ({"one": Phase.READY}, None)
+    assert (phases(cloud), record(cloud).divergence.drift) == ({"one": Phase.READY}, None)
     reasons = dict(events(cloud))
     assert reasons["Approved"] == f"the correction of {IMAGE} was approved by ann: a quiet hour"
     assert "and ann: a quiet hour approved it" in reasons["Correcting"]
@@ -95,7 +95,7 @@ def test_a_pool_of_ours_that_git_does_not_have_is_deleted_only_with_an_approval(
     sweep(cloud)
     sweep(cloud)
     assert "other" in pools(cloud)
-    assert [each.effect for each in record(cloud).drift.fields] == ["the node pool is deleted"]  # type: ignore[union-attr]
+    assert [each.effect for each in record(cloud).divergence.drift.fields] == ["the node pool is deleted"]  # type: ignore[union-attr]
     assert approve(cloud, waiting(cloud)).status == 202
     cloud.run()
     assert set(pools(cloud)) == {"system", "apps"}
@@ -133,7 +133,7 @@ def test_an_approval_does_not_count_if_azure_changes_before_the_sweep_compares_a
     cloud.run()
     sweep(cloud)
     assert (image(cloud), phases(cloud)) == (OLDER, {"one": Phase.READY})
-    drift = record(cloud).drift
+    drift = record(cloud).divergence.drift
     assert drift is not None
     assert drift.approval is None
     assert waiting(cloud)
@@ -170,7 +170,7 @@ def test_an_approval_ends_with_the_drift(cloud: MemoryCloud) -> None:
     assert approve(cloud, waiting(cloud)).status == 202
     cloud.azure.interventions.set_node_image(ONE, "system", "AKSUbuntu-2204gen2containerd-202601.01.0")
     cloud.run()
-    assert record(cloud).drift is None
+    assert record(cloud).divergence.drift is None
     cloud.azure.interventions.set_node_image(ONE, "system", OLD)
     sweep(cloud)
     sweep(cloud)
@@ -198,7 +198,7 @@ def test_a_crash_before_a_message_is_sent_loses_no_approval(
     cloud.run(seconds=3600, until=lambda: not record(cloud).job.active)
     assert died
     assert (image(cloud) > OLD, phases(cloud)) == (True, {"one": Phase.READY})
-    assert record(cloud).corrections[0].times == 1
+    assert record(cloud).divergence.corrections[0].times == 1
 
 
 def test_a_record_that_a_sweep_writes_at_that_moment_is_approved_as_it_is_then(cloud: MemoryCloud) -> None:

@@ -105,7 +105,7 @@ def test_a_pool_that_somebody_stops_differs_in_its_power_state_which_no_job_chan
     change_pool_by_hand(cloud, ONE, "apps", powerState={"code": "Stopped"})
     sweep(cloud)
     assert drifted(record(cloud)) == {"nodePools[apps].powerState": ('"Running"', '"Stopped"')}
-    (field,) = record(cloud).drift.fields  # type: ignore[union-attr]
+    (field,) = record(cloud).divergence.drift.fields  # type: ignore[union-attr]
     assert field.left_alone
     change_pool_by_hand(cloud, ONE, "apps", powerState={"code": "Running"})
     sweep(cloud)
@@ -237,9 +237,12 @@ def test_drift_that_stays_keeps_its_time_and_writes_no_record() -> None:
     tag_by_hand(cloud, ONE, cost="c")
     sweep(cloud)
     after = record(cloud)
-    assert after.drift is not None
-    assert before.drift is not None
-    assert (after.drift.first.live, after.drift.first.since) == ('"c"', before.drift.first.since)
+    assert after.divergence.drift is not None
+    assert before.divergence.drift is not None
+    assert (after.divergence.drift.first.live, after.divergence.drift.first.since) == (
+        '"c"',
+        before.divergence.drift.first.since,
+    )
 
 
 def test_a_replay_writes_the_values_of_git() -> None:
@@ -266,7 +269,11 @@ def test_a_commit_that_takes_the_live_value_over_ends_the_drift() -> None:
 
 def test_what_was_there_before_the_first_comparison_is_no_drift() -> None:
     cloud = ready("  tags: {cost: a}\n")
-    old = replace(record(cloud), verified=None, conditions=record(cloud).conditions[:-1])
+    old = replace(
+        record(cloud),
+        observation=replace(record(cloud).observation, verified=None),
+        conditions=record(cloud).conditions[:-1],
+    )
     cloud.state.save(old)
     tag_by_hand(cloud, ONE, own="x")
     sweep(cloud)
@@ -315,7 +322,7 @@ def test_what_is_stored_of_many_fields_is_bounded(number: int) -> None:
     cloud = ready()
     tag_by_hand(cloud, ONE, **{f"t{index:02}": "x" * 200 for index in range(number)})
     sweep(cloud)
-    drift = record(cloud).drift
+    drift = record(cloud).divergence.drift
     assert drift is not None
     assert (len(drift.fields), drift.count) == (25, number)
     assert str(drift).endswith("and 27 more")

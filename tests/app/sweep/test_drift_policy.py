@@ -70,7 +70,7 @@ def test_a_change_of_a_pool_that_replaced_another_one_has_the_effect_that_it_has
     assert name != "apps"
     change_pool_by_hand(cloud, ONE, name, enableFIPS=True)
     sweep(cloud)
-    drift = record(cloud).drift
+    drift = record(cloud).divergence.drift
     assert drift is not None
     assert drift.waits == (
         "the correction of nodePools[apps].enableFIPS (in place, nodes are reimaged) waits for an approval"
@@ -107,9 +107,9 @@ def test_only_the_fields_that_the_policy_names_are_written() -> None:
         "nodePools[apps].count": ("report", ""),
         "nodePools[apps].nodeLabels.team": ("report", ""),
     }
-    before = record(cloud).drift
+    before = record(cloud).divergence.drift
     sweep(cloud)
-    assert record(cloud).drift == before
+    assert record(cloud).divergence.drift == before
     assert phases(cloud) == {"one": Phase.READY}
 
 
@@ -154,7 +154,7 @@ def test_an_exempt_field_is_neither_reported_nor_corrected_until_the_exemption_e
     tag_by_hand(cloud, ONE, cost="b")
     sweep(cloud)
     assert (cluster(cloud)["tags"]["cost"], pools(cloud)["apps"]["count"]) == ("a", 5)
-    assert (shown(cloud), record(cloud).drift) == ({}, None)
+    assert (shown(cloud), record(cloud).divergence.drift) == ({}, None)
     cloud.clock.advance(3 * 86400)
     sweep(cloud)
     assert pools(cloud)["apps"]["count"] == 2
@@ -229,7 +229,7 @@ def test_two_sweeps_at_once_start_one_correction() -> None:
     assert events(cloud, 100).count("Correcting") == 1
     assert record(cloud).job.sequence == before.job.sequence + 2
     cloud.run()
-    assert record(cloud).corrections[0].times == 1
+    assert record(cloud).divergence.corrections[0].times == 1
 
 
 def test_a_crash_between_the_record_of_a_correction_and_its_message_loses_nothing() -> None:
@@ -240,7 +240,7 @@ def test_a_crash_between_the_record_of_a_correction_and_its_message_loses_nothin
     cloud.run(seconds=3600, until=lambda: not record(cloud).job.active)
     assert died
     assert pools(cloud)["apps"]["count"] == 2
-    assert (phases(cloud), record(cloud).corrections[0].times) == ({"one": Phase.READY}, 1)
+    assert (phases(cloud), record(cloud).divergence.corrections[0].times) == ({"one": Phase.READY}, 1)
 
 
 def test_drift_of_a_cluster_that_a_check_found_unhealthy_says_why_it_is_not_corrected() -> None:
@@ -255,8 +255,8 @@ def test_drift_of_a_cluster_that_a_check_found_unhealthy_says_why_it_is_not_corr
     tag_by_hand(cloud, ONE, cost="b")
     sweep(cloud)
     found = record(cloud)
-    assert found.drift is not None
-    (field,) = found.drift.fields
+    assert found.divergence.drift is not None
+    (field,) = found.divergence.drift.fields
     assert (field.action, field.note) == (DriftAction.REPORT, "not corrected while FluxUnhealthy")
     assert not found.job.active
 

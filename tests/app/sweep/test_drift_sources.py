@@ -17,7 +17,9 @@ from tests.support.sweeps import drifted, several, sweep, tag_by_hand
 
 def sources_of(record: ClusterRecord) -> dict[str, str]:
     """Return where git sets each field that differs."""
-    return {each.path: each.source for each in record.drift.fields} if record.drift else {}
+    return (
+        {each.path: each.source for each in record.divergence.drift.fields} if record.divergence.drift else {}
+    )
 
 
 def test_a_value_has_the_line_of_the_file_that_sets_it_be_it_the_cluster_or_its_class() -> None:
@@ -78,10 +80,10 @@ def test_a_repository_that_does_not_answer_hides_no_drift_and_is_asked_again() -
     sweep(cloud)
     assert sources_of(record(cloud)) == {"tags.cost": ""}
     around(cloud, "git_host", tree=tree)
-    since = record(cloud).drift
+    since = record(cloud).divergence.drift
     sweep(cloud)
     assert sources_of(record(cloud)) == {"tags.cost": "clusters/one/cluster.yaml:11"}
-    after = record(cloud).drift
+    after = record(cloud).divergence.drift
     assert since is not None
     assert after is not None
     assert after.first.since == since.first.since

@@ -188,7 +188,7 @@ def test_a_stopped_cluster_that_is_exempt_is_ready_again_once_somebody_starts_it
     sweep(cloud)
     cloud.azure.interventions.start(ONE)
     sweep(cloud)
-    assert (shown(cloud), record(cloud).loss, head(cloud)[0]) == ("Ready", None, "success")
+    assert (shown(cloud), record(cloud).observation.loss, head(cloud)[0]) == ("Ready", None, "success")
 
 
 def test_an_exemption_hides_no_job_that_had_failed_before() -> None:

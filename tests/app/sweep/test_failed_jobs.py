@@ -73,7 +73,7 @@ def test_no_policy_has_it_corrected_and_the_report_says_why() -> None:
     cloud.run(seconds=3600)
     assert accepted(cloud) == before + by_hand
     assert not record(cloud).job.active
-    drift = record(cloud).drift
+    drift = record(cloud).divergence.drift
     assert drift is not None
     notes = {each.path: (each.action, each.note) for each in drift.fields}
     assert notes["tags.cost"] == ("report", "not corrected after its job failed: QuotaExceeded")
@@ -83,7 +83,7 @@ def test_no_pull_request_proposes_to_take_back_what_the_commit_asked_for() -> No
     cloud, _ = failed("  drift: {action: propose}\n  tags: {cost: a}\n")
     tag_by_hand(cloud, ONE, cost="b")
     sweep(cloud)
-    drift = record(cloud).drift
+    drift = record(cloud).divergence.drift
     assert drift is not None
     assert {(each.action, each.note) for each in drift.fields} == {
         ("report", "not proposed after its job failed: QuotaExceeded")
@@ -162,6 +162,6 @@ def test_a_cluster_that_was_never_ready_and_one_that_is_being_deleted_are_left_t
     delete_by_hand(cloud, ONE)
     reads = reads_of(cloud)
     sweep(cloud)
-    assert (record(cloud).finding, record(cloud).drift) == ("", None)
+    assert (record(cloud).finding, record(cloud).divergence.drift) == ("", None)
     assert not [read for read in reads if isinstance(read, GetCluster)]
     assert refresh(["one"], "someone", cloud.ports).status == 409

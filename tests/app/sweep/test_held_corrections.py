@@ -90,12 +90,12 @@ def test_a_freeze_holds_a_correction_shows_it_and_it_starts_when_the_freeze_ends
     ends = cloud.state.fleet().rules.calendar.freezes[0][1].ends
     tag_by_hand(cloud, ONE, cost="b")
     sweep_now(cloud)
-    held = record(cloud).held
+    held = record(cloud).divergence.held
     assert held == HeldStart("holidays", held.since if held else ends, ends, "platform", "nobody is here")
     assert (cost(cloud), record(cloud).job.active) == ("b", False)
-    since = record(cloud).held
+    since = record(cloud).divergence.held
     sweep_now(cloud)
-    assert record(cloud).held == since
+    assert record(cloud).divergence.held == since
     why = why_view("one", cloud.ports)
     assert why is not None
     assert "a freeze holds its job until" in why["doing"]
@@ -104,7 +104,7 @@ def test_a_freeze_holds_a_correction_shows_it_and_it_starts_when_the_freeze_ends
     assert shown is not None
     assert (shown["name"], shown["owner"], shown["until"]) == ("holidays", "platform", ends.isoformat())
     cloud.run(seconds=(ends - cloud.clock()).total_seconds() + 3600)
-    assert (cost(cloud), record(cloud).held) == ("a", None)
+    assert (cost(cloud), record(cloud).divergence.held) == ("a", None)
 
 
 def test_a_correction_starts_when_the_freeze_ends_also_by_an_instance_whose_clock_is_behind() -> None:
@@ -114,7 +114,7 @@ def test_a_correction_starts_when_the_freeze_ends_also_by_an_instance_whose_cloc
     sweep_now(cloud)
     cloud.with_ports(lambda ports: replace(ports, clock=lambda: cloud.clock() - CLOCKS_DIFFER / 2))
     cloud.run(seconds=(ends - cloud.clock()).total_seconds() + 60)
-    assert (cost(cloud), record(cloud).held) == ("a", None)
+    assert (cost(cloud), record(cloud).divergence.held) == ("a", None)
 
 
 def azure_works(cloud: MemoryCloud) -> Azure:
@@ -148,18 +148,18 @@ def test_the_age_of_a_hold_survives_that_azure_works_on_the_cluster(
     cloud = frozen(policy=START)
     happens(cloud)
     sweep_now(cloud)
-    held = record(cloud).held
+    held = record(cloud).divergence.held
     assert held is not None
     azure = azure_works(cloud)
     sweep_now(cloud)
     handle(cloud, SweepRequest(clusters=("one",)))
-    assert record(cloud).held == held
+    assert record(cloud).divergence.held == held
     cloud.with_ports(lambda ports: replace(ports, azure=azure))
     sweep_now(cloud)
-    assert record(cloud).held == held
+    assert record(cloud).divergence.held == held
     azure_works(cloud)
     cloud.run(seconds=(held.until - cloud.clock()).total_seconds() + 60 if held.until else 0)
-    assert record(cloud).held is None, "nothing holds it any more"
+    assert record(cloud).divergence.held is None, "nothing holds it any more"
 
 
 def test_however_often_a_correction_is_held_few_messages_wait_for_the_end_of_its_freeze() -> None:

@@ -192,11 +192,15 @@ def test_two_sweeps_at_once_are_harmless() -> None:
 
 def test_nothing_of_a_deleted_cluster_is_part_of_the_one_that_takes_its_place() -> None:
     cloud = ready(ENTRA)
-    assert record(cloud).api_server is not None
+    assert record(cloud).observation.api_server is not None
     delete_by_hand(cloud, ONE)
     sweep(cloud)
     found = record(cloud)
-    assert (found.verified, found.running, found.api_server) == (None, None, None)
+    assert (found.observation.verified, found.observation.running, found.observation.api_server) == (
+        None,
+        None,
+        None,
+    )
 
 
 def test_the_advice_names_the_activity_log() -> None:

@@ -70,7 +70,7 @@ def test_what_a_policy_of_azure_adds_to_a_cluster_that_is_created_again_is_no_dr
     cloud.run()
     assert cluster(cloud)["tags"]["stamp"] == "x"
     sweep(cloud)
-    assert (phases(cloud), record(cloud).drift) == ({"one": Phase.READY}, None)
+    assert (phases(cloud), record(cloud).divergence.drift) == ({"one": Phase.READY}, None)
 
 
 def test_a_cluster_that_something_deletes_again_and_again_is_created_three_times() -> None:
@@ -87,7 +87,7 @@ def test_a_missing_cluster_is_announced_also_where_a_job_creates_it_again() -> N
     cloud.run()
     lost, known, again = facts
     assert (lost.kind, lost.reason, lost.over) == (Kind.LOST, "ClusterMissing", False)
-    assert (known.kind, known.outputs) == (Kind.OUTPUTS, record(cloud).facts)
+    assert (known.kind, known.outputs) == (Kind.OUTPUTS, record(cloud).observation.facts)
     assert (again.kind, again.key) == (Kind.READY, lost.key)
 
 

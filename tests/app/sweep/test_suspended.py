@@ -84,7 +84,7 @@ def test_nothing_is_corrected_before_the_suspension_ends_whatever_the_policy_say
         sweep(cloud)
         cloud.run(seconds=1800)
     assert (phases(cloud), accepted(cloud)) == ({"one": Phase.SUSPENDED}, before)
-    drift = record(cloud).drift
+    drift = record(cloud).divergence.drift
     assert drift is not None
     assert [(each.action, each.note) for each in drift.fields] == [
         ("report", "not corrected in a suspension")

@@ -101,6 +101,6 @@ def test_a_replaced_pool_that_somebody_deleted_has_who_did_it_also_once_the_log_
     assert changes(cloud) == {"nodePools[apps]": ANN}
     push(cloud, files(pool("Standard_D8s_v5", count=3)))
     cloud.run()
-    running = record(cloud).running
+    running = record(cloud).observation.running
     assert running is not None
     assert running.renamed == {}, "the pool was created again under its own name"

@@ -89,7 +89,8 @@ def test_the_controllers_get_the_gate_and_the_accounts_and_these_the_tenant() ->
     annotations = account["metadata"]["annotations"]
     assert annotations["azure.workload.identity/client-id"] == CLIENT
     assert (
-        annotations["azure.workload.identity/tenant-id"] == (record(cloud).facts or {})["cluster_tenant_id"]
+        annotations["azure.workload.identity/tenant-id"]
+        == (record(cloud).observation.facts or {})["cluster_tenant_id"]
     )
 
 

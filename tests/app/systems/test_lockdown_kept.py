@@ -76,10 +76,10 @@ def test_tables_from_before_the_first_team_leave_flux_locked_down(fleet: Fleet) 
     assert brought(cloud, fleet("") | TEAM) is Phase.READY
     assert is_locked(cloud, fleet)
     cloud.state.restore(older)
-    assert not record(cloud).had_systems
+    assert not record(cloud).azure.had_systems
     assert brought(cloud, fleet("  tags: {round: two}\n")) is Phase.READY
     assert is_locked(cloud, fleet)
-    assert record(cloud).had_systems
+    assert record(cloud).azure.had_systems
 
 
 def test_the_lock_down_is_kept_also_when_the_file_of_flux_has_changed() -> None:
@@ -154,4 +154,4 @@ def test_a_cluster_without_teams_is_asked_for_them_once_for_each_flux_that_it_ge
     asked = [calls.listed.count("Namespace") for calls in (first, second, upgrade)]
     assert asked == [1, 0, 1]
     assert not is_locked(cloud, of_components)
-    assert not record(cloud).had_systems
+    assert not record(cloud).azure.had_systems

@@ -110,7 +110,7 @@ def _read(record: ClusterRecord, ports: Ports) -> schema.LiveCluster:
         resource="" if record.desired.is_existing else record.desired.id.resource,
         phase=shown_phase(record),
         existing=existing,
-        unmanaged=record.verified.unmanaged if record.verified else None,
+        unmanaged=record.observation.verified.unmanaged if record.observation.verified else None,
         problem=problem,
     )
 
@@ -212,7 +212,9 @@ def _outcome(
         return "create", "Azure has no such cluster, so that it would be created", []
     if not ports.config.installation:
         return "takeover", _NO_ID, []
-    owner = StepContext.of(replace(rebuilt, life=tag(existing, LIFE_TAG) or ""), ports).owner
+    owner = StepContext.of(
+        replace(rebuilt, azure=replace(rebuilt.azure, life=tag(existing, LIFE_TAG) or "")), ports
+    ).owner
     if not owner.owns(existing):
         return "takeover", owner.describe_tags(existing), []
     rivals = owner.rivals(existing)
@@ -240,13 +242,13 @@ def _unlike(rebuilt: ClusterRecord, record: ClusterRecord | None, existing: Json
         yield "there is no record of it now"
         return
     life = tag(existing, LIFE_TAG) if existing else None
-    if life != (record.life or record.uid):
-        yield f"its record has the life {record.life or record.uid}, and its tag {life or 'none'}"
+    if life != (record.azure.life or record.uid):
+        yield f"its record has the life {record.azure.life or record.uid}, and its tag {life or 'none'}"
     if rebuilt.digest != record.digest:
         yield "its accepted spec is not that of the commit"
     if record.removals != NOTHING_REMOVED:
         yield "what accepted commits took from it is still to be removed"
-    if record.predecessors:
+    if record.ownership.predecessors:
         yield "its resource group may have the tag of a former installation, and would stay after a delete"
 
 

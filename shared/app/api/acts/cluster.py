@@ -45,7 +45,11 @@ def replay(
 
     def decide(record: ClusterRecord) -> Transition:
         same = record.observed_generation == record.generation
-        left = tuple(each.path for each in record.drift.to_approve) if record.drift and same else ()
+        left = (
+            tuple(each.path for each in record.divergence.drift.to_approve)
+            if record.divergence.drift and same
+            else ()
+        )
         problem = _why_no_replay(record, left, ports, override=override)
         if problem:
             raise Refusal(409, problem)
@@ -61,7 +65,7 @@ def replay(
 def _why_no_replay(record: ClusterRecord, left: Sequence[str], ports: Ports, *, override: bool) -> str:
     """Return why a cluster is not replayed, whose fields of ``left`` wait for an approval; "" when it is."""
     name = record.name
-    idle_problem = not record.job.active and (problem_of(record) or record.drift is not None)
+    idle_problem = not record.job.active and (problem_of(record) or record.divergence.drift is not None)
     if not record.failed and not idle_problem:
         activity = _activity(record, ports)
         return f"{name} has not failed: it {activity}"
@@ -121,16 +125,16 @@ def approve_correction(
         problem = _why_no_approval(record, correction, ports)
         if problem:
             raise Refusal(409, problem)
-        if record.drift is None or record.drift.approval is not None:
+        if record.divergence.drift is None or record.divergence.drift.approval is not None:
             send_all([_sweep_of((name,), ports)], ports)
             return record
         approval = CorrectionApproval(by, ports.clock(), reason)
-        after = accept_correction(record, record.drift, approval, now=approval.at)
+        after = accept_correction(record, record.divergence.drift, approval, now=approval.at)
         event = correction_approved_event(after, by_whom(by, reason))
         return Transition(after, [event], [correction_approved(after)], then=[_sweep_of((name,), ports)])
 
     record = change_cluster(name, decide, ports)
-    fields = [field.path for field in record.drift.by_approval] if record.drift else []
+    fields = [field.path for field in record.divergence.drift.by_approval] if record.divergence.drift else []
     return {"cluster": name, "approved": fields, "by": by}
 
 
@@ -140,7 +144,7 @@ def _sweep_of(names: tuple[str, ...], ports: Ports) -> Envelope:
 
 def _why_no_approval(record: ClusterRecord, correction: str, ports: Ports) -> str:
     """Return why the corrections cannot be approved now, "" when they can."""
-    name, drift = record.name, record.drift
+    name, drift = record.name, record.divergence.drift
     if not record.idle:
         activity = _activity(record, ports)
         return f"no correction of {name} can be approved while its job has not ended: it {activity}"

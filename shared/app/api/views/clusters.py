@@ -220,7 +220,7 @@ def cluster_view(
     """
     job, spec = record.job, record.document["spec"]
     listed = sweep.listed_at(spec["subscriptionId"])
-    steps, running = STEPS[job.recipe], record.running or Running()
+    steps, running = STEPS[job.recipe], record.observation.running or Running()
     confirmed = listed if is_at_rest(record) else None
     found = bool(record.finding) and not of_health(record.finding)
     failure = failure_of(record)
@@ -288,5 +288,5 @@ def _reason(record: ClusterRecord) -> str:
 
 
 def _difference(record: ClusterRecord) -> str:
-    drift = record.drift
+    drift = record.divergence.drift
     return "; ".join(filter(None, (f"differs from git in {drift}", drift.waits))) if drift else ""

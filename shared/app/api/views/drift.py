@@ -94,11 +94,11 @@ def _is_found(summary: ClusterSummary) -> bool:
 
 
 def _differs(record: ClusterRecord) -> bool:
-    return record.drift is not None or (bool(found_of(record)) and not is_exempt(record))
+    return record.divergence.drift is not None or (bool(found_of(record)) and not is_exempt(record))
 
 
 def _cluster(record: ClusterRecord, proposal: Proposal | None) -> schema.DriftedCluster:
-    drift, held = record.drift, None if record.job.active else record.held
+    drift, held = record.divergence.drift, None if record.job.active else record.divergence.held
     return projected(
         schema.DriftedCluster,
         record,

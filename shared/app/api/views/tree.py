@@ -25,7 +25,7 @@ def tree_view(name: str, ports: Ports) -> schema.Tree | None:
     if record is None:
         return None
     view = cluster_view(record, None, ports.state.sweep(), ports.clock())
-    inside = record.inside
+    inside = record.observation.inside
     parts = inside.parts if inside else ()
     conditions = {each["type"]: each for each in view["conditions"]}
     return projected(
@@ -76,5 +76,5 @@ def outputs_view(name: str, ports: Ports) -> schema.Outputs | None:
     record = ports.state.cluster(name)
     if record is None:
         return None
-    phase, facts = shown_phase(record).value, record.facts
+    phase, facts = shown_phase(record).value, record.observation.facts
     return projected(schema.Outputs, record, phase=phase, known=facts is not None, outputs=facts or {})

@@ -55,7 +55,7 @@ FOREIGN_GROUP = AcceptedWrite(WriteKind.TAG_FOREIGN_GROUP)
 def ensure_resource_group(context: StepContext) -> Outcome:
     """Ensure the resource group; one that exists without our tags is used unchanged and never deleted."""
     name = context.cluster.resource_group
-    deleting = "" if context.record.creation_requested else cluster_that_deletes_group(context)
+    deleting = "" if context.record.azure.creation_requested else cluster_that_deletes_group(context)
     if deleting:
         reason = f"{deleting} is being deleted, maybe with the resource group {name}"
         return Wait(context.poll_seconds, reason)

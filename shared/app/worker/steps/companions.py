@@ -37,7 +37,7 @@ def remove(*kinds: CompanionCalls[Any]) -> StepFunction:
 
     def step(context: StepContext) -> Outcome:
         record, known = context.record, {kind: _known(kind, context.record) for kind in kinds}
-        if not any(known.values()) or not record.creation_requested:
+        if not any(known.values()) or not record.azure.creation_requested:
             return Done()
         deleted = record.condition(CONDITIONS[Step.DELETE_CLUSTER])
         if deleted is not None and deleted.reason == ConditionReason.RETAINED:

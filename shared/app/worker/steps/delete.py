@@ -42,7 +42,7 @@ def tombstone(context: StepContext) -> Outcome:
 def delete_cluster(context: StepContext) -> Outcome:
     """Delete the managed cluster, whatever state it is in, if it is ours."""
     record, owner, what = context.record, context.owner, f"the cluster {context.record.name}"
-    if not record.creation_requested:  # even where Azure does not let us read the cluster
+    if not record.azure.creation_requested:  # even where Azure does not let us read the cluster
         return Done(f"{what} was never created")
     existing = context.azure(GetCluster(context.cluster))
     if existing is None:
@@ -51,7 +51,7 @@ def delete_cluster(context: StepContext) -> Outcome:
     state, write = state_of(existing), _delete_of(existing, last)
     accepted = last is not None and not is_another_resource(context, existing)
     if not owner.owns(existing):
-        if state == "Deleting" and record.was_tagged and not accepted:
+        if state == "Deleting" and record.azure.was_tagged and not accepted:
             return foreign_delete(context)
         return _not_deleted(context, owner.describe_tags(existing), accepted=last is not None)
     if state in FAILED_STATES and accepted:
@@ -62,7 +62,7 @@ def delete_cluster(context: StepContext) -> Outcome:
     if delete is None:
         return still_exists(what)
     unknown = unknown_life(context, existing)
-    started = record.delete_accepted and not (unknown or record.recovering)
+    started = record.azure.delete_accepted and not (unknown or record.recovering)
     restored = not_removed(context, existing, started=started)
     unsure = not started and _may_have_started(context, accepted=accepted)
     if restored and unsure and not context.job.step.rechecking:
@@ -88,7 +88,7 @@ def _may_have_started(context: StepContext, *, accepted: bool) -> bool:
 
 def _of_others(context: StepContext, existing: Json) -> Outcome | None:
     """Leave a cluster that another installation manages; one of ours, or that was, waits for a person."""
-    ours = context.record.was_tagged or context.owner.is_by_us(existing)
+    ours = context.record.azure.was_tagged or context.owner.is_by_us(existing)
     if ours or not context.owner.rivals(existing):
         return contested(context, existing)
     return _retained(f"the cluster {context.record.name}", "another installation of this fleet manages it")
@@ -97,7 +97,7 @@ def _of_others(context: StepContext, existing: Json) -> Outcome | None:
 def _not_deleted(context: StepContext, tags: str, *, accepted: bool) -> Outcome:
     """Leave a cluster without our tags: a foreign one, or ours after somebody removed the tags."""
     name = context.record.name
-    if not context.record.was_tagged:
+    if not context.record.azure.was_tagged:
         return _retained(f"the cluster {name}", "it was never this fleet's")
     if accepted:
         return _retained(f"the cluster {name}", "ours is deleted, and somebody else has created this one")
@@ -115,12 +115,12 @@ def delete_resource_group(context: StepContext) -> Outcome:
     what = f"the resource group {group.name}"
     if _is_retained(record, Step.DELETE_CLUSTER):
         return _retained(what, f"the cluster {record.name} stays in it")
-    if record.has_rival:
+    if record.ownership.has_rival:
         return _retained(what, f"another installation of this fleet manages the cluster {record.name} too")
     try:
         existing = context.azure(GetGroup(group))
     except (Terminal, Unauthorized, Unauthenticated, Dependency) as error:
-        if record.group_requested or record.creation_requested:
+        if record.azure.group_requested or record.azure.creation_requested:
             raise
         # Azure may never have let us read the group; then we have created nothing in it either.
         return _retained(what, f"{error.kind}: {error}")
@@ -202,7 +202,7 @@ RECHECK_SECONDS = 30.0
 def orphaned(context: StepContext) -> Wait | None:
     """Return the wait of a record that has to be planned again, None for any other; one small read."""
     record, ports = context.record, context.ports
-    begun = record.creation_requested or record.was_tagged
+    begun = record.azure.creation_requested or record.azure.was_tagged
     if record.deleting or begun or record.job.step.name is not STEPS[record.job.recipe][0]:
         return None
     fleet = ports.state.fleet()

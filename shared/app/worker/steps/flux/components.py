@@ -94,7 +94,9 @@ def ensure_components(context: StepContext) -> Outcome:
         rolls_out = _rolling_out(context)
         teams = has_unknown_teams(context.desired, manifests, live, api, rolls_out=rolls_out)
         if teams:
-            context = replace(context, record=replace(context.record, had_systems=True))
+            context = replace(
+                context, record=replace(context.record, azure=replace(context.record.azure, had_systems=True))
+            )
             manifests = pinned_components(context)
     except flux_objects.ComponentsError as error:
         return Fail(InvalidManifest(f"{context.desired.spec.flux.components}: {error}"))

@@ -75,7 +75,7 @@ def _not_passed(last: AcceptedWrite | None, names: list[str]) -> list[str]:
 def wanted_configurations(context: StepContext, found: Mapping[str, Json]) -> dict[str, dict[str, Any]]:
     """Return the configurations without a secret; one that somebody suspended may stay so."""
     desired, credentials = context.desired, context.ports.config.git_credentials
-    bodies = configuration_bodies(desired, context.record.facts)
+    bodies = configuration_bodies(desired, context.record.observation.facts)
     if credentials is not None and uses_app_credentials(desired.spec.flux, credentials):
         bodies[MAIN] = with_user(bodies[MAIN], credentials)
     if not corrects_flux(context.record):

@@ -62,7 +62,7 @@ def _tenant_id(context: StepContext) -> str:
     """Return the tenant of the identity of Flux; raise InvalidManifest where nothing says it."""
     identity = context.desired.spec.flux.workload_identity
     given = identity.tenant_id if identity is not None else None
-    found = given or (context.record.facts or {}).get(f"{PREFIX}tenant_id", "")
+    found = given or (context.record.observation.facts or {}).get(f"{PREFIX}tenant_id", "")
     if not found:
         raise InvalidManifest(
             "spec.flux.workloadIdentity.tenantId is missing: with systems, Flux acts as the identity through "

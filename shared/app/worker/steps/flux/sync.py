@@ -51,7 +51,9 @@ def ensure_sync(context: StepContext) -> Outcome:
     """
     credentials, flux = context.ports.config.git_credentials, context.desired.spec.flux
     request = "" if context.record.recovering else request_of(context)
-    wanted = sync_objects(context.desired, credentials, facts=context.record.facts, request=request)
+    wanted = sync_objects(
+        context.desired, credentials, facts=context.record.observation.facts, request=request
+    )
     wanted = (*wanted, *event_objects(context.desired, context.ports.config.public_url))
     refused = _undefined(context, wanted) or _without_address(context)
     if refused:

@@ -156,7 +156,7 @@ def _compared(context: StepContext, existing: Json) -> tuple[Verified, bool]:
     as of the generation's first verification: a later job of the same generation, such as a correction,
     accepts nothing that came meanwhile.
     """
-    before, record = context.record.verified, context.record
+    before, record = context.record.observation.verified, context.record
     again = before is not None and record.observed_generation == record.generation
     unmanaged = (
         before.unmanaged if before and again else unmanaged_names(context.desired, context.owner, existing)

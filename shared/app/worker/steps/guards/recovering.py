@@ -51,7 +51,7 @@ def missed_rebuild(context: StepContext, existing: Json) -> Wait | None:
 
 
 def _wait(context: StepContext, existing: Json | None, why: str, action: str) -> Wait:
-    life = (tag(existing, LIFE_TAG) or "") if existing else context.record.life
+    life = (tag(existing, LIFE_TAG) or "") if existing else context.record.azure.life
     what = f"the cluster {context.record.name} is not written to"
     reason = f"{what}: the tables do not know what was written to it last, and {why}"
     contest = Contest(ContestKind.RECOVERY, life=life)

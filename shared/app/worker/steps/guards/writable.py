@@ -261,7 +261,7 @@ def _drift(context: StepContext) -> str:
         return f"what differs could not be read: {error.kind}: {error}"
     if existing is None:
         return "the cluster does not exist"
-    verified = context.record.verified
+    verified = context.record.observation.verified
     found = drift_of(desired, owner, existing, verified.unmanaged if verified else None)
     differences = [*map(str, found), *windows]
     differences += ["powerState (it is stopped)"] if is_stopped(existing) else []
