@@ -24,7 +24,7 @@ from shared.app.access.rate_limiter import TRIES, RateLimited, RateLimiter
 from shared.azure.rate_limits import ARM_WRITE, Bucket
 from shared.cluster.failures.errors import Stale
 from shared.cluster.record import ClusterRecord
-from shared.ports import FleetConfig, Ports
+from shared.ports import FleetConfig, PlanLimits, Ports
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
 
@@ -123,7 +123,7 @@ class _Counting(RateLimiter):
 
 def contend(workers: int, calls: int, *, waits: bool = True) -> Contention:
     """Let each worker make so many calls, one after the other, with a pause of a second between two."""
-    cloud = MemoryCloud(config=FleetConfig("example", "example/fleet", small_change=0))
+    cloud = MemoryCloud(config=FleetConfig("example", "example/fleet", limits=PlanLimits(small_change=0)))
     push(cloud, fleet_files.fleet("one"))
     while not cloud.state.clusters():
         cloud.step()

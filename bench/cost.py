@@ -26,7 +26,7 @@ from shared.app.recovery import housekeeping, missed_work
 from shared.app.runs import record_run
 from shared.cluster.record import Phase
 from shared.cluster.reporting.measurements import Measurement, Span
-from shared.ports import FleetConfig, Kubernetes, KubernetesApi, Ports
+from shared.ports import FleetConfig, Kubernetes, KubernetesApi, Ports, Timing
 from tests.support import fleet_files
 from tests.support.notifications import notifying
 from tests.support.pipeline_runs import push
@@ -124,7 +124,8 @@ class CountedCloud(MemoryCloud):
 
     def __init__(self) -> None:
         super().__init__(
-            throttle=True, config=FleetConfig("example", "example/fleet", lease_seconds=90, poll_seconds=20)
+            throttle=True,
+            config=FleetConfig("example", "example/fleet", timing=Timing(lease_seconds=90, poll_seconds=20)),
         )
         self.azure.engine.timings = Timings(create_cluster=300)
         self.usage = Usage()

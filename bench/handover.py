@@ -17,7 +17,7 @@ from typing import Any
 
 from bench.fleet import OF_A_SUBSCRIPTION
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.ports import FleetConfig
+from shared.ports import FleetConfig, Timing
 from shared.ports.process import THREADS, Together, in_turn
 from tests.support import fleet_files
 from tests.support.hand_overs import plan_step
@@ -28,8 +28,10 @@ MILLISECONDS = 50
 net-sdk-deep-dive-sender-side-batching, over a home connection; within a region it is less."""
 CALLS = {"blobs": THREADS, "save_blobs": 100, "add_group_members": 100, "clusters": 1000, "summaries": 1000}
 """How many of the entities that are read or written take the time of one call."""
-PARTS = FleetConfig("example", "example/fleet", clock_skew=timedelta(days=1))  # it stands still meanwhile
-IN_TURN = replace(PARTS, handover_clusters=1, handover_seconds=float("inf"))
+PARTS = FleetConfig(
+    "example", "example/fleet", timing=Timing(clock_skew=timedelta(days=1))
+)  # it stands still meanwhile
+IN_TURN = replace(PARTS, limits=replace(PARTS.limits, handover_clusters=1, handover_seconds=float("inf")))
 
 
 class Meter:
@@ -104,7 +106,7 @@ def _manifest(number: int) -> tuple[str, bytes]:
 def measure(clusters: int, milliseconds: float, config: FleetConfig) -> Cost:
     """Plan a push of so many new clusters, and hand the plan over."""
     cloud, meter = MemoryCloud(config=config), Meter(milliseconds / 1000)
-    together: Together = in_turn if config.handover_clusters == 1 else meter.together
+    together: Together = in_turn if config.limits.handover_clusters == 1 else meter.together
     names = ("state", "plans", "jobs", "changes", "previews", "git_host")
     metered: dict[str, Any] = {name: meter.around(getattr(cloud.ports, name)) for name in names}
     commit = push(cloud, fleet_files.fleet() | dict(map(_manifest, range(clusters))))

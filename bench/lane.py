@@ -21,10 +21,10 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import Pushed
 from shared.cluster.pace import SMALL_CHANGE
-from shared.ports import FleetConfig
+from shared.ports import FleetConfig, Timing
 from tests.support import fleet_files
 
-CONFIG = FleetConfig("example", "example/fleet", lease_seconds=90, poll_seconds=20)
+CONFIG = FleetConfig("example", "example/fleet", timing=Timing(lease_seconds=90, poll_seconds=20))
 TIMINGS = Timings(create_cluster=300.0)
 SMALL = 5
 FIRST, EVERY = 60.0, 240.0
@@ -67,7 +67,7 @@ class Fleet:
     """A fleet whose clusters are pushed and awaited."""
 
     def __init__(self, clusters: int, hosts: int, sessions: int, small_change: int) -> None:
-        config = replace(CONFIG, small_change=small_change)
+        config = replace(CONFIG, limits=replace(CONFIG.limits, small_change=small_change))
         self.cloud = MemoryCloud(throttle=True, config=config, lock_seconds=3600)
         self.cloud.azure.engine.timings = TIMINGS
         self.hosts, self._started = Hosts(self.cloud, hosts, sessions), self.cloud.clock()

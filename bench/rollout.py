@@ -21,14 +21,14 @@ from localcloud.kubernetes.world.controllers import Delays
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import Pushed
 from shared.cluster.record import Phase
-from shared.ports import FleetConfig
+from shared.ports import FleetConfig, Timing
 from shared.ports.process import MOST
 from tests.support import fleet_files
 
 CREATION = 300.0
 """Seconds that Azure takes to create a cluster; 4 to 6 minutes are usual."""
-CONFIG = FleetConfig("example", "example/fleet", lease_seconds=90, poll_seconds=20)
-OFTEN = replace(CONFIG, poll_seconds=1)
+CONFIG = FleetConfig("example", "example/fleet", timing=Timing(lease_seconds=90, poll_seconds=20))
+OFTEN = replace(CONFIG, timing=replace(CONFIG.timing, poll_seconds=1))
 SHARED = (request_limits.ARM_READ, request_limits.ARM_WRITE, request_limits.ANY_OTHER)
 FIRST = 60.0
 LONGEST = 86400.0

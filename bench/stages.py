@@ -137,11 +137,16 @@ def main() -> None:
     parser.add_argument("clusters", type=int, nargs="?", default=1000)
     parser.add_argument("workers", type=int, nargs="?", default=4)
     parser.add_argument("--stages", type=int, default=5)
-    parser.add_argument("--poll", type=int, default=CONFIG.poll_seconds, help="seconds between two reads")
+    parser.add_argument(
+        "--poll", type=int, default=CONFIG.timing.poll_seconds, help="seconds between two reads"
+    )
     parser.add_argument("--default", action="store_true", help="without spec.rollout")
     options = parser.parse_args()
     work = Work(options.clusters, options.workers, options.stages, options.default)
-    whole, bound = change(work, replace(CONFIG, poll_seconds=options.poll)), lower_bound(work)
+    whole, bound = (
+        change(work, replace(CONFIG, timing=replace(CONFIG.timing, poll_seconds=options.poll))),
+        lower_bound(work),
+    )
     print(f"{whole.ready} of {work.clusters} clusters changed in {work.stages} stages: {whole.state}")
     print(f"makespan     {whole.seconds:8.0f} s  {whole.seconds / bound:.3f} times the lower bound")
     print(f"lower bound  {bound:8.0f} s")

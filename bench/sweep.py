@@ -102,7 +102,7 @@ def measure(cloud: MemoryCloud) -> Sweep:
             cloud.clock.advance(30)
     summaries = cloud.state.summaries()
     found = sum(bool(summary.finding) for summary in summaries)
-    drifted = sum(bool(summary.drifted) for summary in summaries)
+    drifted = sum(bool(summary.divergence.drifted) for summary in summaries)
     pages = sum(-(-number // size) for number in counted.values())
     seconds = time.process_time() - began
     requests = state.calls.total() + sum(rows // ROWS for rows in state.records.values())

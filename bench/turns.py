@@ -23,7 +23,7 @@ from shared.cluster.record import READY, Condition, Phase
 from shared.cluster.transitions.acceptance import accept_new
 from shared.language.resolve.repository_layout import Files, blob_id
 from shared.language.resolve.resolver import resolve
-from shared.ports import FleetConfig, FleetRecord, State
+from shared.ports import FleetConfig, FleetRecord, PlanLimits, State
 
 CONTINUE = RolloutRequest()
 
@@ -69,7 +69,7 @@ def _layers(files: dict[str, bytes]) -> Iterator[tuple[str, bytes]]:
 
 
 def _measure(files: dict[str, bytes], changed: dict[str, bytes]) -> Turns:
-    cloud = MemoryCloud(config=FleetConfig("bench", "example/fleet", plan_work=10**9))
+    cloud = MemoryCloud(config=FleetConfig("bench", "example/fleet", limits=PlanLimits(plan_work=10**9)))
     first = cloud.repository.push(files)
     desired = resolve("bench", Files({path: blob_id(each) for path, each in files.items()}), files)
     for wanted in desired.clusters.values():

@@ -16,7 +16,7 @@ from shared.cluster.failures.retry import with_limits
 from shared.cluster.messages import CLOCKS_DIFFER
 from shared.kubernetes.flux_objects import GitCredentials
 from shared.language.resolve.work import PLAN_WORK
-from shared.ports import FleetConfig
+from shared.ports import FleetConfig, PlanLimits, Timing
 from shared.resource_ids import GroupId
 from shared.setting_texts import (
     ApiKey,
@@ -196,15 +196,19 @@ class Settings(BaseModel):
             installation=self.roadstead_installation,
             app_group=_group(self.app_resource_group),
             public_url=(self.public_url or host).rstrip("/"),
-            lease_seconds=self.lease_seconds,
-            poll_seconds=self.poll_seconds,
-            lag_seconds=self.lag_seconds,
-            clock_skew=timedelta(seconds=self.clock_skew_seconds),
+            timing=Timing(
+                lease_seconds=self.lease_seconds,
+                poll_seconds=self.poll_seconds,
+                lag_seconds=self.lag_seconds,
+                clock_skew=timedelta(seconds=self.clock_skew_seconds),
+                unhealthy_seconds=60 * self.unhealthy_minutes,
+                retries=with_limits(self.retry_limits),
+            ),
             vaults=frozenset(vault_addresses(self.key_vaults)),
             reaches_private=self.reaches_private_clusters,
-            plan_work=self.plan_work,
-            pull_seconds=self.pull_seconds,
-            fork_seconds=self.fork_seconds,
+            limits=PlanLimits(
+                plan_work=self.plan_work, pull_seconds=self.pull_seconds, fork_seconds=self.fork_seconds
+            ),
             git_server=git_server,
             git_credentials=credentials,
             events_kept=self.events_kept,
@@ -213,8 +217,6 @@ class Settings(BaseModel):
             acts_days=self.acts_days,
             settings=self.shown,
             previous_repository=self.github_repository_previous,
-            unhealthy_seconds=60 * self.unhealthy_minutes,
-            retries=with_limits(self.retry_limits),
             timers=self.timers,
         )
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from localcloud.kubernetes.world.controllers import Delays
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.kubernetes.flux_objects import GitCredentials
-from shared.ports import FleetConfig
+from shared.ports import FleetConfig, PlanLimits, Timing
 from shared.resource_ids import GroupId
 from simulation.invariants.end import SECRET
 from simulation.invariants.hand_overs import SMALL_CHANGES
@@ -44,10 +44,10 @@ def clouds_of(
             installation=f"{name}-the-app" if ids else "",
             app_group=GroupId(OF_THE_APPS, f"rg-{name}"),
             git_credentials=GitCredentials("flux", SECRET, host="github.com"),
-            handover_clusters=hand_overs[0],
-            handover_seconds=hand_overs[1],
-            small_change=small_change,
-            unhealthy_seconds=UNHEALTHY_SECONDS,
+            limits=PlanLimits(
+                handover_clusters=hand_overs[0], handover_seconds=hand_overs[1], small_change=small_change
+            ),
+            timing=Timing(unhealthy_seconds=UNHEALTHY_SECONDS),
         )
         cloud = MemoryCloud(
             seed=chance.getrandbits(32),

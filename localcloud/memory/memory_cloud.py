@@ -57,7 +57,7 @@ from shared.cluster.failures.errors import Dependency, ReconcileError
 from shared.cluster.job import JobQueue
 from shared.cluster.messages import CheckMessage, message_of_worker, request_of
 from shared.kubernetes.sync_objects import PATH
-from shared.ports import FleetConfig, Ports
+from shared.ports import FleetConfig, Ports, Timing
 from shared.ports.azure import GetKubeconfig
 from shared.ports.process import in_turn
 
@@ -156,7 +156,8 @@ class MemoryCloud:
         self._timers = timedelta(seconds=timer_seconds)
         self._timer_due = self.clock() + self._timers
         self.ports = Ports(
-            config=config or FleetConfig("example", "example/fleet", lease_seconds=20, poll_seconds=5),
+            config=config
+            or FleetConfig("example", "example/fleet", timing=Timing(lease_seconds=20, poll_seconds=5)),
             state=self.state,
             plans=BrokerQueue(self.broker, "plans"),
             jobs=BrokerQueue(self.broker, "jobs"),

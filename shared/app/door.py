@@ -60,7 +60,7 @@ def enter(ports: Ports) -> Ports:
 
 def watched(ports: Ports) -> Ports:
     """Return the ports with a clock that raises NotReady as soon as it is wrong."""
-    read, limit = ports.clock, ports.config.clock_skew.total_seconds()
+    read, limit = ports.clock, ports.config.timing.clock_skew.total_seconds()
 
     def clock() -> datetime:
         now, known = read(), ports.compared.time

@@ -24,7 +24,10 @@ LETTERS = "`roadstead dead-letters` shows them, and dismisses what was handled."
 
 def notifications_of(before: ClusterRecord, after: ClusterRecord, ports: Ports) -> list[Notification]:
     """Return what the change of a record is to whoever is notified; most changes are nothing."""
-    facts = [trouble_between(before, after, retries=ports.config.retries), drift_between(before, after)]
+    facts = [
+        trouble_between(before, after, retries=ports.config.timing.retries),
+        drift_between(before, after),
+    ]
     facts += [certificate_between(before, after), outputs_between(before, after)]
     return [fact for fact in facts if fact is not None]
 

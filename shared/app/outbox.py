@@ -162,7 +162,7 @@ def next_check_of(
     """
     if not needs_check(record):
         return ()
-    now, patience = ports.clock(), timedelta(seconds=ports.config.unhealthy_seconds)
+    now, patience = ports.clock(), timedelta(seconds=ports.config.timing.unhealthy_seconds)
     at = next_check(record, max(now, scheduled or now), patience + ports.config.clocks_differ)
     message = CheckMessage(check=record.uid, clusters=(record.name,), at=at)
     return (Envelope(message, at=at + ports.config.clocks_differ),)

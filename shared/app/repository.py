@@ -136,7 +136,7 @@ def read_known(records: Mapping[str, ClusterRecord], ports: Ports) -> Mapping[st
 
 def read_desired(commit: str, known: Mapping[str, Known], ports: Ports) -> DesiredFleet:
     """Return what a commit asks for; one call for the tree, and those for the files that it needs."""
-    return desired_of(commit, read_files(commit, ports), known, ports, Work(ports.config.plan_work))
+    return desired_of(commit, read_files(commit, ports), known, ports, Work(ports.config.limits.plan_work))
 
 
 def read_files(commit: str, ports: Ports) -> Files:
@@ -153,7 +153,7 @@ def files_in(entries: Iterable[TreeEntry]) -> Files:
 
 def read_some(commit: str, known: Mapping[str, Known], ports: Ports) -> DesiredFleet:
     """Return what a commit asks for of these clusters alone, of which none is compared with any other one."""
-    work = Work(ports.config.plan_work)
+    work = Work(ports.config.limits.plan_work)
     return desired_of(commit, read_files(commit, ports), known, ports, work, only=known.keys())
 
 

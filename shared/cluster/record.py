@@ -165,8 +165,8 @@ class AzureLife:
     namespaces of some, so that teams' objects may be on the cluster. None of these becomes false again.
 
     ``delete_accepted``: Azure accepted the delete of this life, so that parts of it may be gone, and
-    ``deleted`` is its ``resourceUID``, "" where that is unknown. ``life`` is the id of this life where that is
-    not the record's ``uid``. ``recreating``: somebody asked that the missing cluster is created again; until
+    ``deleted`` is its ``resourceUID``, "" where that is unknown. ``life`` is the id of this life where that
+    is not the record's ``uid``. ``recreating``: somebody asked that the missing cluster is created again; until
     it is verified. ``rebuilt_for`` is the time of the rebuild that this life was created for, "" for none.
     """
 

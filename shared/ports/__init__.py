@@ -106,6 +106,42 @@ Clock = Callable[[], datetime]
 
 
 @dataclass(frozen=True)
+class Timing:
+    """How long the pipeline waits for what."""
+
+    lease_seconds: float = 90
+    """How long a lease lasts: the time limit of a step."""
+    poll_seconds: float = 20
+    """The time between two reads of a long operation."""
+    lag_seconds: float = 20
+    """How late Azure may show what it did: a resource that it does not show is read again after that."""
+    clock_skew: timedelta = CLOCKS_DIFFER / 2
+    """How far the clock of an instance may be from that of Table Storage."""
+    unhealthy_seconds: float = 1800
+    """How long Flux, or a node, may be unhealthy before the cluster is no longer Ready."""
+    retries: Policies = field(default_factory=lambda: DEFAULTS)
+    """How often, and at what intervals, each class of error is retried."""
+
+
+@dataclass(frozen=True)
+class PlanLimits:
+    """How much one plan may take."""
+
+    small_change: int = SMALL_CHANGE
+    """How many clusters may be in small changes at a time."""
+    plan_work: int = PLAN_WORK
+    """How many units of work a plan may take; a pull request half of it, and one from a fork a twentieth."""
+    pull_seconds: float = 120
+    """How long a pull request may be planned."""
+    fork_seconds: float = 20
+    """How long a pull request from a fork may be validated."""
+    handover_clusters: int = 40
+    """How many clusters the planner hands over between two checks that no other planner has started."""
+    handover_seconds: float = 60
+    """After how many seconds the hand-over of a plan continues by another message."""
+
+
+@dataclass(frozen=True)
 class FleetConfig:
     """The settings of the pipeline: which fleet this app serves, and within which limits."""
 
@@ -117,16 +153,8 @@ class FleetConfig:
     """The id of this app on the tags of its clusters, "" where that of its tables is."""
     public_url: str = ""
     """The start of links on commit statuses; "" for no links."""
-    lease_seconds: float = 90
-    """How long a lease lasts: the time limit of a step."""
-    poll_seconds: float = 20
-    """The time between two reads of a long operation."""
-    lag_seconds: float = 20
-    """How late Azure may show what it did: a resource that it does not show is read again after that."""
-    clock_skew: timedelta = CLOCKS_DIFFER / 2
-    """How far the clock of an instance may be from that of Table Storage."""
-    small_change: int = SMALL_CHANGE
-    """How many clusters may be in small changes at a time."""
+    timing: Timing = Timing()
+    limits: PlanLimits = PlanLimits()
     events_kept: int = 500
     """About how many events of a cluster are stored."""
     previous_repository: str = ""
@@ -139,37 +167,23 @@ class FleetConfig:
     """The vaults that manifests may name, in lower case; None where nobody says, as without an app."""
     reaches_private: bool | None = None
     """Whether the app is in a network that reaches private API servers; None where nobody says."""
-    plan_work: int = PLAN_WORK
-    """How many units of work a plan may take; a pull request half of it, and one from a fork a twentieth."""
-    pull_seconds: float = 120
-    """How long a pull request may be planned."""
-    fork_seconds: float = 20
-    """How long a pull request from a fork may be validated."""
     app_group: GroupId | None = None
     """The resource group of the app, whose tag has the epoch of the tables; None where nobody names it."""
     approval_by_others: bool = False
     """Whether only somebody who did not remove a cluster approves its delete."""
     approval_teams: tuple[str, ...] = ()
     """The teams on the git host, as "owner/slug", whose members approve deletes by a review."""
-    handover_clusters: int = 40
-    """How many clusters the planner hands over between two checks that no other planner has started."""
-    handover_seconds: float = 60
-    """After how many seconds the hand-over of a plan continues by another message."""
     acts_days: int = 365
     """How long acts are stored."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """The settings by name as acts may show them; of a secret, a few bits that change with it."""
     timers: Mapping[str, str] = field(default_factory=dict)
     """The schedules of the timers, as NCRONTAB in UTC, by the names of their functions."""
-    unhealthy_seconds: float = 1800
-    """How long Flux, or a node, may be unhealthy before the cluster is no longer Ready."""
-    retries: Policies = field(default_factory=lambda: DEFAULTS)
-    """How often, and at what intervals, each class of error is retried."""
 
     @property
     def clocks_differ(self) -> timedelta:
         """By how much the clocks of two instances may differ."""
-        return 2 * self.clock_skew
+        return 2 * self.timing.clock_skew
 
 
 @dataclass(frozen=True)

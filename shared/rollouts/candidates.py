@@ -173,7 +173,7 @@ def _candidate(record: ClusterRecord, desired: Desired, generation: int, now: da
         desired.digest,
         record.digest,
         suspended_until=_suspended_until(desired, now),
-        aside=bool(suspension) or record.contested or summary_of(record).found,
+        aside=bool(suspension) or record.contested or summary_of(record).absence.found,
     )
 
 

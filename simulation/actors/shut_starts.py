@@ -134,4 +134,6 @@ class ShutStarts:
 
 
 def _with_limits(ports: Ports) -> Ports:
-    return replace(ports, config=replace(ports.config, retries=with_limits(LIMITS)))
+    return replace(
+        ports, config=replace(ports.config, timing=replace(ports.config.timing, retries=with_limits(LIMITS)))
+    )

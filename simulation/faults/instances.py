@@ -39,11 +39,14 @@ def _other_settings(ports: Ports, scene: Scene) -> Ports:
     scene.loop.log("    it has other settings")
     config = replace(
         ports.config,
-        lease_seconds=chance.choice(LEASES),
-        poll_seconds=chance.choice(POLLS),
+        timing=replace(
+            ports.config.timing,
+            lease_seconds=chance.choice(LEASES),
+            poll_seconds=chance.choice(POLLS),
+            retries=with_limits(chance.choice(("", "Unavailable=2/5", "Throttled=3/10 Unexpected=1"))),
+        ),
         events_kept=chance.choice((5, 50)),
         public_url=chance.choice(("", "https://roadstead.example.com")),
-        retries=with_limits(chance.choice(("", "Unavailable=2/5", "Throttled=3/10 Unexpected=1"))),
     )
     return replace(ports, config=config)
 

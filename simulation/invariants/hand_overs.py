@@ -35,7 +35,10 @@ class HandOvers:
 
     def sized(self, cloud: MemoryCloud, before: ClusterRecord | None, after: ClusterRecord) -> None:
         """Check whether a record with a new generation is in a small change, where only the limit decides."""
-        limit, new = cloud.ports.config.small_change, before is None or before.generation < after.generation
+        limit, new = (
+            cloud.ports.config.limits.small_change,
+            before is None or before.generation < after.generation,
+        )
         if new and limit in (NONE, ALL) and after.job.small_change != (limit == ALL):
             kind = "no small change" if limit == ALL else "a small change"
             raise RuleViolated("small change", f"{after.name} is in {kind} with a limit of {limit} clusters")
@@ -48,9 +51,9 @@ class HandOvers:
         names, config = _named(after), cloud.ports.config
         if names == _named(before):
             return
-        if len(names) > config.handover_clusters:
+        if len(names) > config.limits.handover_clusters:
             raise RuleViolated("hand-over", f"a part has {len(names)} clusters: {', '.join(names)}")
-        if names and not config.handover_seconds and self._context.loop.actor.has_accepted:
+        if names and not config.limits.handover_seconds and self._context.loop.actor.has_accepted:
             raise RuleViolated(
                 "hand-over", f"a message continues with {', '.join(names)}, and its time is over"
             )

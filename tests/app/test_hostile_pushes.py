@@ -14,7 +14,7 @@ from shared.app.api.views.plans import plan_view
 from shared.app.planner.commit_status import Progress, status_of
 from shared.cluster.record import Phase
 from shared.plan.plan import Plan
-from shared.ports import FleetConfig
+from shared.ports import FleetConfig, PlanLimits, Timing
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, status
 
@@ -50,7 +50,11 @@ def test_an_unsafe_folder_breaks_no_status_and_no_view_and_the_others_are_create
 
 @pytest.mark.parametrize("number", [1, 3])
 def test_folders_that_take_too_much_work_are_invalid_and_the_others_are_planned(number: int) -> None:
-    cloud = MemoryCloud(config=FleetConfig("example", "example/fleet", poll_seconds=5, plan_work=30_000))
+    cloud = MemoryCloud(
+        config=FleetConfig(
+            "example", "example/fleet", timing=Timing(poll_seconds=5), limits=PlanLimits(plan_work=30_000)
+        )
+    )
     large = b"".join(b"      key%d: 1\n" % key for key in range(8_000))
     names = [f"big-{each}" for each in range(number)]
     files = fleet_files.fleet("one", "zz", *names)

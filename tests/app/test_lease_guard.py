@@ -192,7 +192,11 @@ def test_no_group_is_deleted_long_after_its_content_was_read() -> None:
 def test_nothing_is_written_long_after_the_head_was_read_on_which_the_step_relies() -> None:
     cloud = MemoryCloud()
     cloud.repository.push({"fleet.yaml": b""})
-    cloud.with_ports(lambda ports: replace(ports, config=replace(ports.config, lease_seconds=90)))
+    cloud.with_ports(
+        lambda ports: replace(
+            ports, config=replace(ports.config, timing=replace(ports.config.timing, lease_seconds=90))
+        )
+    )
     ports, port = leased(90, cloud)
     ports.git_host.read_head("main")
     ports.kubernetes.connect(ClusterId("s", "g", "c")).delete({})

@@ -14,7 +14,7 @@ from shared.cluster.recipes import Step
 from shared.cluster.record import ClusterRecord, Phase
 from shared.cluster.transitions.acceptance import accept_delete
 from shared.json_tree import Json
-from shared.ports import FleetConfig
+from shared.ports import FleetConfig, Timing
 from shared.ports.azure import GetCluster, PutCluster, Written
 from tests.support import fleet_files, one_cluster
 from tests.support.counted_calls import deliveries
@@ -69,7 +69,7 @@ def test_a_removal_that_is_accepted_between_two_steps_ends_the_message() -> None
 
 
 def test_a_creation_is_read_soon_after_its_write_and_then_not_before_it_can_have_ended() -> None:
-    cloud = MemoryCloud(config=FleetConfig("example", "example/fleet", poll_seconds=20))
+    cloud = MemoryCloud(config=FleetConfig("example", "example/fleet", timing=Timing(poll_seconds=20)))
     cloud.azure.engine.timings = Timings(create_cluster=300)
     azure, written = cloud.ports.azure, list[datetime]()
     reads = list[float]()

@@ -29,7 +29,7 @@ def changed(*names: str) -> dict[str, bytes]:
 
 def ready_fleet() -> MemoryCloud:
     """Return a cloud whose clusters are all Ready."""
-    cloud = MemoryCloud(config=replace(CONFIG, small_change=FEW))
+    cloud = MemoryCloud(config=replace(CONFIG, limits=replace(CONFIG.limits, small_change=FEW)))
     push(cloud, changed())
     cloud.run()
     assert set(phases(cloud).values()) == {Phase.READY}
@@ -85,7 +85,9 @@ def test_small_changes_in_a_row_are_a_large_one_once_they_are_too_many() -> None
 
 def test_a_push_between_the_parts_of_a_large_hand_over_is_handed_over_first() -> None:
     cloud = ready_fleet()
-    cloud.with_ports(lambda ports: replace(ports, config=replace(CUT, small_change=FEW)))
+    cloud.with_ports(
+        lambda ports: replace(ports, config=replace(CUT, limits=replace(CUT.limits, small_change=FEW)))
+    )
     *larger, last = LARGE
     push(cloud, changed(*SMALL, *larger))
     plan_step(cloud)
@@ -101,7 +103,7 @@ def test_a_push_between_the_parts_of_a_large_hand_over_is_handed_over_first() ->
 
 
 def test_a_cluster_that_is_created_by_a_large_change_can_be_changed_by_a_small_one() -> None:
-    cloud = MemoryCloud(config=replace(CONFIG, small_change=FEW))
+    cloud = MemoryCloud(config=replace(CONFIG, limits=replace(CONFIG.limits, small_change=FEW)))
     push(cloud, changed())
     plan_steps(cloud)
     serve(cloud, "jobs", seconds=2)
@@ -115,7 +117,7 @@ def test_a_cluster_that_is_created_by_a_large_change_can_be_changed_by_a_small_o
 
 
 def test_a_step_that_runs_on_one_queue_is_awaited_on_the_other() -> None:
-    cloud = MemoryCloud(config=replace(CONFIG, small_change=FEW))
+    cloud = MemoryCloud(config=replace(CONFIG, limits=replace(CONFIG.limits, small_change=FEW)))
     push(cloud, changed())
     plan_steps(cloud)
     writers: list[bool] = []

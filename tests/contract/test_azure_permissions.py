@@ -331,7 +331,9 @@ def _delete(cloud: CloudWithRights) -> None:
     cloud.run()
     assert cloud.state.clusters() == []
     for small_change, size in ((1, "Standard_D4s_v5"), (0, "Standard_D8s_v5")):
-        config = replace(cloud.ports.config, small_change=small_change)
+        config = replace(
+            cloud.ports.config, limits=replace(cloud.ports.config.limits, small_change=small_change)
+        )
         cloud.with_ports(lambda ports, config=config: replace(ports, config=config))  # type: ignore[misc]
         push(cloud, files(pool(size)))
         while not any(record.job.active for record in cloud.state.clusters()):

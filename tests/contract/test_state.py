@@ -237,7 +237,7 @@ def test_a_summary_says_where_the_cluster_is_and_what_a_sweep_found(state: State
     (summary,) = state.summaries()
     assert summary == summary_of(lost)
     assert (summary.lost, summary.finding) == (True, "ClusterMissing")
-    assert (summary.subscription, summary.resource_group) == (
+    assert (summary.place.subscription, summary.place.resource_group) == (
         lost.desired.id.subscription,
         lost.desired.id.resource_group,
     )
@@ -258,7 +258,7 @@ def test_a_summary_says_since_when_a_cluster_differs_and_what_waits_for_an_appro
     state.save(differs)
     (summary,) = state.summaries()
     assert summary == summary_of(differs)
-    assert (summary.differs_since, summary.to_approve) == (NOW, 1)
+    assert (summary.divergence.differs_since, summary.divergence.to_approve) == (NOW, 1)
     found = state.cluster(differs.name)
     assert found is not None
     assert (found.divergence.drift, found.observation.companions.differences) == (

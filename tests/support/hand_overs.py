@@ -8,13 +8,13 @@ from dataclasses import replace
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.messages import ToPlan, request_of
 from shared.cluster.record import ClusterRecord
-from shared.ports import FleetConfig, Message
+from shared.ports import FleetConfig, Message, Timing
 from tests.support.replaced_ports import around
 
-CONFIG = FleetConfig("example", "example/fleet", lease_seconds=20, poll_seconds=5)
-CUT = replace(CONFIG, handover_clusters=3, handover_seconds=0)
+CONFIG = FleetConfig("example", "example/fleet", timing=Timing(lease_seconds=20, poll_seconds=5))
+CUT = replace(CONFIG, limits=replace(CONFIG.limits, handover_clusters=3, handover_seconds=0))
 """Every invocation hands three clusters over."""
-ONE_BY_ONE = replace(CUT, handover_clusters=1)
+ONE_BY_ONE = replace(CUT, limits=replace(CUT.limits, handover_clusters=1))
 NAMES = [f"c{number:02}" for number in range(12)]
 
 

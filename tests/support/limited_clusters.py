@@ -19,7 +19,7 @@ SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 
 def cloud_with_record() -> tuple[MemoryCloud, ClusterRecord]:
     """Return a cloud and the record of a cluster that is in no small change."""
-    cloud = MemoryCloud(config=replace(CONFIG, small_change=0))
+    cloud = MemoryCloud(config=replace(CONFIG, limits=replace(CONFIG.limits, small_change=0)))
     push(cloud, fleet_files.fleet("one"))
     while not cloud.state.clusters():
         assert cloud.step()

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record import Phase
-from shared.ports import FleetConfig
+from shared.ports import FleetConfig, Timing
 from shared.resource_ids import GroupId
 from tests.support.one_cluster import ONE
 from tests.support.pipeline_runs import phases, push
@@ -18,8 +18,7 @@ CONFIG = FleetConfig(
     "example/fleet",
     installation=ID,
     app_group=APP_GROUP,
-    lease_seconds=20,
-    poll_seconds=5,
+    timing=Timing(lease_seconds=20, poll_seconds=5),
 )
 
 

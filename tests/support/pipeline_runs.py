@@ -77,7 +77,11 @@ def failed() -> tuple[MemoryCloud, str]:
 def one_step_a_message(cloud: MemoryCloud) -> MemoryCloud:
     """Give the leases of a cloud a length with which no step follows another in one message."""
     cloud.ports = replace(
-        cloud.ports, config=replace(cloud.ports.config, lease_seconds=INVOCATION_SECONDS + 1)
+        cloud.ports,
+        config=replace(
+            cloud.ports.config,
+            timing=replace(cloud.ports.config.timing, lease_seconds=INVOCATION_SECONDS + 1),
+        ),
     )
     return cloud
 

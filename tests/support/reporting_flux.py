@@ -13,7 +13,7 @@ from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record import Phase
-from shared.ports import FleetConfig
+from shared.ports import FleetConfig, Timing
 from tests.support.flux_components import FILE, deployment, fleet
 from tests.support.one_cluster import files
 from tests.support.pipeline_runs import phases, push
@@ -87,7 +87,9 @@ def reporting_files(extra: str = EVENTS) -> dict[str, bytes]:
 
 def cloud_with_key(url: str = URL) -> MemoryCloud:
     """Return a cloud whose vault has the key of the cluster, and whose app is at an address."""
-    config = FleetConfig("example", "example/fleet", lease_seconds=20, poll_seconds=5, public_url=url)
+    config = FleetConfig(
+        "example", "example/fleet", timing=Timing(lease_seconds=20, poll_seconds=5), public_url=url
+    )
     cloud = MemoryCloud(throttle=False, config=config)
     cloud.vault.set("flux-one", KEY)
     return cloud

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from shared.cluster.recipes import Step
 from shared.cluster.record import Phase
-from shared.cluster.reporting.summary import ClusterSummary
+from shared.cluster.reporting.summary import ClusterSummary, SummaryPlace
 from shared.rollouts.begin import Candidate, begin
 from shared.rollouts.decide import Decision, decide
 from shared.rollouts.rollout import Rollout
@@ -23,7 +23,8 @@ def summary(name: str, *, generation: int = 1, phase: Phase = Phase.READY) -> Cl
     observed = generation if phase is Phase.READY else generation - 1
     ready_since = NOW - timedelta(days=1) if phase is Phase.READY else None
     return ClusterSummary(
-        name, f"uid-{name}", phase, Step.VERIFY, "", generation, observed, False, False, "", "eastus", "", "",
+        name, f"uid-{name}", phase, Step.VERIFY, "", generation, observed, False, False,
+        SummaryPlace("", "eastus", "", ""),
         ready_since=ready_since,
     )  # fmt: skip
 

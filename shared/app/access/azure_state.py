@@ -40,7 +40,7 @@ def recheck(context: StepContext, what: str) -> Retry:
 
 def read_once_more(context: StepContext, why: str) -> Retry:
     """Return the retry that comes when Azure shows what it did before this read."""
-    return Retry(NotYetVisible(why, retry_after=context.ports.config.lag_seconds))
+    return Retry(NotYetVisible(why, retry_after=context.ports.config.timing.lag_seconds))
 
 
 def state_of(resource: Json) -> str:

@@ -72,7 +72,7 @@ class StepContext:
     @property
     def poll_seconds(self) -> float:
         """The seconds until the next read of Azure, spread so that clusters do not read at the same time."""
-        return self.ports.config.poll_seconds * (0.9 + 0.2 * self.ports.random())
+        return self.ports.config.timing.poll_seconds * (0.9 + 0.2 * self.ports.random())
 
     def azure(self, operation: AzureCall[T]) -> T:
         """Make one call to Azure."""

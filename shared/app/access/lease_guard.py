@@ -152,9 +152,9 @@ def with_lease_guard(leased: LeasedRecord, ports: Ports) -> Ports:
         if not leased.stored or ports.elapsed() - leased.confirmed_at > FRESH:
             check()
 
-    margin = timedelta(seconds=ports.config.lease_seconds * MARGIN)
+    margin = timedelta(seconds=ports.config.timing.lease_seconds * MARGIN)
     head = _Head(ports.git_host, ports.elapsed)
-    end = leased.since + ports.config.lease_seconds - margin.total_seconds()
+    end = leased.since + ports.config.timing.lease_seconds - margin.total_seconds()
     return replace(
         ports,
         git_host=head,

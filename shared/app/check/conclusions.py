@@ -142,7 +142,7 @@ def conclude(
     applied of Flux is requested last: whoever starts it reads in the record that it is to be corrected, and
     the next check, minutes later, requests it again.
     """
-    now, patience = ports.clock(), timedelta(seconds=ports.config.unhealthy_seconds)
+    now, patience = ports.clock(), timedelta(seconds=ports.config.timing.unhealthy_seconds)
 
     def decide(current: ClusterRecord | None) -> Transition | None:
         if current is None or not is_beside(current, record):

@@ -101,7 +101,7 @@ def handle(request: NotifyRequest, ports: Ports) -> None:
     try:
         _handle(ports)
     except Retryable as error:
-        seconds = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
+        seconds = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.timing.retries)
         if seconds is None or request.attempt >= ATTEMPTS:
             raise
         log.warning("notifications are postponed by %d s: %s: %s", seconds, error.kind, error)

@@ -81,7 +81,7 @@ def reading_again(
     attempt = request.attempt if isinstance(request, ReviewRequest) else 0
     after = AGAIN_SECONDS if first and reviewed.check.verdict in _MAY_LAG else None
     if reviewed.retry is not None and attempt < ATTEMPTS:
-        after = wait_before_retry(reviewed.retry, attempt + 1, ports.random(), ports.config.retries)
+        after = wait_before_retry(reviewed.retry, attempt + 1, ports.random(), ports.config.timing.retries)
     return None if after is None else unlike(ReviewRequest(commit=commit, attempt=attempt + 1), ports, after)
 
 

@@ -93,7 +93,7 @@ def progress_of(
             exempt += 1
             continue
         if reached(item, record, newest=newest):
-            since = record.differs_since if record and newest and differed else None
+            since = record.divergence.differs_since if record and newest and differed else None
             lasting = since is not None and differed is not None and since <= differed
             differing += bool(since) and not lasting
             if lasting:
@@ -172,10 +172,10 @@ def _was_held_back(item: Item, record: ClusterSummary | None) -> bool:
 
 def _difference(record: ClusterSummary | None) -> str:
     """Return since when a cluster differs from git, without what changes with every report."""
-    if record is None or record.differs_since is None:
+    if record is None or record.divergence.differs_since is None:
         return ""
-    fields = "1 field" if record.drifted == 1 else f"{record.drifted} fields"
-    return f"differs from git in {fields} since {moment(record.differs_since)}: roadstead drift {record.name}"
+    fields = "1 field" if record.divergence.drifted == 1 else f"{record.divergence.drifted} fields"
+    return f"differs from git in {fields} since {moment(record.divergence.differs_since)}: roadstead drift {record.name}"
 
 
 def _problem(item: Item, record: ClusterSummary | None) -> str:

@@ -130,7 +130,7 @@ def _small_changes(plan: Plan, unfinished: str, inputs: PlanInputs, ports: Ports
     items = before.plan.items if before else ()
     left = {i.cluster for i in items if i.acts and follows(i, inputs.records.get(i.cluster))}
     running = continuations_of(inputs.records.values())
-    return small_change(plan.items, left, running, most=ports.config.small_change)
+    return small_change(plan.items, left, running, most=ports.config.limits.small_change)
 
 
 def _member(item: Item, inputs: PlanInputs) -> Iterator[tuple[str, GroupMember]]:

@@ -139,7 +139,10 @@ def hand_over(computed: ComputedPlan, ports: Ports) -> HandedOver:
     began, accepted = ports.elapsed(), False
     while left:
         done = len(acting) - len(left)
-        some, left = left[: ports.config.handover_clusters], left[ports.config.handover_clusters :]
+        some, left = (
+            left[: ports.config.limits.handover_clusters],
+            left[ports.config.limits.handover_clusters :],
+        )
         names = tuple(item.cluster for item in some)
         fleet = with_next_epoch(fleet) if not changed else fleet
         fleet = _check(fleet, Handover(ports.clock(), since, done, len(acting), names), ports)
@@ -151,7 +154,7 @@ def hand_over(computed: ComputedPlan, ports: Ports) -> HandedOver:
         changed |= {each.item.cluster: each.item for each in started}
         accepted = accepted or any(each.item.acts for each in started)
         # A part that accepts nothing would be repeated indefinitely.
-        if left and accepted and ports.elapsed() - began >= ports.config.handover_seconds:
+        if left and accepted and ports.elapsed() - began >= ports.config.limits.handover_seconds:
             done = len(acting) - len(left)
             fleet = _check(fleet, Handover(ports.clock(), since, done, len(acting)), ports)
             break

@@ -122,7 +122,7 @@ def _fingerprint(cluster: str, desired: DesiredFleet) -> str | None:
 
 def _small(stored: Plan, ports: Ports) -> frozenset[str]:
     """Return the clusters of the whole plan that are a small change."""
-    most = ports.config.small_change
+    most = ports.config.limits.small_change
     if not small_change(stored.items, (), (), most=most):
         return frozenset()
     return small_change(stored.items, (), ports.state.continuations(), most=most)

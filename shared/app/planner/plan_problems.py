@@ -64,7 +64,7 @@ def report_failed_plan(head: str, error: ReconcileError, ports: Ports) -> None:
 
 def report_unreadable(request: ToPlan, error: ReconcileError, fleet: FleetRecord, ports: Ports) -> None:
     """Record the problem and retry later; after the last attempt the timer for missed heads takes over."""
-    wait = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
+    wait = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.timing.retries)
     seconds = wait if isinstance(error, Retryable) and request.attempt < READ_ATTEMPTS else None
     lost_approval = request.approval.commit if seconds is None and request.approval else ""
     problem = FleetProblem(str(error), Failed.READ, error.kind, lost_approval)

@@ -67,7 +67,7 @@ def _handle_or_postpone(request: QueueRequest, ports: Ports) -> None:
     try:
         _handle(request, ports)
     except Retryable as error:
-        seconds = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
+        seconds = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.timing.retries)
         waits = isinstance(error, Unreadable)  # for a person, however long that takes
         if seconds is None or (request.attempt >= POSTPONED and not waits):
             raise

@@ -144,7 +144,9 @@ def _report(
             send(ReportRequest(), ports)
     except (Retryable, Withheld) as error:
         log.warning("the commit status waits: %s: %s", error.kind, error)
-        wait = wait_before_retry(error, 3, ports.random(), ports.config.retries) or ReportRequest.WINDOW
+        wait = (
+            wait_before_retry(error, 3, ports.random(), ports.config.timing.retries) or ReportRequest.WINDOW
+        )
         if isinstance(error, Withheld):  # until its repository has the name of the settings, or is unblocked
             wait = LONGEST
         again_at = ports.clock() + timedelta(seconds=wait)
@@ -194,12 +196,12 @@ def reopen(commit: str, ports: Ports) -> None:
     if not plan_record.open:
         ports.state.save_report(replace(plan_record, open=True, not_before=None))
     send(ReportRequest(), ports)
-    send(ReportRequest(), ports, after=ports.config.unhealthy_seconds)
+    send(ReportRequest(), ports, after=ports.config.timing.unhealthy_seconds)
 
 
 def lasting_since(ports: Ports) -> datetime:
     """Return since when a cluster must have differed from git for its commit to fail."""
-    return ports.clock() - timedelta(seconds=ports.config.unhealthy_seconds)
+    return ports.clock() - timedelta(seconds=ports.config.timing.unhealthy_seconds)
 
 
 def _save(plan_record: PlanRecord, ports: Ports) -> None:

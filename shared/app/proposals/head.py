@@ -62,7 +62,7 @@ class Head:
     @cached_property
     def desired(self) -> DesiredFleet:
         """What the commit asks for."""
-        known, work = read_known(self.records, self.ports), Work(self.ports.config.plan_work)
+        known, work = read_known(self.records, self.ports), Work(self.ports.config.limits.plan_work)
         return desired_of(self.commit, self._files, known, self.ports, work)
 
     def resolved_with(
@@ -70,7 +70,7 @@ class Head:
     ) -> Mapping[str, Desired | tuple[Problem, ...]]:
         """Return clusters as they would be with another text of a shared file."""
         shared = {**self._contents(shared_paths(self._files)), path: text.encode()}
-        work = Work(self.ports.config.plan_work)
+        work = Work(self.ports.config.limits.plan_work)
         layers = read_layers(self.ports.config.fleet, self._files, shared, work)
         own = self._contents(map(cluster_path, names))
         return dict(ClusterResolver(layers, self._files, own).clusters(names))
@@ -91,7 +91,7 @@ class Head:
     @cached_property
     def _layers(self) -> Layers:
         contents = self._contents(shared_paths(self._files))
-        work = Work(self.ports.config.plan_work)
+        work = Work(self.ports.config.limits.plan_work)
         return read_layers(self.ports.config.fleet, self._files, contents, work)
 
     def _contents(self, paths: Iterable[str]) -> Mapping[str, bytes]:

@@ -130,4 +130,4 @@ def seconds_until_again(error: ReconcileError, request: QueueRequest, ports: Por
     """Return when a message that failed is to come again, None for not at all."""
     if not isinstance(error, Retryable) or request.attempt >= ATTEMPTS:
         return None
-    return wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
+    return wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.timing.retries)

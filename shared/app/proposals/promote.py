@@ -119,7 +119,7 @@ def _refresh(promotion: Promotion, ports: Ports) -> None:
 def _carry_out(rule: Rule, summaries: Sequence[ClusterSummary], head: Head, ports: Ports) -> None:
     """Carry out a rule; all rules share what was read for ``head``."""
     fleet = head.fleet
-    known, own = _stored(rule.target, ports), [s for s in summaries if s.environment == rule.source]
+    known, own = _stored(rule.target, ports), [s for s in summaries if s.place.environment == rule.source]
     waits = _waits(rule, own, ports)
     if waits is not None:
         _note(replace(known, source=known.source or rule.source), waits, ports)

@@ -83,7 +83,7 @@ def _all(request: ProposeRequest, ports: Ports) -> str:
     room = opened_since(known.values(), since) < NEW_AT_ONCE
     last = request.beyond
     for name in names:
-        digest = summaries[name].proposed if name in summaries else ""
+        digest = summaries[name].divergence.proposed if name in summaries else ""
         proposal = known.get(name) or Proposal(name)
         if digest and not (room or proposal.number):
             waiting += 1  # of thousands, each would be read in Azure and on the host

@@ -37,11 +37,11 @@ def due(
     suspended nothing is proposed, so that its pull request is closed.
     """
     found = []
-    for name in sorted({*known, *(each.name for each in summaries.values() if each.proposed)}):
+    for name in sorted({*known, *(each.name for each in summaries.values() if each.divergence.proposed)}):
         summary, proposal = summaries.get(name), known.get(name)
         if summary is not None and not summary.at_rest:
             continue
-        digest = summary.proposed if summary else None
+        digest = summary.divergence.proposed if summary else None
         if (
             proposal is None
             or proposal.digest != digest

@@ -102,7 +102,7 @@ def _preview(request: PreviewRequest, ports: Ports) -> None:
             _plan_newer_head(pull, request, ports)
     except ReconcileError as error:
         log.warning("pull request %d could not be planned: %s: %s", request.pull, error.kind, error)
-        wait = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
+        wait = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.timing.retries)
         if isinstance(error, Retryable) and wait is not None and request.attempt < READ_ATTEMPTS:
             send_unlike(request.next_attempt(), ports, after=wait)
         elif pull is None:
@@ -168,14 +168,14 @@ def _empty(pull: Pull, ports: Ports) -> PullPlan:
 def _work(pull: Pull, ports: Ports) -> Work:
     """Return what the plan of a pull request may take; its check raises NotPlanned when the time is over."""
     config = ports.config
-    seconds = config.fork_seconds if pull.fork else config.pull_seconds
+    seconds = config.limits.fork_seconds if pull.fork else config.limits.pull_seconds
     end = ports.clock() + timedelta(seconds=seconds)
 
     def check() -> None:
         if ports.clock() >= end:
             raise NotPlanned(f"not planned: it takes longer than {seconds:g} seconds; {_instead(pull)}")
 
-    return Work(config.plan_work // (FORK_PART if pull.fork else PULL_PART), check)
+    return Work(config.limits.plan_work // (FORK_PART if pull.fork else PULL_PART), check)
 
 
 def _instead(pull: Pull) -> str:

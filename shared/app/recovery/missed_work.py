@@ -154,7 +154,7 @@ def resend_overdue(ports: Ports) -> int:
     served = {queue: served_until(continuations, queue, now) for queue in JobQueue}
 
     def times(each: Continuation) -> int:
-        return overdue(each, now=now, grace=2 * ports.config.lease_seconds, served=served[each.queue])
+        return overdue(each, now=now, grace=2 * ports.config.timing.lease_seconds, served=served[each.queue])
 
     late, names = list[Envelope](), [each.name for each in continuations if times(each)]
     for record in ports.state.clusters_named(names) if names else ():

@@ -161,7 +161,7 @@ def check(part: SweepRequest, end: float, sources: Sources, ports: Ports) -> Che
                 log.exception("%s cannot be compared", name)
     if absent:
         again = {"clusters": tuple(absent), "absent": True, "reservations": {}, "attempt": 0}
-        send(part.model_copy(update=again), ports, after=ports.config.lag_seconds)
+        send(part.model_copy(update=again), ports, after=ports.config.timing.lag_seconds)
     if changing and part.attempt + 1 < ATTEMPTS:
         again = {"clusters": tuple(changing), "reservations": {}}
         busy_again = part.next_attempt().model_copy(update=again)
@@ -189,7 +189,7 @@ def retry(part: SweepRequest, error: ReconcileError, ports: Ports) -> bool:
     ports.telemetry.record(of_read("sweep", error.kind))
     if not isinstance(error, Retryable) or part.attempt + 1 >= ATTEMPTS:
         return False
-    seconds = wait_before_retry(error, part.attempt + 1, ports.random(), ports.config.retries)
+    seconds = wait_before_retry(error, part.attempt + 1, ports.random(), ports.config.timing.retries)
     if seconds is None:
         return False
     send(part.next_attempt(), ports, after=seconds)

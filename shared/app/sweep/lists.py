@@ -76,7 +76,7 @@ def compare(
             if existing is not None and busy(existing["properties"]):
                 operated.append(summary.name)
             suspect = is_suspect(summary, existing, owner_of(summary, installations, ports.config))
-            asked_since = activity.asked_since(summary.subscription, started)
+            asked_since = activity.asked_since(summary.place.subscription, started)
             if not suspect and not is_incomplete(summary, asked_since, started):
                 continue
             if existing is None and not suspect:

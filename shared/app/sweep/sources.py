@@ -79,7 +79,7 @@ class Sources:
     def _read_shared(self) -> _Shared:
         files = read_files(self._commit, self._ports)
         contents = self._contents(files, shared_paths(files))
-        work = Work(self._ports.config.plan_work)
+        work = Work(self._ports.config.limits.plan_work)
         return _Shared(files, read_layers(self._ports.config.fleet, files, contents, work))
 
     def _contents(self, files: Files, paths: Iterable[str]) -> Mapping[str, bytes]:

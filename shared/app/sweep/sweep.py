@@ -50,7 +50,7 @@ def handle(request: SweepRequest, ports: Ports) -> None:
     try:
         _handle(request, ports)
     except Retryable as error:
-        seconds = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
+        seconds = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.timing.retries)
         if seconds is None or request.attempt >= ATTEMPTS:
             raise
         log.warning("a sweep is postponed by %d s: %s: %s", seconds, error.kind, error)
@@ -116,11 +116,11 @@ def _sweep(
     if ends:
         record_end("sweep", ports)
         send(ReportRequest(), ports)
-        if any(summary.proposed for summary in summaries) or ports.state.proposals():
+        if any(summary.divergence.proposed for summary in summaries) or ports.state.proposals():
             send(ProposeRequest(), ports)
         if fleet.rules.promotions:
             send(PromoteRequest(), ports)
-    return changed, any(summary.lost or summary.differs_since for summary in summaries)
+    return changed, any(summary.lost or summary.divergence.differs_since for summary in summaries)
 
 
 def _list(
@@ -179,8 +179,8 @@ def _by_subscription(summaries: Sequence[ClusterSummary]) -> Mapping[str, Sequen
     """Return the clusters of each subscription; those whose records no longer exist are in none."""
     found: defaultdict[str, list[ClusterSummary]] = defaultdict(list)
     for summary in summaries:
-        if summary.subscription:
-            found[summary.subscription.lower()].append(summary)
+        if summary.place.subscription:
+            found[summary.place.subscription.lower()].append(summary)
     return found
 
 

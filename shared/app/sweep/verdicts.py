@@ -91,14 +91,14 @@ def is_suspect(summary: ClusterSummary, existing: Json | None, owner: Owner) -> 
     does a missing or stopped one that its policy has created or started again: it was too often, Azure was at
     work, or its job would run.
     """
-    if summary.recreated and (existing is None or is_stopped(existing)):
+    if summary.absence.recreated and (existing is None or is_stopped(existing)):
         return True
     found = verdict(existing, owner, unfinished=summary.unfinished)
     if found or finding_of_sweep(summary.finding) or existing is None:
         return (found.error.kind if found else "") != finding_of_sweep(summary.finding)
-    if summary.found:  # in a suspension, which has no finding
+    if summary.absence.found:  # in a suspension, which has no finding
         return True
-    return not busy(existing["properties"]) and live_digest(existing) != summary.digest
+    return not busy(existing["properties"]) and live_digest(existing) != summary.divergence.digest
 
 
 def is_incomplete(summary: ClusterSummary, asked_since: datetime, now: datetime) -> bool:
@@ -106,8 +106,12 @@ def is_incomplete(summary: ClusterSummary, asked_since: datetime, now: datetime)
 
     Its exemption has ended, or nobody was known who did it when it was found, at ``asked_since`` or later.
     """
-    ended = bool(summary.exempt_until) and now.date() > date.fromisoformat(summary.exempt_until)
-    return ended or (summary.unnamed_since is not None and summary.unnamed_since >= asked_since)
+    ended = bool(summary.absence.exempt_until) and now.date() > date.fromisoformat(
+        summary.absence.exempt_until
+    )
+    return ended or (
+        summary.absence.unnamed_since is not None and summary.absence.unnamed_since >= asked_since
+    )
 
 
 def owner_of(summary: ClusterSummary, installations: Sequence[str], config: FleetConfig) -> Owner:
@@ -134,7 +138,7 @@ def place_of(resource: Json) -> str:
 
 def place_of_summary(summary: ClusterSummary) -> str:
     """Return where the cluster of a summary lives."""
-    return ClusterId(summary.subscription, summary.resource_group, summary.name).resource.lower()
+    return ClusterId(summary.place.subscription, summary.place.resource_group, summary.name).resource.lower()
 
 
 def tagged_as_ours(existing: Json, config: FleetConfig) -> str:

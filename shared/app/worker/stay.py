@@ -34,7 +34,7 @@ class Stay:
     def __init__(self, leased: LeasedRecord, ports: Ports, access: ClusterAccess, last_start: float) -> None:
         self._leased, self._ports, self._access = leased, ports, access
         self._pauses = 0
-        self._end = min(last_start, leased.since + SHARE * ports.config.lease_seconds)
+        self._end = min(last_start, leased.since + SHARE * ports.config.timing.lease_seconds)
 
     def run(self, step: Callable[[ClusterRecord], Outcome]) -> Outcome:
         """Run the step, and again while it waits and this worker stays; return its last outcome.

@@ -120,7 +120,7 @@ def _handle(record: ClusterRecord | None, message: JobMessage, queue: JobQueue, 
         message,
         now=ports.clock(),
         owner=ports.unique(),
-        seconds=ports.config.lease_seconds,
+        seconds=ports.config.timing.lease_seconds,
     )
     match decision:
         case Superseded(reason):
@@ -162,14 +162,14 @@ def _may_run(record: ClusterRecord, queue: JobQueue) -> bool:
 def _run(record: ClusterRecord, ports: Ports) -> None:
     """Run the step of a record with our lease, and those that follow it at once."""
     leased = LeasedRecord(record, ports)
-    if record.deleting or is_late(record, now=ports.clock(), seconds=ports.config.lease_seconds):
+    if record.deleting or is_late(record, now=ports.clock(), seconds=ports.config.timing.lease_seconds):
         try:
             leased.save(record)
         except Stale:
             log.info("%s: lost the race for the lease", record.name)
             _resend_current(record.name, ports)
             return
-    last_start = ports.elapsed() + INVOCATION_SECONDS - ports.config.lease_seconds
+    last_start = ports.elapsed() + INVOCATION_SECONDS - ports.config.timing.lease_seconds
     follows = True
     while follows:
         with about_record(leased.record):
@@ -213,11 +213,11 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
         before, observation=replace(before.observation, api_server=access.server_after(outcome))
     )
     after = apply_outcome(
-        entered, outcome, now=ports.clock(), jitter=ports.random(), retries=ports.config.retries
+        entered, outcome, now=ports.clock(), jitter=ports.random(), retries=ports.config.timing.retries
     )
     ports.telemetry.record(of_outcome(before, after, outcome))
     events = list(events_between(before, after, outcome, request_ids=limiter.request_ids))
-    seconds = ports.config.lease_seconds if ports.elapsed() <= last_start else 0
+    seconds = ports.config.timing.lease_seconds if ports.elapsed() <= last_start else 0
     following = keep_lease(before, after, now=ports.clock(), seconds=seconds)
     changed = _reported(after) != _reported(before)
     quiet = isinstance(outcome, Done) and not (changed or before.deleting)

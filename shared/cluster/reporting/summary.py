@@ -33,24 +33,58 @@ class SummaryDetails:
 
 
 @dataclass(frozen=True)
+class SummaryPlace:
+    """Where the cluster lives; ``existing``: it is not in Azure."""
+
+    environment: str
+    location: str
+    subscription: str
+    resource_group: str
+    existing: bool = False
+
+
+@dataclass(frozen=True)
+class SummaryDivergence:
+    """How the cluster differs from git.
+
+    ``digest`` is that of the cluster in Azure in which nothing differs, "" for none; ``drifted`` counts the
+    fields that differ, ``proposed`` is a digest of those that a pull request is to take into the manifest, ""
+    for none. ``to_approve`` counts the corrections that wait for an approval. ``differs_since`` is since when
+    a Ready cluster has differed, None for one that does not.
+    """
+
+    digest: str = ""
+    drifted: int = 0
+    to_approve: int = 0
+    differs_since: datetime | None = None
+    proposed: str = ""
+
+
+@dataclass(frozen=True)
+class SummaryAbsence:
+    """What a sweep found of the whole cluster.
+
+    ``recreated``: it is missing or stopped, and its policy has it created or started again. ``found``: a sweep
+    found something, also of a suspended cluster, which has no ``finding``. ``exempt_until`` is the last day of
+    the exemption by which that is ignored, "" for none, and ``unnamed_since`` since when nobody is known who
+    deleted or stopped the cluster, None where that is not asked.
+    """
+
+    recreated: bool = False
+    found: bool = False
+    exempt_until: str = ""
+    unnamed_since: datetime | None = None
+
+
+@dataclass(frozen=True)
 class ClusterSummary:
     """A cluster in a list of thousands; ``reason`` is that of its job, cut to ``REASON_LIMIT``.
 
-    ``lost`` and ``finding`` are those of the record. ``subscription`` and ``resource_group`` are where the
-    cluster lives in Azure. ``digest`` is that of the cluster in Azure
-    in which nothing differs from git, "" for none; ``drifted`` counts the fields that differ, ``proposed`` is
-    a digest of those that a pull request is to take into the manifest, "" for none. ``recreated``: a sweep
-    found that it is missing or stopped, and its policy has it created or started again. ``to_approve`` counts
-    the corrections that wait for an approval. ``differs_since`` is since when a Ready cluster has differed
-    from git, None for one that does not. ``found``: a sweep found something of the whole cluster, also of a
-    suspended one, which has no ``finding``. ``exempt_until`` is the last day of the exemption by which that
-    is ignored, "" for none, and ``unnamed_since`` since when nobody is known who deleted or stopped the
-    cluster, None where that is not asked. ``ready_since`` is since when it has been Ready, None
-    where it is not. ``failed_since`` is since when its job has failed,
-    or a sweep has found something, for the same reason; None likewise. ``life`` is that of the cluster in
-    Azure, "" where it is the ``uid``. ``existing``: it is not in Azure. ``took`` are the seconds from the
-    start of its last change until it was Ready, 0 where that is not known. ``details`` are None where they
-    were not asked for.
+    ``lost`` and ``finding`` are those of the record. ``ready_since`` is since when it has been Ready, None
+    where it is not. ``failed_since`` is since when its job has failed, or a sweep has found something, for
+    the same reason; None likewise. ``life`` is that of the cluster in Azure, "" where it is the ``uid``. ``took``
+    are the seconds from the start of its last change until it was Ready, 0 where that is not known.
+    ``details`` are None where they were not asked for.
     """
 
     name: str
@@ -62,34 +96,23 @@ class ClusterSummary:
     observed_generation: int
     needs_action: bool
     contested: bool
-    environment: str
-    location: str
-    subscription: str
-    resource_group: str
+    place: SummaryPlace
     lost: bool = False
     finding: str = ""
     details: SummaryDetails | None = field(default=None, compare=False)
-    digest: str = ""
-    drifted: int = 0
-    recreated: bool = False
-    to_approve: int = 0
-    differs_since: datetime | None = None
-    proposed: str = ""
-    found: bool = False
+    divergence: SummaryDivergence = SummaryDivergence()
+    absence: SummaryAbsence = SummaryAbsence()
     ready_since: datetime | None = None
-    exempt_until: str = ""
-    unnamed_since: datetime | None = None
     life: str = ""
-    existing: bool = False
     took: int = 0
     failed_since: datetime | None = None
 
     @property
     def shown_phase(self) -> Phase:
         """The phase that people see."""
-        if self.phase is Phase.DELETING and self.existing:
+        if self.phase is Phase.DELETING and self.place.existing:
             return Phase.RELEASING
-        return Phase.EXEMPT if self.exempt_until and self.phase is Phase.FAILED else self.phase
+        return Phase.EXEMPT if self.absence.exempt_until and self.phase is Phase.FAILED else self.phase
 
     @property
     def idle(self) -> bool:
@@ -120,10 +143,13 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         observed_generation=record.observed_generation,
         needs_action=record.needs_action,
         contested=record.contested,
-        environment=record.desired.environment,
-        location=record.document["spec"]["location"],
-        subscription=record.desired.azure_names.subscription_id,
-        resource_group=record.desired.azure_names.resource_group,
+        place=SummaryPlace(
+            environment=record.desired.environment,
+            location=record.document["spec"]["location"],
+            subscription=record.desired.azure_names.subscription_id,
+            resource_group=record.desired.azure_names.resource_group,
+            existing=record.desired.is_existing,
+        ),
         lost=record.lost,
         finding=record.finding,
         details=SummaryDetails(
@@ -132,18 +158,25 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
             conditions={each.type: each.status for each in record.conditions},
             drift=_policies_of(record.divergence.drift) if record.divergence.drift else {},
         ),
-        digest=record.observation.verified.digest if record.observation.verified else "",
-        drifted=record.divergence.drift.count if record.divergence.drift else 0,
-        recreated=record.recreated or record.started_again,
-        to_approve=len(record.divergence.drift.to_approve) if record.divergence.drift and record.idle else 0,
-        differs_since=_differs_since(record),
-        proposed=digest_of_proposal(record.divergence.drift),
-        found=bool(found_of(record)),
+        divergence=SummaryDivergence(
+            digest=record.observation.verified.digest if record.observation.verified else "",
+            drifted=record.divergence.drift.count if record.divergence.drift else 0,
+            to_approve=len(record.divergence.drift.to_approve)
+            if record.divergence.drift and record.idle
+            else 0,
+            differs_since=_differs_since(record),
+            proposed=digest_of_proposal(record.divergence.drift),
+        ),
+        absence=SummaryAbsence(
+            recreated=record.recreated or record.started_again,
+            found=bool(found_of(record)),
+            exempt_until=record.observation.loss.expires
+            if record.observation.loss and is_exempt(record)
+            else "",
+            unnamed_since=unnamed_since(record),
+        ),
         ready_since=_ready_since(record),
-        exempt_until=record.observation.loss.expires if record.observation.loss and is_exempt(record) else "",
-        unnamed_since=unnamed_since(record),
         life=record.azure.life,
-        existing=record.desired.is_existing,
         took=_took(record),
         failed_since=record.job.step.failure.since if record.failed and record.job.step.failure else None,
     )

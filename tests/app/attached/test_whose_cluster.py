@@ -10,7 +10,7 @@ from shared.cluster.record import Phase
 from shared.frozen import replace
 from shared.kubernetes.flux_objects import FACTS
 from shared.kubernetes.kubeconfig import OWNER_MAP
-from shared.ports import FleetConfig
+from shared.ports import FleetConfig, Timing
 from tests.support.calls_inside import WRITES, counted
 from tests.support.checks import check
 from tests.support.clusters_elsewhere import (
@@ -28,9 +28,11 @@ from tests.support.lost_tables import APP_GROUP
 from tests.support.pipeline_runs import phases, push
 
 FIRST = FleetConfig(
-    "example", "example/fleet", installation="the-first-app", lease_seconds=20, poll_seconds=5
+    "example", "example/fleet", installation="the-first-app", timing=Timing(lease_seconds=20, poll_seconds=5)
 )
-OTHER = FleetConfig("example", "example/fleet", installation="another-app", lease_seconds=20, poll_seconds=5)
+OTHER = FleetConfig(
+    "example", "example/fleet", installation="another-app", timing=Timing(lease_seconds=20, poll_seconds=5)
+)
 
 
 def test_a_kubeconfig_that_leads_to_another_cluster_holds_the_job_and_nothing_is_written_there() -> None:

@@ -124,7 +124,7 @@ def test_flux_may_be_broken_for_a_while_before_the_cluster_is_no_longer_ready() 
     assert shown is not None
     assert "FluxHealthy is False: the Kustomization flux-system" in shown["doing"]
     assert "Correct what the message names" in shown["suggestedAction"]
-    cloud.run(seconds=cloud.ports.config.unhealthy_seconds + 60, until=lambda: record(cloud).failed)
+    cloud.run(seconds=cloud.ports.config.timing.unhealthy_seconds + 60, until=lambda: record(cloud).failed)
     cloud.run(seconds=60)
     assert ready_condition(record(cloud)) == (False, "FluxUnhealthy")
     state, description = state_of_commit(cloud)

@@ -66,7 +66,11 @@ def test_a_worker_that_was_frozen_since_its_read_of_the_head_reads_it_again_befo
 
     removed = cloud.repository.head("main")
     around(cloud, "git_host", read_head=frozen_after)
-    cloud.with_ports(lambda ports: replace(ports, config=replace(ports.config, lease_seconds=90)))
+    cloud.with_ports(
+        lambda ports: replace(
+            ports, config=replace(ports.config, timing=replace(ports.config.timing, lease_seconds=90))
+        )
+    )
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert accepted(cloud)["delete", "one"] == 0
@@ -84,7 +88,11 @@ def test_a_worker_that_is_frozen_between_its_last_look_and_the_delete_reads_the_
         return cloud.state.bucket(key)
 
     around(cloud, "state", bucket=frozen_at_the_token)
-    cloud.with_ports(lambda ports: replace(ports, config=replace(ports.config, lease_seconds=90)))
+    cloud.with_ports(
+        lambda ports: replace(
+            ports, config=replace(ports.config, timing=replace(ports.config.timing, lease_seconds=90))
+        )
+    )
     cloud.run()
     assert calls
     assert phases(cloud) == {"one": Phase.READY}

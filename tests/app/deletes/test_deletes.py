@@ -11,7 +11,7 @@ from shared.cluster.failures.errors import Unavailable
 from shared.cluster.recipes import Step
 from shared.cluster.record import Phase
 from shared.json_tree import Json
-from shared.ports import FleetConfig
+from shared.ports import FleetConfig, Timing
 from shared.ports.azure import AzureCall, DeleteCluster, GetCluster, GetGroup, PutCluster, PutGroup, Written
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, SUBSCRIPTION, cluster, files, ready, record
@@ -176,7 +176,9 @@ def test_the_tag_keys_of_a_group_count_in_any_letter_case() -> None:
 def test_a_fleet_of_the_same_name_from_another_repository_touches_nothing_of_ours() -> None:
     cloud = ready()
     before = accepted(cloud)
-    config = FleetConfig(cloud.ports.config.fleet, "example/other", lease_seconds=20, poll_seconds=5)
+    config = FleetConfig(
+        cloud.ports.config.fleet, "example/other", timing=Timing(lease_seconds=20, poll_seconds=5)
+    )
     other = MemoryCloud(config=config, peer=cloud, throttle=False)
     push(other, files("  tags: {x: y}\n"))
     other.run(seconds=600)
@@ -205,7 +207,7 @@ def test_the_deletion_of_an_untagged_cluster_is_waited_for() -> None:
 def test_a_cluster_is_gone_when_azure_still_does_not_show_it_after_the_time_in_the_settings(
     seconds: float,
 ) -> None:
-    cloud = MemoryCloud(config=FleetConfig("example", "example/fleet", lag_seconds=seconds))
+    cloud = MemoryCloud(config=FleetConfig("example", "example/fleet", timing=Timing(lag_seconds=seconds)))
     push(cloud, files())
     cloud.run()
     azure, missed = cloud.ports.azure, []

@@ -18,7 +18,7 @@ from shared.cluster.recipes import Step
 from shared.cluster.record import ClusterRecord, Phase
 from shared.cluster.transitions.lease import MAX_ABANDONED_LEASES
 from shared.json_tree import Json
-from shared.ports import FleetConfig, GroupMember
+from shared.ports import GroupMember, Timing
 from shared.ports.azure import (
     DeleteGroup,
     GetCluster,
@@ -203,7 +203,7 @@ def test_a_group_that_cannot_be_created_fails_the_job_despite_its_rechecks(error
     assert record.phase is Phase.FAILED
     assert record.job.reason == f"{error.kind}: {error}"
     assert (len(writes), record.job.attempts) == (limit, limit)
-    assert all((later - try_).total_seconds() >= FleetConfig.lag_seconds for try_, later in pairwise(writes))
+    assert all((later - try_).total_seconds() >= Timing().lag_seconds for try_, later in pairwise(writes))
 
 
 def test_a_worker_that_dies_at_each_creation_of_a_group_fails_the_job() -> None:

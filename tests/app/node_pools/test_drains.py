@@ -13,7 +13,7 @@ from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.kubernetes.world.writes.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record import Phase
-from shared.ports import FleetConfig
+from shared.ports import Timing
 from shared.ports.azure import DeletePool
 from tests.support.one_cluster import ONE, advice, api, blocked_pod, files, nodes, pool, pools, ready, record
 from tests.support.pipeline_runs import phases, push
@@ -24,7 +24,9 @@ from tests.support.workloads import budget, pod
 def ready_slow(extra: str) -> MemoryCloud:
     """Return a cloud whose cluster is Ready and read as often as by default."""
     cloud = ready(extra)
-    config = replace(cloud.ports.config, poll_seconds=FleetConfig.poll_seconds)
+    config = replace(
+        cloud.ports.config, timing=replace(cloud.ports.config.timing, poll_seconds=Timing().poll_seconds)
+    )
     cloud.with_ports(lambda ports: replace(ports, config=config))
     return cloud
 

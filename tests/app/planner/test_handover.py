@@ -100,7 +100,7 @@ def test_the_commit_and_the_fleet_say_how_far_it_is() -> None:
 
 
 def test_it_is_cut_by_the_time_that_it_takes() -> None:
-    cloud = MemoryCloud(config=replace(CUT, handover_seconds=60))
+    cloud = MemoryCloud(config=replace(CUT, limits=replace(CUT.limits, handover_seconds=60)))
     push(cloud, fleet(*NAMES))
     state = cloud.state
 

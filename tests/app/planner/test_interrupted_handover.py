@@ -50,7 +50,7 @@ def test_a_continuing_message_that_is_delivered_twice_repeats_nothing_and_leaves
 
 
 def test_a_planner_that_takes_over_touches_only_what_the_other_one_may_still_save() -> None:
-    cloud = MemoryCloud(config=replace(CONFIG, handover_clusters=3))
+    cloud = MemoryCloud(config=replace(CONFIG, limits=replace(CONFIG.limits, handover_clusters=3)))
     push(cloud, fleet(*NAMES))
     plan_steps(cloud)
     cloud.run()

@@ -19,7 +19,7 @@ from shared.app.planner.reporter import STANDS_STILL, report_open_plans
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.messages import CLOCKS_DIFFER, ReportRequest, RolloutRequest
 from shared.cluster.record import ClusterRecord, Phase
-from shared.ports import CommitStatus, FleetConfig, PlanRecord
+from shared.ports import CommitStatus, FleetConfig, PlanRecord, Timing
 from tests.support import fleet_files
 from tests.support.pipeline_runs import deliver_due, phases, push, ready, status, step_until
 from tests.support.replaced_ports import Dies, around, calls_of, frozen
@@ -111,7 +111,7 @@ def test_a_flood_of_requests_is_a_few_reports_and_one_that_waits() -> None:
 
 @pytest.mark.parametrize("differ", [timedelta(), timedelta(seconds=2), CLOCKS_DIFFER])
 def test_the_one_message_of_some_seconds_comes_when_they_have_ended_by_every_clock(differ: timedelta) -> None:
-    cloud = MemoryCloud(config=FleetConfig("example", "example/fleet", clock_skew=differ / 2))
+    cloud = MemoryCloud(config=FleetConfig("example", "example/fleet", timing=Timing(clock_skew=differ / 2)))
     for _ in range(3):
         send(ReportRequest(), cloud.ports)
     (message,) = cloud.broker.peek("plans")

@@ -20,7 +20,9 @@ MANY = [f"c{number:02}" for number in range(PACE.usable + 8)]
 
 def planned(handover_clusters: int) -> MemoryCloud:
     """Return a cloud whose planner has handed many new clusters over, some in each message."""
-    parts = replace(CONFIG, handover_clusters=handover_clusters, handover_seconds=0)
+    parts = replace(
+        CONFIG, limits=replace(CONFIG.limits, handover_clusters=handover_clusters, handover_seconds=0)
+    )
     cloud = MemoryCloud(config=parts)
     push(cloud, fleet(*MANY))
     plan_steps(cloud)
@@ -71,7 +73,7 @@ def test_a_commit_that_changes_a_cluster_before_its_start_does_not_wait_for_it()
 
 
 def test_a_hand_over_that_takes_long_or_is_continued_late_does_not_move_the_starts() -> None:
-    parts = replace(CONFIG, handover_clusters=10, handover_seconds=0)
+    parts = replace(CONFIG, limits=replace(CONFIG.limits, handover_clusters=10, handover_seconds=0))
     cloud = MemoryCloud(config=parts)
     push(cloud, fleet(*MANY))
     while cloud.state.fleet().planning or not cloud.state.clusters():

@@ -14,7 +14,7 @@ from shared.app.intake.webhook import PullChanged, Pushed
 from shared.app.planner import planner
 from shared.cluster.failures.errors import Terminal, Unavailable
 from shared.cluster.messages import CLOCKS_DIFFER, OutdatedRequest, PlanRequest, PreviewRequest, request_of
-from shared.ports import FleetConfig, TreeEntry
+from shared.ports import FleetConfig, PlanLimits, TreeEntry
 from tests.support import fleet_files
 from tests.support.proposals import Repo, fleet_of
 from tests.support.replaced_ports import around
@@ -145,7 +145,7 @@ def test_a_pull_request_is_not_planned_longer_than_its_time(
 @pytest.mark.parametrize(("part", "fork"), [(2, False), (20, True)])
 def test_a_pull_request_may_take_a_part_of_the_work_of_a_plan(part: int, fork: bool) -> None:
     limit = 500
-    config = FleetConfig("example", "example/fleet", plan_work=limit * part)
+    config = FleetConfig("example", "example/fleet", limits=PlanLimits(plan_work=limit * part))
     repo = fleet_of(MemoryCloud(config=config))
     files = fleet_files.fleet("one", "two", "three")
     files["clusters/three/cluster.yaml"] += b"# more\n" * 1000

@@ -234,7 +234,7 @@ class Recorder:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_every_message_may_be_delivered_again_in_any_order(seed: int) -> None:
-    cloud = MemoryCloud(seed=seed, config=replace(CONFIG, small_change=1))
+    cloud = MemoryCloud(seed=seed, config=replace(CONFIG, limits=replace(CONFIG.limits, small_change=1)))
     sent: list[tuple[str, Message]] = []
 
     def recorded(ports: Ports) -> Ports:
@@ -340,7 +340,7 @@ def test_a_plan_request_whose_copy_cannot_be_sent_stays_in_its_queue() -> None:
 def test_a_job_that_fails_by_a_dead_letter_is_announced() -> None:
     cloud, record = working()
     body = job_message(record).model_dump_json()
-    cloud.clock.advance(cloud.ports.config.lease_seconds + 1)
+    cloud.clock.advance(cloud.ports.config.timing.lease_seconds + 1)
     handle_dead_letter(received(cloud, "jobs", body), cloud.ports)
     assert phases(cloud) == {"one": Phase.FAILED}
     (notice,) = cloud.state.notices(5)

@@ -9,7 +9,7 @@ from shared.app.recovery.housekeeping import purge_expired
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.history import Act
 from shared.cluster.record import ClusterRecord
-from shared.ports import FleetConfig
+from shared.ports import FleetConfig, Timing
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around
@@ -73,7 +73,9 @@ def test_manifests_that_the_branch_no_longer_has_are_removed() -> None:
 
 
 def test_a_busy_cluster_has_about_the_configured_number_of_events() -> None:
-    config = FleetConfig("example", "example/fleet", lease_seconds=20, poll_seconds=5, events_kept=5)
+    config = FleetConfig(
+        "example", "example/fleet", timing=Timing(lease_seconds=20, poll_seconds=5), events_kept=5
+    )
     cloud = MemoryCloud(config=config)
     for count in range(1, 30):
         files = fleet_files.fleet("one")

@@ -19,7 +19,7 @@ from shared.cluster.messages import ReportRequest
 from shared.cluster.recipes import Step
 from shared.cluster.record import Phase
 from shared.json_tree import Json
-from shared.ports import FleetConfig
+from shared.ports import FleetConfig, Timing
 from shared.ports.azure import GetCluster, GetGroup, PatchCluster, PutCluster, Written
 from tests.support import fleet_files
 from tests.support.limited_clusters import without_tokens
@@ -41,7 +41,9 @@ TAG = "  tags: {cost: x}\n"
 
 def second(first: MemoryCloud, *, branch: str = "staging") -> MemoryCloud:
     """Return an app of the same fleet on another branch, with a state of its own."""
-    config = FleetConfig("example", "example/fleet", branch=branch, lease_seconds=20, poll_seconds=5)
+    config = FleetConfig(
+        "example", "example/fleet", branch=branch, timing=Timing(lease_seconds=20, poll_seconds=5)
+    )
     other = MemoryCloud(seed=len(branch), config=config, peer=first, throttle=False, timer_seconds=60)
     commit = other.repository.push(files(TAG))
     other.repository.reset(commit, branch)

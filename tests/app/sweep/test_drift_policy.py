@@ -250,7 +250,7 @@ def test_drift_of_a_cluster_that_a_check_found_unhealthy_says_why_it_is_not_corr
     push(cloud, files(policy) | {"platform/broken.yaml": b"kind: [unfinished"})
     cloud.run()
     check(cloud)
-    cloud.run(cloud.ports.config.unhealthy_seconds + 60)
+    cloud.run(cloud.ports.config.timing.unhealthy_seconds + 60)
     assert record(cloud).finding == "FluxUnhealthy"
     tag_by_hand(cloud, ONE, cost="b")
     sweep(cloud)

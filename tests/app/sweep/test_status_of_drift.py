@@ -128,7 +128,10 @@ def test_a_crash_before_the_status_is_asked_for_is_made_up_by_the_next_sweep(
 
 
 def test_without_patience_a_sweep_fails_the_commit_at_once(cloud: MemoryCloud) -> None:
-    cloud.ports = replace(cloud.ports, config=replace(cloud.ports.config, unhealthy_seconds=0))
+    cloud.ports = replace(
+        cloud.ports,
+        config=replace(cloud.ports.config, timing=replace(cloud.ports.config.timing, unhealthy_seconds=0)),
+    )
     sweep(cloud)
     assert state(cloud) == "failure"
 

@@ -47,7 +47,7 @@ def test_a_system_that_fails_later_is_named_first_where_a_check_finds_it_and_rec
     commit = push(cloud, files | {"apps/shop/more.yaml": b"kind: [broken"})
     cloud.run()
     check(cloud)
-    cloud.sleep(cloud.ports.config.unhealthy_seconds)
+    cloud.sleep(cloud.ports.config.timing.unhealthy_seconds)
     check(cloud)
     assert phases(cloud) == {"one": Phase.FAILED}
     assert condition(record(cloud)).message.startswith("the system shop of shop-team@example.com: ")
@@ -70,7 +70,7 @@ def test_a_root_that_somebody_deleted_is_named_before_what_is_small_everywhere()
     why = why_view("one", cloud.ports)
     assert why is not None
     assert root in why["doing"]
-    cloud.sleep(cloud.ports.config.unhealthy_seconds)
+    cloud.sleep(cloud.ports.config.timing.unhealthy_seconds)
     check(cloud)
     assert f"FluxUnhealthy: {root}" in status(cloud, commit)[1]
     tree = tree_view("one", cloud.ports)
@@ -133,7 +133,7 @@ def test_a_check_finds_a_system_that_a_commit_took_and_that_older_tables_know() 
     cloud.run()
     assert (phases(cloud), objects(cloud, "one", "shop")) == ({"one": Phase.READY}, [])
     check(cloud)
-    cloud.sleep(cloud.ports.config.unhealthy_seconds)
+    cloud.sleep(cloud.ports.config.timing.unhealthy_seconds)
     check(cloud)
     assert phases(cloud) == {"one": Phase.FAILED}
     assert condition(record(cloud)).message.startswith("the system shop of shop-team@example.com: ")

@@ -80,7 +80,7 @@ def _why_no_replay(record: ClusterRecord, left: Sequence[str], ports: Ports, *, 
 
 
 def _activity(record: ClusterRecord, ports: Ports) -> str:
-    return diagnose(record, now=ports.clock(), retries=ports.config.retries).activity
+    return diagnose(record, now=ports.clock(), retries=ports.config.timing.retries).activity
 
 
 def _hold(record: ClusterRecord, ports: Ports) -> HeldStart | None:

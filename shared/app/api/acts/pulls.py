@@ -60,7 +60,7 @@ def promote(
     found = evaluate(source, target, chosen or tuple(What), Head(ports.state.fleet(), ports))
     problem = refusal(found, named=bool(chosen))
     if problem:
-        known = {each.environment for each in ports.state.summaries()} - {""}
+        known = {each.place.environment for each in ports.state.summaries()} - {""}
         hints = (meant(name, known) for name in (source, target) if name not in known)
         raise Refusal(409, problem + "".join(hints))
     by = operator(actor)

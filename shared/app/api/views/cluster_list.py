@@ -65,8 +65,8 @@ class Selection:
             and self._matches_details(summary.details)
             and (
                 (not self.phases or summary.shown_phase in self.phases)
-                and self.environment in ("", summary.environment)
-                and self.location in ("", summary.location)
+                and self.environment in ("", summary.place.environment)
+                and self.location in ("", summary.place.location)
                 and summary.name.startswith(self.prefix)
             )
         )

@@ -104,7 +104,7 @@ def fleet_view(
     items = items_of(newest)
     missing = not_created(items, ports.state)
     approvable = sorted(newest.plan.deletes_needing_approval) if newest else []
-    corrections = [each.name for each in summaries or () if each.to_approve]
+    corrections = [each.name for each in summaries or () if each.divergence.to_approve]
     return projected(
         schema.Fleet,
         ports.config,

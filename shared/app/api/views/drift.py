@@ -23,7 +23,7 @@ REASONS, FINDINGS = 3, 20
 def drift_view(ports: Ports, page: Page) -> schema.Drift:
     """Return a page of the clusters that differ; no other record is read as a whole."""
     summaries = ports.state.summaries(details=True)
-    names = [each.name for each in summaries if each.drifted or _is_found(each)]
+    names = [each.name for each in summaries if each.divergence.drifted or _is_found(each)]
     shown = [name for name in names if name > page.after][: page.limit]
     records = ports.state.clusters_named(shown)
     proposals = {each.cluster: each for each in ports.state.proposals()} if shown else {}
@@ -35,7 +35,7 @@ def drift_view(ports: Ports, page: Page) -> schema.Drift:
         "count": len(names),
         "inside": [*_inside(ports.state.clusters_named(found[:FINDINGS]))],
         "insideCount": len(found),
-        "outside": sum(each.existing for each in summaries),
+        "outside": sum(each.place.existing for each in summaries),
         "activityLog": _unread(sweep.listings),
         "proposals": sweep.proposals,
         "next": page.next(shown),
@@ -90,7 +90,9 @@ def _inside(records: Iterable[ClusterRecord]) -> Iterator[schema.InsideFinding]:
 
 def _is_found(summary: ClusterSummary) -> bool:
     """Return whether a sweep found something of a whole cluster that no exemption ignores."""
-    return bool(summary.found or finding_of_sweep(summary.finding)) and not summary.exempt_until
+    return (
+        bool(summary.absence.found or finding_of_sweep(summary.finding)) and not summary.absence.exempt_until
+    )
 
 
 def _differs(record: ClusterRecord) -> bool:

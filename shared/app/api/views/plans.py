@@ -42,7 +42,7 @@ def plans_view(ports: Ports) -> schema.Plans:
         plan_records.append(current)
     return {
         "plans": [_summary(record, newest=record.plan.commit == newest) for record in plan_records],
-        "corrections": [each.name for each in ports.state.summaries() if each.to_approve],
+        "corrections": [each.name for each in ports.state.summaries() if each.divergence.to_approve],
     }
 
 

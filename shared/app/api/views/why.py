@@ -40,7 +40,7 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
     phase, diagnosis = schema.NOT_CREATED, None
     if record is not None:
         phase = shown_phase(record).value
-        diagnosis = diagnose(record, newest, now=ports.clock(), retries=ports.config.retries)
+        diagnosis = diagnose(record, newest, now=ports.clock(), retries=ports.config.timing.retries)
     elif plan_record is not None:
         diagnosis = diagnose_absent(newest, plan_record.at)
     if diagnosis is None:

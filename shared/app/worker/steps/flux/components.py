@@ -186,7 +186,7 @@ def rollout_wait(context: StepContext, rollouts: Sequence[Rollout]) -> Wait:
     failed = any(rollout.failed for rollout in rollouts)
     look = f"`kubectl -n {flux_objects.NAMESPACE} describe pods` shows why the pods do not start"
     return Wait(
-        context.ports.config.poll_seconds,
+        context.ports.config.timing.poll_seconds,
         f"Flux rolls out: {'; '.join(map(str, rollouts[:SHOWN]))}",
         waiting_on=WaitingOn(WaitKind.ROLLOUT, _key(context), since),
         action_required=f"{look}; correct {context.desired.spec.flux.components} and push." if failed else "",

@@ -87,4 +87,4 @@ def instance_wait(context: StepContext, api: KubernetesApi) -> Outcome | None:
         reason = f"Flux: {INSTANCE.kind} {INSTANCE.name}: somebody disabled its reconciliation"
         return Wait(OBSERVE_SECONDS, reason, action_required=f"`{RESUME}` resumes it.", open_ended=True)
     seen = Seen(INSTANCE, state, "spec.flux.instance", RESUME)
-    return first_wait(context, [seen], context.ports.config.poll_seconds)
+    return first_wait(context, [seen], context.ports.config.timing.poll_seconds)

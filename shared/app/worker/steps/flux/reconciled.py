@@ -153,7 +153,7 @@ def _parent(live: Json) -> tuple[str, str]:
 
 
 def _first_wait(context: StepContext, found: Iterable[_Found]) -> Outcome | None:
-    return first_wait(context, map(_seen, found), context.ports.config.poll_seconds)
+    return first_wait(context, map(_seen, found), context.ports.config.timing.poll_seconds)
 
 
 def _seen(found: _Found) -> Seen:

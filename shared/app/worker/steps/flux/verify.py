@@ -86,7 +86,7 @@ def _unready(
 def _wait(context: StepContext, system: ClusterSystem, ref: ObjectRef, state: Readiness) -> Wait:
     owners = ", ".join(system.owners)
     name = f"the system {system.name} of {owners}: {ref.kind} {ref.namespace}/{ref.name}"
-    seconds = context.ports.config.poll_seconds
+    seconds = context.ports.config.timing.poll_seconds
     if isinstance(state, Failed):
         action = f"Ask {owners} to correct what the message names in {system.source.repository}."
         if state.reason == "FeatureGateDisabled":

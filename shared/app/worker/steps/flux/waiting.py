@@ -45,7 +45,7 @@ def older_commit(context: StepContext, revision: str) -> Wait | None:
         return None
     wanted = context.record.commit[:8]
     reason = f"Flux: the source is at {revision or 'no revision'}, which does not contain commit {wanted}"
-    return Wait(context.ports.config.poll_seconds, reason)
+    return Wait(context.ports.config.timing.poll_seconds, reason)
 
 
 def follows(context: StepContext, revision: str) -> bool:
