@@ -166,8 +166,9 @@ class AzureLife:
 
     ``delete_accepted``: Azure accepted the delete of this life, so that parts of it may be gone, and
     ``deleted`` is its ``resourceUID``, "" where that is unknown. ``life`` is the id of this life where that
-    is not the record's ``uid``. ``recreating``: somebody asked that the missing cluster is created again; until
-    it is verified. ``rebuilt_for`` is the time of the rebuild that this life was created for, "" for none.
+    is not the record's ``uid``. ``recreating``: somebody asked that the missing cluster is created again;
+    until it is verified. ``rebuilt_for`` is the time of the rebuild that this life was created for, "" for
+    none.
     """
 
     group_requested: bool = False

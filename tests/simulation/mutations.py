@@ -175,7 +175,7 @@ def a_suspension_is_ignored(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_cluster_is_adopted_with_differences(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(cluster, "differences_of", lambda *_: [])
+    patch.setattr(cluster, "differing_fields", lambda *_: [])
 
 
 @dataclass(frozen=True)

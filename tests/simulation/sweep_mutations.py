@@ -19,7 +19,7 @@ from shared.app.outbox import send
 from shared.app.planner import reporter
 from shared.app.planner.reporter import reopen
 from shared.app.proposals import cluster, proposals
-from shared.app.sweep import clusters, conclusions, lists, sweep, verdicts
+from shared.app.sweep import clusters, conclusions, corrections, lists, sweep, verdicts
 from shared.app.sweep.lists import orphans_of
 from shared.azure.differences import drift_of
 from shared.azure.drift import policy
@@ -66,12 +66,12 @@ def a_lost_cluster_counts_as_in_sync(patch: pytest.MonkeyPatch) -> None:
 
 
 def drift_is_not_compared(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(conclusions, "drift_of", lambda *_: [])
+    patch.setattr(corrections, "drift_of", lambda *_: [])
 
 
 def a_digest_says_nothing(patch: pytest.MonkeyPatch) -> None:
     verify = import_module("shared.app.worker.steps.flux.verify")  # the package has a function of its name
-    for module in (verdicts, conclusions, verify):
+    for module in (verdicts, corrections, verify):
         patch.setattr(module, "live_digest", lambda _: "same")
 
 
@@ -80,17 +80,14 @@ def drift_is_never_taken_back(patch: pytest.MonkeyPatch) -> None:
 
     def kept(record: ClusterRecord, decided: Any, *given: Any, **named: Any) -> ClusterRecord:
         after = original(record, decided, *given, **named)
-        return (
-            after
-            if after.divergence.drift
-            else replace(after, divergence=replace(after.divergence, drift=record.divergence.drift))
-        )
+        drift = after.divergence.drift or record.divergence.drift
+        return replace(after, divergence=replace(after.divergence, drift=drift))
 
-    patch.setattr(conclusions, "apply_comparison", kept)
+    patch.setattr(corrections, "apply_comparison", kept)
 
 
 def a_policy_corrects_nothing(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(conclusions, "start_correction", lambda record, *_, **__: (record, ()))
+    patch.setattr(corrections, "start_correction", lambda record, *_, **__: (record, ()))
 
 
 def every_policy_corrects_everything(patch: pytest.MonkeyPatch) -> None:
@@ -105,28 +102,26 @@ def a_correction_writes_the_other_differences_too(patch: pytest.MonkeyPatch) -> 
 
 
 def a_correction_is_repeated_indefinitely(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(conclusions, "exhausted", lambda *_: frozenset())
+    patch.setattr(corrections, "exhausted", lambda *_: frozenset())
 
 
 def a_cluster_that_differs_says_that_it_is_in_sync(patch: pytest.MonkeyPatch) -> None:
     def in_sync(record: ClusterRecord, drift: Any, now: datetime, **rest: Any) -> ClusterRecord:
-        return replace(
-            with_in_sync(record, None, now, **rest),
-            divergence=replace(with_in_sync(record, None, now, **rest).divergence, drift=drift),
-        )
+        after = with_in_sync(record, None, now, **rest)
+        return replace(after, divergence=replace(after.divergence, drift=drift))
 
     patch.setattr(acceptance, "with_in_sync", in_sync)
 
 
 def a_correction_begins_in_a_suspension(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(conclusions, "only_reported", lambda decided, _: decided)
+    patch.setattr(corrections, "only_reported", lambda decided, _: decided)
 
 
 def a_deleted_node_pool_is_no_difference(patch: pytest.MonkeyPatch) -> None:
     def but_pools(*given: Any) -> list[Any]:
         return [each for each in drift_of(*given) if not each.path.endswith("]")]
 
-    patch.setattr(conclusions, "drift_of", but_pools)
+    patch.setattr(corrections, "drift_of", but_pools)
 
 
 def a_missing_cluster_is_never_created_again(patch: pytest.MonkeyPatch) -> None:

@@ -147,14 +147,9 @@ def conclude(
     def decide(current: ClusterRecord | None) -> Transition | None:
         if current is None or not is_beside(current, record):
             return None
-        after = checked(
-            replace(
-                _with_reading(current, reading),
-                observation=replace(_with_reading(current, reading).observation, api_server=server),
-            ),
-            found,
-            now,
-        )
+        read = _with_reading(current, reading)
+        read = replace(read, observation=replace(read.observation, api_server=server))
+        after = checked(read, found, now)
         after = with_companions(with_reports(after, reading, ports), companions, ports)
         outcome = outcome_of(after, now, patience)
         if renewed:

@@ -174,8 +174,9 @@ def _difference(record: ClusterSummary | None) -> str:
     """Return since when a cluster differs from git, without what changes with every report."""
     if record is None or record.divergence.differs_since is None:
         return ""
-    fields = "1 field" if record.divergence.drifted == 1 else f"{record.divergence.drifted} fields"
-    return f"differs from git in {fields} since {moment(record.divergence.differs_since)}: roadstead drift {record.name}"
+    found = record.divergence
+    fields = "1 field" if found.drifted == 1 else f"{found.drifted} fields"
+    return f"differs from git in {fields} since {moment(found.differs_since)}: roadstead drift {record.name}"
 
 
 def _problem(item: Item, record: ClusterSummary | None) -> str:

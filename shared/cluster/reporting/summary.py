@@ -64,10 +64,10 @@ class SummaryDivergence:
 class SummaryAbsence:
     """What a sweep found of the whole cluster.
 
-    ``recreated``: it is missing or stopped, and its policy has it created or started again. ``found``: a sweep
-    found something, also of a suspended cluster, which has no ``finding``. ``exempt_until`` is the last day of
-    the exemption by which that is ignored, "" for none, and ``unnamed_since`` since when nobody is known who
-    deleted or stopped the cluster, None where that is not asked.
+    ``recreated``: it is missing or stopped, and its policy has it created or started again. ``found``: a
+    sweep found something, also of a suspended cluster, which has no ``finding``. ``exempt_until`` is the last
+    day of the exemption by which that is ignored, "" for none, and ``unnamed_since`` since when nobody is
+    known who deleted or stopped the cluster, None where that is not asked.
     """
 
     recreated: bool = False
@@ -82,8 +82,8 @@ class ClusterSummary:
 
     ``lost`` and ``finding`` are those of the record. ``ready_since`` is since when it has been Ready, None
     where it is not. ``failed_since`` is since when its job has failed, or a sweep has found something, for
-    the same reason; None likewise. ``life`` is that of the cluster in Azure, "" where it is the ``uid``. ``took``
-    are the seconds from the start of its last change until it was Ready, 0 where that is not known.
+    the same reason; None likewise. ``life`` is that of the cluster in Azure, "" where it is the ``uid``.
+    ``took`` are the seconds from the start of its last change until it was Ready, 0 where that is not known.
     ``details`` are None where they were not asked for.
     """
 

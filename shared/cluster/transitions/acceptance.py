@@ -262,10 +262,8 @@ def apply_comparison(
     A comparison that finds what the one before found changes no time and no sequence.
     """
     drift = drift_from(decided, record.divergence.drift, now, life=record.uid, generation=record.generation)
-    after = replace(
-        with_in_sync(record, drift, now),
-        observation=replace(with_in_sync(record, drift, now).observation, verified=verified),
-    )
+    after = with_in_sync(record, drift, now)
+    after = replace(after, observation=replace(after.observation, verified=verified))
     if not is_news(drift, record.divergence.drift):
         return after
     job = replace(after.job, sequence=after.job.sequence + 1)

@@ -257,11 +257,9 @@ def _restart(record: ClusterRecord, reason: str, now: datetime) -> ClusterRecord
         often = f"{reason}; the job started again {MAX_RESTARTS} times for such reasons"
         return _fail(record, Aborted(f"{often}, and something may undo each time what it does"), now)
     restarted = _condition(record, False, ConditionReason.RESTARTED, reason, now)
-    record = replace(
-        with_condition(record, restarted),
-        observation=replace(with_condition(record, restarted).observation, api_server=None),
-    )
-    record = replace(record, job=replace(record.job, restarts=record.job.restarts + 1))
+    job = replace(record.job, restarts=record.job.restarts + 1)
+    record = with_condition(record, restarted)
+    record = replace(record, job=job, observation=replace(record.observation, api_server=None))
     first = start_step(STEPS[record.job.recipe][0], now)
     next_run = NextRun(now + timedelta(seconds=RESTART_WAIT), Delay.WAIT, reason)
     return _advanced(record, first, next_run, working_phase(record), now)

@@ -10,6 +10,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.azure import drill
+from shared.app.api.acts.cluster import take_over
 from shared.cluster.record import Phase, Removals
 from shared.ports.azure import ListClusters
 from shared.ports.process import in_threads
@@ -51,7 +52,11 @@ def test_what_the_drill_says_is_what_a_loss_does() -> None:
     assert one["differs"] == ["tags.managed-by"]
     created = accepted(cloud)["create", "two"]
     lose(cloud)
-    assert phases(cloud) == {"one": Phase.PROVISIONING, "two": Phase.READY, "three": Phase.READY}
+    assert phases(cloud) == {"one": Phase.PROVISIONING, "two": Phase.PROVISIONING, "three": Phase.READY}
+    assert [record.contested for record in cloud.state.clusters()] == [True, False, True]
+    assert take_over("two", "jo", cloud.ports).status == 202
+    cloud.run(seconds=1800)
+    assert phases(cloud)["two"] is Phase.READY
     assert accepted(cloud)["create", "two"] == created + 1
 
 

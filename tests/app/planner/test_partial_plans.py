@@ -241,12 +241,9 @@ def _happen(cloud: MemoryCloud, event: str, which: int) -> None:
         next_run = replace(record.job.next_run, contest=Contest(ContestKind.INSTALLATION))
         cloud.state.save(replace(record, job=replace(record.job, next_run=next_run)))
     elif others:
-        cloud.state.save(
-            replace(
-                others[which % len(others)],
-                observation=replace(others[which % len(others)].observation, running=Running("1.99.1")),
-            )
-        )
+        record = others[which % len(others)]
+        observation = replace(record.observation, running=Running("1.99.1"))
+        cloud.state.save(replace(record, observation=observation))
 
 
 @settings(max_examples=examples(25), deadline=None)
