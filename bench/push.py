@@ -24,7 +24,7 @@ from shared.app.repository import PlanInputs, desired_of, read_files, read_known
 from shared.cluster.messages import PlanRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.transitions.acceptance import accept_change, accept_new
-from shared.language.desired import Stored
+from shared.language.desired import StoredCluster
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.work import Work
 from shared.plan.make_plan import make_plan
@@ -95,7 +95,7 @@ class Bench:
 
     def show(self, title: str, plan: Plan, desired: DesiredFleet) -> None:
         """Print what a plan cost."""
-        resolved = sum(not isinstance(cluster, Stored) for cluster in desired.clusters.values())
+        resolved = sum(not isinstance(cluster, StoredCluster) for cluster in desired.clusters.values())
         print(f"{title}: {plan.summary}")
         print(f"  blobs read {self.host.calls['blob']}, clusters resolved {resolved}")
         print(f"  calls to the repository {self.host.calls.total()}: {_words(self.host.calls)}")

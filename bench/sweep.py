@@ -23,7 +23,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.outbox import request_whole_sweep
 from shared.app.sweep.lists import read_list
 from shared.azure.differences import live_digest
-from shared.cluster.drift import Verified
+from shared.cluster.drift import Verification
 from shared.kubernetes.inside import facts_of
 from shared.language.desired import Desired
 from shared.resource_ids import ClusterId
@@ -67,7 +67,7 @@ def fleet_of(clusters: int, subscriptions: int) -> MemoryCloud:
         shown["properties"] = dict(live.properties)
         engine.clusters[key_of(cluster)] = Cluster(cluster, shown, live.pools)
         found = cloud.azure.get_cluster(cluster)
-        verified, facts = Verified(live_digest(found)), facts_of(Desired.from_document(document), found)
+        verified, facts = Verification(live_digest(found)), facts_of(Desired.from_document(document), found)
         copied = replace(
             template,
             name=name,

@@ -94,7 +94,7 @@ def _at(path: str, spec: Mapping[str, Any]) -> Value | None:
 NAMED = 5
 
 
-class Reason(StrEnum):
+class HoldReason(StrEnum):
     """Why something is not promoted."""
 
     EMPTY = "empty"
@@ -124,9 +124,9 @@ class Reason(StrEnum):
     """Somebody closed the pull request with the value."""
 
 
-NOTHING_TO_DO = frozenset({Reason.SAME, Reason.NO_VALUE, Reason.OWN})
+NOTHING_TO_DO = frozenset({HoldReason.SAME, HoldReason.NO_VALUE, HoldReason.OWN})
 """The reasons that are no obstacle for another value."""
-HOLDS = frozenset({Reason.WITHDRAWN, Reason.DECLINED})
+HOLDS = frozenset({HoldReason.WITHDRAWN, HoldReason.DECLINED})
 """The reasons that stop automation alone: a person can promote nevertheless."""
 
 
@@ -134,27 +134,29 @@ HOLDS = frozenset({Reason.WITHDRAWN, Reason.DECLINED})
 class Obstacle:
     """Why something is not promoted: the clusters that it is about, and values or what is wrong."""
 
-    reason: Reason
+    reason: HoldReason
     environment: str
     clusters: tuple[str, ...] = ()
     detail: str = ""
 
 
-_TEXTS: Mapping[Reason, str] = {
-    Reason.EMPTY: "{environment} has no cluster",
-    Reason.NOT_READY: "not every cluster of {environment} is Ready: {names}",
-    Reason.PENDING: "the newest commit gives {names} of {environment} another value, which is not Ready yet",
-    Reason.DIFFERENT: "the clusters of {environment} have different values: {detail}",
-    Reason.NO_VALUE: "{names} of {environment} names no value: {detail}",
-    Reason.NEWER: "{names} of {environment} runs another version than git asks for: {detail}",
-    Reason.DRIFTED: "in Azure, {names} of {environment} has another value than in git",
-    Reason.SAME: "{environment} has {detail} already",
-    Reason.OWN: "no cluster of {environment} would get it: {names} sets a value in its own file",
-    Reason.LOWER: "AKS lowers no version, and {names} of {environment} has a newer one than {detail}",
-    Reason.INVALID: "the files are invalid, or would be with it: {detail}",
-    Reason.SOAK: "{environment} is watched until {detail}",
-    Reason.WITHDRAWN: "{environment} had {detail}, and a commit took it back: no rule gives it again",
-    Reason.DECLINED: "the pull request with {detail} was closed without a merge: no rule opens another",
+_TEXTS: Mapping[HoldReason, str] = {
+    HoldReason.EMPTY: "{environment} has no cluster",
+    HoldReason.NOT_READY: "not every cluster of {environment} is Ready: {names}",
+    HoldReason.PENDING: (
+        "the newest commit gives {names} of {environment} another value, which is not Ready yet"
+    ),
+    HoldReason.DIFFERENT: "the clusters of {environment} have different values: {detail}",
+    HoldReason.NO_VALUE: "{names} of {environment} names no value: {detail}",
+    HoldReason.NEWER: "{names} of {environment} runs another version than git asks for: {detail}",
+    HoldReason.DRIFTED: "in Azure, {names} of {environment} has another value than in git",
+    HoldReason.SAME: "{environment} has {detail} already",
+    HoldReason.OWN: "no cluster of {environment} would get it: {names} sets a value in its own file",
+    HoldReason.LOWER: "AKS lowers no version, and {names} of {environment} has a newer one than {detail}",
+    HoldReason.INVALID: "the files are invalid, or would be with it: {detail}",
+    HoldReason.SOAK: "{environment} is watched until {detail}",
+    HoldReason.WITHDRAWN: "{environment} had {detail}, and a commit took it back: no rule gives it again",
+    HoldReason.DECLINED: "the pull request with {detail} was closed without a merge: no rule opens another",
 }
 
 
@@ -183,7 +185,7 @@ class Withdrawal:
 
 
 @dataclass(frozen=True)
-class Had:
+class EnvironmentValues:
     """What an environment has as of the last plan: in its file and in its clusters, and what it withdrew."""
 
     environment: str
@@ -197,17 +199,21 @@ class Had:
 
 
 def planned(
-    before: Had | None, environment: str, file: Collection[Value], clusters: Collection[Value], at: datetime
-) -> Had:
+    before: EnvironmentValues | None,
+    environment: str,
+    file: Collection[Value],
+    clusters: Collection[Value],
+    at: datetime,
+) -> EnvironmentValues:
     """Return what an environment has after a plan, and what it withdrew with it or earlier."""
-    now = Had(environment, _kept(file), _kept(clusters))
+    now = EnvironmentValues(environment, _kept(file), _kept(clusters))
     if before is None:
         return now
     left = (set(before.file) - set(now.file)) | (set(before.clusters) - set(now.clusters))
     again = set(now.file) | (set(now.clusters) - set(before.clusters))
     known = [each for each in before.withdrawn if each.value not in left | again]
     added = [Withdrawal(value, at) for value in sorted(left - again)]
-    return Had(environment, now.file, now.clusters, tuple((*known, *added)[-KEPT:]))
+    return EnvironmentValues(environment, now.file, now.clusters, tuple((*known, *added)[-KEPT:]))
 
 
 def _kept(values: Iterable[Value]) -> tuple[Value, ...]:
@@ -254,21 +260,21 @@ def proven(
         if concerns(what, desired.get(name) or records[name].desired)
     ]
     if not names:
-        return Obstacle(Reason.EMPTY, environment)
+        return Obstacle(HoldReason.EMPTY, environment)
     found: dict[Value, list[str]] = {}
     since: datetime | None = None
     unready = tuple(name for name in names if not _is_ready(records.get(name)))
     if unready:
-        return Obstacle(Reason.NOT_READY, environment, unready)
+        return Obstacle(HoldReason.NOT_READY, environment, unready)
     pending = tuple(name for name in names if _is_pending(what, desired.get(name), records[name]))
     if pending:
-        return Obstacle(Reason.PENDING, environment, pending)
+        return Obstacle(HoldReason.PENDING, environment, pending)
     for name in names:
         record = records[name]
         value = value_of(what, record.document["spec"])
         if value is None:
             detail = FOLLOWS if what is What.PLATFORM else NO_VERSION
-            return Obstacle(Reason.NO_VALUE, environment, (name,), detail)
+            return Obstacle(HoldReason.NO_VALUE, environment, (name,), detail)
         wrong = _not_as_in_git(environment, value, record)
         if wrong is not None:
             return wrong
@@ -278,7 +284,7 @@ def proven(
             since = ready.since if since is None else max(since, ready.since)
     if len(found) > 1:
         shown = "; ".join(f"{value.value} in {', '.join(own[:3])}" for value, own in sorted(found.items()))
-        return Obstacle(Reason.DIFFERENT, environment, tuple(names), shown)
+        return Obstacle(HoldReason.DIFFERENT, environment, tuple(names), shown)
     return Proof(what, next(iter(found)), tuple(names), since)
 
 
@@ -303,7 +309,7 @@ def _not_as_in_git(environment: str, value: Value, record: ClusterRecord) -> Obs
     running = record.running_version
     other = needs_upgrade(value.value, running) or runs_newer(value.value, running)
     if value.path == VERSION_PATH and running and other:
-        return Obstacle(Reason.NEWER, environment, (record.name,), running)
+        return Obstacle(HoldReason.NEWER, environment, (record.name,), running)
     if record.divergence.drift and any(each.path == value.path for each in record.divergence.drift.fields):
-        return Obstacle(Reason.DRIFTED, environment, (record.name,))
+        return Obstacle(HoldReason.DRIFTED, environment, (record.name,))
     return None

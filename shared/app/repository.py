@@ -21,11 +21,11 @@ from shared.cluster.failures.errors import OtherRepository
 from shared.cluster.forms import UnreadableRecord
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass, field
-from shared.language.desired import Desired, Stored
+from shared.language.desired import Desired, StoredCluster
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.repository_layout import Files, blob_id
 from shared.language.resolve.resolver import finish, first_files, resolve_clusters, resolve_shared
-from shared.language.resolve.reuse import Known, fingerprint_of
+from shared.language.resolve.reuse import KnownCluster, fingerprint_of
 from shared.language.resolve.work import Work
 from shared.plan.plan import Action, Item, Plan
 from shared.ports import BranchHead, FleetRecord, Ports, Source, TreeEntry
@@ -115,7 +115,7 @@ class PlanInputs:
 
     desired: DesiredFleet
     records: Mapping[str, ClusterRecord]
-    known: Mapping[str, Known]
+    known: Mapping[str, KnownCluster]
     unreadable: Mapping[str, UnreadableRecord] = field(default_factory=dict)
 
     @property
@@ -124,17 +124,17 @@ class PlanInputs:
         return {name: str(record) for name, record in self.unreadable.items()}
 
 
-def read_known(records: Mapping[str, ClusterRecord], ports: Ports) -> Mapping[str, Known]:
+def read_known(records: Mapping[str, ClusterRecord], ports: Ports) -> Mapping[str, KnownCluster]:
     """Return what is recorded of clusters that are not being deleted; one read."""
     fingerprints = ports.state.fingerprints()
     return {
-        name: Known(record.document, record.digest, fingerprints.get(name, ""))
+        name: KnownCluster(record.document, record.digest, fingerprints.get(name, ""))
         for name, record in records.items()
         if not record.deleting
     }
 
 
-def read_desired(commit: str, known: Mapping[str, Known], ports: Ports) -> DesiredFleet:
+def read_desired(commit: str, known: Mapping[str, KnownCluster], ports: Ports) -> DesiredFleet:
     """Return what a commit asks for; one call for the tree, and those for the files that it needs."""
     return desired_of(commit, read_files(commit, ports), known, ports, Work(ports.config.limits.plan_work))
 
@@ -151,7 +151,7 @@ def files_in(entries: Iterable[TreeEntry]) -> Files:
     return Files(plain, frozenset(entry.path for entry in entries if not entry.plain))
 
 
-def read_some(commit: str, known: Mapping[str, Known], ports: Ports) -> DesiredFleet:
+def read_some(commit: str, known: Mapping[str, KnownCluster], ports: Ports) -> DesiredFleet:
     """Return what a commit asks for of these clusters alone, of which none is compared with any other one."""
     work = Work(ports.config.limits.plan_work)
     return desired_of(commit, read_files(commit, ports), known, ports, work, only=known.keys())
@@ -160,7 +160,7 @@ def read_some(commit: str, known: Mapping[str, Known], ports: Ports) -> DesiredF
 def desired_of(
     commit: str,
     files: Files,
-    known: Mapping[str, Known],
+    known: Mapping[str, KnownCluster],
     ports: Ports,
     work: Work,
     *,
@@ -219,7 +219,7 @@ def _fingerprints(plan: Plan, inputs: PlanInputs, before: Mapping[str, str]) -> 
         cluster = clusters.get(name)
         if cluster is None:
             continue
-        if item.action is _UNCHANGED and isinstance(cluster, Stored) and name in before:
+        if item.action is _UNCHANGED and isinstance(cluster, StoredCluster) and name in before:
             fingerprints[name] = before[name]  # it was not resolved, because its fingerprint matches
         elif fingerprint := _fingerprint(item, cluster, inputs):
             fingerprints[name] = fingerprint
@@ -236,7 +236,7 @@ def _fingerprint(item: Item, cluster: Desired, inputs: PlanInputs) -> str:
     record, same = inputs.records.get(item.cluster), item.action in (Action.UNCHANGED, Action.RETRY)
     if same and (record is None or record.deleting):
         return ""
-    if same and isinstance(cluster, Stored):
+    if same and isinstance(cluster, StoredCluster):
         return inputs.known[item.cluster].fingerprint
     digest = record.digest if same and record else cluster.digest
     return fingerprint_of(inputs.desired.inputs.get(item.cluster, ""), digest)

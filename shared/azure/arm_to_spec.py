@@ -21,7 +21,7 @@ from shared.language.resolve.manifest_file import PLACEHOLDER
 
 
 @dataclass(frozen=True)
-class Place:
+class FieldPlace:
     """The manifest's field for a property: its name and type, and the model of a value that is an object."""
 
     name: str
@@ -64,7 +64,7 @@ class Parts:
         in_order = (place.name for place in places(model).values())
         return {name: typed[name] for name in in_order if name in typed}, rest
 
-    def _leaf(self, place: Place, value: Any, name: str, typed: dict[str, Any]) -> None:
+    def _leaf(self, place: FieldPlace, value: Any, name: str, typed: dict[str, Any]) -> None:
         spelled = _spelled(place.kind, value)
         if isinstance(value, str) and PLACEHOLDER.search(value):
             self.left.append(f"{name}: a manifest would fill in the braces of {value}")
@@ -75,7 +75,7 @@ class Parts:
         else:
             self._try(place, spelled, name, typed)
 
-    def _try(self, place: Place, value: Any, name: str, typed: dict[str, Any]) -> None:
+    def _try(self, place: FieldPlace, value: Any, name: str, typed: dict[str, Any]) -> None:
         try:
             place.adapter.validate_python(value)
         except ValidationError as error:
@@ -113,14 +113,14 @@ def first_message(error: ValidationError) -> str:
 
 
 @cache
-def places(model: type[BaseModel]) -> Mapping[str, Place]:
+def places(model: type[BaseModel]) -> Mapping[str, FieldPlace]:
     """Return a model's fields by ARM's name in lower case."""
     hints = get_type_hints(model, include_extras=True)
     fields = {}
     for name, info in model.model_fields.items():
         kind = hints[name]
         alias = info.alias or name
-        fields[alias.lower()] = Place(alias, TypeAdapter(kind), kind, _model_of(kind))
+        fields[alias.lower()] = FieldPlace(alias, TypeAdapter(kind), kind, _model_of(kind))
     return fields
 
 

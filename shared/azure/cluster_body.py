@@ -16,7 +16,7 @@ from shared.azure.changes.conditions import Surroundings
 from shared.azure.changes.exclusive_groups import without_rivals
 from shared.azure.changes.upgrades import behind, next_version
 from shared.azure.changes.writes import (
-    Write,
+    PlannedWrite,
     at_running_version,
     last_write_failed,
     refuse_fixed,
@@ -62,7 +62,7 @@ def group_body(desired: Desired, owner: Owner) -> dict[str, Any]:
     return {"location": desired.spec.location, "tags": {**desired.spec.tags, **owner.group_tags}}
 
 
-def cluster_write(desired: Desired, owner: Owner, existing: Json | None) -> Write | None:
+def cluster_write(desired: Desired, owner: Owner, existing: Json | None) -> PlannedWrite | None:
     """Return the PUT that the cluster needs, None when it needs none; raise ImmutableChange.
 
     A cluster whose last write failed or was cancelled needs one even without a difference: Azure then tries
@@ -70,7 +70,7 @@ def cluster_write(desired: Desired, owner: Owner, existing: Json | None) -> Writ
     their own PUT and their own version, so an older read of a pool must not be written back.
     """
     if existing is None:
-        return Write(_new_cluster(desired, owner))
+        return PlannedWrite(_new_cluster(desired, owner))
     properties = at_running_version(existing["properties"], "kubernetesVersion")
     existing = {**existing, "properties": properties}
     wanted = _cluster(desired, owner, existing)
@@ -83,7 +83,7 @@ def cluster_write(desired: Desired, owner: Owner, existing: Json | None) -> Writ
     if not (changes or unmarked) and not last_write_failed(properties):
         return None
     body = {key: body[key] for key in _WRITTEN if body.get(key) is not None}
-    return Write(without_rivals(writable_cluster(body), wanted), (*changes, *unmarked))
+    return PlannedWrite(without_rivals(writable_cluster(body), wanted), (*changes, *unmarked))
 
 
 def _without_mark(tags: Json) -> tuple[dict[str, Any], list[Leaf]]:

@@ -17,7 +17,7 @@ from typing import Any
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import FACTS, KUSTOMIZATION, NAMESPACE, SOURCE, GitCredentials
-from shared.kubernetes.flux_readiness import Failed, Progressing, Readiness, Ready, Suspended, message_of
+from shared.kubernetes.flux_readiness import FluxFailure, Progressing, Readiness, Ready, Suspended, message_of
 from shared.kubernetes.health import time_of
 from shared.kubernetes.inside import PREFIX
 from shared.kubernetes.sync_objects import git_ref, has_app_credentials
@@ -265,7 +265,7 @@ _REVISION = re.compile(r"revision:? '?([^\s']+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Reported:
+class ObjectReport:
     """An object of a configuration: how far it is, and since when."""
 
     ref: ObjectRef
@@ -273,18 +273,18 @@ class Reported:
     since: datetime
 
 
-def reported(live: Json) -> list[Reported]:
+def reported(live: Json) -> list[ObjectReport]:
     """Return the objects that Azure shows of a configuration."""
     statuses = (live.get("properties") or {}).get("statuses") or ()
     return [_reported(one) for one in statuses if one]
 
 
-def _reported(status: Json) -> Reported:
+def _reported(status: Json) -> ObjectReport:
     kind = str(status.get("kind") or "")
     ref = ObjectRef(_APIS.get(kind, ""), kind, str(status.get("name")), str(status.get("namespace") or ""))
     conditions = status.get("statusConditions") or ()
     ready: Json = next((one for one in conditions if one.get("type") == "Ready"), {})
-    return Reported(ref, _state(status, ready), time_of(ready.get("lastTransitionTime")))
+    return ObjectReport(ref, _state(status, ready), time_of(ready.get("lastTransitionTime")))
 
 
 def _state(status: Json, ready: Json) -> Readiness:
@@ -296,7 +296,7 @@ def _state(status: Json, ready: Json) -> Readiness:
         case "Suspended":
             return Suspended()
         case "Non-Compliant":
-            return Failed(reason, message)
+            return FluxFailure(reason, message)
     return Progressing(f"{reason}: {message}") if ready else UNREPORTED
 
 

@@ -59,7 +59,7 @@ class NotImportable(ValueError):
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportedManifest:
     """A manifest: ``spec`` is complete, ``short`` has no defaults.
 
     ``left`` lists what a manifest cannot express, ``differences`` the fields that an adoption would write.
@@ -78,7 +78,9 @@ def document(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
     return {"apiVersion": API_VERSION, "kind": "Cluster", "metadata": metadata, "spec": dict(spec)}
 
 
-def imported(cluster: ClusterId, owner: Owner, existing: Json, maintenance: Mapping[str, Json]) -> Imported:
+def imported(
+    cluster: ClusterId, owner: Owner, existing: Json, maintenance: Mapping[str, Json]
+) -> ImportedManifest:
     """Return the manifest of a managed cluster as ARM shows it; raise NotImportable.
 
     ``maintenance`` are its maintenance configurations by name. The manifest has no ``flux``, which Azure does
@@ -210,7 +212,7 @@ def _windows(maintenance: Mapping[str, Json], parts: Parts) -> list[dict[str, An
 
 def _checked(
     cluster: ClusterId, owner: Owner, existing: Json, spec: dict[str, Any], left: list[str]
-) -> Imported:
+) -> ImportedManifest:
     name = cluster.name.lower()
     while True:
         try:
@@ -224,7 +226,7 @@ def _checked(
     except ValidationError:
         brief = spec
     differing = differences_of(_desired(name, brief), owner, existing)
-    return Imported(name, spec, brief, tuple(left), tuple(map(str, differing)))
+    return ImportedManifest(name, spec, brief, tuple(left), tuple(map(str, differing)))
 
 
 def _desired(name: str, spec: Mapping[str, Any]) -> Desired:

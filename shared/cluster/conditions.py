@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from shared.azure.drift.activity import Change
+from shared.azure.drift.activity import FieldAuthor
 from shared.cluster.drift import Drift, moment
 from shared.cluster.failures.errors import (
     ClusterContested,
@@ -17,10 +17,10 @@ from shared.cluster.failures.errors import (
 from shared.cluster.job import Failure
 from shared.cluster.record import (
     READY,
+    Absence,
     ClusterRecord,
     Condition,
     ConditionReason,
-    Loss,
     Phase,
     finding_of_sweep,
 )
@@ -197,12 +197,12 @@ def exemption_of(record: ClusterRecord, found: type[NoLongerReady], now: datetim
     return policy.exemption(_EXEMPTED_AS[found.__name__], now) if policy else None
 
 
-def loss_of(record: ClusterRecord, error: NoLongerReady | None, now: datetime) -> Loss | None:
+def loss_of(record: ClusterRecord, error: NoLongerReady | None, now: datetime) -> Absence | None:
     """Return what is known after a finding; one that stays keeps its time, and who caused it."""
     if not isinstance(error, ClusterMissing | ClusterStopped):
         return None
     before = record.observation.loss
-    loss = before if before is not None and before.kind == error.kind else Loss(error.kind, now)
+    loss = before if before is not None and before.kind == error.kind else Absence(error.kind, now)
     rule = exemption_of(record, type(error), now)
     exemption, expires = (rule.name, rule.expires or "") if rule else ("", "")
     return replace(loss, act=error.act or loss.act, exemption=exemption, expires=expires)
@@ -221,14 +221,14 @@ def reassessed(record: ClusterRecord, now: datetime) -> ClusterRecord:
     )
 
 
-def with_act(error: NoLongerReady, act: Change | None) -> NoLongerReady:
+def with_act(error: NoLongerReady, act: FieldAuthor | None) -> NoLongerReady:
     """Return what was found of a cluster with who deleted or stopped it; None: that is not known."""
     if act is None or error.kind not in _DONE:
         return error
     return type(error)(f"{error}; {_DONE[error.kind]} {moment(act.at)} by {act.by}", act=act)
 
 
-def act_known(record: ClusterRecord, error: NoLongerReady) -> Change | None:
+def act_known(record: ClusterRecord, error: NoLongerReady) -> FieldAuthor | None:
     """Return who did what was found, as an earlier sweep has named them; None where none has."""
     same = record.observation.loss is not None and record.observation.loss.kind == error.kind
     return record.observation.loss.act if same and record.observation.loss else None

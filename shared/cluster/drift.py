@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from shared.azure.drift.activity import Change
-from shared.azure.drift.policy import MAX_CORRECTIONS, Decided
+from shared.azure.drift.activity import FieldAuthor
+from shared.azure.drift.policy import MAX_CORRECTIONS, DriftDecision
 from shared.frozen import dataclass, replace
 from shared.language.desired import digest_of
 from shared.language.model.cluster.drift import DriftAction
@@ -158,7 +158,7 @@ class Drift:
 
 
 @dataclass(frozen=True)
-class Verified:
+class Verification:
     """How Azure showed a cluster when it was compared last.
 
     ``digest`` is that of the cluster if nothing differed, "" otherwise: such a cluster is compared again with
@@ -171,7 +171,12 @@ class Verified:
 
 
 def drift_from(
-    decided: Sequence[Decided], before: Drift | None, now: datetime, *, life: str = "", generation: int = 0
+    decided: Sequence[DriftDecision],
+    before: Drift | None,
+    now: datetime,
+    *,
+    life: str = "",
+    generation: int = 0,
 ) -> Drift | None:
     """Return what is stored of differences, None for none; a field that differed before keeps its time.
 
@@ -189,7 +194,7 @@ def drift_from(
     return Drift(fields[0], tuple(fields[1:]), len(shown) - len(fields), correction, approval)
 
 
-def _correction(shown: Sequence[Decided], life: str, generation: int) -> str:
+def _correction(shown: Sequence[DriftDecision], life: str, generation: int) -> str:
     """Return what identifies the corrections that need an approval, "" for none and for too many."""
     waiting = [each for each in shown if each.action is DriftAction.APPROVE]
     if not 0 < len(waiting) <= FIELDS:
@@ -199,7 +204,7 @@ def _correction(shown: Sequence[Decided], life: str, generation: int) -> str:
     return digest_of([life, generation, values])
 
 
-def _field(decided: Decided, before: DriftedField | None, now: datetime) -> DriftedField:
+def _field(decided: DriftDecision, before: DriftedField | None, now: datetime) -> DriftedField:
     git, live = value_text(decided.difference.git), value_text(decided.difference.live)
     same = before if before and before.live == live else None
     return DriftedField(
@@ -223,7 +228,7 @@ ASKED_AGAIN = timedelta(hours=6)
 
 
 def attributed(
-    drift: Drift | None, since: datetime, who: Callable[[DriftedField], Change | None]
+    drift: Drift | None, since: datetime, who: Callable[[DriftedField], FieldAuthor | None]
 ) -> Drift | None:
     """Return a drift with who changed the fields of which that is not known.
 
@@ -270,7 +275,7 @@ def exhausted(corrections: Sequence[Correction], now: datetime) -> frozenset[str
 
 
 def corrected(
-    corrections: Sequence[Correction], decided: Sequence[Decided], now: datetime
+    corrections: Sequence[Correction], decided: Sequence[DriftDecision], now: datetime
 ) -> tuple[Correction, ...]:
     """Return the corrections with those that begin now."""
     known = {each.path: each for each in corrections if _recent(each, now)}

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from shared.azure.differences import Difference
-from shared.azure.drift.policy import Decided
+from shared.azure.drift.policy import DriftDecision
 from shared.cluster.conditions import MESSAGE_LIMIT, is_unfinished, with_condition
 from shared.cluster.drift import exhausted
 from shared.cluster.failures.errors import FluxUnhealthy, PlatformUnhealthy, SecretsUnhealthy, Unhealthy
@@ -153,7 +153,7 @@ def faults_of(record: ClusterRecord) -> Iterator[Condition]:
 
 FLUX = "what Roadstead applied of Flux"
 """All of it differs as a whole, as it is counted among the corrections."""
-CORRECTED = Decided(Difference(FLUX, "as applied", "changed"), DriftAction.CORRECT)
+CORRECTED = DriftDecision(Difference(FLUX, "as applied", "changed"), DriftAction.CORRECT)
 
 
 _CORRECTED = (CHANGED, MISSING, SUSPENDED)

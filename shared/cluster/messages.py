@@ -126,7 +126,7 @@ class HeadConfirmation(_Wire):
     reads: int
 
 
-class Found(_Wire):
+class MissedHead(_Wire):
     """What found a head that may be a missed one, and when."""
 
     by: FoundBy
@@ -212,7 +212,7 @@ class ToPlan(QueueRequest):
     confirmation: HeadConfirmation | None = None
     at: datetime | None = None
     read_from: datetime | None = None
-    found: Found | None = None
+    found: MissedHead | None = None
 
 
 class PlanRequest(ToPlan):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shared.cluster.drift import Verified
+from shared.cluster.drift import Verification
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.job import AcceptedWrite, Contest, WaitingOn
 from shared.cluster.recipes import Step
-from shared.cluster.record import Running
+from shared.cluster.record import RunningVersions
 from shared.frozen import dataclass
 
 
@@ -28,8 +28,8 @@ class Done:
     note: str = ""
     retained: bool = False
     life: str = ""
-    running: Running | None = None
-    verified: Verified | None = None
+    running: RunningVersions | None = None
+    verified: Verification | None = None
     in_sync: bool = False
     facts: Mapping[str, str] | None = None
     cluster_uid: str = ""

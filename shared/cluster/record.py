@@ -15,8 +15,8 @@ from typing import Any
 
 from shared.azure.compliance import Compliance
 from shared.azure.differences import Difference
-from shared.azure.drift.activity import Change
-from shared.cluster.drift import Correction, Drift, HeldStart, Verified
+from shared.azure.drift.activity import FieldAuthor
+from shared.cluster.drift import Correction, Drift, HeldStart, Verification
 from shared.cluster.failures.errors import (
     ClusterMissing,
     ClusterStopped,
@@ -97,7 +97,7 @@ class AppliedRevision:
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningVersions:
     """What ran when a cluster was verified or compared last: the version of its control plane, and its nodes;
     "" and 0 for what is not known. ``flux`` is what a job or a check read last of Flux, None where neither
     could read it. ``renamed`` has the manifest's name of each node pool
@@ -111,7 +111,7 @@ class Running:
 
 
 @dataclass(frozen=True)
-class Loss:
+class Absence:
     """What a sweep found of a cluster that is missing or stopped: the class of the error, and since when.
 
     ``act`` is who deleted or stopped it, and when, by Azure's activity log; None as long as that does not say
@@ -121,7 +121,7 @@ class Loss:
 
     kind: str
     since: datetime
-    act: Change | None = None
+    act: FieldAuthor | None = None
     exemption: str = ""
     expires: str = ""
 
@@ -216,11 +216,11 @@ class Observation:
     Kubernetes API, None when the next connection needs a kubeconfig.
     """
 
-    running: Running | None = None
-    verified: Verified | None = None
+    running: RunningVersions | None = None
+    verified: Verification | None = None
     inside: Inside | None = None
     companions: CompanionState = UNREAD_COMPANIONS
-    loss: Loss | None = None
+    loss: Absence | None = None
     facts: Mapping[str, str] | None = None
     api_server: ApiServer | None = None
 

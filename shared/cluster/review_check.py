@@ -21,7 +21,7 @@ class Verdict(StrEnum):
     UNREADABLE = "unreadable"
 
 
-class Ignored(StrEnum):
+class IgnoredReview(StrEnum):
     """Why an approving review does not count, as stored."""
 
     EARLIER_COMMIT = "earlier-commit"
@@ -42,13 +42,13 @@ _SENTENCES: Mapping[Verdict, str] = {
     Verdict.UNREADABLE: "the reviews could not be read: {error}",
 }
 
-_IGNORED: Mapping[Ignored, str] = {
-    Ignored.EARLIER_COMMIT: "that of {login} is of an earlier commit",
-    Ignored.EARLIER_CLUSTER: "that of {login} is older than a cluster that it would delete",
-    Ignored.EARLIER_PLAN: "that of {login} is older than the plan of another commit",
-    Ignored.NO_MEMBER: "{login} is no member",
-    Ignored.AUTHOR: "{login} wrote a part of it",
-    Ignored.UNKNOWN_AUTHORS: "{login} may have written a part of it: a commit of it has no account",
+_IGNORED: Mapping[IgnoredReview, str] = {
+    IgnoredReview.EARLIER_COMMIT: "that of {login} is of an earlier commit",
+    IgnoredReview.EARLIER_CLUSTER: "that of {login} is older than a cluster that it would delete",
+    IgnoredReview.EARLIER_PLAN: "that of {login} is older than the plan of another commit",
+    IgnoredReview.NO_MEMBER: "{login} is no member",
+    IgnoredReview.AUTHOR: "{login} wrote a part of it",
+    IgnoredReview.UNKNOWN_AUTHORS: "{login} may have written a part of it: a commit of it has no account",
 }
 _SHOWN = 5
 
@@ -63,7 +63,7 @@ class ReviewCheck:
     verdict: Verdict
     at: datetime
     details: Mapping[str, str] = field(default_factory=dict)
-    ignored: Mapping[str, Ignored] = field(default_factory=dict)
+    ignored: Mapping[str, IgnoredReview] = field(default_factory=dict)
 
     def unread_since(self, before: datetime) -> bool:
         """Return whether the reviews could not be read, and were not tried again after a time."""

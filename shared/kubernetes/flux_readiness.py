@@ -62,7 +62,7 @@ NO_ATTEMPT = Attempt()
 
 
 @dataclass(frozen=True)
-class Failed:
+class FluxFailure:
     """Flux tried and failed; it tries again by itself. ``reason`` and ``message`` are Flux's own."""
 
     reason: str
@@ -75,7 +75,7 @@ class Suspended:
     """Somebody suspended the object, so Flux does nothing with it."""
 
 
-Readiness = Ready | Progressing | Failed | Suspended
+Readiness = Ready | Progressing | FluxFailure | Suspended
 
 
 def readiness(live: Json, request: str) -> Readiness:
@@ -101,7 +101,7 @@ def reconciled(live: Json) -> Readiness:
     reason = str(ready.get("reason", ""))
     message = message_of(ready)
     if ready.get("status") == "False":
-        return Failed(reason, message, attempt_of(live))
+        return FluxFailure(reason, message, attempt_of(live))
     if ready.get("status") != "True":
         return Progressing(f"{reason}: {message}")
     return Ready(_revision(status))
@@ -208,7 +208,7 @@ _BY_REASON = {
 }
 
 
-def advice(failure: Failed, place: str = "spec.flux", kind: str = "") -> str:
+def advice(failure: FluxFailure, place: str = "spec.flux", kind: str = "") -> str:
     """Return what an operator can do about a failure of Flux, "" when nothing more is known.
 
     ``place`` is the field of the manifest with the object that failed, "" for what Flux itself applied, and

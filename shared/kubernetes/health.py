@@ -39,7 +39,7 @@ from shared.resource_ids import ObjectRef
 
 
 @dataclass(frozen=True)
-class Rollout:
+class DeploymentRollout:
     """A Deployment that does not run its newest version yet; ``failed``: it exceeded its deadline."""
 
     name: str
@@ -50,28 +50,28 @@ class Rollout:
         return f"the Deployment {self.name}: {self.message}"
 
 
-def unfinished(deployments: Sequence[Json]) -> list[Rollout]:
+def unfinished(deployments: Sequence[Json]) -> list[DeploymentRollout]:
     """Return those of the Deployments whose newest version does not run yet; failed ones come first."""
     found = [rollout for rollout in map(_rollout, deployments) if rollout is not None]
     return sorted(found, key=lambda rollout: (not rollout.failed, rollout.name))
 
 
-def _rollout(deployment: Json) -> Rollout | None:
+def _rollout(deployment: Json) -> DeploymentRollout | None:
     metadata, status = deployment["metadata"], deployment.get("status") or {}
     name = str(metadata["name"])
     if status.get("observedGeneration", 0) < metadata.get("generation", 0):
-        return Rollout(name, "Kubernetes has not seen its newest version yet")
+        return DeploymentRollout(name, "Kubernetes has not seen its newest version yet")
     exceeded = _deadline_exceeded(status)
     if exceeded is not None:
-        return Rollout(name, exceeded, failed=True)
+        return DeploymentRollout(name, exceeded, failed=True)
     wanted = (deployment.get("spec") or {}).get("replicas", 1)
     updated, available = status.get("updatedReplicas", 0), status.get("availableReplicas", 0)
     if updated < wanted:
-        return Rollout(name, f"{updated} of {wanted} replicas are updated")
+        return DeploymentRollout(name, f"{updated} of {wanted} replicas are updated")
     if status.get("replicas", 0) > updated:
-        return Rollout(name, f"{status['replicas'] - updated} old replicas still run")
+        return DeploymentRollout(name, f"{status['replicas'] - updated} old replicas still run")
     if available < updated:
-        return Rollout(name, f"{available} of {updated} updated replicas are available")
+        return DeploymentRollout(name, f"{available} of {updated} updated replicas are available")
     return None
 
 

@@ -177,7 +177,7 @@ class Desired:
         had_systems: bool = False,
     ) -> Desired:
         """Read the stored form; ``spec`` is validated by the current rules only when it is read."""
-        return Stored(document, removed_keys=removed_keys, left=left, had_systems=had_systems)
+        return StoredCluster(document, removed_keys=removed_keys, left=left, had_systems=had_systems)
 
     @property
     def digest(self) -> str:
@@ -226,7 +226,7 @@ _STORED = {
 """The parts of a stored form, each with its field."""
 
 
-class Stored(Desired):
+class StoredCluster(Desired):
     """A cluster from its stored form, which is written again unchanged.
 
     Thousands of these need little time and memory. The cluster's resource id is known even if its spec is
@@ -361,7 +361,9 @@ class Stored(Desired):
             return self
         rest = {key: value for key, value in self.document().items() if key != "systems"}
         changed = rest | ({"systems": list(systems)} if systems else {})
-        return Stored(changed, removed_keys=self.removed_keys, left=self.left, had_systems=self.had_systems)
+        return StoredCluster(
+            changed, removed_keys=self.removed_keys, left=self.left, had_systems=self.had_systems
+        )
 
     @property
     def digest(self) -> str:
@@ -380,7 +382,7 @@ def normalised(document: Mapping[str, Any]) -> Mapping[str, Any]:
     A form that is invalid by the current rules is returned unchanged.
     """
     try:
-        spec = {"spec": _dumped_spec(Stored(document).spec)}
+        spec = {"spec": _dumped_spec(StoredCluster(document).spec)}
     except ValidationError:
         return document
     systems = normalised_systems(systems_in(document))

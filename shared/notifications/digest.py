@@ -40,7 +40,7 @@ class Links:
 
 
 @dataclass(frozen=True)
-class Group:
+class DigestGroup:
     """Notifications of one kind, with one class of error, in one region.
 
     ``began``: these are ends of problems that began in the same digest, and have what each of them was.
@@ -107,7 +107,7 @@ class Outgoing:
     title: str
     severity: Severity
     text: str
-    groups: tuple[Group, ...]
+    groups: tuple[DigestGroup, ...]
     facts: tuple[str, ...]
     links: Links = Links()
     dropped: int = 0
@@ -156,7 +156,7 @@ def _absorbed(facts: Sequence[Notification]) -> Mapping[str, Sequence[str]]:
     return {ends[fact.id]: (fact.id,) for fact in facts if fact.id in ends}
 
 
-def _groups(facts: Sequence[Notification]) -> Sequence[Group]:
+def _groups(facts: Sequence[Notification]) -> Sequence[DigestGroup]:
     absorbing, by_id = _absorbed(facts), {fact.id: fact for fact in facts}
     absorbed = {each for ids in absorbing.values() for each in ids}
     groups: defaultdict[tuple[bool, bool, str, tuple[str, str, str]], list[Notification]] = defaultdict(list)
@@ -167,13 +167,13 @@ def _groups(facts: Sequence[Notification]) -> Sequence[Group]:
             groups[(True, True, fact.became, fact.group)].append(whole)
         elif fact.id not in absorbed:
             groups[(fact.over, False, fact.became, fact.group)].append(fact)
-    found = [Group(tuple(group), began) for (_, began, _, _), group in groups.items()]
+    found = [DigestGroup(tuple(group), began) for (_, began, _, _), group in groups.items()]
     return sorted(found, key=lambda group: (-group.severity.rank, group.since))
 
 
-def _parts(groups: Sequence[Group], limit: int, links: Links) -> Iterator[Sequence[Group]]:
+def _parts(groups: Sequence[DigestGroup], limit: int, links: Links) -> Iterator[Sequence[DigestGroup]]:
     """Yield the groups of each message; a group that is too long for one goes on in the next."""
-    part: list[Group] = []
+    part: list[DigestGroup] = []
     size = 0
     for group in groups:
         for piece in _pieces(group, limit, links):
@@ -186,21 +186,21 @@ def _parts(groups: Sequence[Group], limit: int, links: Links) -> Iterator[Sequen
         yield part
 
 
-def _pieces(group: Group, limit: int, links: Links) -> Iterator[Group]:
+def _pieces(group: DigestGroup, limit: int, links: Links) -> Iterator[DigestGroup]:
     """Yield a group in pieces, halved until the text of each is within the limit."""
     if len(group.facts) == 1 or _bytes(group, links) <= limit:
         yield group
         return
     half = len(group.facts) // 2
     for some in (group.facts[:half], group.facts[half:]):
-        yield from _pieces(Group(some, group.began), limit, links)
+        yield from _pieces(DigestGroup(some, group.began), limit, links)
 
 
-def _bytes(group: Group, links: Links) -> int:
+def _bytes(group: DigestGroup, links: Links) -> int:
     return len(text_of(group, links).encode()) + 2
 
 
-def _message(groups: Sequence[Group], fleet: str, links: Links) -> Outgoing:
+def _message(groups: Sequence[DigestGroup], fleet: str, links: Links) -> Outgoing:
     facts = tuple(fact.id for group in groups for fact in group.facts)
     severity = max((group.severity for group in groups), key=lambda each: each.rank)
     more = f", and {len(groups) - 1} more" if len(groups) > 1 else ""
@@ -217,7 +217,7 @@ def _message(groups: Sequence[Group], fleet: str, links: Links) -> Outgoing:
     )
 
 
-def text_of(group: Group, links: Links) -> str:
+def text_of(group: DigestGroup, links: Links) -> str:
     """Return what a person reads of a group: what, since when, why, what next, which, and the links."""
     first, lasted = group.facts[0], group.until != group.since
     until = f" until {clock(group.until)}" if first.over else f", the last at {clock(group.until)}"
@@ -236,7 +236,7 @@ def text_of(group: Group, links: Links) -> str:
     return "\n".join(lines)
 
 
-def _next(group: Group) -> Iterator[str]:
+def _next(group: DigestGroup) -> Iterator[str]:
     """Yield what comes next, and for which notifications where that differs, the most frequent first."""
     alike: defaultdict[str, list[Notification]] = defaultdict(list)
     for fact in group.facts:
@@ -287,7 +287,7 @@ def body_of(message: Outgoing) -> Mapping[str, Any]:
     }
 
 
-def _json(group: Group, links: Links) -> Mapping[str, Any]:
+def _json(group: DigestGroup, links: Links) -> Mapping[str, Any]:
     first, shown = group.facts[0], group.diffs[:_DIFFS]
     return {
         "kind": first.kind.value,

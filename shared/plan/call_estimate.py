@@ -15,7 +15,7 @@ from typing import Any
 from shared.azure.changes.field_effects import Effect
 from shared.frozen import dataclass
 from shared.language.desired import is_attached
-from shared.plan.differences import Change
+from shared.plan.differences import FieldChange
 from shared.plan.plan import Action, Item
 
 _GRANT = re.compile(r"spec\.(federatedCredentials|roleAssignments|policies)\[([^\]]*)\]")
@@ -99,7 +99,7 @@ def _of_cluster(item: Item, document: Mapping[str, Any] | None) -> AzureCalls:
     return AzureCalls(puts=int(cluster) + len(written), deletes=len(deleted))
 
 
-def _for_azure(change: Change) -> bool:
+def _for_azure(change: FieldChange) -> bool:
     return not _GRANT.match(change.path) and not any(
         change.path == path or change.path.startswith((f"{path}.", f"{path}[")) for path in _NOT_AZURE
     )

@@ -25,7 +25,7 @@ _NAMESPACES = re.compile(r"systems\[[^\]]*\](\.namespaces)?")
 
 
 @dataclass(frozen=True)
-class Change:
+class FieldChange:
     """A field that differs: its path, and both values as short text, "" for no value.
 
     ``effect`` is decided from the whole values; ``source`` is the "file:line" of the new value, "" before the
@@ -44,7 +44,7 @@ class Change:
         return self.effect in _DESTROYING
 
 
-def differences(old: Any, new: Any, runs: str = "") -> Iterator[Change]:
+def differences(old: Any, new: Any, runs: str = "") -> Iterator[FieldChange]:
     """Yield every leaf in which two JSON values differ; items of a list that have names are paired by name.
 
     The order of a list counts only where it has a meaning; for taints it has none. ``runs`` is the version
@@ -71,11 +71,11 @@ def _spec(document: Any) -> Json:
     return spec if isinstance(spec, Mapping) else {}
 
 
-def _change(path: str, old: Any, new: Any, specs: tuple[Json, Json], runs: str) -> Change:
+def _change(path: str, old: Any, new: Any, specs: tuple[Json, Json], runs: str) -> FieldChange:
     effect = _effect(path, old, new, specs)
     if is_version(path) and _lowered(path, old, new, specs[0], runs):
         effect = Effect.ROLLED_BACK if _rolls_back(path, specs) else Effect.NEVER_LOWERED
-    return Change(path, _short(old), _short(new), effect)
+    return FieldChange(path, _short(old), _short(new), effect)
 
 
 def _lowered(path: str, old: Any, new: Any, before: Json, runs: str) -> bool:

@@ -15,9 +15,9 @@ from shared.language.cluster_systems import systems_in
 from shared.language.desired import Desired, is_attached, normalised
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.repository_layout import FLEET_FILE
-from shared.plan.differences import Change, differences
+from shared.plan.differences import FieldChange, differences
 from shared.plan.holds import Hold, HoldKind
-from shared.plan.plan import Action, Item, Plan, Recorded
+from shared.plan.plan import Action, Item, Plan, RecordedState
 from shared.plan.replacements import (
     Replacing,
     holds_in_doubt,
@@ -26,7 +26,7 @@ from shared.plan.replacements import (
     unread_holds,
     waiting_items,
 )
-from shared.plan.system_removals import Retained, keeping, retained_systems
+from shared.plan.system_removals import RetainedSystems, keeping, retained_systems
 from shared.process_memory import no_garbage_collection
 
 # Rebuilds: a manifest asks that another cluster takes the place of the one that runs.
@@ -36,7 +36,7 @@ from shared.process_memory import no_garbage_collection
 # nobody deletes a cluster by taking a commit back. A rebuild has the guards of a delete.
 
 
-def asks_for_rebuild(cluster: Desired, record: Recorded) -> bool:
+def asks_for_rebuild(cluster: Desired, record: RecordedState) -> bool:
     """Return whether a manifest asks for another life of its cluster.
 
     A record that is recovering does not know for which rebuild the present life was created.
@@ -45,7 +45,7 @@ def asks_for_rebuild(cluster: Desired, record: Recorded) -> bool:
 
 
 def deletes_of(
-    desired: DesiredFleet, recorded: Mapping[str, Recorded], approved: frozenset[str]
+    desired: DesiredFleet, recorded: Mapping[str, RecordedState], approved: frozenset[str]
 ) -> frozenset[str]:
     """Return the clusters that a commit deletes, for good or for a rebuild, and that nobody approved."""
     present = desired.clusters.keys() | desired.invalid.keys()
@@ -75,7 +75,7 @@ def guard_of_delete(spec: Mapping[str, Any], deletes: int, budget: int, now: dat
 
 def hold_of_rebuild(
     cluster: Desired,
-    record: Recorded,
+    record: RecordedState,
     desired: DesiredFleet,
     *,
     recorded: int,
@@ -114,7 +114,7 @@ _UNCHANGED = Action.UNCHANGED
 def make_plan(
     commit: str,
     desired: DesiredFleet,
-    recorded: Mapping[str, Recorded],
+    recorded: Mapping[str, RecordedState],
     *,
     now: datetime,
     approved: frozenset[str] = frozenset(),
@@ -188,7 +188,7 @@ def make_plan(
     )
 
 
-def _of_attached(item: Item, desired: DesiredFleet, recorded: Mapping[str, Recorded]) -> Item:
+def _of_attached(item: Item, desired: DesiredFleet, recorded: Mapping[str, RecordedState]) -> Item:
     """Return the item of a cluster outside Azure with the hold of a release, and any other item as it is."""
     if item.hold is None or item.retained:
         return item
@@ -197,7 +197,7 @@ def _of_attached(item: Item, desired: DesiredFleet, recorded: Mapping[str, Recor
     return replace(item, hold=item.hold.of_release()) if attached else item
 
 
-def _is_settled(cluster: Desired, record: Recorded) -> bool:
+def _is_settled(cluster: Desired, record: RecordedState) -> bool:
     """Return whether a cluster is as it is recorded, and its job is neither a delete nor to be repeated.
 
     That is so for nearly every cluster of a fleet, so a plan asks it first.
@@ -206,7 +206,7 @@ def _is_settled(cluster: Desired, record: Recorded) -> bool:
     return same and not (record.deleting or record.retryable_failure)
 
 
-def _with_retained(item: Item, retained: Retained | None) -> Item:
+def _with_retained(item: Item, retained: RetainedSystems | None) -> Item:
     """Return the item of a cluster with the systems that stay on it, and why."""
     if retained is None or item.hold is not None:
         return item
@@ -217,9 +217,9 @@ def _with_retained(item: Item, retained: Retained | None) -> Item:
 def _wanted(
     name: str,
     desired: DesiredFleet,
-    record: Recorded | None,
+    record: RecordedState | None,
     hold: Hold | None,
-    retained: Retained | None,
+    retained: RetainedSystems | None,
 ) -> Item:
     """Return the item of a cluster that the commit contains; ``retained`` systems do not change."""
     if name in desired.invalid:
@@ -249,7 +249,7 @@ def _wanted(
     return Item(name, Action.UPDATE, record.generation + 1, record.uid, changes)
 
 
-def _rebuild(cluster: Desired, record: Recorded, desired: DesiredFleet, hold: Hold | None) -> Item:
+def _rebuild(cluster: Desired, record: RecordedState, desired: DesiredFleet, hold: Hold | None) -> Item:
     """Return the item of a cluster whose manifest asks for another one in its place.
 
     Where the present one is being deleted already, its delete continues, whoever asked for it.
@@ -269,20 +269,20 @@ def unreadable_item(name: str, problem: str) -> Item:
     return Item(name, Action.ON_HOLD, hold=Hold(HoldKind.UNREADABLE, {"problem": problem}))
 
 
-def _awaits_deletion(record: Recorded, name: str) -> Item:
+def _awaits_deletion(record: RecordedState, name: str) -> Item:
     """Return the item of a cluster that is created again once its delete has finished."""
     action = Action.RETRY if record.retryable_failure else Action.ON_HOLD
     return _same_spec(record, name, action, Hold(HoldKind.AWAITS_DELETION))
 
 
-def _unchanged(record: Recorded, name: str) -> Item:
+def _unchanged(record: RecordedState, name: str) -> Item:
     """Return the item of a cluster with the same spec; git takes back a removal that can be taken back."""
     if record.deleting:
         return Item(name, Action.UPDATE, record.generation + 1, record.uid)
     return _same_spec(record, name, Action.RETRY if record.retryable_failure else Action.UNCHANGED)
 
 
-def _invalid(name: str, problem: str, record: Recorded | None) -> Item:
+def _invalid(name: str, problem: str, record: RecordedState | None) -> Item:
     new = Hold(HoldKind.INVALID_NEW_MANIFEST, {"problem": problem})
     if record is None:
         return Item(name, Action.INVALID, hold=new)
@@ -291,12 +291,12 @@ def _invalid(name: str, problem: str, record: Recorded | None) -> Item:
     return _same_spec(record, name, Action.INVALID, Hold(HoldKind.INVALID_MANIFEST, {"problem": problem}))
 
 
-def _explained(change: Change, name: str, desired: DesiredFleet) -> Change:
+def _explained(change: FieldChange, name: str, desired: DesiredFleet) -> FieldChange:
     """Return the change with the source of its new value."""
     return replace(change, source=desired.source(name, change.path))
 
 
-def _immutable(changes: tuple[Change, ...]) -> Hold | None:
+def _immutable(changes: tuple[FieldChange, ...]) -> Hold | None:
     """Return the hold of a change that Azure cannot make, None when it can make all of them."""
     for change in changes:
         if change.effect is Effect.RECREATION:
@@ -307,7 +307,7 @@ def _immutable(changes: tuple[Change, ...]) -> Hold | None:
     return None
 
 
-def _same_spec(record: Recorded, name: str, action: Action, hold: Hold | None = None) -> Item:
+def _same_spec(record: RecordedState, name: str, action: Action, hold: Hold | None = None) -> Item:
     """Return an item that does not change the spec."""
     return Item(name, action, record.generation, record.uid, hold=hold)
 
@@ -332,7 +332,7 @@ def _move(old: Mapping[str, Any], new: Mapping[str, Any]) -> Hold | None:
 def _removed(
     names: list[str],
     desired: DesiredFleet,
-    recorded: Mapping[str, Recorded],
+    recorded: Mapping[str, RecordedState],
     approved: frozenset[str],
     deletes: int,
     now: datetime,

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from shared.frozen import dataclass, replace
-from shared.plan.differences import Change
+from shared.plan.differences import FieldChange
 from shared.plan.holds import Hold, HoldKind
 
 
@@ -40,7 +40,7 @@ def _outcome(action: Action, needs_approval: bool) -> str:
     return "needs approval" if released else action.value.replace("-", " ")
 
 
-class Recorded(Protocol):
+class RecordedState(Protocol):
     """What the planner needs to know of a cluster's record."""
 
     @property
@@ -101,7 +101,7 @@ class Item:
     action: Action
     generation: int = 0
     uid: str = ""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[FieldChange, ...] = ()
     hold: Hold | None = None
     retained: tuple[str, ...] = ()
     replacements: tuple[str, ...] = ()

@@ -19,7 +19,7 @@ from shared.json_tree import Json
 from shared.language.desired import Desired
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.plan.holds import Hold, HoldKind
-from shared.plan.plan import Action, Item, Recorded
+from shared.plan.plan import Action, Item, RecordedState
 from shared.sentences import some_of
 
 Replacing = Mapping[str, tuple[str, ...]]
@@ -27,7 +27,7 @@ Replacing = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
-class Replaced:
+class Replacement:
     """A removed cluster that others are to replace, or were; ``kind`` is what that holds.
 
     ``named`` is the cluster that a new one names instead, "" for none.
@@ -39,8 +39,8 @@ class Replaced:
 
 
 def replaced_in(
-    desired: DesiredFleet, recorded: Mapping[str, Recorded], before: Replacing
-) -> Mapping[str, Replaced]:
+    desired: DesiredFleet, recorded: Mapping[str, RecordedState], before: Replacing
+) -> Mapping[str, Replacement]:
     """Return what a commit says of the clusters that it does not have.
 
     ``before`` is what the plan before knew.
@@ -56,7 +56,7 @@ def replaced_in(
     for name, said in desired.may_replace.items():
         for old in said & removed:
             by.setdefault(old, set()).add(name)
-    named = {old: Replaced(tuple(sorted(new)), HoldKind.AWAITS_REPLACEMENT) for old, new in by.items()}
+    named = {old: Replacement(tuple(sorted(new)), HoldKind.AWAITS_REPLACEMENT) for old, new in by.items()}
     unknown = [each for each in desired.clusters.values() if _names_nobody(each, recorded, present)]
     others = ((old, _in_doubt(old, recorded, before, present, unknown)) for old in removed - named.keys())
     return named | {old: found for old, found in others if found}
@@ -73,11 +73,11 @@ def _names_nobody(cluster: Desired, recorded: Collection[str], present: Collecti
 
 def _in_doubt(
     old: str,
-    recorded: Mapping[str, Recorded],
+    recorded: Mapping[str, RecordedState],
     before: Replacing,
     present: Collection[str],
     unknown: Collection[Desired],
-) -> Replaced | None:
+) -> Replacement | None:
     """Return what holds the delete of a cluster that nobody names, None for nothing.
 
     A new cluster may have meant it; what an earlier commit had replace it may be gone.
@@ -85,14 +85,14 @@ def _in_doubt(
     earlier = {*before.get(old, ())}
     for cluster in unknown:
         if cluster.name not in recorded or cluster.name in earlier:
-            return Replaced((cluster.name,), HoldKind.REPLACEMENT_UNKNOWN, cluster.replaces)
+            return Replacement((cluster.name,), HoldKind.REPLACEMENT_UNKNOWN, cluster.replaces)
     going = (name for name in recorded if name not in present)
     earlier |= {name for name in going if recorded[name].document.get("replaces") == old}
-    return Replaced(tuple(sorted(earlier)), HoldKind.REPLACEMENT_GONE) if earlier else None
+    return Replacement(tuple(sorted(earlier)), HoldKind.REPLACEMENT_GONE) if earlier else None
 
 
 def waiting_items(
-    replaced: Mapping[str, Replaced], planned: Collection[Item], recorded: Mapping[str, Recorded]
+    replaced: Mapping[str, Replacement], planned: Collection[Item], recorded: Mapping[str, RecordedState]
 ) -> Mapping[str, Item]:
     """Return the items of the clusters whose delete waits for others; ``planned`` are those of the commit."""
     items, waiting = {item.cluster: item for item in planned}, dict[str, Item]()
@@ -110,14 +110,14 @@ def waiting_items(
     return waiting
 
 
-def _is_ready(item: Item, record: Recorded | None) -> bool:
+def _is_ready(item: Item, record: RecordedState | None) -> bool:
     """Return whether a cluster was verified Ready as its manifest has it."""
     if record is None or item.action is not Action.UNCHANGED:
         return False
     return record.ready and (item.uid, item.generation) == (record.uid, record.generation)
 
 
-def holds_in_doubt(replaced: Mapping[str, Replaced]) -> Mapping[str, Hold]:
+def holds_in_doubt(replaced: Mapping[str, Replacement]) -> Mapping[str, Hold]:
     """Return the holds of the deletes of which nobody knows whether they are still meant."""
     return {
         old: Hold(found.kind, {"new": " and ".join(found.by), "named": found.named, "old": old})
@@ -126,7 +126,7 @@ def holds_in_doubt(replaced: Mapping[str, Replaced]) -> Mapping[str, Hold]:
     }
 
 
-def remembered(replaced: Mapping[str, Replaced], items: Collection[Item]) -> Replacing:
+def remembered(replaced: Mapping[str, Replacement], items: Collection[Item]) -> Replacing:
     """Return what the next plan has to know: git alone does not say what an earlier commit had replace.
 
     A delete that was approved has nothing to wait for any more.

@@ -9,11 +9,11 @@ from shared.language.cluster_systems import Systems, by_name, joined, systems_in
 from shared.language.desired import Desired
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.plan.holds import Hold, HoldKind
-from shared.plan.plan import Recorded
+from shared.plan.plan import RecordedState
 
 
 @dataclass(frozen=True)
-class Loss:
+class NamespaceLoss:
     """A system that loses namespaces on a cluster; ``protected``: its manifest wants an approval for that."""
 
     system: str
@@ -24,7 +24,7 @@ class Loss:
         return f"{self.system} ({', '.join(self.namespaces)})"
 
 
-def losses(before: Systems, after: Systems) -> Sequence[Loss]:
+def losses(before: Systems, after: Systems) -> Sequence[NamespaceLoss]:
     """Return what the systems of a cluster lose.
 
     Where the first namespace changes, the Kustomization moves, and Flux deletes what the old one applied: it
@@ -36,7 +36,7 @@ def losses(before: Systems, after: Systems) -> Sequence[Loss]:
         has = list(now[name]["namespaces"]) if name in now else []
         lost = [each for each in had if each not in has or (each == had[0] and has[:1] != [each])]
         if lost:
-            found.append(Loss(name, tuple(lost), bool(one.get("protection"))))
+            found.append(NamespaceLoss(name, tuple(lost), bool(one.get("protection"))))
     return found
 
 
@@ -69,7 +69,7 @@ def to_remove(
 
 
 @dataclass(frozen=True)
-class Retained:
+class RetainedSystems:
     """The systems that stay as they are on a cluster, and why."""
 
     names: tuple[str, ...]
@@ -77,8 +77,8 @@ class Retained:
 
 
 def retained_systems(
-    desired: DesiredFleet, recorded: Mapping[str, Recorded], approved: frozenset[str]
-) -> Mapping[str, Retained]:
+    desired: DesiredFleet, recorded: Mapping[str, RecordedState], approved: frozenset[str]
+) -> Mapping[str, RetainedSystems]:
     """Return what stays, by cluster; nothing where an operator ``approved``, or the budget allows it."""
     lost = dict(_lost(desired, recorded))
     if desired.guards is None:
@@ -95,7 +95,9 @@ def retained_systems(
     return {name: _retained(found, HoldKind.SYSTEM_PROTECTION) for name, found in protected.items() if found}
 
 
-def _lost(desired: DesiredFleet, recorded: Mapping[str, Recorded]) -> Iterator[tuple[str, Sequence[Loss]]]:
+def _lost(
+    desired: DesiredFleet, recorded: Mapping[str, RecordedState]
+) -> Iterator[tuple[str, Sequence[NamespaceLoss]]]:
     for name, record in recorded.items():
         before = systems_in(record.document)
         if not before or record.deleting:
@@ -106,6 +108,6 @@ def _lost(desired: DesiredFleet, recorded: Mapping[str, Recorded]) -> Iterator[t
             yield name, found
 
 
-def _retained(found: Sequence[Loss], kind: HoldKind, **details: str) -> Retained:
+def _retained(found: Sequence[NamespaceLoss], kind: HoldKind, **details: str) -> RetainedSystems:
     names = tuple(loss.system for loss in found)
-    return Retained(names, Hold(kind, {"systems": ", ".join(map(str, found)), **details}))
+    return RetainedSystems(names, Hold(kind, {"systems": ", ".join(map(str, found)), **details}))

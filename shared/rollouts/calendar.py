@@ -66,7 +66,7 @@ class Freeze:
 
 
 @dataclass(frozen=True)
-class Closed:
+class Closure:
     """Why something may not start at a moment, and when it may: None for never.
 
     ``window`` is the one that opens then. ``staggered``: it is open, and others start first. ``since`` is
@@ -80,7 +80,7 @@ class Closed:
     since: datetime | None = None
 
 
-def closed(windows: Sequence[Window], freezes: Sequence[Freeze], uid: str, now: datetime) -> Closed | None:
+def closed(windows: Sequence[Window], freezes: Sequence[Freeze], uid: str, now: datetime) -> Closure | None:
     """Return why a cluster with these windows and freezes may not start now, None if it may."""
     at: datetime | None = now
     name, frozen = "", _active(freezes, now)
@@ -101,7 +101,7 @@ def closed(windows: Sequence[Window], freezes: Sequence[Freeze], uid: str, now: 
     open_since = [since for each in windows if (since := opened(each, now))]
     staggered = frozen is None and bool(open_since)
     since = frozen.starts if frozen else min(open_since, default=None) or _closed_since(windows, now)
-    return Closed(at, name, frozen, staggered, since)
+    return Closure(at, name, frozen, staggered, since)
 
 
 def _closed_since(windows: Sequence[Window], now: datetime) -> datetime | None:

@@ -12,7 +12,7 @@ from shared.cluster.reporting.summary import summary_of
 from shared.frozen import replace
 from shared.language.desired import Desired
 from shared.language.model.rollout import Strategy
-from shared.plan.differences import Change
+from shared.plan.differences import FieldChange
 from shared.plan.plan import Action, Item, Plan
 from shared.rollouts.begin import Candidate
 from shared.rollouts.rollout import Member, Rollout
@@ -34,7 +34,7 @@ _KINDS = (
 """The kinds with the paths of their fields; the first that matches counts."""
 
 
-def kind_of(change: Change) -> str:
+def kind_of(change: FieldChange) -> str:
     """Return the kind of a change, ``any`` for one that is of no other."""
     found = (kind for kind, path in _KINDS if re.fullmatch(path, change.path, re.DOTALL))
     return next(found, ANY)

@@ -12,13 +12,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from shared.frozen import dataclass, field, replace
-from shared.rollouts.calendar import Closed
-from shared.rollouts.rollout import Group, Member, Passed, Rollout, State
+from shared.rollouts.calendar import Closure
+from shared.rollouts.rollout import Group, GroupPass, Member, Rollout, State
 from shared.rollouts.waits import (
-    Reason,
     Seen,
     Standing,
     Wait,
+    WaitReason,
     gate_wait,
     known_in,
     shut_members,
@@ -49,7 +49,7 @@ class Decision:
     @property
     def held(self) -> Mapping[str, Wait]:
         """The waits without those of clusters that somebody took out: they keep no rollout from its end."""
-        return {name: wait for name, wait in self.waits.items() if wait.reason is not Reason.SKIPPED}
+        return {name: wait for name, wait in self.waits.items() if wait.reason is not WaitReason.SKIPPED}
 
 
 def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
@@ -62,7 +62,7 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     standings |= {name: Standing.ASIDE for name, each in shut.items() if not each.staggered}
     groups = _groups(rollout, standings, seen)
     block = _block(rollout, groups)
-    passed, watched, until = list(rollout.passed), list[Passed](), None
+    passed, watched, until = list(rollout.passed), list[GroupPass](), None
     since = {(each.stage, each.group): each.at for each in rollout.watched}
     opened: Wait | None = None
     begins = {each.stage for each in rollout.members if _is_left(each, standings)}
@@ -76,12 +76,12 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
             reached = replace(rollout, passed=tuple(passed)).reached(part.stage) or now
             gate = gate_wait(rollout, part.stage, reached, now)
             stop = _stop(rollout, part, groups, block)
-            if gate and gate.reason is Reason.CHECK and _is_kept(part, groups, shut, stop):
+            if gate and gate.reason is WaitReason.CHECK and _is_kept(part, groups, shut, stop):
                 own = (each.cluster for each in rollout.members if each.stage == part.stage)
                 opening += [shut[name].until for name in own if name in shut]
             elif gate:
                 gates.append(gate.until)
-                gated = part.stage if gate.reason is Reason.CHECK else gated
+                gated = part.stage if gate.reason is WaitReason.CHECK else gated
         # The gate of a stage that has passed is for its own clusters: those that catch up.
         opened = opened or (None if rollout.stage_has_passed(part.stage) else gate)
         before[place] = opened or gate
@@ -89,17 +89,17 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
             continue
         unfinished = part.unfinished()
         if unfinished is None:
-            watched.append(Passed(*place, since.get(place, now)))
+            watched.append(GroupPass(*place, since.get(place, now)))
         pending = unfinished or part.soaking(watched[-1].at, now)
         opened = opened or pending
         if opened is None:
-            passed.append(Passed(*place, now))
+            passed.append(GroupPass(*place, now))
         elif pending is not None and pending.until is not None:
             until = min(filter(None, (until, pending.until)))
     after = replace(rollout, passed=tuple(passed), watched=tuple(watched))
     final = _final_wait(after, opened, now)
     gates += [final.until] if final else []
-    gated = len(rollout.stages) - 1 if final and final.reason is Reason.CHECK else gated
+    gated = len(rollout.stages) - 1 if final and final.reason is WaitReason.CHECK else gated
     start, waits = list[str](), dict[str, Wait]()
     entered = {*rollout.entered}
     for part in groups:
@@ -127,7 +127,7 @@ def standing_still(decision: Decision, since: datetime | None) -> Decision:
     """Return what a rollout decides while the fleet.yaml of a newer commit is invalid, ``since`` a time."""
     if decision.rollout.state is not State.ACTIVE:
         return decision
-    wait = Wait(Reason.FLEET_FILE, since=since)
+    wait = Wait(WaitReason.FLEET_FILE, since=since)
     waits = {**decision.waits, **dict.fromkeys(decision.start, wait)}
     return replace(decision, start=(), waits=waits, block=decision.block or wait)
 
@@ -141,7 +141,7 @@ def _final_wait(rollout: Rollout, opened: Wait | None, now: datetime) -> Wait | 
     if last < 0 or not rollout.stages[last].is_final:
         return None
     if opened is not None:
-        return opened if opened.reason is Reason.SOAK else None
+        return opened if opened.reason is WaitReason.SOAK else None
     return gate_wait(rollout, last, rollout.reached(last) or now, now)
 
 
@@ -162,7 +162,9 @@ def _inactive(rollout: Rollout, standings: Mapping[str, Standing], seen: Seen) -
     aborted = rollout.people.aborted
     left = (name for name, each in standings.items() if aborted and each in _NOT_STARTED)
     since = aborted.at if aborted else None
-    return {name: Wait(Reason.ABORTED, by=aborted, since=since) for name in left} | _skipped(rollout, seen)
+    return {name: Wait(WaitReason.ABORTED, by=aborted, since=since) for name in left} | _skipped(
+        rollout, seen
+    )
 
 
 _CHANGING = (Standing.IN_FLIGHT, Standing.UNKNOWN)
@@ -206,13 +208,13 @@ class _Part:
         counts = self.counts()
         unfinished = self.named(Standing.WAITING, Standing.BUSY, *_CHANGING)
         if unfinished:
-            return Wait(Reason.STAGE, self.name, self.number, unfinished, since=self.reached)
+            return Wait(WaitReason.STAGE, self.name, self.number, unfinished, since=self.reached)
         failed = self.named(Standing.FAILED)
         most = len(self.members) - counts[Standing.OUT]
         if counts[Standing.VERIFIED] < min(self.rule.least, most) or (self.rule.all_able and failed):
             left = failed or self.named(Standing.ASIDE, Standing.SUSPENDED)
             stuck = Standing.FAILED if failed else Standing.ASIDE
-            return Wait(Reason.STAGE, self.name, self.number, left, since=self.reached, stuck=stuck)
+            return Wait(WaitReason.STAGE, self.name, self.number, left, since=self.reached, stuck=stuck)
         return None
 
     def soaking(self, watched: datetime, now: datetime) -> Wait | None:
@@ -224,7 +226,7 @@ class _Part:
             return None
         known = [watched if at is None else at for at in self.ready]
         ends = max(known) + self.rule.soak
-        soak = Wait(Reason.SOAK, self.name, self.number, until=ends, since=watched)
+        soak = Wait(WaitReason.SOAK, self.name, self.number, until=ends, since=watched)
         return soak if ends > now else None
 
 
@@ -259,9 +261,9 @@ def _groups(rollout: Rollout, standings: Mapping[str, Standing], seen: Seen) -> 
 def _block(rollout: Rollout, groups: Iterable[_Part]) -> Wait | None:
     """Return what keeps the whole rollout from starting anything: its commit, a person, or a spent budget."""
     if rollout.refused is not None:
-        return Wait(Reason.STRATEGY, refused=rollout.refused, since=rollout.refused.at)
+        return Wait(WaitReason.STRATEGY, refused=rollout.refused, since=rollout.refused.at)
     if rollout.people.paused is not None:
-        return Wait(Reason.PAUSED, by=rollout.people.paused, since=rollout.people.paused.at)
+        return Wait(WaitReason.PAUSED, by=rollout.people.paused, since=rollout.people.paused.at)
     return _spent(groups)
 
 
@@ -270,7 +272,7 @@ def _spent(groups: Iterable[_Part]) -> Wait | None:
     for part in groups:
         failed = part.named(Standing.FAILED)
         if len(failed) >= part.rule.budget:
-            return Wait(Reason.BUDGET, part.name, part.number, failed, since=part.spent)
+            return Wait(WaitReason.BUDGET, part.name, part.number, failed, since=part.spent)
     return None
 
 
@@ -283,12 +285,14 @@ def _stop(rollout: Rollout, part: _Part, groups: Iterable[_Part], block: Wait | 
     stage = rollout.stages[part.stage]
     if block is None or not (stage.back or stage.ahead):
         return block
-    if block.reason is Reason.STRATEGY or (block.reason is Reason.PAUSED and not rollout.people.inherited):
+    if block.reason is WaitReason.STRATEGY or (
+        block.reason is WaitReason.PAUSED and not rollout.people.inherited
+    ):
         return block
     return None if stage.back else _spent(each for each in groups if rollout.stages[each.stage].ahead)
 
 
-def _is_kept(part: _Part, groups: Iterable[_Part], shut: Mapping[str, Closed], stop: Wait | None) -> bool:
+def _is_kept(part: _Part, groups: Iterable[_Part], shut: Mapping[str, Closure], stop: Wait | None) -> bool:
     """Return whether a stop, a window or a freeze keeps a stage, whose first group this is, from beginning.
 
     Its checks are not read then: the answers would be old once it begins.
@@ -302,7 +306,7 @@ def _is_kept(part: _Part, groups: Iterable[_Part], shut: Mapping[str, Closed], s
 
 
 def _starts(
-    part: _Part, stop: Wait | None, shut: Mapping[str, Closed], busy: Collection[str]
+    part: _Part, stop: Wait | None, shut: Mapping[str, Closure], busy: Collection[str]
 ) -> tuple[Sequence[str], Mapping[str, Wait]]:
     """Return the clusters of a group that may start, and why its others wait; ``stop`` keeps all from it.
 
@@ -316,14 +320,14 @@ def _starts(
     flying += [name for name in part.named(Standing.WAITING) if name in at_once]
     room = max(0, min(rule.concurrency - len(flying), rule.budget - len(flying) - len(failed)))
     start, waits = list[str](), dict[str, Wait]()
-    full = Wait(Reason.CONCURRENCY, part.name, part.number, since=part.reached)
+    full = Wait(WaitReason.CONCURRENCY, part.name, part.number, since=part.reached)
     for member in part.members:
         stands = part.standings[member.cluster]
         if stands is Standing.ASIDE:
             found = shut.get(member.cluster)
             if found is None:
                 since = max(filter(None, (part.reached, part.failed.get(member.cluster))))
-                waits[member.cluster] = Wait(Reason.ASIDE, part.name, part.number, since=since)
+                waits[member.cluster] = Wait(WaitReason.ASIDE, part.name, part.number, since=since)
             else:
                 waits[member.cluster] = shut_wait(part.name, part.number, found, part.reached)
         elif stands not in (Standing.WAITING, Standing.BUSY):
@@ -341,7 +345,9 @@ def _starts(
             waits[member.cluster] = full
     taken = {*flying, *failed, *start}
     full = replace(full, clusters=tuple(each.cluster for each in part.members if each.cluster in taken))
-    return start, {name: full if wait.reason is Reason.CONCURRENCY else wait for name, wait in waits.items()}
+    return start, {
+        name: full if wait.reason is WaitReason.CONCURRENCY else wait for name, wait in waits.items()
+    }
 
 
 def _skipped(rollout: Rollout, seen: Seen) -> dict[str, Wait]:
@@ -349,7 +355,7 @@ def _skipped(rollout: Rollout, seen: Seen) -> dict[str, Wait]:
     by = {each.subject: each for each in rollout.people.skipped}
     left = (each for each in rollout.members if each.cluster in by)
     return {
-        each.cluster: Wait(Reason.SKIPPED, by=by[each.cluster], since=by[each.cluster].at)
+        each.cluster: Wait(WaitReason.SKIPPED, by=by[each.cluster], since=by[each.cluster].at)
         for each in left
         if (record := known_in(seen, each.cluster)) and record.generation < each.generation
     }
@@ -359,7 +365,7 @@ def _ended(rollout: Rollout, groups: Sequence[_Part], opened: Wait | None, now: 
     """Return the rollout as completed once none of its clusters waits or changes, or is watched."""
     if any(part.named(Standing.BUSY, *_CHANGING) for part in groups):
         return rollout
-    if opened is not None and opened.reason is Reason.SOAK:
+    if opened is not None and opened.reason is WaitReason.SOAK:
         return rollout
     failures = tuple(name for part in groups for name in part.named(Standing.FAILED))
     if not failures and len(rollout.passed) < len(groups):

@@ -11,9 +11,9 @@ from shared.language.desired import Desired, is_attached
 from shared.language.model.rollout import Rollout as Written
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.plan.holds import NEVER, RETRY, Hold, HoldKind
-from shared.plan.plan import Action, Item, Plan, Recorded
+from shared.plan.plan import Action, Item, Plan, RecordedState
 from shared.rollouts.begin import Candidate, begin
-from shared.rollouts.calendar import Closed, Freeze, Start, Window
+from shared.rollouts.calendar import Closure, Freeze, Start, Window
 from shared.rollouts.candidates import (
     Records,
     candidates_of,
@@ -25,8 +25,8 @@ from shared.rollouts.candidates import (
 )
 from shared.rollouts.decide import decide
 from shared.rollouts.rollout import Refused, Rollout, State, StrategyChoice
-from shared.rollouts.selected import NOTHING, Asked, Choice, choose
-from shared.rollouts.shut import Calendar, Place, calendar_of, place_in, place_of
+from shared.rollouts.selected import NOTHING, Choice, CommitRequest, choose
+from shared.rollouts.shut import Calendar, ClusterPlace, calendar_of, place_in, place_of
 from shared.rollouts.strategy import Selection, stages_of
 
 # The change windows and freezes of a rollout, and which of its clusters each of them is for.
@@ -55,7 +55,7 @@ def with_windows(rollout: Rollout, candidates: Iterable[Candidate], written: Wri
 
 
 def _names(found: Sequence[tuple[Selection, Window | Freeze]], of: Candidate) -> tuple[str, ...]:
-    place = Place(of.cluster, of.environment, of.location, of.labels)
+    place = ClusterPlace(of.cluster, of.environment, of.location, of.labels)
     return tuple(each.name for selection, each in found if selection.selects(*place))
 
 
@@ -68,7 +68,7 @@ def rollout_of_plan(
     before: Rollout | None = None,
     before_plan: Plan | None = None,
     known: Rollout | None = None,
-    asked: Asked = NOTHING,
+    asked: CommitRequest = NOTHING,
 ) -> Rollout:
     """Return the rollout of a plan; ``known`` is the one that it continues with more clusters, or None.
 
@@ -160,7 +160,7 @@ _NAMES = {Action.CREATE: "creation", Action.ADOPT: "adoption", Action.DELETE: "d
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldPlan:
     """A plan with what waits, and when the first of it may start by itself; None for never or for nothing."""
 
     plan: Plan
@@ -170,12 +170,12 @@ class Held:
 def with_holds(
     plan: Plan,
     clusters: Mapping[str, Desired],
-    recorded: Mapping[str, Recorded],
+    recorded: Mapping[str, RecordedState],
     calendar: Calendar,
     now: datetime,
     *,
     unheld: Collection[str] = (),
-) -> Held:
+) -> HeldPlan:
     """Return the plan with the items on hold that a freeze or a window keeps from starting ``now``.
 
     ``unheld`` are clusters whose items this does not concern.
@@ -187,13 +187,15 @@ def with_holds(
             shut = _shut(item, clusters.get(item.cluster), recorded.get(item.cluster), calendar, now)
         items.append(_on_hold(item, recorded.get(item.cluster), shut) if shut else item)
     ends = (item.hold.until for item in items if item.hold is not None)
-    return Held(replace(plan, items=tuple(items)), min((at for at in ends if at is not None), default=None))
+    return HeldPlan(
+        replace(plan, items=tuple(items)), min((at for at in ends if at is not None), default=None)
+    )
 
 
 def held_now(
     plan: Plan,
     clusters: Mapping[str, Desired],
-    recorded: Mapping[str, Recorded],
+    recorded: Mapping[str, RecordedState],
     calendar: Calendar,
     now: datetime,
 ) -> tuple[Item, ...]:
@@ -202,7 +204,7 @@ def held_now(
     return tuple(item for item in held.items if item.waits_for_time)
 
 
-def start_of(record: Recorded) -> Start:
+def start_of(record: RecordedState) -> Start:
     """Return what the retry of a job starts: what the job does. A cluster that never ran is created."""
     if record.deleting:
         return Start.DELETE
@@ -211,8 +213,8 @@ def start_of(record: Recorded) -> Start:
 
 
 def _shut(
-    item: Item, desired: Desired | None, record: Recorded | None, calendar: Calendar, now: datetime
-) -> Closed | None:
+    item: Item, desired: Desired | None, record: RecordedState | None, calendar: Calendar, now: datetime
+) -> Closure | None:
     """Return what keeps an item from starting, None for nothing.
 
     The creation that ends a rebuild is part of it: its cluster no longer exists.
@@ -226,13 +228,13 @@ def _shut(
     return calendar.closed(start, place, item.uid or item.cluster, now) if place else None
 
 
-def _place(name: str, desired: Desired | None, record: Recorded | None) -> Place | None:
+def _place(name: str, desired: Desired | None, record: RecordedState | None) -> ClusterPlace | None:
     if desired is not None:
         return place_of(desired)
     return place_in(name, record.document) if record is not None else None
 
 
-def _on_hold(item: Item, record: Recorded | None, shut: Closed) -> Item:
+def _on_hold(item: Item, record: RecordedState | None, shut: Closure) -> Item:
     """Return an item on hold, with the values of what holds it."""
     details = {
         "start": _NAMES.get(item.action, item.action.value),

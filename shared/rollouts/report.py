@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from shared.rollouts.decide import Decision
-from shared.rollouts.rollout import Checked, CheckState, Decided, Refused, Rollout, State
+from shared.rollouts.rollout import CheckState, GateCheckResult, Refused, Rollout, StageDecision, State
 from shared.rollouts.strategy import FINAL, EndpointCheck
-from shared.rollouts.waits import Reason, Standing, Wait
+from shared.rollouts.waits import Standing, Wait, WaitReason
 from shared.sentences import some_of
 
 NAMED = 3
 _PAUSED = {
-    Reason.BUDGET: "Paused: failure budget spent",
-    Reason.STRATEGY: "Paused: the commit names another strategy",
-    Reason.FLEET_FILE: "Waiting for a valid fleet.yaml",
+    WaitReason.BUDGET: "Paused: failure budget spent",
+    WaitReason.STRATEGY: "Paused: the commit names another strategy",
+    WaitReason.FLEET_FILE: "Waiting for a valid fleet.yaml",
 }
 _STUCK = {
     Standing.FAILED: ", in which clusters have failed",
@@ -31,87 +31,87 @@ def describe_wait(wait: Wait, commit: str, *, answers: bool = True) -> str:
     """
     group = f"group {wait.group + 1} of stage {wait.stage}"
     match wait.reason:
-        case Reason.STAGE:
+        case WaitReason.STAGE:
             why = _STUCK[wait.stuck] if wait.stuck else ""
             return f"waits for {group}{why}: {_some(wait.clusters)}"
-        case Reason.SOAK:
+        case WaitReason.SOAK:
             return f"waits until {_time(wait.until)}, while {group} is watched"
-        case Reason.APPROVAL:
+        case WaitReason.APPROVAL:
             what = f"{wait.missing} more approvals" if wait.missing > 1 else "an approval"
             return f"waits for {what} of stage {wait.stage}{_answers(wait.by)}"
-        case Reason.TIME:
+        case WaitReason.TIME:
             begins = "the rollout may end" if wait.stage == FINAL else f"stage {wait.stage} may begin"
             return f"waits until {_time(wait.until)}, when {begins}{_answers(wait.by)}"
-        case Reason.CHECK:
+        case WaitReason.CHECK:
             checks = ", ".join(_check(wait, each, answers=answers) for each in wait.checks)
             place = "after the last stage" if wait.stage == FINAL else f"of stage {wait.stage}"
             return f"waits for checks {place}: {checks}{_answers(wait.by)}"
-        case Reason.CONCURRENCY:
+        case WaitReason.CONCURRENCY:
             others = _some(wait.clusters)
             return f"waits in {group}, in which as many clusters change, or start now, as may: {others}"
-        case Reason.BUDGET:
+        case WaitReason.BUDGET:
             return f"waits, because the failure budget of {group} is spent: {_some(wait.clusters)}"
-        case Reason.STRATEGY:
+        case WaitReason.STRATEGY:
             return f"waits, because {_refusal(wait.refused)}"
-        case Reason.PAUSED:
+        case WaitReason.PAUSED:
             return f"waits, because {_who(wait.by)} paused the rollout"
-        case Reason.ABORTED:
+        case WaitReason.ABORTED:
             return f"is left as it is, because {_who(wait.by)} aborted the rollout of {commit[:8]}"
-        case Reason.ASIDE:
+        case WaitReason.ASIDE:
             return "is set aside, because it is suspended, stopped, missing or contested; it catches up later"
-        case Reason.WINDOW:
+        case WaitReason.WINDOW:
             return f"waits until {_time(wait.until)}, when its change window {wait.window} lets it start"
-        case Reason.FREEZE:
+        case WaitReason.FREEZE:
             name = wait.by.subject if wait.by else ""
             return f"waits until {_time(wait.until)}, because of the freeze {name} of {_who(wait.by)}"
-        case Reason.SKIPPED:
+        case WaitReason.SKIPPED:
             return f"is left as it is, because {_who(wait.by)} took it out of the rollout of {commit[:8]}"
-        case Reason.FLEET_FILE:
+        case WaitReason.FLEET_FILE:
             return "waits, because the fleet.yaml of a newer commit is invalid"
-        case Reason.NEXT:
+        case WaitReason.NEXT:
             return f"starts in {group} with the next message of the planner"
 
 
 def remedy(wait: Wait) -> str:
     """Return what an operator can do about a wait, "" for nothing."""
     match wait.reason:
-        case Reason.APPROVAL:
+        case WaitReason.APPROVAL:
             return _approval(wait)
-        case Reason.STAGE if wait.stuck is Standing.ASIDE and wait.clusters:
+        case WaitReason.STAGE if wait.stuck is Standing.ASIDE and wait.clusters:
             out = f"`roadstead rollout skip {wait.clusters[0]}`"
             return f"It goes on once they can take part, or when {out} has taken one out."
-        case Reason.STAGE if wait.stuck is None:
+        case WaitReason.STAGE if wait.stuck is None:
             return ""
-        case Reason.BUDGET | Reason.STAGE:
+        case WaitReason.BUDGET | WaitReason.STAGE:
             failed = wait.clusters[0] if wait.clusters else "CLUSTER"
             again, out = f"`roadstead replay {failed}`", f"`roadstead rollout skip {failed}`"
             return f"Push a fix, or start a failed cluster again with {again}, or take it out with {out}."
-        case Reason.PAUSED:
+        case WaitReason.PAUSED:
             return "`roadstead rollout resume` continues."
-        case Reason.FLEET_FILE:
+        case WaitReason.FLEET_FILE:
             return "Correct fleet.yaml and push."
-        case Reason.STRATEGY:
+        case WaitReason.STRATEGY:
             resume = "`roadstead rollout resume` continues with the strategy of its changes."
             return f"Push a commit that selects another one, or none. {resume}"
-        case Reason.CHECK if wait.spent:
+        case WaitReason.CHECK if wait.spent:
             names = ", ".join(wait.spent)
             return (
                 f"Nobody asks {names} again for this commit; the rollout of a newer commit does. In an "
                 "emergency, `roadstead rollout override --reason TEXT` lets the stage start."
             )
-        case Reason.CHECK if wait.asked:
+        case WaitReason.CHECK if wait.asked:
             return (
                 "The stage begins once its checks have passed. In an emergency, "
                 "`roadstead rollout override --reason TEXT` lets it start."
             )
-        case Reason.CHECK:
+        case WaitReason.CHECK:
             return (
                 "The stage begins once the check run of the commit has succeeded. In an emergency, "
                 "`roadstead rollout override --reason TEXT` lets it start."
             )
-        case Reason.WINDOW | Reason.FREEZE | Reason.TIME:
+        case WaitReason.WINDOW | WaitReason.FREEZE | WaitReason.TIME:
             return "In an emergency, `roadstead rollout override --reason TEXT` lets it start."
-        case Reason.ABORTED | Reason.SKIPPED:
+        case WaitReason.ABORTED | WaitReason.SKIPPED:
             return "The next commit that is planned takes the cluster along."
         case _:
             return ""
@@ -150,11 +150,11 @@ def state_of(rollout: Rollout, decision: Decision) -> str:
         return "Stopped: a check failed too often"
     reasons = {each.reason for each in found}
     texts = {
-        Reason.APPROVAL: "Waiting for approval",
-        Reason.TIME: "Waiting for the time of a stage",
-        Reason.CHECK: "Waiting for a check",
-        Reason.FREEZE: "Waiting for a freeze to end",
-        Reason.WINDOW: "Waiting for a change window",
+        WaitReason.APPROVAL: "Waiting for approval",
+        WaitReason.TIME: "Waiting for the time of a stage",
+        WaitReason.CHECK: "Waiting for a check",
+        WaitReason.FREEZE: "Waiting for a freeze to end",
+        WaitReason.WINDOW: "Waiting for a change window",
     }
     return next((text for reason, text in texts.items() if reason in reasons), "Waiting")
 
@@ -185,7 +185,7 @@ def _main_wait(decision: Decision) -> tuple[Wait, int]:
     keys = {(each.reason, each.stage, each.group): each for each in waits}
     counts = Counter((each.reason, each.stage, each.group) for each in waits)
     moves = decision.start or Standing.IN_FLIGHT in decision.standings.values()
-    ranked = sorted(counts.items(), key=lambda each: (not moves and each[0][0] is Reason.STAGE, -each[1]))
+    ranked = sorted(counts.items(), key=lambda each: (not moves and each[0][0] is WaitReason.STAGE, -each[1]))
     key, number = ranked[0]
     return keys[key], number
 
@@ -213,7 +213,7 @@ def _some(names: Sequence[str]) -> str:
     return some_of(names, NAMED) or "its clusters"
 
 
-def _check(wait: Wait, said: Checked, *, answers: bool) -> str:
+def _check(wait: Wait, said: GateCheckResult, *, answers: bool) -> str:
     """Return what a check said, and why it is not known."""
     asked = next((each for each in wait.asked if each.name == said.check), None)
     often = " too often" if said.check in wait.spent else ""
@@ -224,7 +224,7 @@ def _check(wait: Wait, said: Checked, *, answers: bool) -> str:
     return f"{said.check} {said.state}{often}{detail}"
 
 
-def _answer(asked: EndpointCheck, said: Checked) -> str:
+def _answer(asked: EndpointCheck, said: GateCheckResult) -> str:
     """Return what an address answered, when, and what is still waited for."""
     text = f"{said.detail} at {said.at:%H:%M:%S} UTC"
     if said.state is CheckState.UNKNOWN:
@@ -236,12 +236,12 @@ def _answer(asked: EndpointCheck, said: Checked) -> str:
     return f"{text}; {failures}, {asked.failures} allowed" if said.failures else text
 
 
-def _answers(by: Decided | None) -> str:
+def _answers(by: StageDecision | None) -> str:
     """Return who answers for a gate, and why it is there."""
     return f" ({by.by}: {by.reason})" if by else ""
 
 
-def _who(by: Decided | None) -> str:
+def _who(by: StageDecision | None) -> str:
     if by is None:
         return "somebody"
     return f"{by.by} ({by.reason})" if by.reason else by.by

@@ -98,7 +98,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Passed:
+class GroupPass:
     """A group that has passed, or only succeeded so far, and when that was found."""
 
     stage: int
@@ -107,7 +107,7 @@ class Passed:
 
 
 @dataclass(frozen=True)
-class Decided:
+class StageDecision:
     """What somebody decided, of a stage or a cluster: who, when, and why.
 
     ``person`` is False for the holder of a key, and for an app.
@@ -132,7 +132,7 @@ class CheckState(StrEnum):
 
 
 @dataclass(frozen=True)
-class Checked:
+class GateCheckResult:
     """What a check of the gate of a stage said, and when; ``detail`` is for people alone.
 
     A check that asks an address counts its consecutive ``successes``, and all of its ``failures``.
@@ -146,7 +146,7 @@ class Checked:
     successes: int = 0
     failures: int = 0
 
-    def after(self, asked: EndpointCheck, met: bool | None, at: datetime, detail: str) -> Checked:
+    def after(self, asked: EndpointCheck, met: bool | None, at: datetime, detail: str) -> GateCheckResult:
         """Return it after an answer that was a success, a failure or, with None, neither."""
         successes, failures = self.successes + 1 if met else 0, self.failures + (met is False)
         state = CheckState.PASSED if successes >= asked.successes else CheckState.RUNNING
@@ -154,7 +154,7 @@ class Checked:
             state = CheckState.MISSING if met is None else CheckState.FAILED
         return replace(self, state=state, at=at, detail=detail, successes=successes, failures=failures)
 
-    def unanswered(self, at: datetime, detail: str) -> Checked:
+    def unanswered(self, at: datetime, detail: str) -> GateCheckResult:
         """Return it after a question that got no answer: no failure, and the end of a series of successes."""
         return replace(self, state=CheckState.UNKNOWN, at=at, detail=detail, successes=0)
 
@@ -175,19 +175,19 @@ class Refused:
 class Decisions:
     """What people decided of a rollout."""
 
-    paused: Decided | None = None
+    paused: StageDecision | None = None
     """The pause that nobody has lifted, None for none."""
     inherited: bool = False
     """Whether that was one of the rollout which this one supersedes."""
     resumed: tuple[datetime, ...] = ()
     """The times of the pauses that were lifted."""
-    approved: tuple[Decided, ...] = ()
+    approved: tuple[StageDecision, ...] = ()
     """The approvals of stages."""
-    skipped: tuple[Decided, ...] = ()
+    skipped: tuple[StageDecision, ...] = ()
     """The clusters that were taken out."""
-    aborted: Decided | None = None
+    aborted: StageDecision | None = None
     """Who ended it, None for nobody."""
-    overridden: Decided | None = None
+    overridden: StageDecision | None = None
     """Who lets it start clusters outside their windows and in freezes, None for nobody."""
 
 
@@ -213,9 +213,9 @@ class Rollout:
     members: tuple[Member, ...]
     """The clusters, in the order in which they start."""
     state: State = State.ACTIVE
-    passed: tuple[Passed, ...] = ()
+    passed: tuple[GroupPass, ...] = ()
     """The groups that have passed."""
-    watched: tuple[Passed, ...] = ()
+    watched: tuple[GroupPass, ...] = ()
     """The groups that have succeeded, and since when they are watched."""
     people: Decisions = Decisions()
     """What people decided."""
@@ -231,7 +231,7 @@ class Rollout:
     """Its strategy."""
     refused: Refused | None = None
     """A selection of a strategy that nobody has resumed in spite of it."""
-    checked: tuple[Checked, ...] = ()
+    checked: tuple[GateCheckResult, ...] = ()
     """What the checks of its gates said last."""
     since: str = ""
     """The commit after which it began to differ from what the fleet had.
@@ -270,7 +270,7 @@ class Rollout:
         before = (each.at for each in self.passed if (each.stage, each.group) < (stage, group))
         return max(before, default=self.began)
 
-    def said(self, stage: str) -> dict[str, Checked]:
+    def said(self, stage: str) -> dict[str, GateCheckResult]:
         """Return what each check of the gate of a stage said last."""
         return {each.check: each for each in self.checked if each.stage == stage}
 
@@ -289,12 +289,12 @@ class Rollout:
         """Return whether a person approves a stage, next to whom a key or an app is nobody."""
         return any(each.person for each in self._approvals_of(name, now))
 
-    def _approvals_of(self, name: str, now: datetime) -> Iterator[Decided]:
+    def _approvals_of(self, name: str, now: datetime) -> Iterator[StageDecision]:
         for stage in self.stages:
             if stage.name == name:
                 yield from self._approvals(stage, now)
 
-    def _approvals(self, stage: Stage, now: datetime) -> Sequence[Decided]:
+    def _approvals(self, stage: Stage, now: datetime) -> Sequence[StageDecision]:
         """Return what approves a stage: a key or an app is nobody next to people, one of whom may have it."""
         given = (approval for approval in self.people.approved if approval.subject == stage.name)
         own = (approval for approval in given if stage.gate.takes(approval.at))
@@ -317,7 +317,7 @@ class ActKind(StrEnum):
     OVERRIDE = "override"
 
 
-def act_on(rollout: Rollout, kind: ActKind, decided: Decided, lifts: datetime | None = None) -> Rollout:
+def act_on(rollout: Rollout, kind: ActKind, decided: StageDecision, lifts: datetime | None = None) -> Rollout:
     """Return the rollout after an act; the same one twice, in whatever order, changes nothing.
 
     A resume ``lifts`` the pause of that time, and no other one.
@@ -349,7 +349,9 @@ def act_on(rollout: Rollout, kind: ActKind, decided: Decided, lifts: datetime | 
     return replace(rollout, people=people)
 
 
-def is_as_asked(rollout: Rollout, kind: ActKind, decided: Decided, lifts: datetime | None = None) -> bool:
+def is_as_asked(
+    rollout: Rollout, kind: ActKind, decided: StageDecision, lifts: datetime | None = None
+) -> bool:
     """Return whether a rollout is as an act asks for, by this act or by another one."""
     people = rollout.people
     match kind:
@@ -367,5 +369,5 @@ def is_as_asked(rollout: Rollout, kind: ActKind, decided: Decided, lifts: dateti
             return people.aborted is not None
 
 
-def _is_by_same(approval: Decided, other: Decided) -> bool:
+def _is_by_same(approval: StageDecision, other: StageDecision) -> bool:
     return (approval.subject, approval.by) == (other.subject, other.by)

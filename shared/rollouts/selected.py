@@ -22,14 +22,14 @@ LONGEST = 100
 
 
 @dataclass(frozen=True)
-class Asked:
+class CommitRequest:
     """What a commit says: the values of its trailers, and the labels of the pull request merged as it."""
 
     trailers: tuple[str, ...] = ()
     labels: frozenset[str] = frozenset()
 
 
-NOTHING = Asked()
+NOTHING = CommitRequest()
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def asks_labels(strategies: Sequence[Strategy]) -> bool:
     return any(each.pull_request_label for each in strategies)
 
 
-def choose(strategies: Sequence[Strategy], asked: Asked, updates: Iterable[Item]) -> Choice:
+def choose(strategies: Sequence[Strategy], asked: CommitRequest, updates: Iterable[Item]) -> Choice:
     """Return the strategy of a commit with these updates."""
     default = strategy_name(strategies, updates)
     if not asks(strategies):

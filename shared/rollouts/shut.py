@@ -17,11 +17,11 @@ from shared.language.desired import Desired
 from shared.language.model import change_windows as manifest
 from shared.language.model.change_windows import span_of
 from shared.language.model.rollout import Rollout as Written
-from shared.rollouts.calendar import Closed, Freeze, Start, Window, closed
+from shared.rollouts.calendar import Closure, Freeze, Start, Window, closed
 from shared.rollouts.strategy import Selection, selection_of
 
 
-class Place(NamedTuple):
+class ClusterPlace(NamedTuple):
     """What a window selects a cluster by."""
 
     cluster: str
@@ -37,7 +37,7 @@ class Calendar:
     windows: tuple[tuple[Selection, Window], ...] = ()
     freezes: tuple[tuple[Selection, Freeze], ...] = ()
 
-    def closed(self, start: Start, place: Place, uid: str, now: datetime) -> Closed | None:
+    def closed(self, start: Start, place: ClusterPlace, uid: str, now: datetime) -> Closure | None:
         """Return why something may not start on a cluster now, None if it may."""
         windows = [each for of, each in self.windows if start in each.applies_to and of.selects(*place)]
         freezes = [each for of, each in self.freezes if start in each.applies_to and of.selects(*place)]
@@ -57,15 +57,15 @@ def calendar_of(written: Written | None) -> Calendar:
     )
 
 
-def place_of(desired: Desired) -> Place:
+def place_of(desired: Desired) -> ClusterPlace:
     """Return the place of a cluster that git has."""
-    return Place(desired.name, desired.environment, desired.spec.location, desired.labels)
+    return ClusterPlace(desired.name, desired.environment, desired.spec.location, desired.labels)
 
 
-def place_in(name: str, document: Mapping[str, Any]) -> Place:
+def place_in(name: str, document: Mapping[str, Any]) -> ClusterPlace:
     """Return the place of a cluster by the stored form of its spec."""
     location = document["spec"].get("location", "")
-    return Place(name, document.get("environment", ""), location, document.get("labels", {}))
+    return ClusterPlace(name, document.get("environment", ""), location, document.get("labels", {}))
 
 
 def _window(written: manifest.ChangeWindow) -> Window:

@@ -10,8 +10,8 @@ from shared.cluster.forms import UnreadableRecord
 from shared.cluster.record import Phase, of_health
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.frozen import dataclass, replace
-from shared.rollouts.calendar import Closed, closed
-from shared.rollouts.rollout import Checked, CheckState, Decided, Member, Refused, Rollout
+from shared.rollouts.calendar import Closure, closed
+from shared.rollouts.rollout import CheckState, GateCheckResult, Member, Refused, Rollout, StageDecision
 from shared.rollouts.strategy import NO_GATE, EndpointCheck, Gate
 
 # Where a cluster stands in a rollout, by what is recorded of it.
@@ -84,7 +84,7 @@ def _cannot_start(member: Member, record: ClusterSummary, now: datetime) -> bool
     return record.contested or (bool(record.finding) and not of_health(record.finding))
 
 
-class Reason(StrEnum):
+class WaitReason(StrEnum):
     """Why a cluster waits."""
 
     STAGE = "stage"
@@ -132,17 +132,17 @@ class Wait:
     ``gate`` is that of a stage that waits for an approval: who gives it, and when.
     """
 
-    reason: Reason
+    reason: WaitReason
     stage: str = ""
     group: int = 0
     clusters: tuple[str, ...] = ()
     until: datetime | None = None
-    by: Decided | None = None
+    by: StageDecision | None = None
     window: str = ""
     missing: int = 0
     refused: Refused | None = None
     since: datetime | None = None
-    checks: tuple[Checked, ...] = ()
+    checks: tuple[GateCheckResult, ...] = ()
     asked: tuple[EndpointCheck, ...] = ()
     spent: tuple[str, ...] = ()
     stuck: Standing | None = None
@@ -154,7 +154,7 @@ _SOONEST, _LATEST = timedelta(seconds=30), timedelta(minutes=15)
 
 
 def check_again_at(
-    said: Checked | None, asked: EndpointCheck | None, reached: datetime, now: datetime
+    said: GateCheckResult | None, asked: EndpointCheck | None, reached: datetime, now: datetime
 ) -> datetime:
     """Return when a check of a gate is to be read; a moment from now for one that never was.
 
@@ -217,28 +217,30 @@ def gate_wait(rollout: Rollout, stage: int, reached: datetime, now: datetime) ->
     """
     one = rollout.stages[stage]
     gate, opens = one.gate, one.gate.opens(reached)
-    by = Decided(gate.owner, reached, gate.reason, one.name) if gate.owner else None
+    by = StageDecision(gate.owner, reached, gate.reason, one.name) if gate.owner else None
     missing = rollout.missing_approvals(stage, now)
     if missing:
-        return Wait(Reason.APPROVAL, one.name, missing=missing, by=by, since=reached, gate=gate)
+        return Wait(WaitReason.APPROVAL, one.name, missing=missing, by=by, since=reached, gate=gate)
     if now < opens and not rollout.people.overridden and stage not in rollout.entered:
-        return Wait(Reason.TIME, one.name, until=opens, by=by, since=reached)
+        return Wait(WaitReason.TIME, one.name, until=opens, by=by, since=reached)
     left = unpassed(rollout, stage)
     if left and not rollout.people.overridden and stage not in rollout.entered:
         said = rollout.said(one.name)
         again = min(checks_due(rollout, stage, reached, now).values(), default=None)
-        found = tuple(said.get(name) or Checked(one.name, name, CheckState.MISSING, reached) for name in left)
+        found = tuple(
+            said.get(name) or GateCheckResult(one.name, name, CheckState.MISSING, reached) for name in left
+        )
         spent = spent_checks(rollout, stage)
-        about = Wait(Reason.CHECK, one.name, until=again, by=by, since=reached, checks=found)
+        about = Wait(WaitReason.CHECK, one.name, until=again, by=by, since=reached, checks=found)
         return replace(about, asked=gate.endpoints, spent=spent)
     return None
 
 
-def shut_members(rollout: Rollout, standings: Mapping[str, Standing], now: datetime) -> Mapping[str, Closed]:
+def shut_members(rollout: Rollout, standings: Mapping[str, Standing], now: datetime) -> Mapping[str, Closure]:
     """Return the clusters that could start, if it were not for a window or a freeze."""
     windows = {each.name: each for each in rollout.windows}
     freezes = {each.name: each for each in rollout.freezes}
-    found = dict[str, Closed]()
+    found = dict[str, Closure]()
     for each in rollout.members:
         waits = standings[each.cluster] in (Standing.WAITING, Standing.BUSY) and not each.at_once
         if rollout.people.overridden or not waits or not (each.windows or each.freezes):
@@ -250,10 +252,10 @@ def shut_members(rollout: Rollout, standings: Mapping[str, Standing], now: datet
     return found
 
 
-def shut_wait(stage: str, group: int, shut: Closed, reached: datetime) -> Wait:
+def shut_wait(stage: str, group: int, shut: Closure, reached: datetime) -> Wait:
     """Return the wait of a cluster for a window or the end of a freeze, whose group was ``reached`` then."""
     freeze, since = shut.freeze, max(filter(None, (reached, shut.since)))
     if freeze is None:
-        return Wait(Reason.WINDOW, stage, group, until=shut.until, window=shut.window, since=since)
-    by = Decided(freeze.owner, freeze.starts, freeze.reason, freeze.name)
-    return Wait(Reason.FREEZE, stage, group, until=shut.until, by=by, since=since)
+        return Wait(WaitReason.WINDOW, stage, group, until=shut.until, window=shut.window, since=since)
+    by = StageDecision(freeze.owner, freeze.starts, freeze.reason, freeze.name)
+    return Wait(WaitReason.FREEZE, stage, group, until=shut.until, by=by, since=since)

@@ -15,7 +15,7 @@ from shared.cluster.record import ClusterRecord, Phase
 from shared.cluster.transitions.acceptance import accept_delete
 from shared.json_tree import Json
 from shared.ports import FleetConfig, Timing
-from shared.ports.azure import GetCluster, PutCluster, Written
+from shared.ports.azure import GetCluster, PutCluster, WriteResponse
 from tests.support import fleet_files, one_cluster
 from tests.support.counted_calls import deliveries
 from tests.support.pipeline_runs import one_step_a_message, phases, push
@@ -80,7 +80,7 @@ def test_a_creation_is_read_soon_after_its_write_and_then_not_before_it_can_have
             reads.append((cloud.clock() - written[0]).total_seconds())
         return found
 
-    def put(call: PutCluster) -> Written:
+    def put(call: PutCluster) -> WriteResponse:
         written.append(cloud.clock())
         return azure.call(call)
 

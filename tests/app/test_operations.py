@@ -13,7 +13,7 @@ from shared.cluster.job import Failure
 from shared.cluster.recipes import Step
 from shared.cluster.record import Phase
 from shared.json_tree import Json
-from shared.ports.azure import ListMaintenance, PutCluster, PutMaintenance, PutPool, Write, Written
+from shared.ports.azure import ListMaintenance, PutCluster, PutMaintenance, PutPool, Write, WriteResponse
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, WINDOW, advice, cluster, files, pool, pools, ready, record
 from tests.support.pipeline_runs import accepted, phases, push
@@ -36,7 +36,7 @@ def doomed(cloud: MemoryCloud, kind: type[Write], code: str, *, times: int | Non
     """Let the next operations that a write begins fail; return the ids of those writes, as they come."""
     azure, ids = cloud.ports.azure, list[str]()
 
-    def put(write: Write) -> Written:
+    def put(write: Write) -> WriteResponse:
         if times is None or len(ids) < times:
             cloud.azure.interventions.fail_next("one", code, "it went wrong")
         written = azure.call(write)
@@ -115,7 +115,7 @@ def test_a_write_whose_outcome_a_newer_commit_discarded_is_an_event() -> None:
     cloud = MemoryCloud(throttle=False)
     azure, ids = cloud.ports.azure, list[str]()
 
-    def overtaken(write: PutCluster) -> Written:
+    def overtaken(write: PutCluster) -> WriteResponse:
         written = azure.call(write)
         ids.append(written.request_id)
         if len(ids) == 1:
@@ -134,7 +134,7 @@ def test_a_write_before_one_that_a_newer_commit_prevents_is_an_event() -> None:
     cloud = MemoryCloud(throttle=False)
     azure, ids = cloud.ports.azure, list[str]()
 
-    def overtaken(write: PutMaintenance) -> Written:
+    def overtaken(write: PutMaintenance) -> WriteResponse:
         written = azure.call(write)
         ids.append(written.request_id)
         if len(ids) == 1:
@@ -205,7 +205,7 @@ def test_an_upgrade_that_a_disruption_budget_stops_is_blocked() -> None:
         "Eviction failed. Original error: Cannot evict pod as it would violate the pod's disruption budget."
     )
 
-    def stopped(write: PutPool) -> Written:
+    def stopped(write: PutPool) -> WriteResponse:
         cloud.azure.interventions.fail_next("one", "UpgradeFailed", text)
         return azure.call(write)
 
@@ -233,7 +233,7 @@ def test_what_aks_does_not_take_in_a_creation_follows_through_the_pools() -> Non
     cloud = MemoryCloud(throttle=False)
     writes, azure = list[tuple[str, list[str]]](), cloud.ports.azure
 
-    def noted(write: PutCluster | PutPool) -> Written:
+    def noted(write: PutCluster | PutPool) -> WriteResponse:
         pools = write.body["properties"].get("agentPoolProfiles")
         names = [profile["name"] for profile in pools] if pools is not None else [str(write.arguments[0])]
         writes.append((write.name, names))
@@ -267,7 +267,7 @@ def test_overlay_and_cilium_in_one_commit_are_two_writes_each_awaited() -> None:
     assert phases(cloud) == {"one": Phase.READY}
     writes, azure = list[Any](), cloud.ports.azure
 
-    def noted(write: PutCluster) -> Written:
+    def noted(write: PutCluster) -> WriteResponse:
         before, after = cluster(cloud)["properties"], write.body["properties"]["networkProfile"]
         writes.append((before["provisioningState"], after["networkPluginMode"], after["networkDataplane"]))
         return azure.call(write)
@@ -291,7 +291,7 @@ def test_a_crash_around_either_write_continues_with_the_stage_that_azure_shows(
     cloud.run()
     writes, azure = list[str](), cloud.ports.azure
 
-    def crashing(write: PutCluster) -> Written:
+    def crashing(write: PutCluster) -> WriteResponse:
         writes.append(write.body["properties"]["networkProfile"]["networkDataplane"])
         dies = len(writes) == crash
         if dies and before:

@@ -14,7 +14,7 @@ from shared.azure.rate_limits import AKS_OTHER, ARM_READ, ARM_WRITE, Bucket, res
 from shared.cluster.failures.errors import Stale, Throttled, Unavailable
 from shared.cluster.record import Phase
 from shared.ports import Ports
-from shared.ports.azure import PutCluster, Written
+from shared.ports.azure import PutCluster, WriteResponse
 from tests.support import fleet_files
 from tests.support.limited_clusters import (
     SUBSCRIPTION,
@@ -163,7 +163,7 @@ def test_an_excessive_retry_after_stops_a_subscription_for_one_hour(seconds: flo
     cloud = MemoryCloud(throttle=False)
     azure, tried = cloud.ports.azure, list[PutCluster]()
 
-    def refused_once(write: PutCluster) -> Written:
+    def refused_once(write: PutCluster) -> WriteResponse:
         tried.append(write)
         if len(tried) == 1:
             raise Throttled("slow down", code="SubscriptionRequestsThrottled", retry_after=seconds)

@@ -17,7 +17,7 @@ from shared.ports.azure import (
     GetCluster,
     PutCluster,
     Write,
-    Written,
+    WriteResponse,
 )
 from tests.support import fleet_files
 from tests.support.one_cluster import files, pool
@@ -67,7 +67,7 @@ def test_a_tag_that_a_policy_removes_is_written_once() -> None:
     cloud = ready("one")
     azure, writes = cloud.ports.azure, []
 
-    def policy(write: PutCluster) -> Written:
+    def policy(write: PutCluster) -> WriteResponse:
         writes.append(write.body)
         tags = {key: value for key, value in write.body["tags"].items() if key != "cost"}
         body = {**write.body, "tags": {**tags, "stamp": str(len(writes))}}
@@ -86,7 +86,7 @@ def test_a_creation_without_effect_is_sent_twice_and_then_reported() -> None:
     cloud = MemoryCloud()
     azure, writes = cloud.ports.azure, []
 
-    def vanishes(write: PutCluster) -> Written:
+    def vanishes(write: PutCluster) -> WriteResponse:
         writes.append(write.target)
         cloud.azure.interventions.vanish_next("one")
         return azure.call(write)
@@ -125,9 +125,9 @@ def test_a_delete_without_effect_is_sent_twice_and_then_reported(kind: type[Writ
     cloud = ready("one")
     sent, azure = list[Write](), cloud.ports.azure
 
-    def accepts(write: Write) -> Written:
+    def accepts(write: Write) -> WriteResponse:
         sent.append(write)
-        return Written("a-request")
+        return WriteResponse("a-request")
 
     on_azure(cloud, kind, accepts)
     push(cloud, fleet_files.fleet())
@@ -147,9 +147,9 @@ def test_a_pool_that_azure_does_not_remove_is_reported() -> None:
     cloud = ready_with_pool(pool())
     sent = list[str]()
 
-    def accepts(write: DeletePool) -> Written:
+    def accepts(write: DeletePool) -> WriteResponse:
         sent.append(write.pool)
-        return Written("a-request")
+        return WriteResponse("a-request")
 
     on_azure(cloud, DeletePool, accepts)
     push(cloud, files())

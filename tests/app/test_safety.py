@@ -17,7 +17,7 @@ from shared.cluster.messages import JobMessage, job_message
 from shared.cluster.record import Phase
 from shared.json_tree import Json
 from shared.ports import CommitStatus, Message
-from shared.ports.azure import AzureCall, GetCluster, PutCluster, Written
+from shared.ports.azure import AzureCall, GetCluster, PutCluster, WriteResponse
 from tests.support import fleet_files
 from tests.support.pipeline_runs import accepted, phases, push, ready, status
 from tests.support.replaced_ports import around, on_azure
@@ -214,7 +214,7 @@ def test_a_step_that_always_kills_its_worker_fails_and_is_reported() -> None:
     push(cloud, fleet_files.fleet("one", "two"))
     azure, deaths = cloud.ports.azure, []
 
-    def dies(write: PutCluster) -> Written:
+    def dies(write: PutCluster) -> WriteResponse:
         if write.target.name == "one":
             deaths.append(write)
             raise Crash

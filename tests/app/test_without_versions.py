@@ -17,7 +17,7 @@ from shared.ports.azure import (
     GetCluster,
     PutCluster,
     PutPool,
-    Written,
+    WriteResponse,
 )
 from tests.support.one_cluster import ONE, cluster, files, pool, pools, ready, record
 from tests.support.pipeline_runs import phases, push
@@ -38,7 +38,7 @@ def show_no_etags(cloud: MemoryCloud) -> list[Conditional]:
         document: Json | None = without_etags(azure.call(operation))
         return document
 
-    def noted(operation: Conditional) -> Written:
+    def noted(operation: Conditional) -> WriteResponse:
         writes.append(operation)
         return azure.call(operation)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from shared.azure.differences import Difference
-from shared.azure.drift.policy import Decided, decide
+from shared.azure.drift.policy import DriftDecision, decide
 from shared.language.model.cluster.drift import DriftAction, DriftPolicy, DriftRule
 
 NOW = datetime(2027, 3, 1, 12, tzinfo=UTC)
@@ -38,7 +38,7 @@ def actions(given_policy: DriftPolicy | None, *differences: Difference, **more: 
     return [(each.action.value, each.note) for each in decided(given_policy, *differences, **more)]
 
 
-def decided(given_policy: DriftPolicy | None, *differences: Difference, **more: Any) -> list[Decided]:
+def decided(given_policy: DriftPolicy | None, *differences: Difference, **more: Any) -> list[DriftDecision]:
     return decide(differences, given_policy, LIVE, **{"pools": POOLS, "exhausted": (), "now": NOW, **more})
 
 

@@ -21,7 +21,7 @@ from shared.app.api.parts import Page
 from shared.app.api.views.plans import plan_view as planned_view
 from shared.app.api.views.plans import recorded_view
 from shared.azure.changes.field_effects import Effect
-from shared.plan.differences import Change
+from shared.plan.differences import FieldChange
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action, Item, Plan
 from shared.ports.azure import GetCluster
@@ -215,7 +215,7 @@ def test_a_plan_with_long_values_fits_a_narrow_terminal(tmp_path: Path, cloud: M
 
 
 def test_a_change_that_reimages_nodes_says_so_and_is_not_destructive() -> None:
-    change = Change("spec.httpProxyConfig.httpProxy", "a", "b", Effect.REIMAGED)
+    change = FieldChange("spec.httpProxyConfig.httpProxy", "a", "b", Effect.REIMAGED)
     item = Item("one", Action.UPDATE, 2, changes=(change,))
     assert (plan_view.destruction(item), plan_view.disruption(item)) == ("", "reimages nodes")
     out = Console(width=100, file=io.StringIO(), record=True)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.azure.differences import Difference
-from shared.azure.drift.policy import Decided
+from shared.azure.drift.policy import DriftDecision
 from shared.cluster.conditions import STALLED
 from shared.cluster.failures.errors import ClusterStopped, QuotaExceeded, Throttled, Unavailable
 from shared.cluster.outcomes import Done, Fail, Outcome, Restart, Retry, Wait
@@ -85,7 +85,7 @@ def test_only_a_cluster_that_was_verified_and_has_no_job_is_idle_also_by_its_sum
 def test_what_a_change_took_is_not_what_a_later_correction_of_it_took() -> None:
     ready = after(record(step=Step.VERIFY), Done(), 2400)
     assert summary_of(ready).took == 2400
-    wanted = [Decided(Difference("tags.cost", "a", "b"), DriftAction.CORRECT)]
+    wanted = [DriftDecision(Difference("tags.cost", "a", "b"), DriftAction.CORRECT)]
     started, _ = start_correction(ready, wanted, now=later(9000))
     corrected = after(
         replace(started, job=replace(started.job, step=record(step=Step.VERIFY).job.step)), Done(), 9060

@@ -24,7 +24,7 @@ from shared.ports.azure import (
     PutPool,
     StartCluster,
     UpgradeNodeImage,
-    Written,
+    WriteResponse,
 )
 from shared.resource_ids import GroupId, RegionId
 from tests.support.arm_bodies import window
@@ -50,8 +50,8 @@ def test_every_write_returns_the_id_of_its_request(azure: Azure) -> None:
     assert all(ids)
     assert len(set(ids)) == len(ids)
     azure.clock.advance(4)
-    assert azure.call(DeleteGroup(CLUSTER.group)) == Written()
-    assert azure.call(DeleteCluster(CLUSTER, etag=None)) == Written()
+    assert azure.call(DeleteGroup(CLUSTER.group)) == WriteResponse()
+    assert azure.call(DeleteCluster(CLUSTER, etag=None)) == WriteResponse()
 
 
 def test_a_delete_over_an_old_version_is_a_conflict(azure: Azure) -> None:
@@ -169,7 +169,7 @@ def test_a_stopped_cluster_is_started_with_its_pools(azure: Azure) -> None:
 def test_a_pool_gets_the_newest_node_image_and_nothing_happens_when_it_has_it(azure: Azure) -> None:
     azure.with_cluster()
     assert azure.pool("system")["nodeImageVersion"] == NODE_IMAGES[-1]
-    assert azure.call(UpgradeNodeImage(CLUSTER, "system")) == Written()
+    assert azure.call(UpgradeNodeImage(CLUSTER, "system")) == WriteResponse()
     assert azure.state() == "Succeeded"
     azure.world.interventions.set_node_image(CLUSTER, "system", NODE_IMAGES[0])
     azure.call(UpgradeNodeImage(CLUSTER, "system"))

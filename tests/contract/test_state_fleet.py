@@ -8,7 +8,7 @@ import pytest
 
 from shared.azure.rate_limits import Bucket
 from shared.cluster.failures.errors import Stale
-from shared.cluster.failures.remedies import Failed, FleetProblem
+from shared.cluster.failures.remedies import FailedPart, FleetProblem
 from shared.ports import FleetRecord, State
 from shared.ports.state import Listing, Orphan, PathsCheck, SweepRecord, TimerRun
 from tests.support.cluster_records import NOW, later
@@ -18,7 +18,7 @@ def test_the_fleet_record_is_written_by_compare_and_swap(state: State) -> None:
     state.save_fleet(FleetRecord("a" * 40, NOW))
     read = state.fleet()
     assert read == FleetRecord("a" * 40, NOW)
-    problem = FleetProblem("no answer", Failed.READ, "Unavailable", "c" * 40)
+    problem = FleetProblem("no answer", FailedPart.READ, "Unavailable", "c" * 40)
     state.save_fleet(replace(read, commit="b" * 40, problem=problem))
     with pytest.raises(Stale):
         state.save_fleet(read)

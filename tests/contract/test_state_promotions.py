@@ -11,11 +11,19 @@ import pytest
 
 from shared.cluster.failures.errors import Stale
 from shared.ports import State
-from shared.ports.state import FleetRecord, FleetRules, LeftOut, Lifted, Promotion, Proposal, SweepRecord
-from shared.promotions import Had, Rule, Value, What, Withdrawal
+from shared.ports.state import (
+    FleetRecord,
+    FleetRules,
+    LiftedHold,
+    OmittedField,
+    Promotion,
+    Proposal,
+    SweepRecord,
+)
+from shared.promotions import EnvironmentValues, Rule, Value, What, Withdrawal
 from shared.rollouts import rollout as rollouts
 from shared.rollouts.calendar import Freeze, Window
-from shared.rollouts.rollout import Decided, Decisions, Group, Member, Passed, Rollout, Stage
+from shared.rollouts.rollout import Decisions, Group, GroupPass, Member, Rollout, Stage, StageDecision
 
 NOW = datetime(2027, 1, 2, 3, 4, 5, tzinfo=UTC)
 V1, V2 = Value("flux.tag", "v1"), Value("flux.tag", "v2")
@@ -30,7 +38,7 @@ PROMOTION = Promotion(
     commits=("a", "b"),
     merged=(V1,),
     declined=(V1,),
-    lifted=(Lifted(V1, NOW),),
+    lifted=(LiftedHold(V1, NOW),),
     digest="d",
     problem="ü",
 )
@@ -43,11 +51,11 @@ PROPOSAL = Proposal(
     values=("v",),
     commits=("a", "b"),
     declined=("w",),
-    left_out=(LeftOut("tags.own", "why"),),
+    left_out=(OmittedField("tags.own", "why"),),
     problem="ü",
     commit="c" * 40,
 )
-BY = Decided("ops@example.com", NOW, "looks wrong", "dev", person=False)
+BY = StageDecision("ops@example.com", NOW, "looks wrong", "dev", person=False)
 ROLLOUT = Rollout(
     "a" * 40,
     NOW,
@@ -64,8 +72,8 @@ ROLLOUT = Rollout(
         ),
     ),
     (Member("one", "u", 2, 0, 0, "before", NOW, at_once=True, windows=("w",), freezes=("f",)),),
-    passed=(Passed(0, 0, NOW),),
-    watched=(Passed(0, 0, NOW),),
+    passed=(GroupPass(0, 0, NOW),),
+    watched=(GroupPass(0, 0, NOW),),
     people=Decisions(BY, True, (NOW,), (BY,), (BY,), BY, BY),
     failures=("one",),
     ended=NOW,
@@ -143,7 +151,7 @@ def test_why_no_pull_request_is_opened_is_stored_with_the_sweeps(state: State) -
 
 def test_the_rules_and_what_environments_had_are_stored_with_the_fleet(state: State) -> None:
     rules = (Rule("test", "production", (What.PLATFORM,), timedelta(hours=24)),)
-    had = (Had("production", (V2,), (V1, V2), (Withdrawal(V1, NOW),)),)
+    had = (EnvironmentValues("production", (V2,), (V1, V2), (Withdrawal(V1, NOW),)),)
     saved = state.save_fleet(FleetRecord(rules=FleetRules(promotions=rules, had=had)))
     assert (saved.rules.promotions, saved.rules.had) == (rules, had)
     assert state.fleet() == saved

@@ -23,8 +23,8 @@ from shared.cluster.messages import (
     ActRequest,
     Approval,
     CheckMessage,
-    Found,
     HeadConfirmation,
+    MissedHead,
     PlanRequest,
     PreviewRequest,
     PromotionAsked,
@@ -153,7 +153,7 @@ def messages() -> list[tuple[str, Any]]:
         confirmation=HeadConfirmation(head=COMMIT, planned=COMMIT, reads=1),
         at=now,
         read_from=now,
-        found=Found(by=next(iter(FoundBy)), at=now),
+        found=MissedHead(by=next(iter(FoundBy)), at=now),
     )
     act = RolloutAct(commit=COMMIT, kind="pause", by="ann", at=now)
     asked = PromotionAsked(source="test", target="production", by="ann", at=now)

@@ -19,7 +19,7 @@ from shared.azure.flux_extension import (
 )
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import GitCredentials
-from shared.kubernetes.flux_readiness import Failed, Progressing, Ready, Suspended, commit_of
+from shared.kubernetes.flux_readiness import FluxFailure, Progressing, Ready, Suspended, commit_of
 from shared.language.model.cluster.flux import Flux
 from tests.support.arm_bodies import desired
 
@@ -274,7 +274,7 @@ def test_each_object_is_judged_by_its_compliance_with_the_reason_of_flux() -> No
     states = [one.state for one in reported({"properties": {"statuses": shown}})]
     assert states == [
         *(Ready(f"main/{sha}"), Ready(f"main@sha1:{sha}"), Ready("")),
-        *(Failed("BuildFailed", "no such file"), Progressing("Progressing: Reconciliation in progress")),
+        *(FluxFailure("BuildFailed", "no such file"), Progressing("Progressing: Reconciliation in progress")),
         Suspended(),
     ]
     assert {commit_of(state.revision) for state in states[:2] if isinstance(state, Ready)} == {sha}

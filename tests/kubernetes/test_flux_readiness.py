@@ -9,7 +9,7 @@ import pytest
 from shared.kubernetes.flux_readiness import (
     REQUESTED_AT,
     Attempt,
-    Failed,
+    FluxFailure,
     Progressing,
     Readiness,
     Ready,
@@ -72,7 +72,7 @@ TABLE: dict[str, tuple[dict[str, Any], Readiness]] = {
             condition("FetchFailed", "True", "GitOperationFailed", NO_BRANCH),
             observedGeneration=-1,
         ),
-        Failed("GitOperationFailed", NO_BRANCH),
+        FluxFailure("GitOperationFailed", NO_BRANCH),
     ),
     "a Kustomization with a wrong path, that was Ready before": (
         flux_object(
@@ -81,7 +81,7 @@ TABLE: dict[str, tuple[dict[str, Any], Readiness]] = {
             observedGeneration=1,
             lastAppliedRevision=HEAD,
         ),
-        Failed("ArtifactFailed", NO_SUCH_PATH, Attempt(applied=HEAD)),
+        FluxFailure("ArtifactFailed", NO_SUCH_PATH, Attempt(applied=HEAD)),
     ),
     "a suspended Kustomization: its status.observedGeneration and its handled request are raised": (
         {
@@ -127,7 +127,7 @@ def test_a_flux_object_is_judged_by_its_ready_condition_and_the_handled_request(
 
 def test_a_long_message_of_flux_is_cut_off() -> None:
     found = readiness(flux_object(condition("Ready", "False", "BuildFailed", "x" * 5000)), REQUEST)
-    assert isinstance(found, Failed)
+    assert isinstance(found, FluxFailure)
     assert len(found.message) == 300
 
 
@@ -149,27 +149,30 @@ def test_a_revision_names_its_commit(revision: str, commit: str) -> None:
 @pytest.mark.parametrize(
     ("failure", "part"),
     [
-        (Failed("GitOperationFailed", NO_BRANCH), "Correct spec.flux.branch"),
+        (FluxFailure("GitOperationFailed", NO_BRANCH), "Correct spec.flux.branch"),
         (
-            Failed("GitOperationFailed", "unable to clone 'https://x': authentication required"),
+            FluxFailure("GitOperationFailed", "unable to clone 'https://x': authentication required"),
             "FLUX_GIT_PASSWORD",
         ),
         (
-            Failed("GitOperationFailed", "unable to clone 'https://x': repository not found"),
+            FluxFailure("GitOperationFailed", "unable to clone 'https://x': repository not found"),
             "spec.flux.repository",
         ),
-        (Failed("AuthenticationFailed", 'secrets "flux-system" not found'), "FLUX_GIT_PASSWORD"),
-        (Failed("ArtifactFailed", NO_SUCH_PATH), "Correct spec.flux.path"),
-        (Failed("BuildFailed", "kustomize build failed"), "Correct the manifests"),
-        (Failed("ReconciliationFailed", "ConfigMap/default/a dry-run failed: Invalid"), "Correct the object"),
+        (FluxFailure("AuthenticationFailed", 'secrets "flux-system" not found'), "FLUX_GIT_PASSWORD"),
+        (FluxFailure("ArtifactFailed", NO_SUCH_PATH), "Correct spec.flux.path"),
+        (FluxFailure("BuildFailed", "kustomize build failed"), "Correct the manifests"),
+        (
+            FluxFailure("ReconciliationFailed", "ConfigMap/default/a dry-run failed: Invalid"),
+            "Correct the object",
+        ),
     ],
 )
-def test_a_failure_of_flux_comes_with_what_to_do(failure: Failed, part: str) -> None:
+def test_a_failure_of_flux_comes_with_what_to_do(failure: FluxFailure, part: str) -> None:
     assert part in advice(failure)
 
 
 def test_a_failure_that_nobody_foresaw_has_no_advice() -> None:
-    assert advice(Failed("GitOperationFailed", "i/o timeout")) == ""
+    assert advice(FluxFailure("GitOperationFailed", "i/o timeout")) == ""
 
 
 def test_what_flux_reports_of_a_refused_secret_shows_nothing_of_its_data() -> None:
@@ -184,4 +187,4 @@ def test_what_flux_reports_of_a_refused_secret_shows_nothing_of_its_data() -> No
             ],
         },
     }
-    assert readiness(live, REQUEST) == Failed("ReconciliationFailed", refused)
+    assert readiness(live, REQUEST) == FluxFailure("ReconciliationFailed", refused)

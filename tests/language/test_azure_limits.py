@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.resolver import resolve
-from shared.language.resolve.reuse import Known
+from shared.language.resolve.reuse import KnownCluster
 from shared.language.resolve.rules.between_clusters import over_limits
 from tests.support import fleet_files
 from tests.support.identity_access import ISSUER, SHOP
@@ -38,7 +38,7 @@ def fleet(clusters: Mapping[str, str], known: Collection[str] = (), head: bytes 
     of_others = {f"clusters/{name}/cluster.yaml" for name in set(clusters) - set(known)}
     before = {path: content for path, content in files.items() if path not in of_others}
     found = resolve("example", files_of(before), before).clusters
-    recorded = {name: Known(one.document(), one.digest) for name, one in found.items()}
+    recorded = {name: KnownCluster(one.document(), one.digest) for name, one in found.items()}
     return resolve("example", files_of(files), files, known=recorded)
 
 
@@ -78,7 +78,7 @@ def test_what_an_invalid_cluster_has_in_azure_counts() -> None:
         "clusters/a/cluster.yaml": fleet_files.cluster("a", extra=credentials(10)),
         "clusters/b/cluster.yaml": fleet_files.cluster("b", extra="  nonsense: 1\n"),
     }
-    known = {"b": Known(recorded.document(), recorded.digest)}
+    known = {"b": KnownCluster(recorded.document(), recorded.digest)}
     resolved = resolve("example", files_of(files), files, known=known)
     assert any("takes 20 federated credentials" in each for each in messages(resolved))
     assert "a" in resolved.invalid

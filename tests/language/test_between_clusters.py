@@ -17,7 +17,7 @@ from shared.language.resolve.resolver import (
     resolve_clusters,
     resolve_shared,
 )
-from shared.language.resolve.reuse import Known, fingerprint_of
+from shared.language.resolve.reuse import KnownCluster, fingerprint_of
 from shared.language.resolve.rules.between_clusters import (
     MOST_OF_A_SUBSCRIPTION,
     over_limits,
@@ -92,7 +92,7 @@ def manifests(draw: st.DrawFn) -> dict[str, bytes]:
 
 
 def resolved(
-    contents: Mapping[str, bytes], known: Mapping[str, Known], reaches_private: bool | None
+    contents: Mapping[str, bytes], known: Mapping[str, KnownCluster], reaches_private: bool | None
 ) -> tuple[ClusterStage, DesiredFleet]:
     tree = Files({path: blob_id(content) for path, content in contents.items()})
     first = {path: contents[path] for path in first_files(tree, known)}
@@ -102,9 +102,9 @@ def resolved(
     return stage, finish(stage, {path: contents[path] for path in stage.needed})
 
 
-def recorded(found: DesiredFleet) -> dict[str, Known]:
+def recorded(found: DesiredFleet) -> dict[str, KnownCluster]:
     return {
-        name: Known(one.document(), one.digest, fingerprint_of(found.inputs.get(name, ""), one.digest))
+        name: KnownCluster(one.document(), one.digest, fingerprint_of(found.inputs.get(name, ""), one.digest))
         for name, one in found.clusters.items()
     }
 
@@ -141,7 +141,7 @@ def test_a_commit_that_is_resolved_in_what_it_changes_asks_for_the_same(
         asked = asked_of_all(stage, reaches_private)
         assert {name: [*found] for name, found in stage.clashes.items()} == asked
     # The clusters that are recorded count first in limits, so the whole is resolved next to the records too.
-    forgotten = {name: Known(one.document, one.digest) for name, one in known.items()}
+    forgotten = {name: KnownCluster(one.document, one.digest) for name, one in known.items()}
     plain = resolved(new, forgotten, reaches_private)[1]
     assert quick[1] == plain
     assert recorded(quick[1]) == recorded(plain)

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from shared.language.desired import Desired, Stored, normalised
+from shared.language.desired import Desired, StoredCluster, normalised
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.repository_layout import Files, blob_id
 from shared.language.resolve.resolver import finish, first_files, resolve, resolve_clusters, resolve_shared
-from shared.language.resolve.reuse import Known, fingerprint_of
+from shared.language.resolve.reuse import KnownCluster, fingerprint_of
 from shared.plan.make_plan import make_plan
 from tests.support.desired_clusters import Row
 from tests.support.sample import examples
@@ -60,7 +60,7 @@ def fleet() -> dict[str, str]:
 
 
 def resolved(
-    files: Mapping[str, str], known: Mapping[str, Known], read: list[str], code: str = "1"
+    files: Mapping[str, str], known: Mapping[str, KnownCluster], read: list[str], code: str = "1"
 ) -> DesiredFleet:
     """Resolve a commit in stages, as the pipeline does; ``read`` gets the paths that are read."""
     contents = {path: text.encode() for path, text in files.items()}
@@ -77,10 +77,10 @@ def resolved(
     return finish(clusters, content(clusters.needed))
 
 
-def recorded(found: DesiredFleet) -> dict[str, Known]:
+def recorded(found: DesiredFleet) -> dict[str, KnownCluster]:
     """Return what would be recorded once a fleet was planned."""
     return {
-        name: Known(one.document(), one.digest, fingerprint_of(found.inputs.get(name, ""), one.digest))
+        name: KnownCluster(one.document(), one.digest, fingerprint_of(found.inputs.get(name, ""), one.digest))
         for name, one in found.clusters.items()
     }
 
@@ -90,7 +90,7 @@ def resolved_again(files: dict[str, str]) -> list[str]:
     read: list[str] = []
     known = recorded(resolved(fleet(), {}, []))
     again = resolved(fleet() | files, known, read)
-    taken = {name for name, one in again.clusters.items() if isinstance(one, Stored)}
+    taken = {name for name, one in again.clusters.items() if isinstance(one, StoredCluster)}
     folders = {path.split("/")[1] for path in read if path.startswith("clusters/")}
     assert not taken & folders
     return sorted(folders)
@@ -134,7 +134,7 @@ def test_new_code_resolves_every_cluster_once_more() -> None:
     known = recorded(resolved(fleet(), {}, [], code="1"))
     for code, taken in (("1", 4), ("2", 0)):
         again = resolved(fleet(), known, [], code=code)
-        assert sum(isinstance(one, Stored) for one in again.clusters.values()) == taken
+        assert sum(isinstance(one, StoredCluster) for one in again.clusters.values()) == taken
 
 
 def test_a_cluster_whose_record_does_not_match_its_fingerprint_is_read() -> None:
@@ -143,7 +143,7 @@ def test_a_cluster_whose_record_does_not_match_its_fingerprint_is_read() -> None
     known["b"] = replace(known["b"], fingerprint="")
     known["c"] = replace(known["c"], fingerprint=known["a"].fingerprint)
     again = resolved(fleet(), known, [])
-    assert [name for name, one in again.clusters.items() if isinstance(one, Stored)] == ["d"]
+    assert [name for name, one in again.clusters.items() if isinstance(one, StoredCluster)] == ["d"]
 
 
 EDITS = st.sampled_from(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, reject
 
 from shared.azure.differences import differences_of
-from shared.azure.importer import Imported, NotImportable, document, imported, minimal_spec
+from shared.azure.importer import ImportedManifest, NotImportable, document, imported, minimal_spec
 from shared.azure.ownership import Owner
 from shared.cluster.failures.errors import InvalidManifest
 from shared.language.desired import Desired
@@ -116,7 +116,7 @@ def shown(
     return {**live, "properties": properties, **(outer or {})}
 
 
-def taken(live: JsonObject, name: str = "one") -> Imported:
+def taken(live: JsonObject, name: str = "one") -> ImportedManifest:
     found = imported(replace(ID, name=name), replace(OWNER, cluster=name.lower()), live, {})
     as_desired(found.name, found.short)
     return found

@@ -13,7 +13,7 @@ from shared.azure.changes.field_effects import Effect
 from shared.language.desired import Desired
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.plan.call_estimate import azure_calls
-from shared.plan.differences import Change, differences
+from shared.plan.differences import FieldChange, differences
 from shared.plan.holds import HoldKind
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action, Plan
@@ -29,7 +29,7 @@ def actions(plan: Plan) -> dict[str, Action]:
 def test_a_new_folder_is_a_create_and_a_changed_one_an_update_with_its_fields() -> None:
     plan = make_plan(COMMIT, fleet(desired("a", count=3), desired("b")), record(desired("a")), now=NOW)
     assert actions(plan) == {"a": Action.UPDATE, "b": Action.CREATE}
-    assert plan.items[0].changes == (Change("spec.nodePools[system].count", "1", "3", Effect.IN_PLACE),)
+    assert plan.items[0].changes == (FieldChange("spec.nodePools[system].count", "1", "3", Effect.IN_PLACE),)
     assert (plan.items[0].generation, plan.items[1].generation) == (2, 1)
 
 
@@ -213,10 +213,10 @@ def test_differences_pair_items_by_name_and_report_the_leaf() -> None:
     old = {"pools": [{"name": "a", "size": 1}, {"name": "b"}], "tags": {"x": "1"}}
     new = {"pools": [{"name": "a", "size": 2}, {"name": "c"}], "tags": {}}
     assert list(differences(old, new)) == [
-        Change("pools[a].size", "1", "2", Effect.IN_PLACE),
-        Change("pools[b]", "b", "", Effect.IN_PLACE),
-        Change("pools[c]", "", "c", Effect.IN_PLACE),
-        Change("tags.x", "1", "", Effect.IN_PLACE),
+        FieldChange("pools[a].size", "1", "2", Effect.IN_PLACE),
+        FieldChange("pools[b]", "b", "", Effect.IN_PLACE),
+        FieldChange("pools[c]", "", "c", Effect.IN_PLACE),
+        FieldChange("tags.x", "1", "", Effect.IN_PLACE),
     ]
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from shared.cluster.drift import Drift, DriftedField
-from shared.cluster.record import Condition, Phase, Running
+from shared.cluster.record import Condition, Phase, RunningVersions
 from shared.language.desired import Desired
 from shared.language.model.cluster.drift import DriftAction
-from shared.promotions import Obstacle, Proof, Reason, Value, What, describe, proven, value_of
+from shared.promotions import HoldReason, Obstacle, Proof, Value, What, describe, proven, value_of
 from tests.support.cluster_records import NOW, later, record
 from tests.support.desired_clusters import desired
 
@@ -57,7 +57,7 @@ def test_a_value_is_proven_once_every_cluster_is_ready_with_it() -> None:
 
 
 def test_an_environment_without_clusters_proves_nothing() -> None:
-    assert prove(What.VERSION) == Obstacle(Reason.EMPTY, "test")
+    assert prove(What.VERSION) == Obstacle(HoldReason.EMPTY, "test")
 
 
 @pytest.mark.parametrize(
@@ -73,39 +73,39 @@ def test_an_environment_without_clusters_proves_nothing() -> None:
 )
 def test_a_cluster_that_is_not_ready_now_proves_nothing(changes: dict[str, Any]) -> None:
     found = prove(What.VERSION, (ONE, ready(ONE, **changes)))
-    assert found == Obstacle(Reason.NOT_READY, "test", ("one",))
+    assert found == Obstacle(HoldReason.NOT_READY, "test", ("one",))
 
 
 def test_a_cluster_without_a_record_is_not_ready() -> None:
-    assert prove(What.VERSION, (ONE, None)) == Obstacle(Reason.NOT_READY, "test", ("one",))
+    assert prove(What.VERSION, (ONE, None)) == Obstacle(HoldReason.NOT_READY, "test", ("one",))
 
 
 def test_a_value_that_git_has_and_the_cluster_not_yet_is_pending() -> None:
     newer = with_spec(kubernetesVersion="1.37")
-    assert prove(What.VERSION, (newer, ready(ONE))) == Obstacle(Reason.PENDING, "test", ("one",))
+    assert prove(What.VERSION, (newer, ready(ONE))) == Obstacle(HoldReason.PENDING, "test", ("one",))
 
 
 def test_a_cluster_that_git_has_no_valid_manifest_of_is_pending() -> None:
-    assert prove(What.VERSION, (None, ready(ONE))) == Obstacle(Reason.PENDING, "test", ("one",))
+    assert prove(What.VERSION, (None, ready(ONE))) == Obstacle(HoldReason.PENDING, "test", ("one",))
 
 
 def test_a_components_file_that_changed_since_is_pending() -> None:
     before, after = with_spec(blob="a" * 40), with_spec(blob="b" * 40)
-    assert prove(What.COMPONENTS, (after, ready(before))) == Obstacle(Reason.PENDING, "test", ("one",))
+    assert prove(What.COMPONENTS, (after, ready(before))) == Obstacle(HoldReason.PENDING, "test", ("one",))
     assert isinstance(prove(What.COMPONENTS, (after, ready(after))), Proof)
 
 
 @pytest.mark.parametrize(("runs", "proof"), [("1.36.3", True), ("1.37.1", False), ("1.35.9", False)])
 def test_a_version_is_proven_by_what_runs(runs: str, proof: bool) -> None:
-    found = prove(What.VERSION, (ONE, ready(ONE, running=Running(runs))))
+    found = prove(What.VERSION, (ONE, ready(ONE, running=RunningVersions(runs))))
     assert isinstance(found, Proof) == proof
-    assert proof or found == Obstacle(Reason.NEWER, "test", ("one",), runs)
+    assert proof or found == Obstacle(HoldReason.NEWER, "test", ("one",), runs)
 
 
 def test_a_value_that_somebody_changed_in_azure_is_not_proven() -> None:
     drifted = Drift(DriftedField("kubernetesVersion", '"1.36"', '"1.37"', NOW, action=DriftAction.REPORT))
     found = prove(What.VERSION, (ONE, ready(ONE, drift=drifted)))
-    assert found == Obstacle(Reason.DRIFTED, "test", ("one",))
+    assert found == Obstacle(HoldReason.DRIFTED, "test", ("one",))
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_a_platform_is_a_tag_or_a_commit(flux: dict[str, str], expected: Value |
 def test_a_cluster_that_is_no_aks_cluster_of_roadstead_has_no_version_to_prove() -> None:
     other = with_spec("two", provider="existing", existing={"kubeconfig": {"vault": "v", "secret": "s"}})
     assert isinstance(prove(What.VERSION, (ONE, ready(ONE)), (other, ready(other))), Proof)
-    assert prove(What.VERSION, (other, ready(other))) == Obstacle(Reason.EMPTY, "test")
+    assert prove(What.VERSION, (other, ready(other))) == Obstacle(HoldReason.EMPTY, "test")
 
 
 def test_the_extension_has_a_version_in_place_of_components() -> None:
@@ -135,8 +135,8 @@ def test_the_extension_has_a_version_in_place_of_components() -> None:
     assert value_of(What.COMPONENTS, {"flux": {"install": "extension"}}) is None
 
 
-@pytest.mark.parametrize("reason", Reason)
-def test_every_obstacle_has_a_sentence(reason: Reason) -> None:
+@pytest.mark.parametrize("reason", HoldReason)
+def test_every_obstacle_has_a_sentence(reason: HoldReason) -> None:
     text = describe("version", Obstacle(reason, "test", tuple("abcdefg"), "1.36"))
     assert text.startswith("version: ")
     assert "test" in text or "files" in text or "1.36" in text

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.promotions import Had, Value, planned
+from shared.promotions import EnvironmentValues, Value, planned
 from tests.support.sample import examples
 
 NOW = datetime(2027, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -17,7 +17,7 @@ VALUES = [Value("flux.tag", name) for name in ("v1", "v2", "v3")]
 
 def test_a_first_plan_notes_what_there_is_and_gives_nothing_up() -> None:
     had = planned(None, "production", [VALUES[0]], VALUES[:2], NOW)
-    assert had == Had("production", (VALUES[0],), tuple(VALUES[:2]))
+    assert had == EnvironmentValues("production", (VALUES[0],), tuple(VALUES[:2]))
     assert planned(had, "production", [VALUES[0]], VALUES[:2], NOW) == had
 
 
@@ -37,7 +37,7 @@ def test_a_value_that_one_cluster_tries_alone_is_not_withdrawn() -> None:
 class World:
     """An environment whose commits come from people and from merged promotions of a rule."""
 
-    had: Had
+    had: EnvironmentValues
     now: datetime = NOW
     taken_back: set[Value] = field(default_factory=set)
     """What a commit took away, and neither a commit nor a person has given back since."""

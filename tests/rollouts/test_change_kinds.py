@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shared.language.model.rollout import Strategy
-from shared.plan.differences import Change
+from shared.plan.differences import FieldChange
 from shared.plan.plan import Action, Item
 from shared.rollouts.candidates import kind_of, strategy_name
 
@@ -15,8 +15,8 @@ QUICK = Strategy(name="quick", changes=("platform",))
 IN_ORDER = (CAREFUL, ORDINARY, QUICK)
 
 
-def change(path: str) -> Change:
-    return Change(path, "old", "new")
+def change(path: str) -> FieldChange:
+    return FieldChange(path, "old", "new")
 
 
 def update(*paths: str) -> Item:

@@ -11,14 +11,14 @@ from shared.cluster.record import Phase
 from shared.rollouts.calendar import Freeze
 from shared.rollouts.decide import decide
 from shared.rollouts.report import describe, describe_wait, remedy
-from shared.rollouts.rollout import ActKind, Decided, State, act_on
+from shared.rollouts.rollout import ActKind, StageDecision, State, act_on
 from shared.rollouts.strategy import DEFAULT_GROUPS, GroupRule, StageRule
-from shared.rollouts.waits import Reason, Wait
+from shared.rollouts.waits import Wait, WaitReason
 from tests.support.rollout_fleets import NOW, Fleet, stage
 
 FIVE = {"a": "dev", "b": "dev", "c": "prod", "d": "prod", "e": "prod"}
 DEFAULT = (stage("dev", *DEFAULT_GROUPS), stage("prod", *DEFAULT_GROUPS))
-BY = Decided("ops@example.com", NOW + timedelta(seconds=1), "looks wrong")
+BY = StageDecision("ops@example.com", NOW + timedelta(seconds=1), "looks wrong")
 
 
 def everything(fleet: Fleet) -> list[tuple[str, ...]]:
@@ -43,7 +43,7 @@ def test_every_cluster_that_waits_has_a_reason() -> None:
     fleet = Fleet(DEFAULT, FIVE)
     decision = fleet.decide()
     assert decision.start == ("a",)
-    first = Wait(Reason.STAGE, "dev", 0, ("a",), since=NOW)
+    first = Wait(WaitReason.STAGE, "dev", 0, ("a",), since=NOW)
     assert decision.waits == dict.fromkeys(("b", "c", "d", "e"), first)
 
 
@@ -55,7 +55,7 @@ def test_a_budget_that_is_spent_pauses_the_rollout_and_names_who_failed() -> Non
     fleet.end("b", Phase.FAILED)
     decision = fleet.decide()
     assert decision.start == ()
-    assert decision.block == Wait(Reason.BUDGET, "dev", 0, ("a", "b"), since=NOW)
+    assert decision.block == Wait(WaitReason.BUDGET, "dev", 0, ("a", "b"), since=NOW)
     assert set(decision.waits.values()) == {decision.block}
 
 
@@ -105,7 +105,9 @@ def test_clusters_that_start_now_are_named_where_others_wait_for_their_room() ->
     fleet = Fleet((stage("dev", GroupRule(max_concurrency="2")),), dict.fromkeys("abcd", "dev"))
     decision = fleet.decide()
     assert decision.start == ("a", "b")
-    assert decision.waits == dict.fromkeys("cd", Wait(Reason.CONCURRENCY, "dev", 0, ("a", "b"), since=NOW))
+    assert decision.waits == dict.fromkeys(
+        "cd", Wait(WaitReason.CONCURRENCY, "dev", 0, ("a", "b"), since=NOW)
+    )
     told = describe_wait(decision.waits["c"], fleet.rollout.commit)
     assert (
         told == "waits in group 1 of stage dev, in which as many clusters change, or start now, as may: a, b"
@@ -119,7 +121,9 @@ def test_a_soak_holds_the_next_group_and_says_until_when() -> None:
     for name in ("a", "b"):
         fleet.end(name)
     decision = fleet.decide()
-    assert decision.waits["c"] == Wait(Reason.SOAK, "dev", 0, until=NOW + timedelta(minutes=30), since=NOW)
+    assert decision.waits["c"] == Wait(
+        WaitReason.SOAK, "dev", 0, until=NOW + timedelta(minutes=30), since=NOW
+    )
     assert decision.next_at == NOW + timedelta(minutes=30)
     fleet.wait(timedelta(minutes=30))
     assert fleet.start() == ("c",)
@@ -134,7 +138,7 @@ def test_a_cluster_that_fails_in_its_soak_has_failed_the_rollout() -> None:
     fleet.wait(timedelta(hours=1))
     block = fleet.decide().block
     assert block is not None
-    assert (block.reason, block.clusters) == (Reason.BUDGET, ("a",))
+    assert (block.reason, block.clusters) == (WaitReason.BUDGET, ("a",))
 
 
 def test_a_stage_waits_for_its_approval_and_the_approval_of_another_one_is_none() -> None:
@@ -142,7 +146,7 @@ def test_a_stage_waits_for_its_approval_and_the_approval_of_another_one_is_none(
     fleet.start()
     for name in ("a", "b"):
         fleet.end(name)
-    assert fleet.decide().waits["c"] == Wait(Reason.APPROVAL, "prod", missing=1, since=NOW)
+    assert fleet.decide().waits["c"] == Wait(WaitReason.APPROVAL, "prod", missing=1, since=NOW)
     fleet.rollout = act_on(fleet.rollout, ActKind.APPROVE, replace(BY, subject="dev"))
     assert fleet.decide().start == ()
     fleet.rollout = act_on(fleet.rollout, ActKind.APPROVE, replace(BY, subject="prod"))
@@ -154,7 +158,7 @@ def test_a_pause_starts_nothing_until_exactly_that_pause_is_lifted_and_the_same_
 ):
     fleet = Fleet(DEFAULT, FIVE)
     fleet.rollout = act_on(fleet.rollout, ActKind.PAUSE, BY)
-    assert fleet.decide().waits["a"] == Wait(Reason.PAUSED, by=BY, since=BY.at)
+    assert fleet.decide().waits["a"] == Wait(WaitReason.PAUSED, by=BY, since=BY.at)
     assert act_on(fleet.rollout, ActKind.RESUME, BY, lifts=NOW) == fleet.rollout
     fleet.rollout = act_on(fleet.rollout, ActKind.RESUME, BY, lifts=BY.at)
     assert act_on(fleet.rollout, ActKind.PAUSE, BY) == fleet.rollout
@@ -168,7 +172,7 @@ def test_an_aborted_rollout_starts_nothing_any_more() -> None:
     fleet.end("a")
     decision = fleet.decide()
     assert decision.start == ()
-    assert decision.waits == dict.fromkeys(("b", "c", "d", "e"), Wait(Reason.ABORTED, by=BY, since=BY.at))
+    assert decision.waits == dict.fromkeys(("b", "c", "d", "e"), Wait(WaitReason.ABORTED, by=BY, since=BY.at))
 
 
 def test_a_cluster_that_is_taken_out_frees_its_part_of_the_budget() -> None:
@@ -190,7 +194,7 @@ def test_a_cluster_that_cannot_take_part_is_set_aside_and_catches_up_when_it_ret
     assert fleet.start() == ("a",)
     fleet.end("a")
     assert fleet.start() == ("c",)
-    assert fleet.decide().waits["b"].reason is Reason.ASIDE
+    assert fleet.decide().waits["b"].reason is WaitReason.ASIDE
     for name in ("c", "d", "e"):
         fleet.start()
         fleet.end(name)
@@ -207,7 +211,7 @@ def test_a_cluster_that_is_being_created_takes_no_more_room_when_its_change_star
 
 
 def approved(fleet: Fleet, by: str, at: datetime) -> None:
-    fleet.rollout = act_on(fleet.rollout, ActKind.APPROVE, Decided(by, at, "tested", "prod"))
+    fleet.rollout = act_on(fleet.rollout, ActKind.APPROVE, StageDecision(by, at, "tested", "prod"))
 
 
 def asking(**rule: Any) -> Fleet:
@@ -222,10 +226,10 @@ def asking(**rule: Any) -> Fleet:
 
 def test_a_stage_waits_until_as_many_different_people_have_approved_as_it_asks_for() -> None:
     fleet = asking(approvers=2)
-    assert fleet.decide().waits["c"] == Wait(Reason.APPROVAL, "prod", missing=2, since=NOW)
+    assert fleet.decide().waits["c"] == Wait(WaitReason.APPROVAL, "prod", missing=2, since=NOW)
     approved(fleet, "one", NOW)
     approved(fleet, "one", NOW + timedelta(seconds=1))
-    assert fleet.decide().waits["c"] == Wait(Reason.APPROVAL, "prod", missing=1, since=NOW)
+    assert fleet.decide().waits["c"] == Wait(WaitReason.APPROVAL, "prod", missing=1, since=NOW)
     assert describe_wait(fleet.decide().waits["c"], "c") == "waits for an approval of stage prod"
     approved(fleet, "two", NOW)
     assert fleet.start() == ("c",)
@@ -235,7 +239,7 @@ def test_an_approval_that_has_expired_counts_no_more_until_it_is_given_again() -
     fleet = asking(expires=timedelta(hours=1))
     approved(fleet, "one", NOW)
     fleet.now = NOW + timedelta(hours=1)
-    assert fleet.decide().waits["c"].reason is Reason.APPROVAL
+    assert fleet.decide().waits["c"].reason is WaitReason.APPROVAL
     approved(fleet, "one", NOW)
     assert fleet.start() == ()
     approved(fleet, "one", fleet.now)
@@ -257,14 +261,14 @@ def test_an_approval_that_expires_once_its_stage_has_passed_keeps_only_who_comes
     fleet = Fleet((rule, stage("prod", approval=True)), {"a": "dev", "c": "prod"})
     back = fleet.seen["a"]
     fleet.seen["a"] = replace(back, phase=Phase.FAILED, finding="ClusterStopped")
-    fleet.rollout = act_on(fleet.rollout, ActKind.APPROVE, Decided("one", NOW, "tested", "dev"))
+    fleet.rollout = act_on(fleet.rollout, ActKind.APPROVE, StageDecision("one", NOW, "tested", "dev"))
     assert fleet.decide().waits["c"].stage == "prod"
     fleet.now = NOW + timedelta(hours=2)
     assert fleet.decide().waits["c"].stage == "prod"
     approved(fleet, "one", fleet.now)
     assert fleet.start() == ("c",)
     fleet.seen["a"] = back
-    assert fleet.decide().waits["a"].reason is Reason.APPROVAL
+    assert fleet.decide().waits["a"].reason is WaitReason.APPROVAL
 
 
 def test_the_same_approval_again_in_whatever_order_changes_nothing() -> None:
@@ -301,7 +305,7 @@ def test_a_cluster_that_still_changes_keeps_its_room_in_the_group_while_a_freeze
         fleet.rollout, freezes=(freeze,), members=(replace(first, freezes=(freeze.name,)), second)
     )
     assert fleet.start() == ()
-    assert fleet.decide().waits["b"] == Wait(Reason.CONCURRENCY, "dev", 0, ("a",), since=NOW)
+    assert fleet.decide().waits["b"] == Wait(WaitReason.CONCURRENCY, "dev", 0, ("a",), since=NOW)
     fleet.end("a")
     assert fleet.start() == ("b",)
 

@@ -8,16 +8,16 @@ import subprocess
 import pytest
 
 from shared.language.model.rollout import Strategy
-from shared.plan.differences import Change
+from shared.plan.differences import FieldChange
 from shared.plan.plan import Action, Item
-from shared.rollouts.selected import Asked, Choice, choose, trailer_values, trailers
+from shared.rollouts.selected import Choice, CommitRequest, choose, trailer_values, trailers
 
 STRATEGIES = (
     Strategy(name="ordinary", changes=("any",)),
     Strategy(name="emergency", selectable=True),
     Strategy(name="hotfix", pullRequestLabel="fix now"),  # type: ignore[call-arg]
 )
-UPDATES = (Item("one", Action.UPDATE, changes=(Change("spec.tags.a", "", "b"),)),)
+UPDATES = (Item("one", Action.UPDATE, changes=(FieldChange("spec.tags.a", "", "b"),)),)
 PIECES = (
     *("Rollout: a", "rollout : b", "Rollout:c", "a b: c", "key:", ": x", "https://x.y/z", "text"),
     *("Signed-off-by: x <y>", "(cherry picked from commit 12)", "  continued", "\tcontinued"),
@@ -28,31 +28,31 @@ PIECES = (
 @pytest.mark.parametrize(
     ("asked", "choice"),
     [
-        (Asked(), Choice("ordinary")),
-        (Asked(labels=frozenset({"docs"})), Choice("ordinary")),
-        (Asked(("emergency",)), Choice("emergency", selected=True)),
-        (Asked(("emergency", "emergency")), Choice("emergency", selected=True)),
-        (Asked(labels=frozenset({"fix now", "docs"})), Choice("hotfix", selected=True)),
-        (Asked(("hotfix",), frozenset({"fix now"})), Choice("hotfix", selected=True)),
-        (Asked(("emergancy",)), Choice("ordinary", refused=("emergancy",))),
-        (Asked(("Emergency",)), Choice("ordinary", refused=("Emergency",))),
-        (Asked(("ordinary",)), Choice("ordinary", refused=("ordinary",))),
-        (Asked(("hotfix",)), Choice("ordinary", refused=("hotfix",))),
-        (Asked(("",)), Choice("ordinary", refused=("",))),
+        (CommitRequest(), Choice("ordinary")),
+        (CommitRequest(labels=frozenset({"docs"})), Choice("ordinary")),
+        (CommitRequest(("emergency",)), Choice("emergency", selected=True)),
+        (CommitRequest(("emergency", "emergency")), Choice("emergency", selected=True)),
+        (CommitRequest(labels=frozenset({"fix now", "docs"})), Choice("hotfix", selected=True)),
+        (CommitRequest(("hotfix",), frozenset({"fix now"})), Choice("hotfix", selected=True)),
+        (CommitRequest(("emergancy",)), Choice("ordinary", refused=("emergancy",))),
+        (CommitRequest(("Emergency",)), Choice("ordinary", refused=("Emergency",))),
+        (CommitRequest(("ordinary",)), Choice("ordinary", refused=("ordinary",))),
+        (CommitRequest(("hotfix",)), Choice("ordinary", refused=("hotfix",))),
+        (CommitRequest(("",)), Choice("ordinary", refused=("",))),
         (
-            Asked(("emergency",), frozenset({"fix now"})),
+            CommitRequest(("emergency",), frozenset({"fix now"})),
             Choice("ordinary", refused=("emergency", "hotfix")),
         ),
     ],
 )
 def test_a_commit_has_the_strategy_that_it_may_select_and_otherwise_that_of_its_changes(
-    asked: Asked, choice: Choice
+    asked: CommitRequest, choice: Choice
 ) -> None:
     assert choose(STRATEGIES, asked, UPDATES) == choice
 
 
 def test_a_trailer_means_nothing_to_a_fleet_without_a_strategy_to_select() -> None:
-    assert choose((STRATEGIES[0],), Asked(("emergency",)), UPDATES) == Choice("ordinary")
+    assert choose((STRATEGIES[0],), CommitRequest(("emergency",)), UPDATES) == Choice("ordinary")
 
 
 @pytest.mark.parametrize(

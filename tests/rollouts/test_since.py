@@ -9,9 +9,9 @@ import pytest
 
 from shared.cluster.record import Phase
 from shared.rollouts.calendar import Freeze, Window
-from shared.rollouts.rollout import ActKind, Decided, Refused, act_on
+from shared.rollouts.rollout import ActKind, Refused, StageDecision, act_on
 from shared.rollouts.strategy import GroupRule
-from shared.rollouts.waits import Reason, Wait
+from shared.rollouts.waits import Wait, WaitReason
 from tests.support.rollout_fleets import NOW, Fleet, stage
 
 CLUSTERS = {"a": "dev", "b": "dev", "c": "prod"}
@@ -44,13 +44,13 @@ def test_the_wait_for_a_group_began_when_that_became_the_next_one() -> None:
     passed = found.now
     found.wait(HOUR)
     wait = wait_of(found, "c")
-    assert (wait.reason, wait.group, wait.since) == (Reason.STAGE, 1, passed)
+    assert (wait.reason, wait.group, wait.since) == (WaitReason.STAGE, 1, passed)
 
 
 def test_the_wait_for_a_soak_began_when_the_group_had_succeeded() -> None:
     found = fleet(soak=4 * HOUR)
     found.end("a")
-    assert wait_of(found, "b") == Wait(Reason.SOAK, "dev", 0, until=NOW + 5 * HOUR, since=NOW + HOUR)
+    assert wait_of(found, "b") == Wait(WaitReason.SOAK, "dev", 0, until=NOW + 5 * HOUR, since=NOW + HOUR)
 
 
 def test_the_wait_for_a_spent_budget_began_with_the_failure_that_spent_it() -> None:
@@ -59,7 +59,7 @@ def test_the_wait_for_a_spent_budget_began_with_the_failure_that_spent_it() -> N
     failed = found.now
     found.wait(HOUR)
     wait = wait_of(found, "b")
-    assert (wait.reason, wait.since) == (Reason.BUDGET, failed)
+    assert (wait.reason, wait.since) == (WaitReason.BUDGET, failed)
 
 
 def test_the_wait_for_others_of_a_group_began_when_the_group_did() -> None:
@@ -67,13 +67,13 @@ def test_the_wait_for_others_of_a_group_began_when_the_group_did() -> None:
     found.start()
     found.wait(HOUR)
     wait = wait_of(found, "b")
-    assert (wait.reason, wait.since) == (Reason.CONCURRENCY, NOW)
+    assert (wait.reason, wait.since) == (WaitReason.CONCURRENCY, NOW)
 
 
 @pytest.mark.parametrize("kind", [ActKind.PAUSE, ActKind.ABORT, ActKind.SKIP])
 def test_what_a_person_decided_is_waited_for_since_then(kind: ActKind) -> None:
     found = fleet()
-    decided = Decided("ops", found.now, subject="b" if kind is ActKind.SKIP else "")
+    decided = StageDecision("ops", found.now, subject="b" if kind is ActKind.SKIP else "")
     found.rollout = act_on(found.rollout, kind, decided)
     found.wait(HOUR)
     assert wait_of(found, "b").since == decided.at
@@ -91,7 +91,7 @@ def test_a_cluster_that_cannot_take_part_waits_since_that_was_found() -> None:
         found.seen["b"], phase=Phase.FAILED, finding="ClusterStopped", failed_since=found.now
     )
     wait = wait_of(found, "b")
-    assert (wait.reason, wait.since) == (Reason.ASIDE, NOW + HOUR)
+    assert (wait.reason, wait.since) == (WaitReason.ASIDE, NOW + HOUR)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_freeze_is_waited_for_since_it_began_or_the_cluster_was_next(starts: o
     found.rollout = replace(found.rollout, freezes=(freeze,), members=members)
     found.wait(HOUR)
     wait = wait_of(found, "a")
-    assert (wait.reason, wait.since) == (Reason.FREEZE, since)
+    assert (wait.reason, wait.since) == (WaitReason.FREEZE, since)
 
 
 def test_a_window_is_waited_for_since_it_closed_last() -> None:
@@ -115,4 +115,4 @@ def test_a_window_is_waited_for_since_it_closed_last() -> None:
     found.wait(HOUR)
     wait = wait_of(found, "a")
     closed = NOW.replace(hour=3, minute=10, second=0)
-    assert (wait.reason, wait.since) == (Reason.WINDOW, closed)
+    assert (wait.reason, wait.since) == (WaitReason.WINDOW, closed)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from shared.rollouts.calendar import SPREAD, Freeze, Window
 from shared.rollouts.report import describe_wait, remedy, state_of
-from shared.rollouts.rollout import ActKind, Decided, State, act_on
+from shared.rollouts.rollout import ActKind, StageDecision, State, act_on
 from shared.rollouts.strategy import DEFAULT_GROUPS, GroupRule
-from shared.rollouts.waits import Reason
+from shared.rollouts.waits import WaitReason
 from tests.support.rollout_fleets import NOW, Fleet, stage
 
 HOUR = timedelta(hours=1)
@@ -49,14 +49,14 @@ def test_a_first_cluster_outside_its_window_is_waited_for_and_not_left_out() -> 
     fleet = limited(Fleet((stage("dev", *DEFAULT_GROUPS),), FOUR), *"abcd", windows=(NIGHTS,))
     decision = fleet.decide()
     assert decision.start == ()
-    assert {each.reason for each in decision.waits.values()} == {Reason.WINDOW}
+    assert {each.reason for each in decision.waits.values()} == {WaitReason.WINDOW}
     at = decision.next_at
     assert at is not None
     assert OPENS <= at <= OPENS + SPREAD
     assert state_of(fleet.rollout, decision) == "Waiting for a change window"
     fleet.now = OPENS + SPREAD
     assert fleet.start() == ("a",)
-    assert fleet.decide().waits["b"].reason is Reason.STAGE
+    assert fleet.decide().waits["b"].reason is WaitReason.STAGE
 
 
 def test_a_group_passes_without_a_cluster_outside_its_window_which_catches_up_by_itself() -> None:
@@ -87,7 +87,7 @@ def test_a_freeze_holds_every_start_and_says_who_answers_for_it() -> None:
 def test_an_override_starts_what_waits_for_windows_and_freezes_in_its_order() -> None:
     fleet = limited(Fleet((stage("dev", *DEFAULT_GROUPS),), FOUR), *"abcd", windows=(NIGHTS,), frozen=True)
     assert fleet.start() == ()
-    by = Decided("ops@example.com", NOW, "the certificate ends today")
+    by = StageDecision("ops@example.com", NOW, "the certificate ends today")
     fleet.rollout = act_on(fleet.rollout, ActKind.OVERRIDE, by)
     assert act_on(fleet.rollout, ActKind.OVERRIDE, replace(by, by="another one")) == fleet.rollout
     assert fleet.start() == ("a",)
@@ -101,7 +101,7 @@ def test_a_cluster_that_changes_when_its_window_closes_is_finished_and_no_other_
     fleet.end("a")
     decision = fleet.decide()
     assert decision.start == ()
-    assert decision.waits["b"].reason is Reason.WINDOW
+    assert decision.waits["b"].reason is WaitReason.WINDOW
 
 
 def test_what_azure_does_not_see_waits_for_no_window_and_no_freeze() -> None:
@@ -113,7 +113,7 @@ def test_what_azure_does_not_see_waits_for_no_window_and_no_freeze() -> None:
 
 def test_an_opening_wakes_nobody_while_a_person_has_paused_the_rollout_or_an_earlier_stage_runs() -> None:
     fleet = limited(Fleet((ALL_AT_ONCE,), FOUR), *"abcd", windows=(NIGHTS,))
-    fleet.rollout = act_on(fleet.rollout, ActKind.PAUSE, Decided("ops", NOW))
+    fleet.rollout = act_on(fleet.rollout, ActKind.PAUSE, StageDecision("ops", NOW))
     assert fleet.decide().next_at is None
     strategy = (ALL_AT_ONCE, stage("prod"))
     waiting = limited(Fleet(strategy, FOUR | {"e": "prod"}), "e", windows=(NIGHTS,))

@@ -11,7 +11,7 @@ from shared.app.proposals import evaluation, promote
 from shared.app.proposals.promote import give
 from shared.ports import Ports
 from shared.ports.state import Promotion
-from shared.promotions import Proof, Reason, Value, What, proven, value_of
+from shared.promotions import HoldReason, Proof, Value, What, proven, value_of
 from simulation.actors.kinds import PROMOTIONS
 from simulation.invariants.proposed_promotions import MAIN, RULE
 from tests.simulation.mutations import mutation
@@ -36,13 +36,13 @@ def the_soak_of_a_promotion_is_over_at_once(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(promote, "_waits", waits)
 
 
-def _unheld(patch: pytest.MonkeyPatch, reason: Reason) -> None:
+def _unheld(patch: pytest.MonkeyPatch, reason: HoldReason) -> None:
     original = promote._held
 
     def held(*args: Any) -> Any:
         known = original(*args)
 
-        def reason_of(value: Value) -> Reason | None:
+        def reason_of(value: Value) -> HoldReason | None:
             found = known(value)
             return None if found is reason else found
 
@@ -52,11 +52,11 @@ def _unheld(patch: pytest.MonkeyPatch, reason: Reason) -> None:
 
 
 def a_rule_gives_what_a_commit_took_back(patch: pytest.MonkeyPatch) -> None:
-    _unheld(patch, Reason.WITHDRAWN)
+    _unheld(patch, HoldReason.WITHDRAWN)
 
 
 def a_rule_gives_what_somebody_declined(patch: pytest.MonkeyPatch) -> None:
-    _unheld(patch, Reason.DECLINED)
+    _unheld(patch, HoldReason.DECLINED)
 
 
 def a_promotion_needs_no_pull_request(patch: pytest.MonkeyPatch) -> None:

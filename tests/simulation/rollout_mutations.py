@@ -13,7 +13,7 @@ from shared.app.api.acts import rollout as acts
 from shared.app.api.acts import system_approval
 from shared.app.api.views import rollouts as rollout_views
 from shared.app.planner import compute, gate_checks, planner, rollouts
-from shared.app.planner.rollouts import Staged
+from shared.app.planner.rollouts import StagedPlan
 from shared.app.repository import read_desired
 from shared.app.sweep import corrections
 from shared.cluster.messages import QueueRequest, RolloutRequest
@@ -23,10 +23,10 @@ from shared.plan.plan import Action, Item
 from shared.rollouts import begin, calendar, decide, of_plan
 from shared.rollouts import waits as standing
 from shared.rollouts.report import state_of
-from shared.rollouts.rollout import Checked, CheckState, Rollout, State
+from shared.rollouts.rollout import CheckState, GateCheckResult, Rollout, State
 from shared.rollouts.selected import NOTHING, choose
 from shared.rollouts.strategy import Gate
-from shared.rollouts.waits import Reason, Wait
+from shared.rollouts.waits import Wait, WaitReason
 from simulation.actors.kinds import ROLLOUTS, SWEEPS
 from tests.simulation.mutations import mutation
 
@@ -34,7 +34,7 @@ from tests.simulation.mutations import mutation
 def every_cluster_of_a_rollout_starts_at_once(patch: pytest.MonkeyPatch) -> None:
     original = rollouts.stage
 
-    def stage(*args: Any, **named: Any) -> Staged:
+    def stage(*args: Any, **named: Any) -> StagedPlan:
         return replace(original(*args, **named), held=frozenset())
 
     patch.setattr(compute, "stage", stage)
@@ -81,7 +81,7 @@ def a_check_that_has_failed_opens_its_gate(patch: pytest.MonkeyPatch) -> None:
 
 
 def any_answer_of_an_endpoint_opens_its_gate(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Checked, "after", lambda said, *_: replace(said, state=CheckState.PASSED))
+    patch.setattr(GateCheckResult, "after", lambda said, *_: replace(said, state=CheckState.PASSED))
 
 
 def everybody_approves_whatever_the_role(patch: pytest.MonkeyPatch) -> None:
@@ -278,7 +278,7 @@ def a_stopped_cluster_holds_its_group(patch: pytest.MonkeyPatch) -> None:
 
     def unfinished(part: Any) -> Any:
         aside = part.named(standing.Standing.ASIDE)
-        return original(part) or (aside and Wait(Reason.STAGE, part.name, part.number, aside)) or None
+        return original(part) or (aside and Wait(WaitReason.STAGE, part.name, part.number, aside)) or None
 
     patch.setattr(decide._Part, "unfinished", unfinished)
 

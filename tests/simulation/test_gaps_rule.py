@@ -10,7 +10,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.servicebus.world.broker_values import Draft
 from shared.cluster.history import FoundBy, Gap, Gaps
-from shared.cluster.messages import Found, PlanRequest, RolloutRequest
+from shared.cluster.messages import MissedHead, PlanRequest, RolloutRequest
 from shared.ports import FleetRecord
 from simulation.desired_state import DesiredFleet
 from simulation.event_loop import Actor, EventLoop
@@ -80,7 +80,7 @@ def test_a_purge_that_was_not_due_excuses_no_gap() -> None:
 @pytest.mark.parametrize("by", [None, FoundBy.TIMER])
 def test_a_head_was_looked_for_only_if_its_plan_began_for_what_looks_for_heads(by: FoundBy | None) -> None:
     fleet = NotifierRecord()
-    found = Found(by=by, at=fleet.loop.clock()) if by else None
+    found = MissedHead(by=by, at=fleet.loop.clock()) if by else None
     request = (PlanRequest(found=found) if by else RolloutRequest()).model_dump_json()
     with fleet.loop.as_actor(Actor(fleet.loop.clock(), fleet.cloud, "plans", request=request.encode())):
         fleet.rule.saved(fleet.cloud, FleetRecord(), FleetRecord(planning=COMMIT))

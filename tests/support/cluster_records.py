@@ -13,9 +13,9 @@ from shared.cluster.history import Event
 from shared.cluster.job import Job, NextRun, StepState, start_step
 from shared.cluster.recipes import Step
 from shared.cluster.record import ClusterRecord
-from shared.cluster.review_check import Ignored, ReviewCheck, Verdict
+from shared.cluster.review_check import IgnoredReview, ReviewCheck, Verdict
 from shared.cluster.transitions.acceptance import accept_new
-from shared.plan.differences import Change
+from shared.plan.differences import FieldChange
 from shared.plan.holds import Hold, HoldKind
 from shared.plan.plan import Action, Item, Plan
 from shared.ports import PlanRecord
@@ -56,10 +56,10 @@ def event(sequence: int, **changes: Any) -> Event:
 
 def plan_record(commit: str = "c" * 40, items: int = 1) -> PlanRecord:
     """Return a plan with some changed items that are on hold."""
-    change = Change("spec.nodePools[system].count", "1", "2", Effect.IN_PLACE)
+    change = FieldChange("spec.nodePools[system].count", "1", "2", Effect.IN_PLACE)
     hold = Hold(HoldKind.DELETE_BUDGET, {"removed": "2", "budget": "1"})
     name = tuple(Item(f"cluster-{n}", Action.UPDATE, n, "0badcafe", (change,), hold) for n in range(items))
-    review = ReviewCheck(Verdict.NO_REVIEW, NOW, {"pull": "7"}, {"jo": Ignored.NO_MEMBER})
+    review = ReviewCheck(Verdict.NO_REVIEW, NOW, {"pull": "7"}, {"jo": IgnoredReview.NO_MEMBER})
     return PlanRecord(Plan(commit, name, ("a problem",)), NOW, review=review)
 
 

@@ -16,7 +16,7 @@ from cli.options import RepositoryPath, cluster_name
 from cli.terminal.output import Output, OutputOption, console, echo, show
 from cli.text import line, scalar
 from cli.worktree import Worktree, open_worktree
-from shared.language.resolve.desired_fleet import DesiredFleet, Resolved
+from shared.language.resolve.desired_fleet import DesiredFleet, ResolvedCluster
 from shared.language.resolve.problems import nearest
 from shared.language.yaml.nodes import Node, without_nulls
 
@@ -75,14 +75,14 @@ def _unknown(name: str, desired: DesiredFleet) -> str:
     return f"there is no cluster {line(name)} in the repository; {hint}"
 
 
-def _head(found: Resolved, tree: Worktree) -> Iterator[Text]:
+def _head(found: ResolvedCluster, tree: Worktree) -> Iterator[Text]:
     cluster = found.desired
     of = [("class", cluster.cluster_class), ("environment", cluster.environment)]
     layers = ", ".join(f"{kind} {name}" for kind, name in of if name) or "no class, no environment"
     yield Text(f"# {cluster.name}: {layers}; fleet {tree.fleet}", style="dim")
 
 
-def _view(found: Resolved, tree: Worktree) -> dict[str, Any]:
+def _view(found: ResolvedCluster, tree: Worktree) -> dict[str, Any]:
     """Return the resolved cluster for scripts; ``sources`` has "file:line" by the path of each value."""
     cluster, spec = found.desired, found.desired.document()["spec"]
     return {
@@ -108,7 +108,7 @@ def _sources(value: Any, node: Node | None, path: str) -> Iterator[tuple[str, st
         yield path, _source(node)
 
 
-def lines(found: Resolved) -> Iterator[Line]:
+def lines(found: ResolvedCluster) -> Iterator[Line]:
     """Yield the resolved spec as YAML, without the empty values that no file sets."""
     spec = found.desired.document()["spec"]
     yield Line("spec:")

@@ -10,7 +10,7 @@ from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.arm_resources import Accepted, Condition
 from localcloud.azure.world.azure_world import AzureWorld
 from shared.cluster.failures.errors import from_http
-from shared.ports.azure import AzureCall, Conditional, Page, PageCall, Written
+from shared.ports.azure import AzureCall, Conditional, Page, PageCall, WriteResponse
 from shared.ports.azure.errors import cause_of
 from shared.resource_ids import ClusterId
 
@@ -38,10 +38,10 @@ class WorldAzure:
             answer = Page(*answer)
         return operation.result(self._written(answer) if isinstance(answer, Accepted) else answer)
 
-    def _written(self, accepted: Accepted) -> Written:
+    def _written(self, accepted: Accepted) -> WriteResponse:
         if accepted.status == HTTPStatus.NOT_MODIFIED:
-            return Written()
-        return Written(self._world.request_id(), created=accepted.status == HTTPStatus.CREATED)
+            return WriteResponse()
+        return WriteResponse(self._world.request_id(), created=accepted.status == HTTPStatus.CREATED)
 
 
 def _arguments(operation: AzureCall[Any]) -> list[Any]:

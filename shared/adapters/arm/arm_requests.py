@@ -22,7 +22,7 @@ from azure.mgmt.core import ARMPipelineClient
 from azure.mgmt.core.exceptions import ARMErrorFormat
 
 from shared.cluster.failures.errors import Unavailable
-from shared.ports.azure import AzureCall, Page, PageCall, Written
+from shared.ports.azure import AzureCall, Page, PageCall, WriteResponse
 
 # The door for Azure's documents: one of another form is an error that names the place, and no value.
 #
@@ -178,9 +178,9 @@ def _link(page: Any) -> str:
     return str(page.get("nextLink") or "")
 
 
-def written(response: Any) -> Written:
+def written(response: Any) -> WriteResponse:
     """Return what the response to a write says."""
-    return Written(id_of(response.headers), created=response.status_code == HTTPStatus.CREATED)
+    return WriteResponse(id_of(response.headers), created=response.status_code == HTTPStatus.CREATED)
 
 
 def id_of(headers: Mapping[str, str]) -> str:

@@ -42,7 +42,7 @@ from shared.adapters.arm.arm_requests import (
 from shared.adapters.transport import pooled_transport
 from shared.cluster.failures.errors import ReconcileError, Unauthenticated, Unavailable, from_http
 from shared.cluster.failures.retry import retry_after
-from shared.ports.azure import AzureCall, Conditional, Page, PageCall, Written
+from shared.ports.azure import AzureCall, Conditional, Page, PageCall, WriteResponse
 from shared.ports.azure.errors import cause_of
 
 _CONNECT_SECONDS, _READ_SECONDS = 5, 20
@@ -77,7 +77,7 @@ class ArmAzure:
         except ResourceNotModifiedError as error:
             if not operation.writes:
                 raise Unavailable(f"{UNREADABLE}: it is not modified, which nobody asked") from error
-            answer = Written()  # there was nothing to do
+            answer = WriteResponse()  # there was nothing to do
         except HttpResponseError as error:
             if not (operation.absent_is_fine and _is_absent(error)):
                 raise _from_response(error) from error
@@ -198,12 +198,12 @@ def _each_once(pages: Any) -> Iterator[Any]:
         links.add(pages.continuation_token)
 
 
-def _write(method: Any, operation: AzureCall[Any]) -> Written:
+def _write(method: Any, operation: AzureCall[Any]) -> WriteResponse:
     """Send the write; start a long-running operation without waiting for it."""
     starts = method.__name__.startswith("begin_")
     options = {"polling": False} if starts else {}
     sent = method(*_arguments(operation), **_condition(operation), **options, cls=_written)
-    result: Written = sent.result() if starts else sent
+    result: WriteResponse = sent.result() if starts else sent
     return result
 
 
@@ -224,7 +224,7 @@ def _condition(operation: AzureCall[Any]) -> dict[str, Any]:
     return {"etag": operation.etag, "match_condition": MatchConditions.IfNotModified}
 
 
-def _written(reply: Any, *_: object) -> Written:
+def _written(reply: Any, *_: object) -> WriteResponse:
     """Return the result of a write; the libraries call this function as their ``cls``."""
     return written(reply.http_response)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shared.app.access.context import StepContext
-from shared.azure.changes.writes import Write, is_final
+from shared.azure.changes.writes import PlannedWrite, is_final
 from shared.azure.cluster_body import control_plane
 from shared.azure.node_pools.replacement import serving
 from shared.azure.ownership import Owner
 from shared.cluster.failures.errors import Interrupted, InvalidManifest, NotYetVisible, from_operation
 from shared.cluster.outcomes import Fail, Outcome, Restart, Retry, Wait
-from shared.cluster.record import AppliedRevision, Running
+from shared.cluster.record import AppliedRevision, RunningVersions
 from shared.json_tree import Json
 from shared.ports.azure.errors import cause_of
 
@@ -128,13 +128,13 @@ def provisioning_error(properties: Json) -> Json:
     return inner
 
 
-def fields(write: Write) -> str:
+def fields(write: PlannedWrite) -> str:
     """Return the fields of a write as text, such as ": tags.cost, sku.tier"."""
     shown = ", ".join(write.paths[:5]) + (", ..." if len(write.paths) > 5 else "")
     return f": {shown}" if shown else ""
 
 
-def reverted(what: str, write: Write) -> Fail:
+def reverted(what: str, write: PlannedWrite) -> Fail:
     """Return the failure of a write without effect, which a policy or Azure itself has reverted."""
     return reverted_fields(what, write.paths[:5] if len(write.paths) <= 5 else [*write.paths[:5], "..."])
 
@@ -147,8 +147,8 @@ def reverted_fields(what: str, paths: Sequence[str]) -> Fail:
 
 
 def running_of(
-    existing: Json, owner: Owner, flux: AppliedRevision | None, before: Running | None = None
-) -> Running:
+    existing: Json, owner: Owner, flux: AppliedRevision | None, before: RunningVersions | None = None
+) -> RunningVersions:
     """Return what runs, as Azure shows the cluster; what Flux has applied is not shown there.
 
     The names that ``before`` has of pools which Azure lacks now remain.
@@ -156,10 +156,10 @@ def running_of(
     served = azure_names(existing, owner, before).items()
     renamed = {name: pool for pool, names in served for name in names if name != pool}
     nodes = sum(map(nodes_of, profiles_of(existing)))
-    return Running(control_plane(existing), nodes, flux, renamed)
+    return RunningVersions(control_plane(existing), nodes, flux, renamed)
 
 
-def azure_names(existing: Json, owner: Owner, before: Running | None) -> dict[str, list[str]]:
+def azure_names(existing: Json, owner: Owner, before: RunningVersions | None) -> dict[str, list[str]]:
     """Return the names in Azure of the pools that serve each pool of the manifest, or would serve it.
 
     Of a replaced pool that somebody deleted, it is the name that ran ``before``.

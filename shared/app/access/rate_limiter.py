@@ -35,7 +35,7 @@ from shared.cluster.transitions.lease import EARLY
 from shared.frozen import dataclass, replace
 from shared.kubernetes.kubeconfig import ApiServer, Kubeconfig
 from shared.ports import Azure, Kubernetes, KubernetesApi, Ports
-from shared.ports.azure import AzureCall, GetKubeconfig, Written
+from shared.ports.azure import AzureCall, GetKubeconfig, WriteResponse
 from shared.resource_ids import ClusterId
 
 BATCHES = {ARM_READ: 5, ARM_WRITE: 2}
@@ -307,7 +307,7 @@ class _Azure:
         result = self.limiter.call(
             operation.target.subscription, operation.limits, lambda: self.inner.call(operation)
         )
-        if isinstance(result, Written):
+        if isinstance(result, WriteResponse):
             self.limiter.wrote = True
             self.limiter.request_ids += filter(None, [result.request_id])
         return result

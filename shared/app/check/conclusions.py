@@ -24,7 +24,7 @@ from shared.cluster.health import (
     outcome_of,
 )
 from shared.cluster.messages import CheckMessage, Envelope, ReportRequest, StatusRequest, SweepRequest
-from shared.cluster.record import AppliedRevision, ClusterRecord, Condition, Running
+from shared.cluster.record import AppliedRevision, ClusterRecord, Condition, RunningVersions
 from shared.cluster.reporting.events import FLUX_REPORTED, events_between, renewed_event
 from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.kubernetes.health import Fault
@@ -115,7 +115,7 @@ def _with_reading(record: ClusterRecord, reading: Reading | None) -> ClusterReco
     """Return the record with what was read, and with the time of that; what was not read keeps its own."""
     if reading is None:
         return record
-    running, revision = record.observation.running or Running(), reading.revision
+    running, revision = record.observation.running or RunningVersions(), reading.revision
     if revision is not None:
         running = replace(running, flux=AppliedRevision(revision, reading.inside.at))
     return replace(record, observation=replace(record.observation, inside=reading.inside, running=running))

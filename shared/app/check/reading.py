@@ -13,16 +13,22 @@ from shared.app.check.secrets import may_apply
 from shared.app.worker.steps.flux.applied import LiveObjects, apply_over, is_as_applied
 from shared.app.worker.steps.flux.extension import is_suspended, wanted_configurations
 from shared.app.worker.steps.flux.pinned import kinds_of_flux, pinned_components
-from shared.app.worker.steps.systems.labelled import Labelled
+from shared.app.worker.steps.systems.labelled import LabelledLists
 from shared.azure.changes.upgrades import POOL_LABEL
-from shared.azure.flux_extension import Reported, changed_fields, extension_body, reported, reported_revision
+from shared.azure.flux_extension import (
+    ObjectReport,
+    changed_fields,
+    extension_body,
+    reported,
+    reported_revision,
+)
 from shared.cluster.failures.errors import Dependency
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes import flux_objects, health
 from shared.kubernetes.flux_instance import INSTANCE, OWNER, instance_readiness
 from shared.kubernetes.flux_objects import EXTENSION_NAME, ref_of
-from shared.kubernetes.flux_readiness import Failed, Progressing, Ready, Suspended, last_applied
+from shared.kubernetes.flux_readiness import FluxFailure, Progressing, Ready, Suspended, last_applied
 from shared.kubernetes.health import PATIENCE, SUSPENDED, Fault, changed, in_order, missing
 from shared.kubernetes.inside import API_VERSION, DEPLOYMENT, WORKLOADS, Count, Inside, workload_faults
 from shared.kubernetes.sync_objects import (
@@ -107,11 +113,11 @@ def _of_configurations(wanted: Mapping[str, Json], found: Mapping[str, Json]) ->
             yield Fault(ref, "Failed", f"Azure could not write it: {error}")
 
 
-def _of_objects(objects: Sequence[Reported], now: datetime) -> Iterator[Fault]:
+def _of_objects(objects: Sequence[ObjectReport], now: datetime) -> Iterator[Fault]:
     """Yield the objects that failed, or that take too long."""
     for one in objects:
         match one.state:
-            case Failed(reason, message):
+            case FluxFailure(reason, message):
                 yield Fault(one.ref, reason or "Failed", f"{reason}: {message}", since=one.since)
             case Progressing(message) if now - one.since > PATIENCE:
                 text = f"{message}, since {one.since:%H:%M} UTC"
@@ -148,7 +154,7 @@ def read_applied(context: StepContext) -> AppliedObjects:
     live = LiveObjects([ref_of(manifest) for manifest in reports], api)
     faults = list(_faults(reports, live.get, api))
     if of_systems:
-        faults += _faults(of_systems, Labelled(api).get, api)
+        faults += _faults(of_systems, LabelledLists(api).get, api)
     alert = live.get(ALERT) if reports else None
     return AppliedObjects(len(of_systems) + len(reports), faults, alert)
 

@@ -28,7 +28,7 @@ from shared.language.desired import digest_of
 from shared.logs import about
 from shared.masking import cut
 from shared.notifications import deliveries, record
-from shared.notifications.digest import Group, Links, Outgoing, messages
+from shared.notifications.digest import DigestGroup, Links, Outgoing, messages
 from shared.notifications.kinds import KINDS, Kind
 from shared.notifications.notification import DETAIL_LIMIT, Notification, ending_of
 from shared.notifications.record import NotifierRecord
@@ -70,7 +70,7 @@ def tell_issues(route: Route, message: Outgoing, known: NotifierRecord, ports: P
     )
 
 
-def _is_over(group: Group, known: NotifierRecord) -> bool:
+def _is_over(group: DigestGroup, known: NotifierRecord) -> bool:
     """Return whether nothing of a group is open; what has no end never is."""
     open_groups = {known.facts[identifier].group for identifier in known.open.values()}
     return not KINDS[group.facts[0].kind].over or group.facts[0].group not in open_groups

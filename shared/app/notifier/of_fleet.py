@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from shared.app.notifications import of_dead_letter
 from shared.cluster.failures.errors import Unauthenticated, Unreadable
-from shared.cluster.failures.remedies import Failed, suggested_action
+from shared.cluster.failures.remedies import FailedPart, suggested_action
 from shared.cluster.reporting.diagnosis import CORRECT_FILE
 from shared.language.desired import digest_of
 from shared.masking import cut
@@ -103,7 +103,7 @@ def _of_fleet(
     problem = fleet.problem
     if problem is None:
         return
-    credential = problem.kind == Unauthenticated.__name__ and problem.failed is Failed.READ
+    credential = problem.kind == Unauthenticated.__name__ and problem.failed is FailedPart.READ
     kind = Kind.CREDENTIAL if credential else Kind.PLAN
     identifier = f"{kind}:{problem.failed}:{problem.kind}"
     before = known.facts.get(known.open.get("fleet", ""))

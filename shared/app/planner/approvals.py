@@ -23,7 +23,7 @@ from shared.cluster.failures.errors import ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.history import Act
 from shared.cluster.messages import Approval, Envelope, PlanRequest, QueueRequest, ReviewRequest, ToPlan
-from shared.cluster.review_check import Ignored, ReviewCheck, Verdict
+from shared.cluster.review_check import IgnoredReview, ReviewCheck, Verdict
 from shared.frozen import dataclass, replace
 from shared.masking import cut, without_secrets
 from shared.plan.make_plan import make_plan
@@ -45,7 +45,7 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Reviewed:
+class ReviewAnswer:
     """What the reviews say; ``approval`` if one approves, ``retry`` if the host may answer later.
 
     The ``act`` of an approval is saved before anything follows from it.
@@ -57,7 +57,9 @@ class Reviewed:
     retry: Retryable | None = None
 
 
-def read_reviews(commit: str, deletes: Mapping[str, datetime], fleet: FleetRecord, ports: Ports) -> Reviewed:
+def read_reviews(
+    commit: str, deletes: Mapping[str, datetime], fleet: FleetRecord, ports: Ports
+) -> ReviewAnswer:
     """Return whether a review approves the deletes of the planned commit.
 
     ``deletes`` are all that need approval, with the time at which each cluster became part of the fleet.
@@ -69,13 +71,13 @@ def read_reviews(commit: str, deletes: Mapping[str, datetime], fleet: FleetRecor
     except ReconcileError as error:
         log.warning("the reviews of %s could not be read: %s: %s", commit[:8], error.kind, error)
         check = ReviewCheck(Verdict.UNREADABLE, ports.clock(), {"error": f"{error.kind}: {error}"})
-        return Reviewed(check, retry=error if isinstance(error, Retryable) else None)
+        return ReviewAnswer(check, retry=error if isinstance(error, Retryable) else None)
     log.info("the reviews of %s: %s", commit[:8], found.check)
     return found
 
 
 def reading_again(
-    reviewed: Reviewed, request: QueueRequest, commit: str, ports: Ports, *, first: bool
+    reviewed: ReviewAnswer, request: QueueRequest, commit: str, ports: Ports, *, first: bool
 ) -> Envelope | None:
     """Return another reading of the reviews, where it may have another result without a new review."""
     attempt = request.attempt if isinstance(request, ReviewRequest) else 0
@@ -129,13 +131,13 @@ def _deletes(plan_record: PlanRecord | None, ports: Ports) -> Mapping[str, datet
     return created if len(created) == len(names) else {}
 
 
-def _read(commit: str, deletes: Mapping[str, datetime], fleet: FleetRecord, ports: Ports) -> Reviewed:
+def _read(commit: str, deletes: Mapping[str, datetime], fleet: FleetRecord, ports: Ports) -> ReviewAnswer:
     """Read no more than the decision needs; raise an error of the host."""
     config, now, host = ports.config, ports.clock(), ports.git_host
     teams = ", ".join(config.approval_teams)
 
-    def no(verdict: Verdict, **details: str) -> Reviewed:
-        return Reviewed(ReviewCheck(verdict, now, details))
+    def no(verdict: Verdict, **details: str) -> ReviewAnswer:
+        return ReviewAnswer(ReviewCheck(verdict, now, details))
 
     repository = fleet.source.repository if fleet.source else 0
     pull = pull_of(commit, config.branch, repository, host.merged_as(commit))
@@ -146,10 +148,10 @@ def _read(commit: str, deletes: Mapping[str, datetime], fleet: FleetRecord, port
         return no(Verdict.TOO_MANY, pull=number, what="reviews")
     latest = standing(said)
     approvals = approvals_among(latest).of_commit(pull.head)
-    approvals = approvals.after(max(deletes.values()), Ignored.EARLIER_CLUSTER)
+    approvals = approvals.after(max(deletes.values()), IgnoredReview.EARLIER_CLUSTER)
     if approvals.counting:
         left = left_at(commit, pull, ports.state.plans_since(pull.at))
-        approvals = approvals.after(left, Ignored.EARLIER_PLAN)
+        approvals = approvals.after(left, IgnoredReview.EARLIER_PLAN)
     members: set[int] = set()
     if approvals.counting:
         removed = host.removed_files(pull.number)
@@ -171,11 +173,11 @@ def _read(commit: str, deletes: Mapping[str, datetime], fleet: FleetRecord, port
         approvals = approvals.of_others(pull.author, host.pull_authors(pull.number))
     if not approvals.counting:
         details = {"pull": number, "teams": teams, "head": pull.head[:8]}
-        return Reviewed(ReviewCheck(Verdict.NO_REVIEW, now, details, approvals.ignored))
+        return ReviewAnswer(ReviewCheck(Verdict.NO_REVIEW, now, details, approvals.ignored))
     review = approvals.counting[0]
     check = ReviewCheck(Verdict.APPROVED, now, {"pull": number, "login": review.login})
     approval = _approval(commit, deletes, pull, review, host.name)
-    return Reviewed(check, approval, _act_of(approval, review, host.name, now))
+    return ReviewAnswer(check, approval, _act_of(approval, review, host.name, now))
 
 
 def _approval(
@@ -207,7 +209,7 @@ def _act_of(approval: Approval, review: Review, host: str, now: datetime) -> Act
 
 
 @dataclass(frozen=True)
-class Approved:
+class ApprovedPlan:
     """A plan, the approval that it has, and what the reviews say if it holds a delete.
 
     ``act`` is that of a review which approves, ``again`` the message that has the reviews read again.
@@ -222,7 +224,7 @@ class Approved:
 
 def approved_plan(
     request: ToPlan, inputs: PlanInputs, fleet: FleetRecord, earlier: PlanRecord | None, ports: Ports
-) -> Approved:
+) -> ApprovedPlan:
     """Return the plan of ``fleet.planning``; ``earlier`` is the one that was saved for that commit before."""
     head, teams = fleet.planning, ports.reviewers
     approval = _given(request, head, earlier if fleet.commit == head else None)
@@ -242,15 +244,15 @@ def approved_plan(
     by_review = all(item.hold.by_review for item in plan.items if item.hold and item.needs_approval)
     if not (teams and deletes) or not by_review:
         # A review is of a removal that its pull request shows; for other deletes, nothing says that.
-        return Approved(plan, approval)
+        return ApprovedPlan(plan, approval)
     created = {name: inputs.records[name].created for name in deletes}
     reviewed = read_reviews(head, created, fleet, ports)
     if reviewed.approval is not None:
         plan = make(approved=approved | deletes)
-        return Approved(plan, reviewed.approval, reviewed.check, reviewed.act)
+        return ApprovedPlan(plan, reviewed.approval, reviewed.check, reviewed.act)
     first = earlier is None or earlier.review is None
     again = reading_again(reviewed, request, head, ports, first=first)
-    return Approved(plan, approval, reviewed.check, again=again)
+    return ApprovedPlan(plan, approval, reviewed.check, again=again)
 
 
 def _given(request: ToPlan, head: str, earlier: PlanRecord | None) -> Approval | None:

@@ -12,7 +12,7 @@ from shared.app.planner.plan_problems import report_unreadable
 from shared.app.planner.reporter import report_again
 from shared.app.repository import require_own, source_of
 from shared.cluster.failures.errors import OtherRepository, ReconcileError
-from shared.cluster.failures.remedies import Failed
+from shared.cluster.failures.remedies import FailedPart
 from shared.cluster.history import Gap, Gaps
 from shared.cluster.messages import HeadConfirmation, ToPlan
 from shared.cluster.reporting.measurements import of_plan
@@ -142,7 +142,7 @@ def _leave(
     if decided.changes:
         ports.state.save_fleet(decided.fleet)
     if again is None:
-        lost = before.problem is not None and before.problem.failed is Failed.REQUEST
+        lost = before.problem is not None and before.problem.failed is FailedPart.REQUEST
         if request.attempt or lost:  # a request that was postponed may have reported an outage on the commit
             report_again(head.commit, ports)
         return

@@ -31,7 +31,7 @@ from shared.plan.plan import Action, Plan
 from shared.plan.replacements import awaited, remembered
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import Expectations
-from shared.promotions import Had, planned, rules_of, values_in
+from shared.promotions import EnvironmentValues, planned, rules_of, values_in
 
 log = logging.getLogger(__name__)
 
@@ -150,7 +150,9 @@ def as_planned(computed: ComputedPlan, plan: Plan, fleet: FleetRecord) -> FleetR
     )
 
 
-def _had(before: Iterable[Had], desired: DesiredFleet, at: datetime) -> Iterator[Had]:
+def _had(
+    before: Iterable[EnvironmentValues], desired: DesiredFleet, at: datetime
+) -> Iterator[EnvironmentValues]:
     """Yield what a plan gives to the targets of promotions, and what they had before."""
     known = {had.environment: had for had in before}
     for rule in rules_of(desired.promotions):

@@ -172,9 +172,9 @@ def _was_held_back(item: Item, record: ClusterSummary | None) -> bool:
 
 def _difference(record: ClusterSummary | None) -> str:
     """Return since when a cluster differs from git, without what changes with every report."""
-    if record is None or record.divergence.differs_since is None:
+    found = record.divergence if record else None
+    if record is None or found is None or found.differs_since is None:
         return ""
-    found = record.divergence
     fields = "1 field" if found.drifted == 1 else f"{found.drifted} fields"
     return f"differs from git in {fields} since {moment(found.differs_since)}: roadstead drift {record.name}"
 

@@ -25,7 +25,7 @@ from shared.frozen import dataclass, field, replace
 from shared.json_tree import Json
 from shared.notifications.notification import Notification
 from shared.plan.plan import Item, Plan, above_any, held_since
-from shared.plan.replacements import Replaced, remembered, replaced_in
+from shared.plan.replacements import Replacement, remembered, replaced_in
 from shared.ports import FleetRecord, GroupMember, PlanRecord, Ports
 from shared.ports.azure import ListClusters, every_document
 from shared.ports.state.fleet import Recovery
@@ -50,7 +50,7 @@ class ComputedPlan:
     small: frozenset[str]
     rollouts: tuple[Rollout, ...] = ()
     held: frozenset[str] = frozenset()
-    replaced: Mapping[str, Replaced] = field(default_factory=dict)
+    replaced: Mapping[str, Replacement] = field(default_factory=dict)
     members: tuple[tuple[str, GroupMember], ...] = ()
     act: Act | None = None
     notifications: tuple[Notification, ...] = ()

@@ -14,8 +14,8 @@ from shared.frozen import replace
 from shared.language.model.rollout import Rollout as Written
 from shared.masking import cut
 from shared.ports import FleetRecord, Ports
-from shared.rollouts.rollout import Checked, CheckState, Rollout
-from shared.rollouts.selected import NOTHING, TRAILER, Asked, asks, asks_labels, trailer_values
+from shared.rollouts.rollout import CheckState, GateCheckResult, Rollout
+from shared.rollouts.selected import NOTHING, TRAILER, CommitRequest, asks, asks_labels, trailer_values
 from shared.rollouts.strategy import EndpointCheck
 from shared.rollouts.waits import checks_due
 from shared.sentences import some_of
@@ -32,10 +32,12 @@ def with_checks(rollout: Rollout, stage: int, ports: Ports) -> Rollout:
     said, reached = rollout.said(one.name), rollout.reached(stage) or now
     times = checks_due(rollout, stage, reached, now)
     due = [name for name, at in times.items() if name not in said or at <= now]
-    before = {name: said.get(name) or Checked(one.name, name, CheckState.MISSING, now) for name in due}
+    before = {
+        name: said.get(name) or GateCheckResult(one.name, name, CheckState.MISSING, now) for name in due
+    }
     read = [_read(rollout.commit, before[name], ports) for name in one.gate.checks if name in before]
 
-    def ask(asked: EndpointCheck) -> Checked:
+    def ask(asked: EndpointCheck) -> GateCheckResult:
         return _asked(before[asked.name], asked, ports)
 
     answered = ports.together(ask, [each for each in one.gate.endpoints if each.name in before])
@@ -43,7 +45,7 @@ def with_checks(rollout: Rollout, stage: int, ports: Ports) -> Rollout:
     return replace(rollout, checked=(*others, *read, *answered)) if due else rollout
 
 
-def _asked(before: Checked, asked: EndpointCheck, ports: Ports) -> Checked:
+def _asked(before: GateCheckResult, asked: EndpointCheck, ports: Ports) -> GateCheckResult:
     """Ask an address."""
     now = ports.clock()
     try:
@@ -65,7 +67,7 @@ def _some(values: Sequence[float]) -> str:
     return some_of([f"{each:g}" for each in values], _VALUES_SHOWN) or "no value"
 
 
-def _read(commit: str, before: Checked, ports: Ports) -> Checked:
+def _read(commit: str, before: GateCheckResult, ports: Ports) -> GateCheckResult:
     """Read the check runs of a name."""
     now, check = ports.clock(), before.check
     try:
@@ -92,7 +94,7 @@ def _state(ended: Sequence[str]) -> CheckState:
 # What a commit says about its strategy: the trailers of its message, and the labels of its pull request.
 
 
-def read_selection(commit: str, written: Written, fleet: FleetRecord, ports: Ports) -> Asked:
+def read_selection(commit: str, written: Written, fleet: FleetRecord, ports: Ports) -> CommitRequest:
     """Return what a commit says; no call where it may select nothing, and one for each of the two ways.
 
     Labels are those that the pull request has now. Raise an error of the host: what cannot be read selects
@@ -108,4 +110,4 @@ def read_selection(commit: str, written: Written, fleet: FleetRecord, ports: Por
         repository = fleet.source.repository if fleet.source else 0
         pull = pull_of(commit, ports.config.branch, repository, ports.git_host.merged_as(commit))
         labels = pull.labels if pull else labels
-    return Asked(tuple(trailer_values(message, TRAILER)), labels)
+    return CommitRequest(tuple(trailer_values(message, TRAILER)), labels)

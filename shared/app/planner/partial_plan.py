@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from shared.app.planner.compute import ComputedPlan
-from shared.app.planner.rollouts import Starting, starting_of
+from shared.app.planner.rollouts import RolloutStart, starting_of
 from shared.app.repository import PlanInputs, read_some
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.messages import Envelope, RolloutRequest
@@ -24,7 +24,7 @@ from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
 from shared.language.cluster_systems import systems_in
 from shared.language.resolve.desired_fleet import DesiredFleet
-from shared.language.resolve.reuse import Known, fingerprint_of
+from shared.language.resolve.reuse import KnownCluster, fingerprint_of
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action, Item, Plan
 from shared.plan.system_removals import losses
@@ -48,7 +48,9 @@ def partial_plan_of(before: FleetRecord, fleet: FleetRecord, ports: Ports) -> Co
     if starting is None or stored is None or not (stored.open and _is_carried_out(stored, before)):
         return None
     known = {
-        name: Known(one.document, one.digest) for name, one in starting.records.items() if not one.deleting
+        name: KnownCluster(one.document, one.digest)
+        for name, one in starting.records.items()
+        if not one.deleting
     }
     if known.keys() != starting.records.keys():
         return None
@@ -90,7 +92,7 @@ def _is_carried_out(stored: PlanRecord, fleet: FleetRecord) -> bool:
 
 
 def _same(
-    plan: Plan, stored: Plan, starting: Starting, desired: DesiredFleet, fingerprints: Mapping[str, str]
+    plan: Plan, stored: Plan, starting: RolloutStart, desired: DesiredFleet, fingerprints: Mapping[str, str]
 ) -> bool:
     """Return whether every cluster that starts is planned as the whole plan has it."""
     if desired.guards is None or desired.rollout is None:

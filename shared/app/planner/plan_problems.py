@@ -10,7 +10,7 @@ from shared.app.outbox import send_unlike
 from shared.app.planner.commit_status import status_of_problem
 from shared.app.planner.reporter import report_again
 from shared.cluster.failures.errors import ReconcileError, Retryable, Stale
-from shared.cluster.failures.remedies import Failed, FleetProblem
+from shared.cluster.failures.remedies import FailedPart, FleetProblem
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.history import Act
 from shared.cluster.messages import Approval, RolloutAct, ToPlan
@@ -67,7 +67,7 @@ def report_unreadable(request: ToPlan, error: ReconcileError, fleet: FleetRecord
     wait = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.timing.retries)
     seconds = wait if isinstance(error, Retryable) and request.attempt < READ_ATTEMPTS else None
     lost_approval = request.approval.commit if seconds is None and request.approval else ""
-    problem = FleetProblem(str(error), Failed.READ, error.kind, lost_approval)
+    problem = FleetProblem(str(error), FailedPart.READ, error.kind, lost_approval)
     log.error("%s (attempt %d)", problem, request.attempt + 1)
     ports.state.save_fleet(replace(fleet, problem=problem))
     if seconds is not None:
@@ -78,7 +78,7 @@ def report_unreadable(request: ToPlan, error: ReconcileError, fleet: FleetRecord
 
 
 def _failed(error: ReconcileError) -> FleetProblem:
-    return FleetProblem(str(error), Failed.PLAN, error.kind)
+    return FleetProblem(str(error), FailedPart.PLAN, error.kind)
 
 
 # What the API accepted and the planner finds to have no effect any more becomes an act that says why.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from shared.cluster.review_check import Ignored
+from shared.cluster.review_check import IgnoredReview
 from shared.frozen import dataclass
 from shared.language.resolve.repository_layout import cluster_path
 from shared.ports import MergedPull, PlanRecord, PullAuthors, Review, ReviewState
@@ -57,9 +57,9 @@ class Approvals:
     """The approving reviews that count so far, newest first, and why each other one does not, by login."""
 
     counting: tuple[Review, ...]
-    ignored: Mapping[str, Ignored]
+    ignored: Mapping[str, IgnoredReview]
 
-    def without(self, why: Mapping[int, Ignored]) -> Approvals:
+    def without(self, why: Mapping[int, IgnoredReview]) -> Approvals:
         """Return the approvals without those of some reviewers."""
         left = tuple(review for review in self.counting if review.reviewer not in why)
         refused = {r.login: why[r.reviewer] for r in self.counting if r.reviewer in why}
@@ -67,9 +67,11 @@ class Approvals:
 
     def of_commit(self, head: str) -> Approvals:
         """Return those of a commit."""
-        return self.without({r.reviewer: Ignored.EARLIER_COMMIT for r in self.counting if r.commit != head})
+        return self.without(
+            {r.reviewer: IgnoredReview.EARLIER_COMMIT for r in self.counting if r.commit != head}
+        )
 
-    def after(self, moment: datetime | None, otherwise: Ignored) -> Approvals:
+    def after(self, moment: datetime | None, otherwise: IgnoredReview) -> Approvals:
         """Return those that were given after a moment; None is before all of them."""
         if moment is None:
             return self
@@ -78,13 +80,15 @@ class Approvals:
     def of_members(self, members: Collection[int]) -> Approvals:
         """Return those of members."""
         return self.without(
-            {r.reviewer: Ignored.NO_MEMBER for r in self.counting if r.reviewer not in members}
+            {r.reviewer: IgnoredReview.NO_MEMBER for r in self.counting if r.reviewer not in members}
         )
 
     def of_others(self, opened_by: int, authors: PullAuthors) -> Approvals:
         """Return those of reviewers who surely wrote nothing of the pull request."""
-        unknown = {} if authors.complete else {r.reviewer: Ignored.UNKNOWN_AUTHORS for r in self.counting}
-        own = dict.fromkeys((opened_by, *authors.accounts), Ignored.AUTHOR)
+        unknown = (
+            {} if authors.complete else {r.reviewer: IgnoredReview.UNKNOWN_AUTHORS for r in self.counting}
+        )
+        own = dict.fromkeys((opened_by, *authors.accounts), IgnoredReview.AUTHOR)
         return self.without({**unknown, **own})
 
 

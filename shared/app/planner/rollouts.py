@@ -32,7 +32,7 @@ from shared.rollouts.candidates import updates_of
 from shared.rollouts.decide import Decision, decide
 from shared.rollouts.estimate import with_completed
 from shared.rollouts.of_plan import rollout_of_plan, with_holds
-from shared.rollouts.rollout import ActKind, Decided, Rollout, State, act_on, is_as_asked
+from shared.rollouts.rollout import ActKind, Rollout, StageDecision, State, act_on, is_as_asked
 from shared.rollouts.selected import NOTHING
 from shared.rollouts.shut import NOTHING as ALWAYS_OPEN
 from shared.rollouts.shut import calendar_of
@@ -48,7 +48,7 @@ _CURRENT = (State.ACTIVE, State.ABORTED)
 
 
 @dataclass(frozen=True)
-class Staged:
+class StagedPlan:
     """What of a plan starts now: the plan with what waits on hold, and the fleet's record with what holds it.
 
     The changes of the ``held`` clusters do not start. ``changed`` are the rollouts to save, in their order,
@@ -64,7 +64,7 @@ class Staged:
 
 def stage(
     plan: Plan, earlier: Plan | None, inputs: PlanInputs, fleet: FleetRecord, ports: Ports, *, continues: bool
-) -> Staged:
+) -> StagedPlan:
     """Return what of a plan starts now; it reads what is stored, and writes nothing.
 
     ``earlier`` is the plan of this commit that was saved before: where a rollout ``continues``, it starts the
@@ -80,7 +80,7 @@ def stage(
     clusters, now = inputs.desired.clusters, ports.clock()
     shut = with_holds(plan, clusters, inputs.records, calendar, now, unheld=retried)
     fleet = replace(fleet, opens=shut.opens)
-    staged = _of_rollout(Staged(shut.plan.resume(earlier), fleet), inputs, ports)
+    staged = _of_rollout(StagedPlan(shut.plan.resume(earlier), fleet), inputs, ports)
     held = staged.held | (_retried(staged.plan, earlier) if continues else frozenset())
     opens = () if shut.opens is None else (shut.opens,)
     return replace(staged, held=held, times=(*opens, *staged.times))
@@ -98,7 +98,7 @@ def _retried(plan: Plan, earlier: Plan | None) -> frozenset[str]:
     return frozenset(name for name in retries if name not in waited)
 
 
-def _of_rollout(staged: Staged, inputs: PlanInputs, ports: Ports) -> Staged:
+def _of_rollout(staged: StagedPlan, inputs: PlanInputs, ports: Ports) -> StagedPlan:
     """Return what starts now with the rollout of the plan, which begins or goes on."""
     plan, fleet, desired = staged.plan, staged.fleet, inputs.desired
     written, now = desired.rollout, ports.clock()
@@ -186,7 +186,7 @@ def _seen(rollout: Rollout, inputs: PlanInputs) -> Seen:
 
 
 @dataclass(frozen=True)
-class Starting:
+class RolloutStart:
     """What a rollout starts now; ``records`` are those of the clusters that it starts."""
 
     known: Rollout
@@ -194,7 +194,7 @@ class Starting:
     records: Mapping[str, ClusterRecord]
 
 
-def starting_of(commit: str, ports: Ports) -> Starting | None:
+def starting_of(commit: str, ports: Ports) -> RolloutStart | None:
     """Return which clusters of a rollout start now; None for none, and for more than ``MOST_AT_A_TIME``.
 
     Called after the check that no other planner has started. What starts is decided by its record itself.
@@ -212,7 +212,7 @@ def starting_of(commit: str, ports: Ports) -> Starting | None:
         decision = decide(known, {**seen, **newer}, ports.clock())
     if not decision.start or not records.keys() >= {*decision.start}:
         return None
-    return Starting(known, decision, {name: records[name] for name in decision.start})
+    return RolloutStart(known, decision, {name: records[name] for name in decision.start})
 
 
 def _read_members(rollout: Rollout, ports: Ports) -> Seen:
@@ -292,7 +292,7 @@ def _act(act: RolloutAct, fleet: FleetRecord, ports: Ports) -> FleetRecord:
 @again
 def _act_on_rollout(act: RolloutAct, ports: Ports, *, answered: bool) -> bool:
     """Return whether a rollout is as an act asks for; ``answered``: one without effect needs no answer."""
-    kind, decided = ActKind(act.kind), Decided(act.by, act.at, act.reason, act.subject, act.person)
+    kind, decided = ActKind(act.kind), StageDecision(act.by, act.at, act.reason, act.subject, act.person)
     rollout = ports.state.rollout(act.commit)
     after = act_on(rollout, kind, decided, act.lifts) if rollout else None
     if after is not None and after != rollout:

@@ -14,8 +14,8 @@ from shared.app.proposals.remembered import branch_of, proposable, seen, value_o
 from shared.app.proposals.texts import commit_message, over_text, proposal_text
 from shared.app.sweep.corrections import decided_of
 from shared.azure.differences import drift_of
-from shared.azure.drift.policy import Decided
-from shared.azure.drift.proposal import Proposed, propose
+from shared.azure.drift.policy import DriftDecision
+from shared.azure.drift.proposal import DriftProposal, propose
 from shared.azure.ownership import Owner
 from shared.cluster.drift import DriftedField, digest_of_proposal, drift_from
 from shared.cluster.failures.errors import Retryable
@@ -26,7 +26,7 @@ from shared.language.resolve.repository_layout import cluster_path
 from shared.logs import about_record
 from shared.ports import Ports, Pull
 from shared.ports.azure import GetCluster
-from shared.ports.state import LeftOut, Proposal
+from shared.ports.state import OmittedField, Proposal
 
 log = logging.getLogger(__name__)
 
@@ -109,14 +109,14 @@ class _Live:
 def _propose(
     turn: _Turn,
     fields: Sequence[DriftedField],
-    secret: tuple[LeftOut, ...],
-    decided: Sequence[Decided],
+    secret: tuple[OmittedField, ...],
+    decided: Sequence[DriftDecision],
     live: _Live,
 ) -> None:
     new, declined = wanted(turn.proposal, fields)
     left_out = (*secret, *declined)
-    found = _manifest(turn, new, decided, live) if new else Proposed("")
-    left_out += tuple(LeftOut(path, reason) for path, reason in found.left_out.items())
+    found = _manifest(turn, new, decided, live) if new else DriftProposal("")
+    left_out += tuple(OmittedField(path, reason) for path, reason in found.left_out.items())
     taken = [each for each in new if each.path in {one.path for one in found.fields}]
     if not taken:
         _end(turn, left_out=left_out)
@@ -141,12 +141,12 @@ def _propose(
 
 
 def _manifest(
-    turn: _Turn, fields: Sequence[DriftedField], decided: Sequence[Decided], live: _Live
-) -> Proposed:
+    turn: _Turn, fields: Sequence[DriftedField], decided: Sequence[DriftDecision], live: _Live
+) -> DriftProposal:
     """Return the manifest of the newest commit with the values of Azure."""
     manifest = turn.head.manifest(live.name)
     if manifest is None:
-        return Proposed("", left_out=dict.fromkeys((each.path for each in fields), NO_MANIFEST))
+        return DriftProposal("", left_out=dict.fromkeys((each.path for each in fields), NO_MANIFEST))
     verified = live.record.observation.verified
     known = verified.unmanaged if verified else None
     paths = {each.path for each in fields}
@@ -158,7 +158,7 @@ def _manifest(
     )
 
 
-def _end(turn: _Turn, *, left_out: tuple[LeftOut, ...] = (), forget: bool = False) -> None:
+def _end(turn: _Turn, *, left_out: tuple[OmittedField, ...] = (), forget: bool = False) -> None:
     """Close the pull request of what is proposed no longer, and delete the branch if it is ours alone."""
     branch, tip = turn.branch, turn.branch.tip(turn.proposal)
     kept = tip is not None and tip not in turn.proposal.commits

@@ -21,9 +21,9 @@ from shared.promotions import (
     NOTHING_TO_DO,
     PLATFORM_PATHS,
     VERSION_PATH,
+    HoldReason,
     Obstacle,
     Proof,
-    Reason,
     Value,
     What,
     concerns,
@@ -32,7 +32,7 @@ from shared.promotions import (
     values_in,
 )
 
-Held = Callable[[Value], Reason | None]
+Held = Callable[[Value], HoldReason | None]
 """Returns why a value is not given without somebody asking, None where nothing holds it."""
 
 
@@ -92,7 +92,9 @@ def evaluate(
     unknown = next((name for name in (source, target) if name not in desired.environments), None)
     if unknown is not None or text is None or desired.guards is None:
         detail = f"there is no environment {shown(unknown)}" if unknown else "fleet.yaml is invalid"
-        return Evaluation(path, obstacles=dict.fromkeys(what, Obstacle(Reason.INVALID, target, (), detail)))
+        return Evaluation(
+            path, obstacles=dict.fromkeys(what, Obstacle(HoldReason.INVALID, target, (), detail))
+        )
     clusters = {name: each for name, each in desired.clusters.items() if each.environment == target}
     place = _Target(target, text, clusters, records, head)
     proofs, obstacles = list[Proof](), dict[What, Obstacle]()
@@ -114,9 +116,9 @@ def _wanted(proof: Proof, target: _Target, held: Held) -> Obstacle | None:
     those = {name: each for name, each in target.clusters.items() if concerns(proof.what, each)}
     own = {name: value_of(proof.what, each.document()["spec"]) for name, each in those.items()}
     if not own:
-        return Obstacle(Reason.EMPTY, target.name)
+        return Obstacle(HoldReason.EMPTY, target.name)
     if all(value == proof.value for value in own.values()):
-        return Obstacle(Reason.SAME, target.name, (), proof.value.value)
+        return Obstacle(HoldReason.SAME, target.name, (), proof.value.value)
     reason = held(proof.value)
     return Obstacle(reason, target.name, (), proof.value.value) if reason else None
 
@@ -166,15 +168,15 @@ def _wrong(target: _Target, proofs: Sequence[Proof], after: Mapping[str, object]
         takers = [name for name in sorted(after) if _takes(name, target, [proof], after)]
         lowered = tuple(name for name in takers if _lowers(proof, target, name))
         if lowered:
-            wrong[proof.what] = Obstacle(Reason.LOWER, target.name, lowered, proof.value.value)
+            wrong[proof.what] = Obstacle(HoldReason.LOWER, target.name, lowered, proof.value.value)
         elif not takers:
             own = tuple(name for name in sorted(after) if not _has(after[name], proof))
-            wrong[proof.what] = Obstacle(Reason.OWN, target.name, own)
+            wrong[proof.what] = Obstacle(HoldReason.OWN, target.name, own)
     return wrong
 
 
 def _invalid(target: _Target, detail: str) -> Obstacle:
-    return Obstacle(Reason.INVALID, target.name, (), detail)
+    return Obstacle(HoldReason.INVALID, target.name, (), detail)
 
 
 def _has(cluster: object, proof: Proof) -> bool:

@@ -30,8 +30,8 @@ from shared.cluster.record import Phase
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.language.desired import digest_of
 from shared.ports import FleetRecord, Ports, Pull
-from shared.ports.state import Lifted, Promotion
-from shared.promotions import Obstacle, Reason, Rule, Value, What, describe
+from shared.ports.state import LiftedHold, Promotion
+from shared.promotions import HoldReason, Obstacle, Rule, Value, What, describe
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ def _by_hand(asked: PromotionAsked, ports: Ports) -> None:
         source=asked.source,
         by=asked.by,
         asked=asked.at,
-        lifted=(*lifted, *(Lifted(value, asked.at) for value in values))[-KEPT:],
+        lifted=(*lifted, *(LiftedHold(value, asked.at) for value in values))[-KEPT:],
         merged=tuple(each for each in promotion.merged if each not in values),
         declined=tuple(each for each in promotion.declined if each not in values),
         digest="",
@@ -147,20 +147,20 @@ def _carry_out(rule: Rule, summaries: Sequence[ClusterSummary], head: Head, port
 
 
 def _matters(obstacle: Obstacle) -> bool:
-    return obstacle.reason is not Reason.SAME
+    return obstacle.reason is not HoldReason.SAME
 
 
 def _waits(rule: Rule, own: Sequence[ClusterSummary], ports: Ports) -> str | None:
     """Return what a rule waits for, by the summaries of its source alone, None for nothing."""
     unready = tuple(each.name for each in own if not _is_ready(each))
     if unready or not own:
-        reason = Reason.NOT_READY if unready else Reason.EMPTY
+        reason = HoldReason.NOT_READY if unready else HoldReason.EMPTY
         return describe("promotion", Obstacle(reason, rule.source, unready))
     ends = max(each.ready_since for each in own if each.ready_since) + rule.soak
     if ends <= ports.clock():
         return None
     send(PromoteRequest(), ports, at=ends)
-    return describe("promotion", Obstacle(Reason.SOAK, rule.source, (), f"{ends:%Y-%m-%d %H:%M} UTC"))
+    return describe("promotion", Obstacle(HoldReason.SOAK, rule.source, (), f"{ends:%Y-%m-%d %H:%M} UTC"))
 
 
 def _is_ready(each: ClusterSummary) -> bool:
@@ -173,10 +173,10 @@ def _held(rule: Rule, promotion: Promotion, fleet: FleetRecord) -> Held:
     had = next((each for each in fleet.rules.had if each.environment == rule.target), None)
     lifted = {each.value: each.at for each in promotion.lifted}
 
-    def held(value: Value) -> Reason | None:
+    def held(value: Value) -> HoldReason | None:
         if value in promotion.merged or (had is not None and had.withdrew(value, lifted.get(value))):
-            return Reason.WITHDRAWN
-        return Reason.DECLINED if value in promotion.declined else None
+            return HoldReason.WITHDRAWN
+        return HoldReason.DECLINED if value in promotion.declined else None
 
     return held
 

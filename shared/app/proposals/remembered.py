@@ -13,7 +13,7 @@ from shared.language.desired import digest_of
 from shared.language.model.cluster.drift import DriftAction
 from shared.masking import MASKED
 from shared.ports import Pull
-from shared.ports.state import LeftOut, Proposal
+from shared.ports.state import OmittedField, Proposal
 
 NEW_AT_ONCE = 10
 """So many pull requests are opened between the beginnings of two sweeps."""
@@ -82,7 +82,7 @@ def seen(proposal: Proposal, pull: Pull | None) -> Proposal:
     return replace(after, values=()) if pull.merged else after
 
 
-def proposable(stored: Drift, now: Drift) -> tuple[list[DriftedField], tuple[LeftOut, ...]] | None:
+def proposable(stored: Drift, now: Drift) -> tuple[list[DriftedField], tuple[OmittedField, ...]] | None:
     """Return the fields to propose as Azure has them now; None where that is not what a sweep stored.
 
     Of a value that may contain a secret, a masked form is stored: it is left out.
@@ -94,7 +94,7 @@ def proposable(stored: Drift, now: Drift) -> tuple[list[DriftedField], tuple[Lef
         if before is None:
             return None
         if MASKED in f"{before.git}{before.live}":
-            secret.append(LeftOut(field.path, SENSITIVE))
+            secret.append(OmittedField(field.path, SENSITIVE))
         elif (before.git, before.live) == (field.git, field.live):
             found.append(field)
         else:
@@ -108,7 +108,7 @@ def _proposed(drift: Drift) -> list[DriftedField]:
 
 def wanted(
     proposal: Proposal, fields: Sequence[DriftedField]
-) -> tuple[list[DriftedField], tuple[LeftOut, ...]]:
+) -> tuple[list[DriftedField], tuple[OmittedField, ...]]:
     """Return the fields to propose, and why the others are not proposed."""
     new = [each for each in fields if value_of(each) not in proposal.declined]
-    return new, tuple(LeftOut(each.path, DECLINED) for each in fields if each not in new)
+    return new, tuple(OmittedField(each.path, DECLINED) for each in fields if each not in new)

@@ -10,7 +10,7 @@ from shared.app.pull_requests.markdown import code, prose, table
 from shared.cluster.drift import DriftedField
 from shared.language.resolve.repository_layout import cluster_path
 from shared.ports import PullText
-from shared.ports.state import LeftOut, Promotion
+from shared.ports.state import OmittedField, Promotion
 from shared.sentences import some_of
 
 OVER = "<!-- roadstead:proposal over -->"
@@ -23,7 +23,7 @@ def commit_message(name: str, fields: Sequence[DriftedField]) -> str:
     return f"{_title(name)}\n\nThe values are those that Azure has:\n\n{lines}\n"
 
 
-def proposal_text(name: str, fields: Sequence[DriftedField], left_out: Sequence[LeftOut]) -> PullText:
+def proposal_text(name: str, fields: Sequence[DriftedField], left_out: Sequence[OmittedField]) -> PullText:
     """Return what the pull request says."""
     manifest = code(cluster_path(name))
     rows = [

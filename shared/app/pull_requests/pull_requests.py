@@ -35,7 +35,7 @@ from shared.ports import Capability, Ports, Pull
 from shared.rollouts.candidates import updates_of
 from shared.rollouts.of_plan import held_now, rollout_of_plan
 from shared.rollouts.rollout import Rollout
-from shared.rollouts.selected import Asked
+from shared.rollouts.selected import CommitRequest
 from shared.rollouts.shut import calendar_of
 
 log = logging.getLogger(__name__)
@@ -250,7 +250,7 @@ def _rollout(
         ports.clock(),
         before,
         its_plan.plan if its_plan else None,
-        asked=Asked(labels=pull.labels),
+        asked=CommitRequest(labels=pull.labels),
     )
 
 

@@ -17,7 +17,7 @@ from shared.app.notifications import notifications_of, store_dead_letter
 from shared.app.outbox import next_check_of, send_all
 from shared.app.records import Transition, again, change
 from shared.cluster.failures.errors import DeadLettered, Retryable, Unreadable
-from shared.cluster.failures.remedies import Failed, FleetProblem
+from shared.cluster.failures.remedies import FailedPart, FleetProblem
 from shared.cluster.forms import NewerForm
 from shared.cluster.job import JobQueue
 from shared.cluster.messages import (
@@ -183,8 +183,8 @@ def _record_problem(request: PlanRequest, received: ReceivedDeadLetter, ports: P
     commit = request.approval.commit if request.approval else ""
     fleet = ports.state.fleet()
     approved = commit or (fleet.problem.approve_again if fleet.problem else "")
-    problem = FleetProblem(received.cause, Failed.REQUEST, approve_again=approved)
-    if fleet.problem is not None and fleet.problem.failed is Failed.PLAN:
+    problem = FleetProblem(received.cause, FailedPart.REQUEST, approve_again=approved)
+    if fleet.problem is not None and fleet.problem.failed is FailedPart.PLAN:
         problem = replace(fleet.problem, approve_again=approved)  # it says more than the queue
     if fleet.problem != problem:
         ports.state.save_fleet(replace(fleet, problem=problem))

@@ -14,12 +14,12 @@ from shared.app.repository import is_own
 from shared.app.runs import record_end
 from shared.cluster.continuations import Continuation, continuation_of, overdue, served_until
 from shared.cluster.failures.errors import ReconcileError, Stale
-from shared.cluster.failures.remedies import Failed, FleetProblem
+from shared.cluster.failures.remedies import FailedPart, FleetProblem
 from shared.cluster.history import FoundBy
 from shared.cluster.job import JobQueue
 from shared.cluster.messages import (
     Envelope,
-    Found,
+    MissedHead,
     NotifyRequest,
     PlanRequest,
     ReportRequest,
@@ -90,7 +90,7 @@ def request_missing_plan(read: BranchHead, found_by: FoundBy, ports: Ports) -> b
     every = 60 if found_by is FoundBy.TIMER else 1
     slot = int(ports.clock().timestamp() // every)
     # The request announces no commit: this read may be as stale as the planner's.
-    found = Found(by=found_by, at=ports.clock())
+    found = MissedHead(by=found_by, at=ports.clock())
     request = PlanRequest(reason="missed head", again=again, read_from=ports.clock(), found=found)
     after = WEBHOOK_SECONDS if new and found_by is FoundBy.TIMER else 0
     send(request, ports, message_id=f"missed:{found_by}:{head}:{slot}", after=after)
@@ -127,7 +127,7 @@ def _makes_progress(fleet: FleetRecord, now: datetime) -> bool:
 def _report_unreadable(error: ReconcileError, ports: Ports) -> None:
     fleet = ports.state.fleet()
     approve_again = fleet.problem.approve_again if fleet.problem else ""
-    problem = FleetProblem(str(error), Failed.READ, error.kind, approve_again)
+    problem = FleetProblem(str(error), FailedPart.READ, error.kind, approve_again)
     log.error("%s. %s", problem, problem.suggested_action)
     if fleet.problem == problem:
         return

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.azure.companions import kind_of
-from shared.azure.drift.activity import Activity, Change, changed_by, done_by, writes_in
+from shared.azure.drift.activity import Activity, FieldAuthor, changed_by, done_by, writes_in
 from shared.cluster.conditions import act_known, with_act
 from shared.cluster.drift import ASKED_AGAIN, DriftedField
 from shared.cluster.failures.errors import (
@@ -65,7 +65,7 @@ class ActivityLog:
 
     def change(
         self, record: ClusterRecord, field: DriftedField, pools: Mapping[str, Sequence[str]], now: datetime
-    ) -> Change | None:
+    ) -> FieldAuthor | None:
         """Return who changed a field since the last list that did not show that, or the last job.
 
         For a value that an earlier sweep saw already, and for a cluster of which the last list decided
@@ -99,7 +99,9 @@ class ActivityLog:
             seen = loss.since
         return with_act(error, act_known(record, error) or self._act(record, DONE[type(error)], seen, now))
 
-    def _act(self, record: ClusterRecord, operation: str, seen: datetime, now: datetime) -> Change | None:
+    def _act(
+        self, record: ClusterRecord, operation: str, seen: datetime, now: datetime
+    ) -> FieldAuthor | None:
         """Return who did something to a cluster since its last job, and before that was ``seen``."""
         cluster, after = record.desired.id, max(now - LONGEST, record.job.step.since)
         if seen < self.asked_since(cluster.subscription, now):

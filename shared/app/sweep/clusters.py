@@ -101,14 +101,14 @@ def request_checks(names: Sequence[str], part: SweepRequest, ports: Ports) -> No
 
 
 @dataclass(frozen=True)
-class Checked:
+class ListCheck:
     """The clusters that exist although a list lacks them, and whether a record changed."""
 
     lacking: Sequence[str]
     changed: bool
 
 
-def check(part: SweepRequest, end: float, sources: Sources, ports: Ports) -> Checked:
+def check(part: SweepRequest, end: float, sources: Sources, ports: Ports) -> ListCheck:
     """Read clusters one by one, and conclude what is so of each.
 
     A cluster that does not exist is read a second time, some seconds later, and so is one that Azure is
@@ -166,7 +166,7 @@ def check(part: SweepRequest, end: float, sources: Sources, ports: Ports) -> Che
         again = {"clusters": tuple(changing), "reservations": {}}
         busy_again = part.next_attempt().model_copy(update=again)
         send(busy_again, ports, after=BUSY_SECONDS * 2**part.attempt)
-    return Checked(lacking, changed)
+    return ListCheck(lacking, changed)
 
 
 def postpone(part: SweepRequest, limited: RateLimited, limiter: RateLimiter, ports: Ports) -> None:

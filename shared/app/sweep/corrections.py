@@ -11,13 +11,13 @@ from datetime import datetime
 
 from shared.app.access.azure_state import busy, profiles_of, running_of
 from shared.app.records import Transition
-from shared.app.sweep.verdicts import Found
+from shared.app.sweep.verdicts import SweepVerdict
 from shared.azure.differences import Difference, drift_of, live_digest, unmanaged_names
-from shared.azure.drift.policy import Decided, decide, is_version, only_reported, uncorrected
+from shared.azure.drift.policy import DriftDecision, decide, is_version, only_reported, uncorrected
 from shared.azure.node_pools.replacement import serving
 from shared.azure.ownership import Owner
 from shared.cluster.conditions import IN_SYNC, found_of, is_unfinished, loss_of, own_failure
-from shared.cluster.drift import Verified, digest_of_proposal, exhausted
+from shared.cluster.drift import Verification, digest_of_proposal, exhausted
 from shared.cluster.failures.errors import ReconcileError, Unexpected, classes
 from shared.cluster.health import CORRECTED, FLUX, applies_again
 from shared.cluster.history import Event
@@ -69,7 +69,7 @@ class Shown:
     """
 
     existing: Json | None
-    found: Found | None
+    found: SweepVerdict | None
     owner: Owner
     calendar: ReadCalendar
     now: datetime
@@ -89,7 +89,7 @@ class Comparison:
     events: tuple[Event, ...] = ()
     turned: bool = False
     of_values: bool = False
-    decided: Sequence[Decided] | None = None
+    decided: Sequence[DriftDecision] | None = None
 
 
 def compare(record: ClusterRecord, shown: Shown) -> Comparison:
@@ -204,20 +204,22 @@ def _differs_since(record: ClusterRecord) -> datetime | None:
     return in_sync.since if record.divergence.drift and in_sync else None
 
 
-def _is_news(found: Found | None, record: ClusterRecord, now: datetime) -> bool:
+def _is_news(found: SweepVerdict | None, record: ClusterRecord, now: datetime) -> bool:
     """Return whether a record does not say what was found, who did it, or that an exemption has it so."""
     if (found.error.kind if found else "") != finding_of_sweep(record.finding):
         return True
     return found is not None and _completes(found, record, now)
 
 
-def _completes(found: Found, record: ClusterRecord, now: datetime) -> bool:
+def _completes(found: SweepVerdict, record: ClusterRecord, now: datetime) -> bool:
     """Return whether something else is known now of a finding that a record has already."""
     loss = loss_of(record, found.error, now)
     return record.observation.loss is not None and loss is not None and loss != record.observation.loss
 
 
-def _turned(record: ClusterRecord, found: Found | None, now: datetime) -> tuple[ClusterRecord, list[Event]]:
+def _turned(
+    record: ClusterRecord, found: SweepVerdict | None, now: datetime
+) -> tuple[ClusterRecord, list[Event]]:
     """Return the record of a cluster that is not Ready any more, or is so again, and the events.
 
     A job that ended because Azure did not show its cluster starts again. One that had failed before is so
@@ -254,7 +256,7 @@ def _error_of(failure: Failure) -> ReconcileError:
     return kind(failure.message, code=failure.code, request_id=failure.request_id)
 
 
-def _in_suspension(record: ClusterRecord, found: Found | None, now: datetime) -> ClusterRecord:
+def _in_suspension(record: ClusterRecord, found: SweepVerdict | None, now: datetime) -> ClusterRecord:
     """Return the record of a suspended cluster with what is so; its job goes on waiting.
 
     Its next sweep compares it, also if it is as it was before by then.
@@ -290,7 +292,7 @@ def _is_left(record: ClusterRecord, existing: Json) -> bool:
 
 def decided_of(
     record: ClusterRecord, existing: Json, owner: Owner, now: datetime
-) -> Sequence[Decided] | None:
+) -> Sequence[DriftDecision] | None:
     """Return what differs and what happens to it; None for a cluster that is left to the next sweep."""
     desired, before = record.desired, record.observation.verified
     if _is_left(record, existing):
@@ -308,7 +310,9 @@ def decided_of(
     return uncorrected(decided, f"not corrected while {record.finding}") if record.finding else decided
 
 
-def _with_flux(record: ClusterRecord, decided: Sequence[Decided] | None, now: datetime) -> Sequence[Decided]:
+def _with_flux(
+    record: ClusterRecord, decided: Sequence[DriftDecision] | None, now: datetime
+) -> Sequence[DriftDecision]:
     """Return what happens to each difference, with what Roadstead applied of Flux where that is corrected.
 
     Nothing happens to a cluster that was not compared. A job writes the version of a cluster before anything
@@ -331,13 +335,17 @@ def _corrects(written: Sequence[str]) -> str:
 
 
 def _compared(
-    record: ClusterRecord, decided: Sequence[Decided] | None, existing: Json, owner: Owner, now: datetime
+    record: ClusterRecord,
+    decided: Sequence[DriftDecision] | None,
+    existing: Json,
+    owner: Owner,
+    now: datetime,
 ) -> ClusterRecord:
     if decided is None:
         return record
     before = record.observation.verified
     unmanaged = before.unmanaged if before else unmanaged_names(record.desired, owner, existing)
-    verified = Verified("" if decided else live_digest(existing), unmanaged)
+    verified = Verification("" if decided else live_digest(existing), unmanaged)
     after = apply_comparison(record, decided, verified, now=now)
     if after.observation.running is None:
         return after
@@ -363,13 +371,13 @@ def _started_again(record: ClusterRecord, existing: Json, owner: Owner, now: dat
     if others is None or any(is_version(each.path) and not each.difference.left_alone for each in others):
         return record
     counts = [f"nodePools[{pool.name}].count" for pool in record.desired.spec.node_pools]
-    left = [Decided(Difference(path, None, None), DriftAction.REPORT) for path in counts]
+    left = [DriftDecision(Difference(path, None, None), DriftAction.REPORT) for path in counts]
     left += uncorrected(others, "not corrected while the cluster is stopped")
-    return start_correction(record, [Decided(STOPPED_CLUSTER, DriftAction.CORRECT), *left], now=now)[0]
+    return start_correction(record, [DriftDecision(STOPPED_CLUSTER, DriftAction.CORRECT), *left], now=now)[0]
 
 
 def _recreated(record: ClusterRecord, now: datetime) -> ClusterRecord:
     """Return the record of a cluster that does not exist, with the job that the policy may ask for."""
     if not record.recreated or MISSING in exhausted(record.divergence.corrections, now):
         return record
-    return start_correction(record, [Decided(MISSING_CLUSTER, DriftAction.CORRECT)], now=now)[0]
+    return start_correction(record, [DriftDecision(MISSING_CLUSTER, DriftAction.CORRECT)], now=now)[0]

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Compared:
+class ListComparison:
     """The clusters at rest that a list lacks, by name, and whether it changed a record.
 
     ``newer`` are those whose record is about as new as the list, or newer: it decides nothing about them. On
@@ -62,7 +62,7 @@ def compare(
     sources: Sources,
     activity: ActivityLog,
     ports: Ports,
-) -> Compared:
+) -> ListComparison:
     """Conclude what a whole list of a subscription shows of the clusters at rest that should be there.
 
     ``installations`` are the ids of this app, the present one first, ``started`` when the list was asked for.
@@ -94,7 +94,7 @@ def compare(
             with about(cluster=summary.name):
                 log.exception("%s cannot be compared", summary.name)
             strange.append(summary.name)
-    return Compared(lacking, newer, operated, strange, changed)
+    return ListComparison(lacking, newer, operated, strange, changed)
 
 
 def read_list(subscription: str, ports: Ports) -> Mapping[str, Json]:

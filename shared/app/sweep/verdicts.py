@@ -26,44 +26,46 @@ from shared.resource_ids import ClusterId
 
 
 @dataclass(frozen=True)
-class Found:
+class SweepVerdict:
     """Why a cluster is not Ready any more, and what a takeover decides, None when it decides nothing."""
 
     error: NoLongerReady
     contest: Contest | None = None
 
 
-def verdict(existing: Json | None, owner: Owner, *, unfinished: bool = False) -> Found | None:
+def verdict(existing: Json | None, owner: Owner, *, unfinished: bool = False) -> SweepVerdict | None:
     """Return what is wrong with a cluster that was verified Ready, None for nothing.
 
     An operation that runs, such as an automatic upgrade, is nothing. Nor is one that failed where the last
     job is ``unfinished``: it may be its own, and its reason says so.
     """
     if existing is None:
-        return Found(ClusterMissing(MISSING))
+        return SweepVerdict(ClusterMissing(MISSING))
     if state_of(existing) == "Deleting":
-        return Found(ClusterMissing("Azure is deleting the cluster, and no commit asks for that"))
+        return SweepVerdict(ClusterMissing("Azure is deleting the cluster, and no commit asks for that"))
     if not owner.owns(existing):
-        return Found(ClusterContested(f"the tags are not this fleet's: {owner.describe_tags(existing)}"))
+        return SweepVerdict(
+            ClusterContested(f"the tags are not this fleet's: {owner.describe_tags(existing)}")
+        )
     contested = _contested(existing, owner)
     if contested:
         return contested
     if is_stopped(existing):
-        return Found(ClusterStopped("somebody stopped the cluster"))
+        return SweepVerdict(ClusterStopped("somebody stopped the cluster"))
     failed = None if unfinished else _failed(existing, owner)
-    return Found(failed) if failed else None
+    return SweepVerdict(failed) if failed else None
 
 
-def _contested(existing: Json, owner: Owner) -> Found | None:
+def _contested(existing: Json, owner: Owner) -> SweepVerdict | None:
     rivals, life = owner.rivals(existing), tag(existing, LIFE_TAG) or ""
     if rivals:
         names = " and ".join(dict.fromkeys(rival.id or "an unknown one" for rival in rivals))
         ids = tuple(dict.fromkeys(rival.id for rival in rivals))
         error = ClusterContested(f"the tags of the cluster name another installation: {names}")
-        return Found(error, Contest(ContestKind.INSTALLATION, ids, life))
+        return SweepVerdict(error, Contest(ContestKind.INSTALLATION, ids, life))
     if not owner.is_our_life(existing):
         error = ClusterContested("another cluster of this name has the place of the one that was verified")
-        return Found(error, Contest(ContestKind.RECOVERY, life=life))
+        return SweepVerdict(error, Contest(ContestKind.RECOVERY, life=life))
     return None
 
 

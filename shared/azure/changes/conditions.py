@@ -42,7 +42,7 @@ class Surroundings:
 
 
 @dataclass(frozen=True)
-class Condition:
+class Circumstance:
     """A circumstance; ``text`` completes "Azure changes it only ..."."""
 
     text: str
@@ -94,43 +94,43 @@ def _second_family(around: Surroundings, old: Any, new: Any) -> bool:
 _MODE, _FAMILIES, _DUAL = "networkProfile.networkPluginMode", "networkProfile.ipFamilies", "ipv4,ipv6"
 _PLUGIN, _INTEGRATION = "networkProfile.networkPlugin", "apiServerAccessProfile.enableVnetIntegration"
 
-WITH_OVERLAY = Condition(
+WITH_OVERLAY = Circumstance(
     "together with networkPluginMode: overlay", lambda around, _old, _new: around.will_be(_MODE) == "overlay"
 )
-WITH_POD_RANGE = Condition(
+WITH_POD_RANGE = Circumstance(
     "from kubenet, or together with podCidr",
     lambda around, _old, _new: (
         around.was(_PLUGIN) == "kubenet"
         or bool(around.will_be("networkProfile.podCidr") or around.will_be("networkProfile.podCidrs"))
     ),
 )
-AS_OVERLAY_BEGINS = Condition(
+AS_OVERLAY_BEGINS = Circumstance(
     "together with the change to networkPluginMode: overlay",
     lambda around, _old, _new: around.was(_MODE) != "overlay" and around.will_be(_MODE) == "overlay",
 )
-NOT_WITH_KUBENET = Condition(
+NOT_WITH_KUBENET = Circumstance(
     "with networkPlugin: azure", lambda around, _old, _new: around.will_be(_PLUGIN) != "kubenet"
 )
-LARGER_RANGE = Condition("to a larger IPv4 range around it, with networkPluginMode: overlay", _grows)
-AS_DUAL_STACK_BEGINS = Condition("to add IPv6, together with ipFamilies: [IPv4, IPv6]", _second_family)
-WITH_VNET_INTEGRATION = Condition(
+LARGER_RANGE = Circumstance("to a larger IPv4 range around it, with networkPluginMode: overlay", _grows)
+AS_DUAL_STACK_BEGINS = Circumstance("to add IPv6, together with ipFamilies: [IPv4, IPv6]", _second_family)
+WITH_VNET_INTEGRATION = Circumstance(
     "with enableVnetIntegration: true", lambda around, _old, _new: around.is_ever(_INTEGRATION, "true")
 )
-IN_OWN_SUBNET = Condition("in a subnet of your own", _own_subnet)
-IN_MANAGED_NETWORK = Condition("in a network that AKS manages", _managed_network)
-WITH_SYSTEM_POOL = Condition(
+IN_OWN_SUBNET = Circumstance("in a subnet of your own", _own_subnet)
+IN_MANAGED_NETWORK = Circumstance("in a network that AKS manages", _managed_network)
+WITH_SYSTEM_POOL = Circumstance(
     "with a node pool of your own with mode: System",
     lambda around, _old, _new: any(text_of(pool.get("mode")) == "system" for pool in _pools(around.after)),
 )
-WITHOUT_AUTO_PROVISIONING = Condition(
+WITHOUT_AUTO_PROVISIONING = Circumstance(
     "without node auto-provisioning",
     lambda around, _old, _new: not around.is_ever("nodeProvisioningProfile.mode", "auto"),
 )
-ON_LINUX = Condition(
+ON_LINUX = Circumstance(
     "on Linux nodes",
     lambda around, _old, _new: bool(around.pool) and text_of(around.pool.get("osType")) in ("", "linux"),
 )
-WITH_SKIP_TAG = Condition(
+WITH_SKIP_TAG = Circumstance(
     "for a pool with the tag SkipGPUDriverInstall: true",
     lambda around, _old, _new: any(
         key.lower() == "skipgpudriverinstall" and text_of(value) == "true"

@@ -44,7 +44,7 @@ class OnlyWith:
 
 
 @dataclass(frozen=True)
-class Derived:
+class DerivedKeys:
     """AKS derives the ``keys`` below ``parent`` from ``key``: they are not those of another value of it."""
 
     parent: str
@@ -99,7 +99,7 @@ ONLY_WITH = (
     OnlyWith(f"{_ENTRA}.managed", False, _ENTRA, ("clientAppID", "serverAppID", "serverAppSecret")),
 )
 
-DERIVED = (Derived("properties.identityProfile.kubeletidentity", "resourceId", ("clientId", "objectId")),)
+DERIVED = (DerivedKeys("properties.identityProfile.kubeletidentity", "resourceId", ("clientId", "objectId")),)
 
 _FIRST_OF = (("podCidr", "podCidrs"), ("serviceCidr", "serviceCidrs"))
 """Properties of the network that repeat the first item of a list."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 
 from shared.azure.changes import conditions as only
-from shared.azure.changes.conditions import Condition
+from shared.azure.changes.conditions import Circumstance
 from shared.frozen import dataclass
 from shared.language.model.arm_types import OWNED_BY_AZURE
 
@@ -47,7 +47,7 @@ class Way:
     old: str
     new: str
     effect: Effect = Effect.IN_PLACE
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[Circumstance, ...] = ()
 
     def covers(self, old: str, new: str) -> bool:
         """Return whether the values are among those of the way; "" is no value."""

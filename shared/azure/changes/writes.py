@@ -20,7 +20,7 @@ class ImmutableChange(ValueError):
 
 
 @dataclass(frozen=True)
-class Write:
+class PlannedWrite:
     """A PUT that is needed: its body, and what it changes; nothing where it repeats a failed write."""
 
     body: dict[str, Any]

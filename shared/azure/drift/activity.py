@@ -44,7 +44,7 @@ class Activity:
 
 
 @dataclass(frozen=True)
-class Change:
+class FieldAuthor:
     """Who changed a field, as far as the log says that, and when the last of them wrote."""
 
     by: str
@@ -89,7 +89,7 @@ def writes_in(events: Iterable[Json]) -> list[Activity]:
 
 def done_by(
     writes: Iterable[Activity], cluster: str, operation: str, after: datetime, until: datetime
-) -> Change | None:
+) -> FieldAuthor | None:
     """Return who last did something to a cluster between two times, None for nobody.
 
     ``operation`` is the end of Azure's name of it, in lower case. It is the act itself, so only its caller is
@@ -103,7 +103,7 @@ def done_by(
         and after < each.at <= until
     ]
     last = max(own, key=lambda each: each.at, default=None)
-    return Change(last.caller, last.at) if last else None
+    return FieldAuthor(last.caller, last.at) if last else None
 
 
 def changed_by(
@@ -113,7 +113,7 @@ def changed_by(
     pools: Mapping[str, Sequence[str]],
     after: datetime,
     until: datetime,
-) -> Change | None:
+) -> FieldAuthor | None:
     """Return who wrote to the resource of a field between two times, the last one first; None for nobody.
 
     ``cluster`` is the ARM id of the cluster. A node pool is written by itself, or with its cluster; ``pools``
@@ -136,7 +136,7 @@ def changed_by(
         return None
     callers = list(dict.fromkeys(each.caller for each in own))
     more = [f"{len(callers) - NAMED} more"] if len(callers) > NAMED else []
-    return Change(" or ".join([*callers[:NAMED], *more]), own[0].at)
+    return FieldAuthor(" or ".join([*callers[:NAMED], *more]), own[0].at)
 
 
 def _value(given: _Value | None) -> str:

@@ -38,7 +38,7 @@ _CONTINUED = (DriftAction.APPROVE, DriftAction.CORRECT)
 
 
 @dataclass(frozen=True)
-class Decided:
+class DriftDecision:
     """A difference, what happens to it, and why that is not what the policy asks for; "" where it is.
 
     ``effect`` is what writing git's value does, where that needs an approval; "" otherwise.
@@ -63,7 +63,7 @@ def decide(
     pools: Mapping[str, Json],
     exhausted: Collection[str],
     now: datetime,
-) -> list[Decided]:
+) -> list[DriftDecision]:
     """Return what happens to each difference of a cluster.
 
     ``pools`` are the node pools in Azure by the names that the manifest has for them. ``exhausted`` are the
@@ -84,7 +84,7 @@ def decide(
     return [_without_half_pools(each, decided) for each in decided]
 
 
-def released(decided: Sequence[Decided]) -> list[Decided]:
+def released(decided: Sequence[DriftDecision]) -> list[DriftDecision]:
     """Return what happens to each difference once the corrections that need it are approved."""
     return [
         replace(each, action=DriftAction.CORRECT) if each.action is DriftAction.APPROVE else each
@@ -92,12 +92,12 @@ def released(decided: Sequence[Decided]) -> list[Decided]:
     ]
 
 
-def uncorrected(decided: Sequence[Decided], why: str) -> list[Decided]:
+def uncorrected(decided: Sequence[DriftDecision], why: str) -> list[DriftDecision]:
     """Return what happens to each difference of a cluster of which nothing is corrected now."""
     return [_reported(each, why) if each.action in _CONTINUED else each for each in decided]
 
 
-def only_reported(decided: Sequence[Decided], when: str) -> list[Decided]:
+def only_reported(decided: Sequence[DriftDecision], when: str) -> list[DriftDecision]:
     """Return what happens to each difference of a cluster that does not have its newest generation.
 
     Its live values are not proposed either: they may be those that the commit has just changed.
@@ -108,25 +108,25 @@ def only_reported(decided: Sequence[Decided], when: str) -> list[Decided]:
     ]
 
 
-def _reported(decided: Decided, why: str) -> Decided:
-    return Decided(decided.difference, DriftAction.REPORT, why)
+def _reported(decided: DriftDecision, why: str) -> DriftDecision:
+    return DriftDecision(decided.difference, DriftAction.REPORT, why)
 
 
-def _not_while(other: Decided, decided: Decided) -> Decided:
+def _not_while(other: DriftDecision, decided: DriftDecision) -> DriftDecision:
     """Return a difference that is not corrected while another one is left as it is."""
     if decided.action not in _CONTINUED:
         return decided
     return _reported(decided, f"not corrected while {other.path} differs")
 
 
-def _with_the_version(decided: Decided) -> Decided:
+def _with_the_version(decided: DriftDecision) -> DriftDecision:
     """Return a difference that is corrected by the job that writes the version, and not before."""
     if decided.action is not DriftAction.CORRECT:
         return decided
     return replace(decided, action=DriftAction.APPROVE, effect=Effect.IN_PLACE.value)
 
 
-def _without_half_pools(decided: Decided, others: Sequence[Decided]) -> Decided:
+def _without_half_pools(decided: DriftDecision, others: Sequence[DriftDecision]) -> DriftDecision:
     """Return a difference; a pool is not replaced while another field of it is left as it is.
 
     A new pool has every value of git, and nothing that somebody added.
@@ -145,25 +145,25 @@ def _decided(
     around: Surroundings,
     exhausted: Collection[str],
     now: datetime,
-) -> Decided:
+) -> DriftDecision:
     if policy.is_of_azure_policy(difference.path):
-        return Decided(difference, DriftAction.IGNORE)
+        return DriftDecision(difference, DriftAction.IGNORE)
     rules = [rule for rule in policy.rules if rule.covers(difference.path)]
     wanted = _careful(rule.action for rule in rules if not rule.expired(now)) or DriftAction(policy.action)
     note = next((_expired(rule) for rule in rules if rule.expired(now)), "")
     if wanted is DriftAction.PROPOSE:
         obstacle = _obstacle_to_proposal(difference, around)
         action = DriftAction.REPORT if obstacle else wanted
-        return Decided(difference, action, "; ".join(filter(None, (note, obstacle))))
+        return DriftDecision(difference, action, "; ".join(filter(None, (note, obstacle))))
     if wanted is not DriftAction.CORRECT:
-        return Decided(difference, wanted, note if wanted is DriftAction.REPORT else "")
+        return DriftDecision(difference, wanted, note if wanted is DriftAction.REPORT else "")
     effect = _effect(difference, around)
     obstacle = _obstacle(difference, effect, exhausted)
     if obstacle:
-        return Decided(difference, DriftAction.REPORT, "; ".join(filter(None, (note, obstacle))))
+        return DriftDecision(difference, DriftAction.REPORT, "; ".join(filter(None, (note, obstacle))))
     if effect in _HARMLESS:
-        return Decided(difference, DriftAction.CORRECT, note)
-    return Decided(difference, DriftAction.APPROVE, note, effect.value)
+        return DriftDecision(difference, DriftAction.CORRECT, note)
+    return DriftDecision(difference, DriftAction.APPROVE, note, effect.value)
 
 
 def _careful(actions: Iterable[str]) -> DriftAction | None:

@@ -23,7 +23,7 @@ TAKEN = "the newest commit has the value of Azure already"
 
 
 @dataclass(frozen=True)
-class Proposed:
+class DriftProposal:
     """A manifest with the values that Azure has of ``fields``, and why it lacks others, by their paths."""
 
     content: str
@@ -31,14 +31,14 @@ class Proposed:
     left_out: Mapping[str, str] = field(default_factory=dict)
 
 
-def propose(content: str, fields: Sequence[Difference], resolve: Resolve, compare: Compare) -> Proposed:
+def propose(content: str, fields: Sequence[Difference], resolve: Resolve, compare: Compare) -> DriftProposal:
     """Return a manifest with as many of these values of Azure as it can have.
 
     Some fields are valid only together, such as two bounds. So all are tried first, then one by one.
     """
     now = resolve(content)
     if isinstance(now, str):
-        return Proposed(content, left_out=dict.fromkeys((each.path for each in fields), now))
+        return DriftProposal(content, left_out=dict.fromkeys((each.path for each in fields), now))
     known = frozenset(each.path for each in compare(now))
     open_ones = [each for each in fields if each.path in known]
     reasons = {each.path: TAKEN for each in fields if each.path not in known}
@@ -53,7 +53,7 @@ def propose(content: str, fields: Sequence[Difference], resolve: Resolve, compar
             else:
                 content, taken = changed, (*taken, *batch)
     paths = {each.path for each in taken}
-    return Proposed(content, taken, {path: why for path, why in reasons.items() if path not in paths})
+    return DriftProposal(content, taken, {path: why for path, why in reasons.items() if path not in paths})
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from shared.azure.changes.effects import effect_of
 from shared.azure.changes.field_effects import Effect
 from shared.azure.changes.upgrades import next_version, no_newer_than
 from shared.azure.changes.writes import (
-    Write,
+    PlannedWrite,
     at_running_version,
     last_write_failed,
     pool_is_stopped,
@@ -35,7 +35,7 @@ SIZES_OF_A_SCALE_SET = ("vmSize", "count", "minCount", "maxCount", "enableAutoSc
 
 def pool_write(
     pool: NodePool, desired: Desired, owner: Owner, existing: Json, *, control_plane: str = ""
-) -> Write | None:
+) -> PlannedWrite | None:
     """Return the PUT that one node pool needs, None when it needs none; raise ImmutableChange.
 
     ``existing`` is the pool's profile (name and properties on one level), as the cluster shows it;
@@ -49,17 +49,17 @@ def pool_write(
     refuse_fixed(changes, f"node pool {pool.name}", "nodePools[].", Surroundings(pool=existing))
     switch = _overlay(pool, desired, existing, power)[1]
     if switch and (not pool.stopped or not (changes or last_write_failed(existing))):
-        return Write({"properties": {**_sized(pool, existing, existing), **power}}, tuple(switch))
+        return PlannedWrite({"properties": {**_sized(pool, existing, existing), **power}}, tuple(switch))
     if not changes and not last_write_failed(existing):
         return None
-    return Write(
+    return PlannedWrite(
         {"properties": {**_sized(pool, existing, body), **({} if switch else power)}}, tuple(changes)
     )
 
 
 def new_pool_write(
     pool: NodePool, owner: Owner, name: str, *, like: Json | None = None, control_plane: str = ""
-) -> Write:
+) -> PlannedWrite:
     """Return the PUT of a pool to create; ``like`` is the pool that it replaces, whose node count it takes.
 
     Until the control plane is upgraded, the new pool begins at the version that runs.
@@ -69,18 +69,18 @@ def new_pool_write(
         properties["orchestratorVersion"] = no_newer_than(control_plane, pool.orchestrator_version)
     if like and pool.min_count is not None and pool.max_count is not None:
         properties["count"] = min(max(int(like.get("count") or 0), pool.min_count), pool.max_count)
-    return Write({"properties": properties})
+    return PlannedWrite({"properties": properties})
 
 
-def ownership_write(pool: NodePool, owner: Owner, existing: Json) -> Write:
+def ownership_write(pool: NodePool, owner: Owner, existing: Json) -> PlannedWrite:
     """Return the PUT that adopts a pool: it writes our tags and nothing else."""
     tags = owner.pool_tags(pool.name, str(existing["name"]))
     existing = at_running_version(existing, "orchestratorVersion")
     body, changes = overlay(existing, {"tags": tags})
-    return Write({"properties": _writable(body)}, tuple(changes))
+    return PlannedWrite({"properties": _writable(body)}, tuple(changes))
 
 
-def autoscaler_off_write(existing: Json) -> Write | None:
+def autoscaler_off_write(existing: Json) -> PlannedWrite | None:
     """Return the PUT that switches the autoscaler off before a drain, None when it is off.
 
     The number of nodes of each size must be known, see ``sizes_not_shown``.
@@ -92,7 +92,7 @@ def autoscaler_off_write(existing: Json) -> Write | None:
     writable = _writable(at_running_version(existing, "orchestratorVersion"))
     properties = {k: v for k, v in writable.items() if k not in ("minCount", "maxCount")}
     leaf = Leaf(("enableAutoScaling",), True, False)
-    return Write({"properties": {**properties, "enableAutoScaling": False}}, (leaf,))
+    return PlannedWrite({"properties": {**properties, "enableAutoScaling": False}}, (leaf,))
 
 
 def _autoscaled(existing: Json) -> bool:
@@ -117,7 +117,7 @@ def _nodes_by_size(existing: Json) -> dict[str, int]:
     return {str(each.get("size")).lower(): int(each["count"]) for each in nodes if "count" in each}
 
 
-def _machines_at_rest(existing: Json) -> Write:
+def _machines_at_rest(existing: Json) -> PlannedWrite:
     """Return the PUT that fixes the present number of nodes of each size."""
     before, nodes = existing["virtualMachinesProfile"], _nodes_by_size(existing)
     sizes = (str(each["size"]) for each in before["scale"]["autoscale"])
@@ -125,7 +125,9 @@ def _machines_at_rest(existing: Json) -> Write:
     after = {"scale": {"manual": manual}}
     writable = _writable(at_running_version(existing, "orchestratorVersion"))
     leaf = Leaf(("virtualMachinesProfile", "scale"), before["scale"], after["scale"])
-    return Write({"properties": _without_sizes({**writable, "virtualMachinesProfile": after})}, (leaf,))
+    return PlannedWrite(
+        {"properties": _without_sizes({**writable, "virtualMachinesProfile": after})}, (leaf,)
+    )
 
 
 def _without_sizes(properties: Json) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from shared.azure.changes.comparison import overlay, writable_pool
 from shared.azure.changes.writes import (
-    Write,
+    PlannedWrite,
     is_final,
     is_stopped,
     last_write_failed,
@@ -86,7 +86,7 @@ def runs(target: Versions, profile: Json) -> bool:
     return (running_version(profile, VERSION), profile.get(IMAGE)) == (target.kubernetes, target.image)
 
 
-def rollback_write(target: Versions, profile: Json) -> Write:
+def rollback_write(target: Versions, profile: Json) -> PlannedWrite:
     """Return the PUT that rolls a pool back and notes that it did, and changes nothing else.
 
     A pool that runs these versions already is only tagged: somebody rolled it back by hand.
@@ -96,7 +96,7 @@ def rollback_write(target: Versions, profile: Json) -> Write:
     changes = overlay(profile, wanted | versions)[1]
     body, _ = overlay(writable_pool(profile), wanted)
     known = {key: value for key, value in body.items() if value is not None}
-    return Write({"properties": {**known, **versions}}, tuple(changes))
+    return PlannedWrite({"properties": {**known, **versions}}, tuple(changes))
 
 
 def _moment(value: str | datetime) -> datetime:
@@ -112,7 +112,7 @@ def _moment(value: str | datetime) -> datetime:
 WITHIN = timedelta(days=7)
 
 
-class Condition(StrEnum):
+class RollbackCondition(StrEnum):
     """A condition of Azure, or of the manifest, that a rollback needs."""
 
     LISTED = "listed"
@@ -126,34 +126,34 @@ class Condition(StrEnum):
     OLDEST_IMAGE = "oldest-image"
 
 
-_SENTENCES: Mapping[Condition, tuple[str, str]] = {
-    Condition.LISTED: (
+_SENTENCES: Mapping[RollbackCondition, tuple[str, str]] = {
+    RollbackCondition.LISTED: (
         "Azure lists no earlier version of the pool {pool} to roll back to{asked}",
         "upgrade forward, or add a pool with the version that you want",
     ),
-    Condition.NEWEST: (
+    RollbackCondition.NEWEST: (
         "the pool {pool} was upgraded again at {newest}, and Azure goes back one step only",
         "run roadstead rollback again, which proposes the step before the last upgrade",
     ),
-    Condition.WITHIN_SEVEN_DAYS: (
+    RollbackCondition.WITHIN_SEVEN_DAYS: (
         "the pool {pool} ran these versions until {last_used}, and Azure rolls back within seven days",
         "upgrade forward, or add a pool with the version that you want",
     ),
-    Condition.AUTO_UPGRADE_OFF: (
+    RollbackCondition.AUTO_UPGRADE_OFF: (
         "autoUpgradeProfile.upgradeChannel is {channel}, which would upgrade the pool again",
         "commit autoUpgradeProfile.upgradeChannel: none first",
     ),
-    Condition.NODE_OS_UPGRADE_OFF: (
+    RollbackCondition.NODE_OS_UPGRADE_OFF: (
         "autoUpgradeProfile.nodeOSUpgradeChannel is {channel}, so Azure may not restore the node image",
         "commit autoUpgradeProfile.nodeOSUpgradeChannel: None first",
     ),
-    Condition.IDLE: ("Azure is at work on {what}", "try again when that has ended"),
-    Condition.RUNNING: ("{what} is stopped", "start it first"),
-    Condition.CONTROL_PLANE: (
+    RollbackCondition.IDLE: ("Azure is at work on {what}", "try again when that has ended"),
+    RollbackCondition.RUNNING: ("{what} is stopped", "start it first"),
+    RollbackCondition.CONTROL_PLANE: (
         "Kubernetes {version} of the pool {pool} does not fit the control plane's {plane}",
         "upgrade forward, or add a pool with the version that you want",
     ),
-    Condition.OLDEST_IMAGE: (
+    RollbackCondition.OLDEST_IMAGE: (
         "spec.minNodeImageVersion {oldest} is newer than the image {image}, and would upgrade it again",
         "lower or remove minNodeImageVersion first",
     ),
@@ -164,7 +164,7 @@ _SENTENCES: Mapping[Condition, tuple[str, str]] = {
 class Unmet:
     """A condition that is not met, with the values that its sentence names."""
 
-    condition: Condition
+    condition: RollbackCondition
     values: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -180,7 +180,7 @@ class Unmet:
 
 def nothing_listed(pool: str) -> Unmet:
     """Return what is wrong where Azure lists nothing at all."""
-    return Unmet(Condition.LISTED, {"pool": pool, "asked": ""})
+    return Unmet(RollbackCondition.LISTED, {"pool": pool, "asked": ""})
 
 
 def unmet(
@@ -208,11 +208,11 @@ def unmet(
 def _of_versions(pool: str, target: Versions, listed: Sequence[Versions], now: datetime) -> Iterator[Unmet]:
     if not any(target.same_as(each) for each in listed):
         asked = f", and not Kubernetes {target.kubernetes} with {target.image}" if listed else ""
-        yield Unmet(Condition.LISTED, {"pool": pool, "asked": asked})
+        yield Unmet(RollbackCondition.LISTED, {"pool": pool, "asked": asked})
     elif listed[0] != target:
-        yield Unmet(Condition.NEWEST, {"pool": pool, "newest": listed[0].moment})
+        yield Unmet(RollbackCondition.NEWEST, {"pool": pool, "newest": listed[0].moment})
     if now - target.last_used > WITHIN:
-        yield Unmet(Condition.WITHIN_SEVEN_DAYS, {"pool": pool, "last_used": target.moment})
+        yield Unmet(RollbackCondition.WITHIN_SEVEN_DAYS, {"pool": pool, "last_used": target.moment})
 
 
 def _of_cluster(cluster: Json, profile: Json) -> Iterator[Unmet]:
@@ -220,22 +220,22 @@ def _of_cluster(cluster: Json, profile: Json) -> Iterator[Unmet]:
     upgrades = properties.get("autoUpgradeProfile") or {}
     channel = str(upgrades.get("upgradeChannel") or "none")
     if channel.lower() != "none":
-        yield Unmet(Condition.AUTO_UPGRADE_OFF, {"channel": channel})
+        yield Unmet(RollbackCondition.AUTO_UPGRADE_OFF, {"channel": channel})
     of_nodes = str(upgrades.get("nodeOSUpgradeChannel") or "NodeImage")  # Azure's default
     if of_nodes.lower() != "none":
-        yield Unmet(Condition.NODE_OS_UPGRADE_OFF, {"channel": of_nodes})
+        yield Unmet(RollbackCondition.NODE_OS_UPGRADE_OFF, {"channel": of_nodes})
     name = f"the pool {profile['name']}"
     for what, holder in (("the cluster", properties), (name, profile)):
         if not is_final(str(holder.get("provisioningState") or "")):
-            yield Unmet(Condition.IDLE, {"what": what})
+            yield Unmet(RollbackCondition.IDLE, {"what": what})
     if is_stopped(cluster) or pool_is_stopped(profile):
-        yield Unmet(Condition.RUNNING, {"what": "the cluster" if is_stopped(cluster) else name})
+        yield Unmet(RollbackCondition.RUNNING, {"what": "the cluster" if is_stopped(cluster) else name})
 
 
 def _of_manifest(pool: str, target: Versions, cluster: Json, oldest_image: str) -> Iterator[Unmet]:
     plane = control_plane(cluster)
     if runs_newer(plane, target.kubernetes) or lags(target.kubernetes, plane):
         values = {"version": target.kubernetes, "pool": pool, "plane": plane}
-        yield Unmet(Condition.CONTROL_PLANE, values)
+        yield Unmet(RollbackCondition.CONTROL_PLANE, values)
     if oldest_image and image_older(target.image, oldest_image):
-        yield Unmet(Condition.OLDEST_IMAGE, {"oldest": oldest_image, "image": target.image})
+        yield Unmet(RollbackCondition.OLDEST_IMAGE, {"oldest": oldest_image, "image": target.image})

@@ -37,7 +37,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
-from shared.azure.drift.activity import Change
+from shared.azure.drift.activity import FieldAuthor
 
 
 class ReconcileError(Exception):
@@ -203,7 +203,7 @@ class NoLongerReady(Terminal):
     """What a sweep found at a cluster that was verified Ready; a later sweep may find it as it was."""
 
     def __init__(
-        self, message: str, *, act: Change | None = None, code: str = "", request_id: str = ""
+        self, message: str, *, act: FieldAuthor | None = None, code: str = "", request_id: str = ""
     ) -> None:
         super().__init__(message, code=code, request_id=request_id)
         self.act = act

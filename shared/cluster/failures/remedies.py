@@ -314,7 +314,7 @@ _NEXT_TRY = "The timer plans again at the latest; until then no newer commit is 
 _LOGS = "If the problem stays, find the error in the logs of the functions."
 
 
-class Failed(StrEnum):
+class FailedPart(StrEnum):
     """What failed, as stored."""
 
     READ = "read"
@@ -322,10 +322,10 @@ class Failed(StrEnum):
     REQUEST = "request"
 
 
-_WHAT: Mapping[Failed, str] = {
-    Failed.READ: "the repository could not be read: ",
-    Failed.PLAN: "the newest commit could not be planned: ",
-    Failed.REQUEST: "a plan request failed",
+_WHAT: Mapping[FailedPart, str] = {
+    FailedPart.READ: "the repository could not be read: ",
+    FailedPart.PLAN: "the newest commit could not be planned: ",
+    FailedPart.REQUEST: "a plan request failed",
 }
 
 _REPOSITORY: Mapping[type[errors.ReconcileError], str] = {
@@ -353,7 +353,7 @@ class FleetProblem:
     """
 
     message: str
-    failed: Failed
+    failed: FailedPart
     kind: str = ""
     approve_again: str = ""
 
@@ -365,7 +365,7 @@ class FleetProblem:
     def suggested_action(self) -> str:
         """Who can do what about it."""
         action = suggested_action(self.kind, failed=False)
-        if self.failed is Failed.READ:
+        if self.failed is FailedPart.READ:
             named = (action for kind, action in _REPOSITORY.items() if kind.__name__ == self.kind)
             action = next(named, action)
         return f"{_NEXT_TRY} {action or _LOGS}"

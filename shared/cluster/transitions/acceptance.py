@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from shared.azure.companions import companions_to_remove
-from shared.azure.drift.policy import Decided, released
+from shared.azure.drift.policy import DriftDecision, released
 from shared.azure.flux_extension import configurations_to_remove
 from shared.azure.node_pools.body import keys_to_remove
 from shared.cluster.conditions import (
@@ -18,7 +18,7 @@ from shared.cluster.conditions import (
     with_in_sync,
     with_summary,
 )
-from shared.cluster.drift import CorrectionApproval, Drift, Verified, corrected, drift_from, is_news
+from shared.cluster.drift import CorrectionApproval, Drift, Verification, corrected, drift_from, is_news
 from shared.cluster.failures.errors import ClusterMissing, ClusterStopped, NoLongerReady, Unhealthy, classes
 from shared.cluster.health import HealthCondition
 from shared.cluster.job import Contest, ContestKind, Job, job_after, new_job
@@ -255,7 +255,7 @@ _FINDINGS = frozenset(kind.__name__ for kind in classes(NoLongerReady))
 
 
 def apply_comparison(
-    record: ClusterRecord, decided: Sequence[Decided], verified: Verified, *, now: datetime
+    record: ClusterRecord, decided: Sequence[DriftDecision], verified: Verification, *, now: datetime
 ) -> ClusterRecord:
     """Return the record after a comparison; ``verified`` is what the cluster has now.
 
@@ -312,7 +312,7 @@ def apply_finding(record: ClusterRecord, error: NoLongerReady | None, now: datet
 
 
 def start_correction(
-    record: ClusterRecord, decided: Sequence[Decided], *, now: datetime
+    record: ClusterRecord, decided: Sequence[DriftDecision], *, now: datetime
 ) -> tuple[ClusterRecord, Sequence[str]]:
     """Return the record with the job that writes git's values of some fields, and these fields.
 

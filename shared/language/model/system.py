@@ -271,7 +271,7 @@ class ClusterSelector(Manifest):
         return self
 
 
-class Group(Manifest):
+class SystemGroup(Manifest):
     """An Entra group with a role in the namespaces of the system."""
 
     id: GroupId
@@ -308,7 +308,7 @@ class Resources(Manifest):
     """Memory."""
 
 
-class Limits(Manifest):
+class ContainerLimits(Manifest):
     """What a container gets that sets none of its own, and the most that one may have."""
 
     default_request: Resources = Resources.model_construct()
@@ -342,12 +342,12 @@ class Tenancy(Manifest):
     Flux needs: source, Kustomization and service account."""
     managed_namespaces: ManagedNamespaces | None = None
     source: PulledSource
-    groups: tuple[Group, ...] = ()
+    groups: tuple[SystemGroup, ...] = ()
     """Entra groups with a role in the namespaces."""
     service_account_role: Role = "admin"
     """The built-in role with which Flux applies the system's manifests in its namespaces."""
     quota: Quota = Quota.model_construct()
-    limits: Limits = Limits.model_construct()
+    limits: ContainerLimits = ContainerLimits.model_construct()
     network_policy: Literal["isolated", "none"] = "isolated"
     """isolated: pods accept connections from the system's own namespaces only; more is allowed by network
     policies of the team. none: no default."""

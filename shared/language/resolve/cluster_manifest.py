@@ -66,7 +66,7 @@ class ReadManifest:
         return MergedManifest(node, self.base, self.cluster_class, self.environment, problems)
 
 
-class Unplaced(NamedTuple):
+class MergedValue(NamedTuple):
     """The value of a manifest, without the places in it, and the own fields of its spec.
 
     ``key`` is that of the rest of the spec, which other clusters may have too. ``layers`` is how many values
@@ -107,7 +107,7 @@ class ClusterReader:
             return (problem_at(Mark(path, 1, 1), "", over_limit(content, work, self._share)),)
         return content
 
-    def unplaced(self, content: bytes) -> Unplaced | None:
+    def unplaced(self, content: bytes) -> MergedValue | None:
         """Return a manifest without its places; None where these are needed, or may be."""
         value = value_of(content)
         spec = value.get("spec") if isinstance(value, dict) else None
@@ -122,9 +122,9 @@ class ClusterReader:
         own, rest = dict[str, Any](), dict[str, Any]()
         for field, inner in spec.items():
             (own if field in OWN else rest)[field] = inner
-        return Unplaced(value, own, key_of(own, rest), base.size)
+        return MergedValue(value, own, key_of(own, rest), base.size)
 
-    def merges(self, read: Unplaced) -> None:
+    def merges(self, read: MergedValue) -> None:
         """Count the work of merging a manifest over its layers, which is within its share."""
         self._layers.work.spend(read.layers)
 

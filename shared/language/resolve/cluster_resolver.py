@@ -15,8 +15,8 @@ from shared.language.resolve.cluster_manifest import (
     SPEC,
     ClusterReader,
     MergedManifest,
+    MergedValue,
     ReadManifest,
-    Unplaced,
 )
 from shared.language.resolve.layers import Layers
 from shared.language.resolve.manifest_file import (
@@ -60,7 +60,7 @@ class ClusterResolver:
         like = self._like(name, read, common) if read and common else None
         return like or self._as_a_whole(name, content, key)
 
-    def _like(self, name: str, read: Unplaced, common: Common) -> Desired | None:
+    def _like(self, name: str, read: MergedValue, common: Common) -> Desired | None:
         """Return a cluster with a common spec and fields of its own; None if any of them is a problem."""
         first = common.cluster
         value = common.merged(read.value, read.own)

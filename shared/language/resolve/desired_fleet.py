@@ -27,7 +27,7 @@ _DIGITS = 9
 
 
 @dataclass(frozen=True)
-class Resolved:
+class ResolvedCluster:
     """A cluster with the place of every value: ``node`` has spec and metadata, nulls included."""
 
     desired: Desired
@@ -70,10 +70,10 @@ class DesiredFleet:
     promotions: tuple[PromotionRule, ...] = ()
     may_replace: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
-    def explained(self, name: str) -> Resolved | None:
+    def explained(self, name: str) -> ResolvedCluster | None:
         """Return a cluster with the places of its values, None for one that is not resolved."""
         node = self._tree(name) if name in self.clusters else None
-        return Resolved(self.clusters[name], node) if node else None
+        return ResolvedCluster(self.clusters[name], node) if node else None
 
     def source(self, cluster: str, path: str) -> str:
         """Return the "file:line" of a field of a cluster, "" when it is unknown.

@@ -147,7 +147,7 @@ def over_limit(content: bytes, work: Work, share: int) -> str:
 
 
 @dataclass(frozen=True)
-class Loaded(Generic[Shared]):
+class LoadedFile(Generic[Shared]):
     """A parsed file; ``manifest`` is None when it is invalid."""
 
     node: Node
@@ -157,7 +157,7 @@ class Loaded(Generic[Shared]):
 
 def load(
     path: str, model: type[Shared], contents: Contents, work: Work, share: int, *, name: str = ""
-) -> Loaded[Shared]:
+) -> LoadedFile[Shared]:
     """Return the manifest of a shared file; its metadata.name must be ``name`` where that is given.
 
     ``share`` is how many units of work the file may take in any case.
@@ -165,17 +165,21 @@ def load(
     content = contents[path]
     if not work.admits(units_of(content), share):
         start = Mark(path, 1, 1)
-        return Loaded(Node({}, start), problems=(problem_at(start, "", over_limit(content, work, share)),))
+        return LoadedFile(
+            Node({}, start), problems=(problem_at(start, "", over_limit(content, work, share)),)
+        )
     try:
         node = parse(content, path)
     except YamlError as error:
-        return Loaded(Node({}, error.mark), problems=(problem_at(error.mark, error.field, error.message),))
+        return LoadedFile(
+            Node({}, error.mark), problems=(problem_at(error.mark, error.field, error.message),)
+        )
     try:
         manifest = model.model_validate(node.plain())
     except ValidationError as error:
-        return Loaded(node, problems=tuple(problems_of(error, node, model)))
+        return LoadedFile(node, problems=tuple(problems_of(error, node, model)))
     misnamed = wrong_name(node, manifest.metadata.name, name, "file is called") if name else None
-    return Loaded(node, problems=(misnamed,)) if misnamed else Loaded(node, manifest)
+    return LoadedFile(node, problems=(misnamed,)) if misnamed else LoadedFile(node, manifest)
 
 
 def wrong_name(node: Node, given: str, expected: str, source: str, *, more: str = "") -> Problem | None:

@@ -19,7 +19,7 @@ from itertools import chain
 
 from shared.frozen import dataclass
 from shared.language.cluster_systems import Systems, systems_in
-from shared.language.desired import Desired, Stored
+from shared.language.desired import Desired, StoredCluster
 from shared.language.model.kinds import Fleet
 from shared.language.model.rollout import Rollout
 from shared.language.resolve.cluster_resolver import ClusterResolver
@@ -34,10 +34,10 @@ from shared.language.resolve.repository_layout import (
     cluster_paths,
     shared_paths,
 )
-from shared.language.resolve.reuse import Inputs, Known, unchanged
+from shared.language.resolve.reuse import Inputs, KnownCluster, unchanged
 from shared.language.resolve.rules.between_clusters import (
     Census,
-    Limits,
+    FleetLimits,
     clashes_between,
     replaced_clusters,
     said_to_replace,
@@ -68,8 +68,8 @@ class SharedStage:
     unchanged: Mapping[str, str]
     needed: Sequence[str]
     systems: Mapping[str, Systems]
-    recorded: Mapping[str, Stored]
-    gone: Mapping[str, Stored]
+    recorded: Mapping[str, StoredCluster]
+    gone: Mapping[str, StoredCluster]
     census: Census
 
 
@@ -90,7 +90,7 @@ def resolve(
     files: Files,
     contents: Contents,
     *,
-    known: Mapping[str, Known] | None = None,
+    known: Mapping[str, KnownCluster] | None = None,
     code_version: str = "",
     work: Work | None = None,
 ) -> DesiredFleet:
@@ -99,7 +99,9 @@ def resolve(
     return finish(resolve_clusters(shared, {}), {})
 
 
-def first_files(files: Files, known: Mapping[str, Known], only: Collection[str] | None = None) -> list[str]:
+def first_files(
+    files: Files, known: Mapping[str, KnownCluster], only: Collection[str] | None = None
+) -> list[str]:
     """Return the paths that ``resolve_shared`` needs; of clusters, ``only`` those that are to be resolved."""
     new = (name for name in _names(files, only) if name not in known)
     return [*shared_paths(files), *cluster_paths(files, new)]
@@ -115,7 +117,7 @@ def resolve_shared(
     files: Files,
     contents: Contents,
     *,
-    known: Mapping[str, Known],
+    known: Mapping[str, KnownCluster],
     code_version: str = "",
     work: Work | None = None,
     only: Collection[str] | None = None,
@@ -129,13 +131,13 @@ def resolve_shared(
     """
     layers = read_layers(fleet, files, contents, work)
     inputs = Inputs(layers, files, code_version) if code_version else None
-    names, same, recorded, seen = _names(files, only), dict[str, str](), dict[str, Stored](), Census()
+    names, same, recorded, seen = _names(files, only), dict[str, str](), dict[str, StoredCluster](), Census()
     for stored, resolved_from in unchanged(names, known, inputs) if inputs else ():
         same[stored.name], recorded[stored.name] = resolved_from, stored
         seen.add(stored)  # now, because its document is in the processor's cache
     changed = [name for name in names if name in known and name not in same]
-    recorded |= {name: Stored(known[name].document) for name in changed}
-    gone = {name: Stored(known[name].document) for name in known.keys() - {*files.folders}}
+    recorded |= {name: StoredCluster(known[name].document) for name in changed}
+    gone = {name: StoredCluster(known[name].document) for name in known.keys() - {*files.folders}}
     other = known.keys() - recorded.keys() - gone.keys()  # not to be resolved
     systems = {
         **{name: stored.systems for name, stored in chain(recorded.items(), gone.items()) if stored.systems},
@@ -175,7 +177,7 @@ def resolve_clusters(
             invalid[name] = limited(result)
     replaced = replaced_clusters(clusters, shared.gone)  # these still exist
     manifest = shared.layers.manifest
-    limits = Limits(manifest.spec.cluster_quotas if manifest else (), vaults, reaches_private)
+    limits = FleetLimits(manifest.spec.cluster_quotas if manifest else (), vaults, reaches_private)
     clashes = clashes_between(clusters, replaced, shared.recorded, limits, seen)
     unread = (name for name in clashes if name in shared.unchanged)
     return ClusterStage(shared, contents, clusters, invalid, clashes, cluster_paths(shared.files, unread))

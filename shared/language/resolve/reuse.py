@@ -15,7 +15,7 @@ from pydantic import BaseModel, create_model
 
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json
-from shared.language.desired import Desired, Stored, digest_of
+from shared.language.desired import Desired, StoredCluster, digest_of
 from shared.language.model.base import Manifest
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.kinds import Cluster, ClusterMetadata
@@ -26,7 +26,7 @@ from shared.language.yaml.nodes import Node, plain_value, texts
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownCluster:
     """What is recorded of a cluster; ``fingerprint`` is "" where no inputs were recorded."""
 
     document: Json
@@ -87,14 +87,14 @@ class Inputs:
 
 
 def unchanged(
-    names: Iterable[str], known: Mapping[str, Known], inputs: Inputs
-) -> Iterator[tuple[Stored, str]]:
+    names: Iterable[str], known: Mapping[str, KnownCluster], inputs: Inputs
+) -> Iterator[tuple[StoredCluster, str]]:
     """Yield each of these clusters of a commit that equals its record, with its inputs."""
     for name in names:
         recorded = known.get(name)
         if recorded is None or not recorded.fingerprint:
             continue
-        cluster = Stored(recorded.document, recorded.digest)
+        cluster = StoredCluster(recorded.document, recorded.digest)
         resolved_from = inputs.of(cluster)
         if fingerprint_of(resolved_from, recorded.digest) == recorded.fingerprint:
             yield cluster, resolved_from

@@ -10,7 +10,7 @@ from shared.language.resolve.layers import MAX_INHERITANCE, Layer, Layers, linea
 from shared.language.resolve.manifest_file import (
     Contents,
     LayersBelow,
-    Loaded,
+    LoadedFile,
     Problems,
     Shared,
     layer_problems,
@@ -154,25 +154,25 @@ class _SharedFiles:
     work: Work
     share: int
 
-    def load(self, path: str, model: type[Shared], name: str = "") -> Loaded[Shared]:
+    def load(self, path: str, model: type[Shared], name: str = "") -> LoadedFile[Shared]:
         """Return the manifest of a file."""
         return load(path, model, self.contents, self.work, self.share, name=name)
 
 
-def _fleet_file(name: str, read: _SharedFiles) -> Loaded[Fleet]:
+def _fleet_file(name: str, read: _SharedFiles) -> LoadedFile[Fleet]:
     start, files = Mark(FLEET_FILE, 1, 1), read.files
     if files.unreadable:
-        return Loaded(Node({}, start), problems=files.unreadable)
+        return LoadedFile(Node({}, start), problems=files.unreadable)
     if FLEET_FILE not in files.blobs:
         message = "the repository has no fleet.yaml; add one with kind: Fleet"
-        return Loaded(Node({}, start), problems=(problem_at(start, "", message),))
+        return LoadedFile(Node({}, start), problems=(problem_at(start, "", message),))
     loaded = read.load(FLEET_FILE, Fleet)
     given = loaded.manifest.metadata.name if loaded.manifest else name
     if given == name:
         return loaded
     mark = loaded.node.find(("metadata", "name")).mark
     message = f"this app serves the fleet {name}, not {given}; change it here, or the setting ROADSTEAD_FLEET"
-    return Loaded(loaded.node, problems=(problem_at(mark, "metadata.name", message),))
+    return LoadedFile(loaded.node, problems=(problem_at(mark, "metadata.name", message),))
 
 
 def _environments(

@@ -16,7 +16,7 @@ an example.
 from __future__ import annotations
 
 from shared.ports.azure.activity_log import ListActivity
-from shared.ports.azure.calls import Azure, AzureCall, Page, PageCall, Write, Written, every_document
+from shared.ports.azure.calls import Azure, AzureCall, Page, PageCall, Write, WriteResponse, every_document
 from shared.ports.azure.clusters import (
     Conditional,
     DeleteCluster,
@@ -124,7 +124,7 @@ __all__ = [
     "StartCluster",
     "UpgradeNodeImage",
     "Write",
-    "Written",
+    "WriteResponse",
     "every_document",
     "states_of",
 ]

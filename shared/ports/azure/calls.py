@@ -20,7 +20,7 @@ _NOT_ARGUMENTS = ("target", "etag", "only_new", "page")
 
 
 @dataclass(frozen=True)
-class Written:
+class WriteResponse:
     """Azure's response to a write: its id of the request, for support, and whether the resource is new.
 
     The id is "" in a response without one, which is possible when there was nothing to do.
@@ -89,7 +89,8 @@ class AzureCall(Generic[T]):
     def result(self, answer: Any) -> T:
         """Return the result for Azure's response.
 
-        ``answer`` is ARM's document, a list of them, or ``Written``; None where the resource does not exist.
+        ``answer`` is ARM's document, a list of them, or ``WriteResponse``; None where the resource does not
+        exist.
         """
         result: T = answer
         return result
@@ -99,14 +100,14 @@ class AzureCall(Generic[T]):
 
 
 @dataclass(frozen=True)
-class Write(AzureCall[Written]):
+class Write(AzureCall[WriteResponse]):
     """A change. Azure starts an operation and returns; ``properties.provisioningState`` shows its end."""
 
     writes = True
 
-    def result(self, answer: Written | None) -> Written:
+    def result(self, answer: WriteResponse | None) -> WriteResponse:
         """Return Azure's response; a resource that does not exist needs no delete."""
-        return answer or Written()
+        return answer or WriteResponse()
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from shared.notifications.routes import Route
 from shared.ports.git_host import BranchHead
 from shared.ports.state.clusters import FLEETS
 from shared.ports.state.reading import Repository, TextKind
-from shared.promotions import Had, Rule
+from shared.promotions import EnvironmentValues, Rule
 from shared.rollouts.shut import NOTHING, Calendar
 
 
@@ -117,7 +117,7 @@ class FleetRules:
     """The subscriptions that shared files name: sweeps list them too."""
     promotions: tuple[Rule, ...] = ()
     """What is promoted without anybody asking."""
-    had: tuple[Had, ...] = ()
+    had: tuple[EnvironmentValues, ...] = ()
     """What the targets of these rules had."""
     calendar: Calendar = NOTHING
     """The change windows and freezes."""

@@ -16,7 +16,7 @@ from shared.rollouts.rollout import Rollout, State
 
 
 @dataclass(frozen=True)
-class Lifted:
+class LiftedHold:
     """A hold of a value that a person lifted, by promoting it."""
 
     value: Value
@@ -48,14 +48,14 @@ class Promotion:
     commits: tuple[str, ...] = ()
     merged: tuple[Value, ...] = ()
     declined: tuple[Value, ...] = ()
-    lifted: tuple[Lifted, ...] = ()
+    lifted: tuple[LiftedHold, ...] = ()
     digest: str = ""
     problem: str = ""
     etag: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class OmittedField:
     """A field that is not proposed, and why."""
 
     path: str
@@ -85,7 +85,7 @@ class Proposal:
     values: tuple[str, ...] = ()
     commits: tuple[str, ...] = ()
     declined: tuple[str, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[OmittedField, ...] = ()
     problem: str = ""
     commit: str = ""
     etag: str = field(default="", compare=False)

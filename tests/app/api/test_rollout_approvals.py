@@ -13,7 +13,7 @@ from shared.app.api.acts.rollout import act_on_rollout
 from shared.app.api.views.rollouts import rollout_view
 from shared.app.planner.planner import handle
 from shared.cluster.messages import ActRequest, RolloutAct
-from shared.rollouts.rollout import ActKind, Decided, Decisions, Rollout
+from shared.rollouts.rollout import ActKind, Decisions, Rollout, StageDecision
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around
 from tests.support.sample import sample
@@ -167,7 +167,7 @@ def test_an_act_that_had_its_effect_is_not_answered_when_it_comes_again(kind: Ac
 def test_a_resume_that_comes_after_another_pause_says_so() -> None:
     cloud, commit = waiting("approvers: 1")
     request, second = act_of(cloud, commit, ActKind.RESUME), cloud.clock() + timedelta(seconds=1)
-    paused = Decisions(Decided("eva", second))
+    paused = Decisions(StageDecision("eva", second))
     cloud.state.save_rollout(replace(rollout_of(cloud, commit), people=paused))
     handle(request, cloud.ports)
     ((action, _, why),) = without_effect(cloud)

@@ -15,7 +15,7 @@ from shared.cluster.record import Phase
 from shared.cluster.transitions.acceptance import accept_delete
 from shared.json_tree import Json
 from shared.ports import BranchHead
-from shared.ports.azure import AzureCall, DeleteCluster, GetCluster, GetGroup, Written
+from shared.ports.azure import AzureCall, DeleteCluster, GetCluster, GetGroup, WriteResponse
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, files, ready, record, tombstoned
 from tests.support.pipeline_runs import accepted, phases, push, step_until
@@ -162,7 +162,7 @@ def test_a_delete_that_azure_has_accepted_is_not_cancelled() -> None:
     cloud = tombstoned()
     azure = cloud.ports.azure
 
-    def overtaken(write: DeleteCluster) -> Written:
+    def overtaken(write: DeleteCluster) -> WriteResponse:
         written = azure.call(write)
         cloud.repository.push(files())
         return written

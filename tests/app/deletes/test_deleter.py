@@ -14,7 +14,7 @@ from shared.cluster.job import JobQueue
 from shared.cluster.messages import JobMessage, job_message
 from shared.cluster.recipes import Step
 from shared.cluster.record import ClusterRecord, Phase
-from shared.ports.azure import DeleteCluster, PutCluster, Written
+from shared.ports.azure import DeleteCluster, PutCluster, WriteResponse
 from tests.support import fleet_files
 from tests.support.pipeline_runs import accepted, deliver_due, one_step_a_message, phases, push, ready
 from tests.support.replaced_ports import around, on_azure
@@ -72,7 +72,7 @@ def test_a_delete_that_is_accepted_while_the_worker_runs_a_step_waits_for_its_le
     cloud = ready("one")
     azure, during = cloud.ports.azure, []
 
-    def meanwhile(write: PutCluster) -> Written:
+    def meanwhile(write: PutCluster) -> WriteResponse:
         push(cloud, fleet_files.fleet())
         while not record(cloud).deleting:
             assert cloud.step()
@@ -112,9 +112,9 @@ def test_a_deleter_that_cannot_read_the_state_postpones_its_message_in_its_own_q
 @pytest.mark.parametrize("times", [1, 3])
 def test_a_deleter_that_dies_is_continued_by_the_timer_and_deletes_once(times: int) -> None:
     cloud = deleting()
-    azure, deaths = cloud.ports.azure, list[Written]()
+    azure, deaths = cloud.ports.azure, list[WriteResponse]()
 
-    def dies(write: DeleteCluster) -> Written:
+    def dies(write: DeleteCluster) -> WriteResponse:
         if len(deaths) < times:
             deaths.append(azure.call(write))
             raise Crash

@@ -12,7 +12,15 @@ from shared.cluster.recipes import Step
 from shared.cluster.record import Phase
 from shared.json_tree import Json
 from shared.ports import FleetConfig, Timing
-from shared.ports.azure import AzureCall, DeleteCluster, GetCluster, GetGroup, PutCluster, PutGroup, Written
+from shared.ports.azure import (
+    AzureCall,
+    DeleteCluster,
+    GetCluster,
+    GetGroup,
+    PutCluster,
+    PutGroup,
+    WriteResponse,
+)
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, SUBSCRIPTION, cluster, files, ready, record
 from tests.support.pipeline_runs import accepted, phases, push
@@ -127,7 +135,7 @@ def test_a_delete_during_the_creation_of_the_group_removes_the_group() -> None:
     push(cloud, files())
     azure = cloud.ports.azure
 
-    def overtaken(write: PutGroup) -> Written:
+    def overtaken(write: PutGroup) -> WriteResponse:
         written = azure.call(write)
         on_azure(cloud, PutGroup, azure.call)
         overtake(cloud, fleet_files.fleet())

@@ -26,7 +26,7 @@ from shared.ports.azure import (
     ListResources,
     PutCluster,
     PutGroup,
-    Written,
+    WriteResponse,
 )
 from shared.resource_ids import GroupId
 from tests.support import fleet_files
@@ -45,7 +45,7 @@ def test_a_group_that_another_cluster_will_use_is_not_deleted(indexed: bool) -> 
     cloud.run()
     azure, writes = cloud.ports.azure, iter(range(20))
 
-    def slow(write: PutCluster) -> Written:
+    def slow(write: PutCluster) -> WriteResponse:
         if write.target.name == "two" and next(writes, None) is not None:
             raise Throttled("slow down", retry_after=5)
         return azure.call(write)
@@ -88,7 +88,7 @@ def test_a_group_created_by_others_is_given_back_even_if_that_fails_at_first() -
     cloud = MemoryCloud()
     azure, writes = cloud.ports.azure, list[Json]()
 
-    def put(write: PutGroup) -> Written:
+    def put(write: PutGroup) -> WriteResponse:
         writes.append(write.body)
         if len(writes) == 1:
             cloud.azure.put_group(SUBSCRIPTION, "rg-one", {"location": "eastus"})
@@ -109,7 +109,7 @@ def test_a_group_that_was_given_back_stays_foreign_while_azure_does_not_show_it(
     cloud = MemoryCloud()
     azure, old = cloud.ports.azure, iter([None, None, None])
 
-    def put(write: PutGroup) -> Written:
+    def put(write: PutGroup) -> WriteResponse:
         if azure.call(GetGroup(write.target)) is None:
             cloud.azure.put_group(SUBSCRIPTION, "rg-one", {"location": "eastus"})
         return azure.call(write)
@@ -131,13 +131,13 @@ def test_a_group_of_ours_that_azure_does_not_show_yet_stays_ours(lost: bool) -> 
     old, answers = iter([None, None]), iter([Unavailable("no answer") if lost else None])
     refusals = iter([] if lost else [missing])
 
-    def put(write: PutGroup) -> Written:
+    def put(write: PutGroup) -> WriteResponse:
         written, wrong = azure.call(write), next(answers, None)
         if wrong:
             raise wrong
         return written
 
-    def refused(write: PutCluster) -> Written:
+    def refused(write: PutCluster) -> WriteResponse:
         for refusal in refusals:
             raise refusal
         return azure.call(write)
@@ -185,7 +185,7 @@ def ended_by(error: BaseException) -> tuple[ClusterRecord, Sequence[datetime]]:
     cloud = MemoryCloud()
     writes = []
 
-    def put(_: PutGroup) -> Written:
+    def put(_: PutGroup) -> WriteResponse:
         writes.append(cloud.clock())
         raise error
 
@@ -325,7 +325,7 @@ def test_the_member_of_a_delete_that_ended_or_failed_delays_no_cluster() -> None
     push(cloud, fleet_files.fleet("lives", "fails"))
     cloud.run()
 
-    def refused(_: DeleteGroup) -> Written:
+    def refused(_: DeleteGroup) -> WriteResponse:
         raise Locked("the group is locked", code="ScopeLocked")
 
     on_azure(cloud, DeleteGroup, refused)

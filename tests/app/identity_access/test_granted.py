@@ -14,7 +14,7 @@ from shared.azure.identity_access import credential_name
 from shared.cluster.failures.errors import from_http
 from shared.cluster.recipes import Step
 from shared.cluster.record import Phase
-from shared.ports.azure import PutRoleAssignment, Written
+from shared.ports.azure import PutRoleAssignment, WriteResponse
 from tests.support import fleet_files
 from tests.support.identity_access import (
     ACCESS,
@@ -328,7 +328,7 @@ def test_a_scope_that_does_not_exist_is_waited_for_and_named() -> None:
     cloud = with_identity()
     azure = cloud.ports.azure
 
-    def missing(_: PutRoleAssignment) -> Written:
+    def missing(_: PutRoleAssignment) -> WriteResponse:
         text = "The Resource 'Microsoft.ContainerRegistry/registries/shared' was not found."
         raise from_http(404, "ResourceNotFound", text)
 

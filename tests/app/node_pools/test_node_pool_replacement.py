@@ -13,7 +13,7 @@ from shared.app.access.context import StepContext
 from shared.app.worker.steps.node_pools.drain import joined
 from shared.cluster.record import Phase
 from shared.json_tree import Json
-from shared.ports.azure import DeletePool, GetCluster, PutPool, Written
+from shared.ports.azure import DeletePool, GetCluster, PutPool, WriteResponse
 from tests.support import fleet_files
 from tests.support.one_cluster import (
     ONE,
@@ -134,9 +134,9 @@ def test_a_pool_that_cannot_be_deleted_is_tried_once_and_reported() -> None:
     cloud = ready(pool())
     tried: list[str] = []
 
-    def delete_pool(write: DeletePool) -> Written:
+    def delete_pool(write: DeletePool) -> WriteResponse:
         tried.append(write.pool)
-        return Written("request")
+        return WriteResponse("request")
 
     def locked(shown: dict[str, Any]) -> None:
         for profile in shown["properties"]["agentPoolProfiles"]:

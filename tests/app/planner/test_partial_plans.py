@@ -19,7 +19,7 @@ from shared.app.planner.partial_plan import WHOLE_AFTER
 from shared.app.planner.planner import handle
 from shared.cluster.job import Contest, ContestKind
 from shared.cluster.messages import ActRequest, PlanRequest, RolloutAct, RolloutRequest
-from shared.cluster.record import READY, ClusterRecord, Condition, Phase, Running
+from shared.cluster.record import READY, ClusterRecord, Condition, Phase, RunningVersions
 from tests.support import team_systems
 from tests.support.crash_points import points_of_one_run
 from tests.support.replaced_ports import frozen, plan_at_once
@@ -242,7 +242,7 @@ def _happen(cloud: MemoryCloud, event: str, which: int) -> None:
         cloud.state.save(replace(record, job=replace(record.job, next_run=next_run)))
     elif others:
         record = others[which % len(others)]
-        observation = replace(record.observation, running=Running("1.99.1"))
+        observation = replace(record.observation, running=RunningVersions("1.99.1"))
         cloud.state.save(replace(record, observation=observation))
 
 

@@ -10,7 +10,7 @@ from shared.app.repository import read_desired, read_known
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.messages import PreviewRequest
 from shared.cluster.record import Phase
-from shared.language.desired import Stored, digest_of
+from shared.language.desired import StoredCluster, digest_of
 from shared.plan.plan import Action
 from tests.support import fleet_files
 from tests.support.counted_calls import Calls
@@ -35,7 +35,7 @@ def resolved_again(cloud: MemoryCloud) -> list[str]:
     """Return the clusters that the next plan of the head would resolve."""
     records = {record.name: record for record in cloud.state.clusters()}
     desired = read_desired(cloud.repository.head("main"), read_known(records, cloud.ports), cloud.ports)
-    return [name for name, cluster in desired.clusters.items() if not isinstance(cluster, Stored)]
+    return [name for name, cluster in desired.clusters.items() if not isinstance(cluster, StoredCluster)]
 
 
 def counts(cloud: MemoryCloud) -> dict[str, int]:

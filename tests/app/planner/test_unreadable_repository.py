@@ -18,7 +18,7 @@ from shared.adapters.github import GitHubHost, github_auth
 from shared.app.api.views.clusters import fleet_view
 from shared.app.recovery import missed_work
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.failures.remedies import Failed, FleetProblem
+from shared.cluster.failures.remedies import FailedPart, FleetProblem
 from tests.support import fleet_files
 from tests.support.pipeline_runs import ready
 from tests.support.replaced_ports import around, frozen
@@ -145,7 +145,7 @@ def test_a_deleted_branch_is_reported(server: GitHubServer, cloud: MemoryCloud, 
 
 def test_the_timer_writes_a_lasting_problem_once_and_keeps_a_lost_approval() -> None:
     cloud = ready("one")
-    lost = FleetProblem("no answer", Failed.REQUEST, approve_again="c" * 40)
+    lost = FleetProblem("no answer", FailedPart.REQUEST, approve_again="c" * 40)
     cloud.state.save_fleet(replace(cloud.state.fleet(), problem=lost))
 
     def away(_: str) -> None:

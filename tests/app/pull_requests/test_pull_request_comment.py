@@ -23,7 +23,7 @@ from shared.app.pull_requests.comment import (
 from shared.app.pull_requests.markdown import code, fence, fit, prose, table
 from shared.azure.changes.field_effects import Effect
 from shared.language.resolve.problems import Problem
-from shared.plan.differences import Change
+from shared.plan.differences import FieldChange
 from shared.plan.holds import Hold, HoldKind
 from shared.plan.plan import Action, Item, Plan
 from shared.ports import Annotation, CommitStatus
@@ -42,7 +42,7 @@ def view(*items: Item, **changes: Any) -> PullPlan:
 
 
 MISTAKE = Problem("clusters/red/cluster.yaml", 7, 3, "spec.loaction", "there is no such field | @ops")
-COUNT = Change("spec.nodePools[system].count", "1", "3", Effect.IN_PLACE, "classes/small.yaml:9")
+COUNT = FieldChange("spec.nodePools[system].count", "1", "3", Effect.IN_PLACE, "classes/small.yaml:9")
 UPDATE = Item("blue", Action.UPDATE, 2, changes=(COUNT,))
 MIXED = view(
     Item("amber", Action.CREATE, 1),
@@ -221,9 +221,9 @@ def test_a_release_is_no_delete_and_writes_nothing_to_azure() -> None:
 
 
 def test_destructive_changes_are_bold() -> None:
-    removed = Change("spec.nodePools[batch]", "batch", "", Effect.POOL_DELETED)
-    replaced = Change("spec.nodePools[system].vmSize", "A", "B", Effect.REPLACEMENT, "fleet.yaml:3")
-    proxy = Change("spec.httpProxyConfig.httpProxy", "a", "b", Effect.REIMAGED, "fleet.yaml:4")
+    removed = FieldChange("spec.nodePools[batch]", "batch", "", Effect.POOL_DELETED)
+    replaced = FieldChange("spec.nodePools[system].vmSize", "A", "B", Effect.REPLACEMENT, "fleet.yaml:3")
+    proxy = FieldChange("spec.httpProxyConfig.httpProxy", "a", "b", Effect.REIMAGED, "fleet.yaml:4")
     body = comment_of(view(Item("blue", Action.UPDATE, 2, changes=(removed, replaced, proxy))))
     assert (
         "| `httpProxyConfig.httpProxy` | `a` | `b` | in place, nodes are reimaged | `fleet.yaml:4` |" in body
@@ -233,7 +233,7 @@ def test_destructive_changes_are_bold() -> None:
 
 
 def test_a_version_that_stays_is_described_and_needs_no_write_to_azure() -> None:
-    lowered = Change("spec.kubernetesVersion", "1.36", "1.35", Effect.NEVER_LOWERED, "fleet.yaml:3")
+    lowered = FieldChange("spec.kubernetesVersion", "1.36", "1.35", Effect.NEVER_LOWERED, "fleet.yaml:3")
     body = comment_of(view(Item("blue", Action.UPDATE, 2, changes=(lowered,))))
     assert "| `1.36` | `1.35` | never lowered: a newer version that runs stays |" in body
     assert "nothing to write to Azure" in body
@@ -271,7 +271,7 @@ def test_a_fence_has_no_control_characters() -> None:
 
 def test_a_spec_of_thousands_of_lines_is_not_compared() -> None:
     old, new = ({"spec": {"labels": {f"k{n}": value for n in range(3000)}}} for value in ("a", "b"))
-    changes = tuple(Change(f"spec.labels.k{n}", "a", "b", Effect.IN_PLACE) for n in range(3000))
+    changes = tuple(FieldChange(f"spec.labels.k{n}", "a", "b", Effect.IN_PLACE) for n in range(3000))
     item = Item("a", Action.UPDATE, 2, changes=changes)
     body = comment_of(view(item, documents={"a": (old, new)}))
     assert "lines are too many for a diff" in body

@@ -9,7 +9,7 @@ from shared.app.pull_requests import pull_requests
 from shared.app.pull_requests.comment import OUTDATED
 from shared.cluster.failures.errors import Terminal, Throttled
 from shared.plan.call_estimate import AzureCalls, azure_calls
-from shared.plan.differences import Change
+from shared.plan.differences import FieldChange
 from shared.plan.plan import Action, Item
 from shared.ports import Comment
 from tests.support import fleet_files
@@ -198,5 +198,5 @@ POOLS = {
     ],
 )
 def test_the_writes_to_azure_are_estimated(action: Action, paths: list[str], puts: int, deletes: int) -> None:
-    item = Item("a", action, 1, changes=tuple(Change(path, "old", "new") for path in paths))
+    item = Item("a", action, 1, changes=tuple(FieldChange(path, "old", "new") for path in paths))
     assert azure_calls(item, POOLS) == AzureCalls(puts, deletes)

@@ -15,7 +15,7 @@ from shared.app.planner import planner
 from shared.app.recovery.missed_work import WEBHOOK_SECONDS, plan_missed_head
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.history import FoundBy, Gap
-from shared.cluster.messages import Found, PlanRequest
+from shared.cluster.messages import MissedHead, PlanRequest
 from shared.cluster.record import Phase
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, pushed, ready
@@ -113,7 +113,7 @@ def test_a_push_that_is_announced_and_waits_in_the_queue_is_no_gap_when_the_time
     commit = drop(cloud)
     accept(pushed(cloud, commit), cloud.ports)
     cloud.clock.advance(60)
-    missed = PlanRequest(reason="missed head", found=Found(by=FoundBy.TIMER, at=cloud.clock()))
+    missed = PlanRequest(reason="missed head", found=MissedHead(by=FoundBy.TIMER, at=cloud.clock()))
     planner.handle(missed, cloud.ports)
     assert (cloud.state.fleet().commit, gaps(cloud)) == (commit, 0)
 

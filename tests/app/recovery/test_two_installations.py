@@ -20,7 +20,7 @@ from shared.cluster.recipes import Step
 from shared.cluster.record import Phase
 from shared.json_tree import Json
 from shared.ports import FleetConfig, Timing
-from shared.ports.azure import GetCluster, GetGroup, PatchCluster, PutCluster, Written
+from shared.ports.azure import GetCluster, GetGroup, PatchCluster, PutCluster, WriteResponse
 from tests.support import fleet_files
 from tests.support.limited_clusters import without_tokens
 from tests.support.one_cluster import ONE, advice, cluster, files, ready, record
@@ -363,7 +363,7 @@ def test_a_cluster_of_another_app_is_reported_although_a_lock_keeps_the_mark_awa
     first = ready()
     other = second(first)
 
-    def locked(_: PatchCluster) -> Written:
+    def locked(_: PatchCluster) -> WriteResponse:
         raise Locked("the scope rg-one cannot perform write operation: it is locked", code="ScopeLocked")
 
     on_azure(other, PatchCluster, locked)

@@ -15,7 +15,7 @@ from shared.app.api.views.drift import drift_view
 from shared.app.api.views.plans import plans_view
 from shared.app.http_result import HttpResult
 from shared.azure.differences import Difference
-from shared.azure.drift.policy import Decided
+from shared.azure.drift.policy import DriftDecision
 from shared.cluster.drift import drift_from
 from shared.cluster.failures.errors import Stale, Unavailable
 from shared.cluster.messages import SweepRequest
@@ -259,7 +259,9 @@ def test_a_replay_is_refused_while_the_version_waits_for_an_approval() -> None:
 
 
 def test_more_corrections_than_are_shown_are_left_to_a_replay() -> None:
-    fields = [Decided(Difference(f"a{n}", "x", "y"), DriftAction.APPROVE, effect="e") for n in range(26)]
+    fields = [
+        DriftDecision(Difference(f"a{n}", "x", "y"), DriftAction.APPROVE, effect="e") for n in range(26)
+    ]
     now = datetime(2027, 1, 1, tzinfo=UTC)
     few, many = (drift_from(fields[:number], None, now) for number in (25, 26))
     assert few is not None

@@ -14,7 +14,7 @@ from shared.cluster.failures.errors import Unavailable
 from shared.cluster.messages import SweepRequest
 from shared.cluster.record import Phase
 from shared.language.model.cluster.drift import DriftAction
-from shared.ports.azure import PutCluster, Written
+from shared.ports.azure import PutCluster, WriteResponse
 from tests.support.checks import check
 from tests.support.one_cluster import ONE, cluster, files, pool, pools, ready, record, suspended
 from tests.support.pipeline_runs import accepted, phases, push
@@ -279,7 +279,7 @@ def test_a_correction_that_failed_and_is_tried_again_leaves_the_same_fields_alon
     tag_by_hand(cloud, ONE, cost="b")
     azure, down = cloud.ports.azure, [True]
 
-    def sometimes(write: PutCluster) -> Written:
+    def sometimes(write: PutCluster) -> WriteResponse:
         if down:
             raise Unavailable("Azure did not answer")
         return azure.call(write)

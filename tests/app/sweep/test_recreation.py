@@ -8,7 +8,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record import Phase
 from shared.notifications.kinds import Kind
 from shared.notifications.notification import Notification
-from shared.ports.azure import GetCluster, ListClusters, PutCluster, Written
+from shared.ports.azure import GetCluster, ListClusters, PutCluster, WriteResponse
 from tests.support.foreign_cluster import foreign
 from tests.support.one_cluster import ONE, cluster, files, ready, record
 from tests.support.pipeline_runs import accepted, phases, push
@@ -61,7 +61,7 @@ def test_what_a_policy_of_azure_adds_to_a_cluster_that_is_created_again_is_no_dr
     cloud = ready(RECREATE)
     azure = cloud.ports.azure
 
-    def policy(write: PutCluster) -> Written:
+    def policy(write: PutCluster) -> WriteResponse:
         return azure.call(replace(write, body={**write.body, "tags": {**write.body["tags"], "stamp": "x"}}))
 
     on_azure(cloud, PutCluster, policy)

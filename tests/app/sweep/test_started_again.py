@@ -8,7 +8,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record import Phase
 from shared.notifications.kinds import Kind
 from shared.notifications.notification import Notification
-from shared.ports.azure import StartCluster, Written
+from shared.ports.azure import StartCluster, WriteResponse
 from tests.support.foreign_cluster import foreign
 from tests.support.one_cluster import ONE, advice, cluster, files, pool, ready, record, suspended
 from tests.support.pipeline_runs import accepted, phases, push
@@ -104,9 +104,9 @@ def test_a_start_that_azure_accepts_without_effect_is_sent_twice_and_then_left_t
     stop_by_hand(cloud)
     started = list[StartCluster]()
 
-    def without_effect(start: StartCluster) -> Written:
+    def without_effect(start: StartCluster) -> WriteResponse:
         started.append(start)
-        return Written()
+        return WriteResponse()
 
     on_azure(cloud, StartCluster, without_effect)
     sweep(cloud)

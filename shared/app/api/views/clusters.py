@@ -37,7 +37,7 @@ from shared.cluster.forms import Listed, UnreadableRecord
 from shared.cluster.health import problem_of
 from shared.cluster.history import Gap
 from shared.cluster.recipes import STEPS
-from shared.cluster.record import READY, ClusterRecord, Condition, Running, of_health
+from shared.cluster.record import READY, ClusterRecord, Condition, RunningVersions, of_health
 from shared.cluster.reporting.diagnosis import NewestPlan, with_name
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.plan.plan import Item
@@ -220,7 +220,7 @@ def cluster_view(
     """
     job, spec = record.job, record.document["spec"]
     listed = sweep.listed_at(spec["subscriptionId"])
-    steps, running = STEPS[job.recipe], record.observation.running or Running()
+    steps, running = STEPS[job.recipe], record.observation.running or RunningVersions()
     confirmed = listed if is_at_rest(record) else None
     found = bool(record.finding) and not of_health(record.finding)
     failure = failure_of(record)

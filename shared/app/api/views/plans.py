@@ -25,7 +25,7 @@ from shared.cluster.record import ClusterRecord
 from shared.plan.plan import Item, Plan
 from shared.ports import FleetRecord, PlanRecord, Ports
 from shared.ports.state import Promotion
-from shared.promotions import Reason, Value
+from shared.promotions import HoldReason, Value
 from shared.rollouts.report import describe_wait
 
 PLANS_SHOWN = 50
@@ -181,8 +181,8 @@ def _holds(promotion: Promotion, fleet: FleetRecord) -> Iterator[schema.Promotio
     lifted = {each.value: each.at for each in promotion.lifted}
     has = {*had.file, *had.clusters}
     withdrew = [each.value for each in had.withdrawn if had.withdrew(each.value, lifted.get(each.value))]
-    found: dict[Value, Reason] = dict.fromkeys(promotion.declined, Reason.DECLINED)
-    found |= dict.fromkeys([*promotion.merged, *withdrew], Reason.WITHDRAWN)
+    found: dict[Value, HoldReason] = dict.fromkeys(promotion.declined, HoldReason.DECLINED)
+    found |= dict.fromkeys([*promotion.merged, *withdrew], HoldReason.WITHDRAWN)
     for value, reason in sorted(found.items()):
         if value not in has:
             yield {"field": value.path, "value": value.value, "reason": reason.value}

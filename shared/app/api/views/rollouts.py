@@ -19,17 +19,17 @@ from shared.rollouts.decide import Decision, decide, standing_still
 from shared.rollouts.estimate import Estimate, Work, describe_estimate, estimate
 from shared.rollouts.report import describe, describe_wait, remedy, state_of
 from shared.rollouts.rollout import ActKind, CheckState, Rollout, State
-from shared.rollouts.waits import Reason, Standing, Wait, checks_due
+from shared.rollouts.waits import Standing, Wait, WaitReason, checks_due
 
 _OF_A_GROUP = (
-    Reason.STAGE,
-    Reason.SOAK,
-    Reason.CONCURRENCY,
-    Reason.BUDGET,
-    Reason.ASIDE,
-    Reason.NEXT,
-    Reason.WINDOW,
-    Reason.FREEZE,
+    WaitReason.STAGE,
+    WaitReason.SOAK,
+    WaitReason.CONCURRENCY,
+    WaitReason.BUDGET,
+    WaitReason.ASIDE,
+    WaitReason.NEXT,
+    WaitReason.WINDOW,
+    WaitReason.FREEZE,
 )
 
 _UNFINISHED = (Standing.WAITING, Standing.BUSY, Standing.IN_FLIGHT, Standing.UNKNOWN)
@@ -88,7 +88,7 @@ def wait_of(name: str, decision: Decision) -> Wait | None:
     rollout = decision.rollout
     member = next(each for each in rollout.members if each.cluster == name)
     since = rollout.follows(member.stage, member.group)
-    return Wait(Reason.NEXT, rollout.stages[member.stage].name, member.group, since=since)
+    return Wait(WaitReason.NEXT, rollout.stages[member.stage].name, member.group, since=since)
 
 
 def waiting_cluster(name: str, wait: Wait, commit: str) -> schema.WaitingCluster:

@@ -16,7 +16,7 @@ from shared.azure.ownership import CONTEST_TAG, LIFE_TAG, tag
 from shared.cluster.failures.errors import AnotherCluster, NotOwned, SecretMissing
 from shared.cluster.job import Contest, ContestKind
 from shared.cluster.outcomes import Done, Fail, Outcome, Restart, Wait
-from shared.cluster.record import AppliedRevision, Running
+from shared.cluster.record import AppliedRevision, RunningVersions
 from shared.frozen import replace
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import FACTS, is_ours
@@ -163,4 +163,4 @@ def release_cluster(context: StepContext) -> Outcome:
 
 def verified_elsewhere(api: KubernetesApi, applied: AppliedRevision) -> Done:
     """Return the end of the job."""
-    return Done(str(applied), running=Running(nodes=len(api.list("v1", "Node")), flux=applied))
+    return Done(str(applied), running=RunningVersions(nodes=len(api.list("v1", "Node")), flux=applied))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shared.app.access.context import StepContext
-from shared.app.worker.steps.flux.applied import Applied, apply_over
+from shared.app.worker.steps.flux.applied import ApplyResult, apply_over
 from shared.cluster.failures.errors import (
     Conflict,
     Immutable,
@@ -125,7 +125,7 @@ def ensure_secrets(context: StepContext) -> Outcome:
         ready.append((manifest, before))
     created = _create_namespaces(wanted, api)
     record_secrets({secret_ref(secret) for secret in wanted}, api)
-    applied = sum((apply_over(before, one, api, entirely=True) for one, before in ready), Applied())
+    applied = sum((apply_over(before, one, api, entirely=True) for one, before in ready), ApplyResult())
     return Done("; ".join(filter(None, (created, applied.note("Secret"), *kept[:SHOWN]))))
 
 

@@ -26,7 +26,7 @@ from shared.app.worker.steps.guards.recovering import SHOWN, differing_fields, m
 from shared.app.worker.steps.guards.still_removed import cluster_that_deletes_group, others_in_group
 from shared.app.worker.steps.guards.writable import not_ready, send, wait_for
 from shared.azure.changes.upgrades import next_version, not_offered, offered_upgrades, offered_versions
-from shared.azure.changes.writes import ImmutableChange, Write
+from shared.azure.changes.writes import ImmutableChange, PlannedWrite
 from shared.azure.cluster_body import (
     cluster_write,
     control_plane,
@@ -128,7 +128,7 @@ def ensure_cluster(context: StepContext) -> Outcome:
     return wait_for(context, f"Azure is updating the cluster{fields(write)}", put, written)
 
 
-def _create(context: StepContext, write: Write) -> Outcome:
+def _create(context: StepContext, write: PlannedWrite) -> Outcome:
     put, what = AcceptedWrite(WriteKind.PUT, digest=write.digest), f"the cluster {context.record.name}"
     creation = PutCluster(context.cluster, write.body, etag=None, only_new=True)
     return send(context, what, put, creation, "Azure is creating the cluster")

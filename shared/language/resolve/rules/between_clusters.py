@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from shared.frozen import dataclass
-from shared.language.desired import AzureNames, Desired, Stored
+from shared.language.desired import AzureNames, Desired, StoredCluster
 from shared.language.model.cluster.access import MOST_OF_AN_IDENTITY
 from shared.language.model.fleet_rules import ClusterQuota
 from shared.language.model.kinds import REPLACES
@@ -36,7 +36,7 @@ LimitFinding = tuple[Path, str]
 
 
 def over_limits(
-    clusters: Mapping[str, Desired], recorded: Mapping[str, Stored], quotas: Sequence[ClusterQuota]
+    clusters: Mapping[str, Desired], recorded: Mapping[str, StoredCluster], quotas: Sequence[ClusterQuota]
 ) -> Mapping[str, list[LimitFinding]]:
     """Return, by cluster, what exceeds a limit of Azure.
 
@@ -61,7 +61,7 @@ def within_limits(places: Mapping[tuple[str, str], int], quotas: Sequence[Cluste
 
 
 def _credentials(
-    clusters: Mapping[str, Desired], recorded: Mapping[str, Stored]
+    clusters: Mapping[str, Desired], recorded: Mapping[str, StoredCluster]
 ) -> Iterator[tuple[str, LimitFinding]]:
     """Yield each federated credential of an identity after the first twenty."""
     holders: dict[str, list[tuple[bool, str, str]]] = {}
@@ -83,7 +83,7 @@ def _credentials(
 
 
 def _clusters(
-    clusters: Mapping[str, Desired], recorded: Mapping[str, Stored], quotas: Sequence[ClusterQuota]
+    clusters: Mapping[str, Desired], recorded: Mapping[str, StoredCluster], quotas: Sequence[ClusterQuota]
 ) -> Iterator[tuple[str, LimitFinding]]:
     """Yield each cluster after as many as a subscription allows, there or in a region."""
     regions: dict[tuple[str, str], list[tuple[bool, str]]] = {}
@@ -125,7 +125,9 @@ def _quota(quotas: Sequence[ClusterQuota], subscription: str, location: str) -> 
     return max(fitting, key=lambda one: one.precision).clusters if fitting else None
 
 
-def _invalid(clusters: Collection[str], recorded: Mapping[str, Stored]) -> Iterator[tuple[str, Desired]]:
+def _invalid(
+    clusters: Collection[str], recorded: Mapping[str, StoredCluster]
+) -> Iterator[tuple[str, Desired]]:
     return ((name, one) for name, one in recorded.items() if name not in clusters)
 
 
@@ -150,7 +152,7 @@ def unreachable(
 
 
 @dataclass(frozen=True)
-class Limits:
+class FleetLimits:
     """What the rules compare the clusters with.
 
     ``vaults`` are those that manifests may name, and ``reaches_private`` is whether the app can enter private
@@ -220,9 +222,9 @@ class Census:
 
 def clashes_between(
     clusters: Mapping[str, Desired],
-    replaced: Mapping[str, Stored],
-    recorded: Mapping[str, Stored],
-    limits: Limits,
+    replaced: Mapping[str, StoredCluster],
+    recorded: Mapping[str, StoredCluster],
+    limits: FleetLimits,
     seen: Census,
 ) -> dict[str, Sequence[Finding]]:
     """Return, by cluster, what other clusters, or the limits, do not let it have.
@@ -264,7 +266,9 @@ def _add(found: dict[str, Sequence[Finding]], more: Iterable[tuple[str, Sequence
 _SAID = re.compile(rb"""%b["']?\s*:\s*["']?([a-z0-9-]+)""" % re.escape(REPLACES.encode()))
 
 
-def replaced_clusters(clusters: Mapping[str, Desired], gone: Mapping[str, Stored]) -> Mapping[str, Stored]:
+def replaced_clusters(
+    clusters: Mapping[str, Desired], gone: Mapping[str, StoredCluster]
+) -> Mapping[str, StoredCluster]:
     """Return the clusters that are not in the commit any more, and that one of its clusters replaces.
 
     Their names in Azure are taken, and they count in Azure's limits.

@@ -70,14 +70,14 @@ SHOWN = 3
 
 
 @dataclass(frozen=True)
-class Applied:
+class ApplyResult:
     """How many objects were written, and the fields that they took from other managers."""
 
     count: int = 0
     taken: tuple[str, ...] = ()
 
-    def __add__(self, other: Applied) -> Applied:
-        return Applied(self.count + other.count, self.taken + other.taken)
+    def __add__(self, other: ApplyResult) -> ApplyResult:
+        return ApplyResult(self.count + other.count, self.taken + other.taken)
 
     def note(self, what: str, of: str = "") -> str:
         """Describe what was written, such as each ``what`` of something, "" for nothing."""
@@ -94,7 +94,7 @@ def apply_differing(
     *,
     entirely: bool = False,
     resumes: bool = False,
-) -> Applied:
+) -> ApplyResult:
     """Apply the objects that the cluster does not have as an apply would leave them.
 
     ``entirely``: the objects are ours alone. ``resumes``: they are also not left suspended.
@@ -102,27 +102,27 @@ def apply_differing(
     found = [(manifest, live.get(ref_of(manifest))) for manifest in manifests]
     return sum(
         (apply_over(one, manifest, api, entirely=entirely, resumes=resumes) for manifest, one in found),
-        Applied(),
+        ApplyResult(),
     )
 
 
 def apply_over(
     live: Json | None, manifest: Json, api: KubernetesApi, *, entirely: bool = False, resumes: bool = False
-) -> Applied:
+) -> ApplyResult:
     """Apply an object over what the cluster has, unless that would change nothing.
 
     What the object does not show by itself costs an apply as a dry run.
     """
     if live is None:
         api.apply(manifest)
-        return Applied(1)
+        return ApplyResult(1)
     ours = transferred(live, entirely=entirely, resumes=resumes)
     if ours is not None:
         api.replace(ours)
     elif is_as_applied(live, manifest, api):
-        return Applied()
+        return ApplyResult()
     after = api.apply(manifest)
-    return Applied(1, tuple(f"{ref_of(manifest)}: {fields}" for fields in lost_fields(live, after)))
+    return ApplyResult(1, tuple(f"{ref_of(manifest)}: {fields}" for fields in lost_fields(live, after)))
 
 
 def is_as_applied(live: Json, manifest: Json, api: KubernetesApi) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from shared.app.access.context import StepContext
-from shared.app.worker.steps.flux.applied import Applied, LiveObjects, apply_differing, apply_over
+from shared.app.worker.steps.flux.applied import ApplyResult, LiveObjects, apply_differing, apply_over
 from shared.app.worker.steps.flux.pinned import instance_wait, pinned_components
 from shared.app.worker.steps.flux.removal import has_unknown_teams, record_components, remove_former
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest
@@ -16,7 +16,7 @@ from shared.frozen import replace
 from shared.json_tree import Json
 from shared.kubernetes import flux_instance, flux_objects
 from shared.kubernetes.flux_objects import is_applied, ref_of
-from shared.kubernetes.health import Rollout, unfinished
+from shared.kubernetes.health import DeploymentRollout, unfinished
 from shared.language.desired import digest_of
 from shared.ports import KubernetesApi
 
@@ -26,9 +26,11 @@ SPREAD_SECONDS = 10.0
 """How long the API servers of one cluster may take to store objects in the version of a new definition."""
 
 
-def apply_definitions(manifests: Sequence[Json], found: LiveObjects, api: KubernetesApi) -> Applied | Wait:
+def apply_definitions(
+    manifests: Sequence[Json], found: LiveObjects, api: KubernetesApi
+) -> ApplyResult | Wait:
     """Apply the definitions; migrate their objects where versions go, and return the wait for that."""
-    applied = Applied()
+    applied = ApplyResult()
     for manifest in manifests:
         live = found.get(ref_of(manifest))
         if live is not None and flux_instance.dropped_versions(manifest, live):
@@ -179,7 +181,7 @@ def _deployments(manifests: Sequence[Json], live: LiveObjects) -> list[Json] | N
     return ours if len(ours) == len(wanted) else None
 
 
-def rollout_wait(context: StepContext, rollouts: Sequence[Rollout]) -> Wait:
+def rollout_wait(context: StepContext, rollouts: Sequence[DeploymentRollout]) -> Wait:
     """Return the wait for Deployments of Flux that do not run their newest version."""
     waiting = context.job.step.waiting_on
     since = waiting.since if waiting is not None else context.ports.clock()

@@ -13,12 +13,12 @@ from typing import Any
 
 from shared.app.access.context import StepContext
 from shared.app.worker.steps.flux.verify import verified_in_azure
-from shared.app.worker.steps.flux.waiting import Seen, first_wait, follows, older_commit
+from shared.app.worker.steps.flux.waiting import FluxProgress, first_wait, follows, older_commit
 from shared.app.worker.steps.guards.writable import BelowCluster, bring, is_at_work, send
 from shared.azure.flux_extension import (
     EXTENSION_TYPE,
     UNREPORTED,
-    Reported,
+    ObjectReport,
     changed_fields,
     configuration_bodies,
     extension_body,
@@ -38,7 +38,7 @@ from shared.cluster.record import AppliedRevision
 from shared.frozen import replace
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import EXTENSION_NAME, KUSTOMIZATION, NAMESPACE
-from shared.kubernetes.flux_readiness import Attempt, Failed, Progressing, Readiness, Ready, commit_of
+from shared.kubernetes.flux_readiness import Attempt, FluxFailure, Progressing, Readiness, Ready, commit_of
 from shared.language.model.cluster.flux_source import MAIN
 from shared.ports.azure import (
     DeleteFluxConfiguration,
@@ -181,7 +181,7 @@ def verify_configurations(context: StepContext) -> Outcome:
     return stale or verified_in_azure(context, applied)
 
 
-def _seen(context: StepContext, name: str, body: Json, live: Json) -> Iterator[Seen]:
+def _seen(context: StepContext, name: str, body: Json, live: Json) -> Iterator[FluxProgress]:
     """Yield the objects of a configuration: those that it must have, and those that these applied."""
     kind = str(body["properties"]["sourceKind"])
     source = ObjectRef("", "Bucket" if kind == "AzureBlob" else kind, name, NAMESPACE)
@@ -194,15 +194,15 @@ def _seen(context: StepContext, name: str, body: Json, live: Json) -> Iterator[S
     for ref in (source, *applied):
         one = objects.pop((ref.kind, ref.name, ref.namespace), None)
         state = UNREPORTED if one is None or outdated else _at_commit(context, name, one, live)
-        if name == MAIN and isinstance(state, Failed) and ref.kind == KUSTOMIZATION.kind:
+        if name == MAIN and isinstance(state, FluxFailure) and ref.kind == KUSTOMIZATION.kind:
             path = body["properties"]["kustomizations"][ref.name.removeprefix(f"{name}-")]["path"]
             state = replace(state, attempt=Attempt(synced_revision(live), path=path))
-        yield Seen(ref, state, _place(context, name, ref), resume)
+        yield FluxProgress(ref, state, _place(context, name, ref), resume)
     for child in objects.values():
-        yield Seen(child.ref, child.state, _place(context, name, child.ref), resume)
+        yield FluxProgress(child.ref, child.state, _place(context, name, child.ref), resume)
 
 
-def _at_commit(context: StepContext, name: str, one: Reported, live: Json) -> Readiness:
+def _at_commit(context: StepContext, name: str, one: ObjectReport, live: Json) -> Readiness:
     """Return how far an object is: a Kustomization in progress where it has not applied what was fetched."""
     if one.ref.kind != KUSTOMIZATION.kind or not isinstance(one.state, Ready):
         return one.state

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.context import StepContext
-from shared.app.worker.steps.flux.waiting import Seen, first_wait
+from shared.app.worker.steps.flux.waiting import FluxProgress, first_wait
 from shared.cluster.failures.errors import InvalidManifest
 from shared.cluster.outcomes import Outcome, Wait
 from shared.json_tree import Json
@@ -86,5 +86,5 @@ def instance_wait(context: StepContext, api: KubernetesApi) -> Outcome | None:
     if isinstance(state, Suspended):  # by an annotation, which no job of ours takes away
         reason = f"Flux: {INSTANCE.kind} {INSTANCE.name}: somebody disabled its reconciliation"
         return Wait(OBSERVE_SECONDS, reason, action_required=f"`{RESUME}` resumes it.", open_ended=True)
-    seen = Seen(INSTANCE, state, "spec.flux.instance", RESUME)
+    seen = FluxProgress(INSTANCE, state, "spec.flux.instance", RESUME)
     return first_wait(context, [seen], context.ports.config.timing.poll_seconds)

@@ -8,13 +8,13 @@ from shared.app.access.context import StepContext
 from shared.app.worker.steps.flux.applied import LiveObjects
 from shared.app.worker.steps.flux.pinned import kinds_of_flux
 from shared.app.worker.steps.flux.sync import request_of
-from shared.app.worker.steps.flux.waiting import Seen, first_wait, follows, older_commit
+from shared.app.worker.steps.flux.waiting import FluxProgress, first_wait, follows, older_commit
 from shared.cluster.outcomes import Outcome, Restart
 from shared.cluster.record import AppliedRevision
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes import flux_objects
-from shared.kubernetes.flux_readiness import Failed, Progressing, Readiness, Ready, readiness, reconciled
+from shared.kubernetes.flux_readiness import FluxFailure, Progressing, Readiness, Ready, readiness, reconciled
 from shared.kubernetes.sync_objects import source_ref, sync_objects
 from shared.language.model.cluster.flux_source import MAIN
 from shared.ports import KubernetesApi
@@ -27,7 +27,7 @@ _Source = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class _Found:
+class _ObjectState:
     """An object of Flux as it is; a state of None: it no longer exists. ``child``: Flux applied it."""
 
     ref: ObjectRef
@@ -58,12 +58,14 @@ def applied_revision(context: StepContext, api: KubernetesApi) -> AppliedRevisio
     return wait or AppliedRevision(_revision(states[0]), context.ports.clock())
 
 
-def _other_credentials(context: StepContext, api: KubernetesApi, sources: Iterable[_Found]) -> Restart | None:
+def _other_credentials(
+    context: StepContext, api: KubernetesApi, sources: Iterable[_ObjectState]
+) -> Restart | None:
     """Return the restart of a job whose sources fail, and with other git credentials than the app has now.
 
     An earlier step has applied those; a deployment of the app may have brought others since.
     """
-    if context.record.recovering or not any(isinstance(one.state, Failed) for one in sources):
+    if context.record.recovering or not any(isinstance(one.state, FluxFailure) for one in sources):
         return None
     for manifest in sync_objects(context.desired, context.ports.config.git_credentials):
         secret = flux_objects.ref_of(manifest) == flux_objects.SECRET
@@ -76,19 +78,19 @@ def _key(ref: ObjectRef) -> _Source:
     return ref.kind, ref.name
 
 
-def _found(manifest: Json, live: LiveObjects, context: StepContext) -> _Found:
+def _found(manifest: Json, live: LiveObjects, context: StepContext) -> _ObjectState:
     ref = flux_objects.ref_of(manifest)
     found = live.get(ref)
-    return _Found(ref, None if found is None else readiness(found, request_of(context)))
+    return _ObjectState(ref, None if found is None else readiness(found, request_of(context)))
 
 
-def _revision(found: _Found) -> str:
+def _revision(found: _ObjectState) -> str:
     return found.state.revision if isinstance(found.state, Ready) else ""
 
 
 def _at_revision(
-    found: _Found, manifest: Json, revisions: Mapping[_Source, str], context: StepContext
-) -> _Found:
+    found: _ObjectState, manifest: Json, revisions: Mapping[_Source, str], context: StepContext
+) -> _ObjectState:
     """Return a Kustomization, as one in progress where it has not applied yet what its source fetched."""
     source = manifest["spec"].get("sourceRef") or {}
     fetched = revisions.get((str(source.get("kind")), str(source.get("name"))))
@@ -99,12 +101,15 @@ def _at_revision(
     if is_first and follows(context, applied):
         return found
     text = f"it applied {applied or 'nothing'}, the source is at {fetched}"
-    return _Found(found.ref, Progressing(text), found.child)
+    return _ObjectState(found.ref, Progressing(text), found.child)
 
 
 def _children(
-    context: StepContext, api: KubernetesApi, parents: Iterable[_Found], revisions: Mapping[_Source, str]
-) -> Iterator[_Found]:
+    context: StepContext,
+    api: KubernetesApi,
+    parents: Iterable[_ObjectState],
+    revisions: Mapping[_Source, str],
+) -> Iterator[_ObjectState]:
     """Yield the objects of Flux that our Kustomizations applied, and those that these applied in turn.
 
     What somebody suspended is at rest.
@@ -115,7 +120,7 @@ def _children(
         ref, spec = flux_objects.ref_of(live), live.get("spec") or {}
         if spec.get("suspend"):
             continue
-        found = _Found(ref, reconciled(live), child=True)
+        found = _ObjectState(ref, reconciled(live), child=True)
         in_our_namespace = (spec.get("sourceRef") or {}).get("namespace", ref.namespace) == _NAMESPACE
         yield _at_revision(found, live, revisions, context) if in_our_namespace else found
 
@@ -152,14 +157,14 @@ def _parent(live: Json) -> tuple[str, str]:
     return ("", "") if itself else parent
 
 
-def _first_wait(context: StepContext, found: Iterable[_Found]) -> Outcome | None:
+def _first_wait(context: StepContext, found: Iterable[_ObjectState]) -> Outcome | None:
     return first_wait(context, map(_seen, found), context.ports.config.timing.poll_seconds)
 
 
-def _seen(found: _Found) -> Seen:
+def _seen(found: _ObjectState) -> FluxProgress:
     ref = found.ref
     resume = f"flux -n {ref.namespace} resume {_FLUX_NAMES.get(ref.kind, ref.kind.lower())} {ref.name}"
-    return Seen(ref, found.state, _place(found), resume)
+    return FluxProgress(ref, found.state, _place(found), resume)
 
 
 _FLUX_NAMES = {
@@ -171,7 +176,7 @@ _FLUX_NAMES = {
 """What the Flux command calls these kinds."""
 
 
-def _place(found: _Found) -> str:
+def _place(found: _ObjectState) -> str:
     """Return the field of the manifest with a Flux object, "" for what Flux itself applied."""
     if found.child:
         return ""

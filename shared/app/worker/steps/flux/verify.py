@@ -14,14 +14,14 @@ from shared.app.worker.steps.flux.pinned import instance_wait
 from shared.app.worker.steps.flux.reconciled import applied_revision
 from shared.app.worker.steps.node_pools import drain
 from shared.azure.differences import drift_of, live_digest, unmanaged_names
-from shared.cluster.drift import Verified
+from shared.cluster.drift import Verification
 from shared.cluster.outcomes import Done, Outcome, Restart, Wait
 from shared.cluster.record import AppliedRevision
 from shared.frozen import replace
 from shared.json_tree import Json
 from shared.kubernetes import flux_objects
 from shared.kubernetes.flux_objects import INVENTORY, KUSTOMIZATION, listed_in, ref_of
-from shared.kubernetes.flux_readiness import Failed, Progressing, Readiness, Ready, commit_of, reconciled
+from shared.kubernetes.flux_readiness import FluxFailure, Progressing, Readiness, Ready, commit_of, reconciled
 from shared.kubernetes.health import unfinished
 from shared.kubernetes.sync_objects import SOURCE_API
 from shared.kubernetes.system_objects import SYSTEM
@@ -87,7 +87,7 @@ def _wait(context: StepContext, system: ClusterSystem, ref: ObjectRef, state: Re
     owners = ", ".join(system.owners)
     name = f"the system {system.name} of {owners}: {ref.kind} {ref.namespace}/{ref.name}"
     seconds = context.ports.config.timing.poll_seconds
-    if isinstance(state, Failed):
+    if isinstance(state, FluxFailure):
         action = f"Ask {owners} to correct what the message names in {system.source.repository}."
         if state.reason == "FeatureGateDisabled":
             action = _GATE
@@ -149,7 +149,7 @@ def verified_in_azure(context: StepContext, applied: AppliedRevision | None) -> 
     return behind or Done(note, running=running, verified=verified, in_sync=in_sync)
 
 
-def _compared(context: StepContext, existing: Json) -> tuple[Verified, bool]:
+def _compared(context: StepContext, existing: Json) -> tuple[Verification, bool]:
     """Return how Azure shows the cluster, and whether nothing differs but what the job leaves as it is.
 
     One that differs, also in such a field, is compared again by the next sweep. What it has beyond git counts
@@ -165,7 +165,7 @@ def _compared(context: StepContext, existing: Json) -> tuple[Verified, bool]:
     differs = bool(busy(existing["properties"])) or any(
         each.path not in left for each in drift_of(context.desired, context.owner, existing, unmanaged)
     )
-    return Verified("" if differs or left else live_digest(existing), unmanaged), not differs
+    return Verification("" if differs or left else live_digest(existing), unmanaged), not differs
 
 
 def _deleted(context: StepContext, deployments: Sequence[Json], api: KubernetesApi) -> Restart | None:

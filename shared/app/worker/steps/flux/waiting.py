@@ -18,7 +18,7 @@ from shared.kubernetes.flux_objects import NAMESPACE
 from shared.kubernetes.flux_readiness import (
     WAITS_FOR_ANOTHER,
     Attempt,
-    Failed,
+    FluxFailure,
     Progressing,
     Readiness,
     Ready,
@@ -137,7 +137,7 @@ _OF_EXTENSION = "A commit that changes the cluster then gives it to its Flux ext
 
 
 @dataclass(frozen=True)
-class Seen:
+class FluxProgress:
     """An object of Flux and how far it is; a state of None: it no longer exists.
 
     ``place`` is the field of the manifest that asks for it, "" for what Flux itself applied; ``resume`` the
@@ -150,7 +150,7 @@ class Seen:
     resume: str
 
 
-def first_wait(context: StepContext, seen: Iterable[Seen], seconds: float) -> Outcome | None:
+def first_wait(context: StepContext, seen: Iterable[FluxProgress], seconds: float) -> Outcome | None:
     """Return the wait for the likeliest cause among what is not reconciled, None when everything is.
 
     What waits for others comes last. ``seconds`` is the time until the next read where nobody has to act.
@@ -164,13 +164,13 @@ def first_wait(context: StepContext, seen: Iterable[Seen], seconds: float) -> Ou
     return _wait(context, min(waiting, key=_rank), seconds, others)
 
 
-def _rank(seen: Seen) -> int:
-    if isinstance(seen.state, Failed):
+def _rank(seen: FluxProgress) -> int:
+    if isinstance(seen.state, FluxFailure):
         return 2 if seen.state.reason == WAITS_FOR_ANOTHER else 0
     return 1 if isinstance(seen.state, Progressing) else 0
 
 
-def _wait(context: StepContext, first: Seen, seconds: float, others: str) -> Outcome:
+def _wait(context: StepContext, first: FluxProgress, seconds: float, others: str) -> Outcome:
     ref = first.ref
     name = f"Flux: {ref.kind} {'' if ref.namespace == NAMESPACE else f'{ref.namespace}/'}{ref.name}"
     match first.state:
@@ -181,7 +181,7 @@ def _wait(context: StepContext, first: Seen, seconds: float, others: str) -> Out
         case Suspended():
             reason, required = f"{name}: somebody suspended it{others}", f"`{first.resume}` resumes it."
             return Wait(OBSERVE_SECONDS, reason, action_required=required, open_ended=True)
-        case Failed(reason, message) as failed:
+        case FluxFailure(reason, message) as failed:
             required = advice(failed, first.place, ref.kind)
             if context.desired.has_extension and "FLUX_GIT_PASSWORD" in required:
                 required = f"{required} {_OF_EXTENSION}"

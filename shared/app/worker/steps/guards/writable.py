@@ -36,7 +36,7 @@ from shared.cluster.outcomes import Fail, Outcome, Retry, Wait
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json
 from shared.language.desired import digest_of
-from shared.ports.azure import Conditional, GetCluster, StartCluster, Written
+from shared.ports.azure import Conditional, GetCluster, StartCluster, WriteResponse
 from shared.ports.azure import Write as AzureWrite
 from shared.ports.azure.errors import cause_of
 from shared.sentences import some_of
@@ -59,7 +59,7 @@ def next_attempt(context: StepContext, write: AcceptedWrite) -> AcceptedWrite | 
     return replace(write, attempt=2) if last.attempt == 1 else None
 
 
-def wait_for(context: StepContext, reason: str, write: AcceptedWrite, written: Written) -> Wait:
+def wait_for(context: StepContext, reason: str, write: AcceptedWrite, written: WriteResponse) -> Wait:
     """Return the wait for an operation that Azure has just accepted."""
     return Wait(context.poll_seconds, reason, replace(write, request_id=written.request_id))
 

@@ -24,7 +24,7 @@ from shared.app.worker.steps.guards.writable import not_ready, send, wait_for, w
 from shared.app.worker.steps.node_pools import drain
 from shared.app.worker.steps.node_pools.rollback import rollback_of
 from shared.azure.changes.upgrades import minor, next_version
-from shared.azure.changes.writes import ImmutableChange, Write, pool_is_stopped
+from shared.azure.changes.writes import ImmutableChange, PlannedWrite, pool_is_stopped
 from shared.azure.cluster_body import control_plane, newer_than_requested, upgrade_pending
 from shared.azure.node_pools.body import (
     autoscaler_off_write,
@@ -144,7 +144,7 @@ def _adopted(context: StepContext, pool: NodePool, profile: Json) -> Outcome:
     return _put(context, profile, write, f"taking the node pool {name} over{fields(write)}")
 
 
-def _create(context: StepContext, name: str, write: Write, reason: str) -> Outcome:
+def _create(context: StepContext, name: str, write: PlannedWrite, reason: str) -> Outcome:
     put = AcceptedWrite(WriteKind.PUT, name, write.digest)
     creation = PutPool(context.cluster, name, write.body, etag=None, only_new=True)
     return send(context, f"the node pool {name}", put, creation, reason)
@@ -177,7 +177,7 @@ def _updated(context: StepContext, existing: Json, pool: NodePool, profile: Json
 
 
 def _put(
-    context: StepContext, profile: Json, write: Write, reason: str, kind: WriteKind = WriteKind.PUT
+    context: StepContext, profile: Json, write: PlannedWrite, reason: str, kind: WriteKind = WriteKind.PUT
 ) -> Outcome:
     """Write a pool over the version that was read; fail when that write was accepted without effect."""
     name = str(profile["name"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.context import StepContext
-from shared.azure.changes.writes import Write
+from shared.azure.changes.writes import PlannedWrite
 from shared.azure.node_pools.rollback import (
     Versions,
     asked_for,
@@ -24,7 +24,9 @@ from shared.language.model.node_pool import NodePool
 from shared.ports.azure import GetPoolUpgradeProfile
 
 
-def rollback_of(context: StepContext, existing: Json, pool: NodePool, profile: Json) -> Write | Wait | None:
+def rollback_of(
+    context: StepContext, existing: Json, pool: NodePool, profile: Json
+) -> PlannedWrite | Wait | None:
     """Return the write that rolls a pool back, the wait while it may not, None where there is none."""
     target = asked_for(pool)
     if target is None or not is_pending(target, profile):

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.context import StepContext
-from shared.app.worker.steps.flux.applied import Applied, apply_over
-from shared.app.worker.steps.systems.labelled import Labelled, is_bare
+from shared.app.worker.steps.flux.applied import ApplyResult, apply_over
+from shared.app.worker.steps.systems.labelled import LabelledLists, is_bare
 from shared.app.worker.steps.systems.managed_namespaces import Managed
 from shared.azure.managed_namespaces import is_by_arm, stays_by_policy
 from shared.cluster.failures.errors import InvalidManifest
@@ -48,7 +48,7 @@ def ensure_systems(context: StepContext) -> Outcome:
     if not systems and not context.record.removals.systems:
         return Done()
     api = context.kubernetes()
-    found = Labelled(api)
+    found = LabelledLists(api)
     wanted = {system.name: system_objects(system) for system in systems}
     if is_locked_down(context.desired) and _brings_flux(wanted, found):
         lacking = _without_lockdown(context, api)
@@ -58,7 +58,7 @@ def ensure_systems(context: StepContext) -> Outcome:
     refused = _undefined(systems, wanted, found, context) or _foreign(systems, found) or managed.before()
     if refused:
         return refused
-    applied = Applied()
+    applied = ApplyResult()
     for manifest in (one for objects in wanted.values() for one in objects):
         whole = manifest["kind"] != _NAMESPACE
         applied += apply_over(found.get(ref_of(manifest)), manifest, api, entirely=whole)
@@ -72,7 +72,7 @@ def ensure_systems(context: StepContext) -> Outcome:
     return Done("; ".join(filter(None, notes)))
 
 
-def _brings_flux(wanted: Mapping[str, Sequence[Json]], found: Labelled) -> bool:
+def _brings_flux(wanted: Mapping[str, Sequence[Json]], found: LabelledLists) -> bool:
     """Return whether a system gets a Kustomization: only then the flags of Flux are read.
 
     The step of the components has set them, but on another cluster, if the tables were restored or if
@@ -95,7 +95,7 @@ def _without_lockdown(context: StepContext, api: KubernetesApi) -> Sequence[str]
 def _undefined(
     systems: Sequence[ClusterSystem],
     wanted: Mapping[str, Sequence[Json]],
-    found: Labelled,
+    found: LabelledLists,
     context: StepContext,
 ) -> Fail | None:
     """Return the failure for an object of a kind that the components of Flux do not define."""
@@ -109,7 +109,7 @@ def _undefined(
     return None
 
 
-def _foreign(systems: Sequence[ClusterSystem], found: Labelled) -> Wait | None:
+def _foreign(systems: Sequence[ClusterSystem], found: LabelledLists) -> Wait | None:
     """Return the wait for a namespace that somebody else created: who is given it, has rights in it."""
     for system in systems:
         for name in system.namespaces if system.managed_namespaces is None else ():
@@ -131,7 +131,7 @@ def _leftovers(
     systems: Sequence[ClusterSystem],
     wanted: Mapping[str, Sequence[Json]],
     accepted: Mapping[str, tuple[str, ...]],
-    found: Labelled,
+    found: LabelledLists,
 ) -> _Leftovers:
     """Return what is no longer wanted, and was accepted as removed or is a part of a system that stays.
 

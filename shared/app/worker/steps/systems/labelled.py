@@ -16,7 +16,7 @@ from shared.ports import KubernetesApi
 from shared.resource_ids import ObjectRef
 
 
-class Labelled:
+class LabelledLists:
     """What one run of a step finds: one list for each kind, whatever the number of systems."""
 
     def __init__(self, api: KubernetesApi) -> None:

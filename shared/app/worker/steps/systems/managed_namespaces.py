@@ -21,7 +21,7 @@ from shared.app.worker.steps.guards.writable import (
     send,
     wait_for,
 )
-from shared.app.worker.steps.systems.labelled import Labelled, is_applied_by_us, is_bare
+from shared.app.worker.steps.systems.labelled import LabelledLists, is_applied_by_us, is_bare
 from shared.azure.managed_namespaces import (
     NamespaceCompanion,
     is_identical,
@@ -128,7 +128,7 @@ class Managed:
 
     context: StepContext
     systems: tuple[ClusterSystem, ...]
-    found: Labelled
+    found: LabelledLists
 
     @cached_property
     def wanted(self) -> dict[str, NamespaceCompanion]:
