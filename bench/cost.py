@@ -204,7 +204,7 @@ class Measured:
         """Return what a larger fleet would use: sweeps and checks grow with it, a commit of five does not."""
         times = clusters / self.clusters
         return replace(
-            self, clusters=clusters, rounds=tuple(Usage().plus(each, times) for each in self.rounds)
+            self, clusters=clusters, rounds=tuple(Usage().plus(usage, times) for usage in self.rounds)
         )
 
     def idle(self) -> Usage:

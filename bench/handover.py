@@ -124,7 +124,7 @@ def measure(clusters: int, milliseconds: float, config: FleetConfig) -> Cost:
         virtual.append(meter.seconds - seconds)
         processor.append(time.process_time() - began)
     counts = [cloud.broker.counts(queue) for queue in ("jobs", "changes")]
-    sent = sum(each.active + each.scheduled for each in counts)
+    sent = sum(count.active + count.scheduled for count in counts)
     if len(cloud.state.clusters()) != clusters or sent != clusters:
         raise SystemExit("the hand-over did not end")
     return Cost(meter.calls, virtual, processor)

@@ -60,7 +60,7 @@ class Lane:
     @property
     def worst(self) -> float:
         """How often the quiet time the slowest change took."""
-        return max(each.ready for each in self.meanwhile) / self.quiet.ready
+        return max(change.ready for change in self.meanwhile) / self.quiet.ready
 
 
 class Fleet:
@@ -90,7 +90,7 @@ class Fleet:
     def generations(self, names: list[str]) -> list[tuple[int, int]]:
         """Return the accepted and the verified generation of each."""
         found = (self.cloud.state.cluster(name) for name in names)
-        return [(each.generation, each.observed_generation) if each else (0, 0) for each in found]
+        return [(record.generation, record.observed_generation) if record else (0, 0) for record in found]
 
     def settled(self, names: list[str]) -> bool:
         """Whether all are at their newest generation."""

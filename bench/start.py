@@ -91,7 +91,7 @@ def measure(cases: Sequence[Case], runs: int = RUNS) -> Sequence[Start]:
 def libraries(folder: Path) -> Sequence[str]:
     """Return the libraries that the lock has for this Python."""
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
-    return [each.name for each in locked(folder / "requirements.txt", python)]
+    return [lock.name for lock in locked(folder / "requirements.txt", python)]
 
 
 def size_of(library: str) -> int:
@@ -100,7 +100,7 @@ def size_of(library: str) -> int:
         files = distribution(library).files or []
     except PackageNotFoundError:
         raise SystemExit(f"{library} is not installed here; install it to compare") from None
-    paths = [Path(str(each.locate())) for each in files if each.suffix != ".pyc"]
+    paths = [Path(str(file.locate())) for file in files if file.suffix != ".pyc"]
     return sum(path.stat().st_size for path in paths if path.is_file())
 
 

@@ -71,7 +71,7 @@ def _layers(files: dict[str, bytes]) -> Iterator[tuple[str, bytes]]:
 def _measure(files: dict[str, bytes], changed: dict[str, bytes]) -> Turns:
     cloud = MemoryCloud(config=FleetConfig("bench", "example/fleet", limits=PlanLimits(plan_work=10**9)))
     first = cloud.repository.push(files)
-    desired = resolve("bench", Files({path: blob_id(each) for path, each in files.items()}), files)
+    desired = resolve("bench", Files({path: blob_id(file) for path, file in files.items()}), files)
     for wanted in desired.clusters.values():
         cloud.state.save(accept_new(wanted, uid="0badcafe", commit=first, now=cloud.clock()))
         _end(cloud, wanted.name)
@@ -95,7 +95,7 @@ def _turn(cloud: MemoryCloud, request: ToPlan) -> Turn:
 
 
 def _changing(cloud: MemoryCloud) -> list[str]:
-    return [each.name for each in cloud.state.summaries() if each.phase is Phase.UPDATING]
+    return [summary.name for summary in cloud.state.summaries() if summary.phase is Phase.UPDATING]
 
 
 def _end(cloud: MemoryCloud, name: str) -> None:

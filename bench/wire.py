@@ -152,7 +152,7 @@ def _processors(hosts: Iterable[int]) -> list[float]:
 def _listeners(hosts: Iterable[int]) -> float:
     """Return the seconds of the processor of all threads that listen, and still run."""
     seconds = 0.0
-    for thread in (each for host in hosts for each in Path(f"/proc/{host}/task").iterdir()):
+    for thread in (path for host in hosts for path in Path(f"/proc/{host}/task").iterdir()):
         with suppress(OSError):  # the thread has ended meanwhile
             if (thread / "comm").read_text().strip() == LISTENER:
                 seconds += _processor(thread / "stat")

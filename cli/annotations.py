@@ -47,7 +47,7 @@ def sarif(problems: Sequence[Problem], shown: Shown, *warnings: Sequence[Problem
 
     ``warnings`` are of retirements, then of exemptions: no manifest is invalid because of them.
     """
-    found = [(rule, one) for rule, part in enumerate((problems, *warnings)) for one in sorted(part)]
+    found = [(rule, problem) for rule, part in enumerate((problems, *warnings)) for problem in sorted(part)]
     run: dict[str, Any] = {
         "tool": {"driver": _driver()},
         "columnKind": "unicodeCodePoints",

@@ -43,7 +43,7 @@ OWN: Mapping[str, Schema] = {
 def _docstrings(path: Path) -> Mapping[str, Mapping[str, str]]:
     """Return the docstrings of the fields of each class in a source file."""
     classes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef)]
-    return {each.name: dict(_described(each.body)) for each in classes}
+    return {definition.name: dict(_described(definition.body)) for definition in classes}
 
 
 def _described(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str]]:

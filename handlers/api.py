@@ -211,8 +211,8 @@ def _selection(params: Mapping[str, str]) -> Selection:
         location=params.get("location") or "",
         prefix=params.get("prefix") or "",
         cluster_class=params.get("class") or "",
-        labels=frozenset(_label(each) for each in _parts(params, "label")),
-        conditions=frozenset(_condition(each) for each in _parts(params, "condition")),
+        labels=frozenset(_label(part) for part in _parts(params, "label")),
+        conditions=frozenset(_condition(part) for part in _parts(params, "condition")),
         commit=params.get("commit") or "",
         sort=Sort(params.get("sort") or Sort.NAME),
     )

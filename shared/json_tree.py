@@ -56,8 +56,8 @@ def differing(
     """Yield the path and both sides of every pair that has no children ``below`` and is not ``equal``."""
     pairs = below(path, left, right)
     if pairs is not None:
-        for step, one, other in pairs:
-            yield from differing(one, other, below=below, equal=equal, path=(*path, step))
+        for step, pair, other in pairs:
+            yield from differing(pair, other, below=below, equal=equal, path=(*path, step))
     elif not equal(path, left, right):
         yield path, left, right
 

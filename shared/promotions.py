@@ -56,8 +56,8 @@ PATHS = (VERSION_PATH, "flux.components", "flux.extension.version", *PLATFORM_PA
 def rules_of(written: Iterable[PromotionRule]) -> tuple[Rule, ...]:
     """Return the rules of fleet.yaml."""
     return tuple(
-        Rule(each.from_, each.to, tuple(map(What, dict.fromkeys(each.what))), span_of(each.soak))
-        for each in written
+        Rule(rule.from_, rule.to, tuple(map(What, dict.fromkeys(rule.what))), span_of(rule.soak))
+        for rule in written
     )
 
 
@@ -195,7 +195,10 @@ class EnvironmentValues:
 
     def withdrew(self, value: Value, lifted: datetime | None) -> bool:
         """Return whether automation may not give a value; a person ``lifted`` that for what was before."""
-        return any(each.value == value and (lifted is None or each.at > lifted) for each in self.withdrawn)
+        return any(
+            withdrawal.value == value and (lifted is None or withdrawal.at > lifted)
+            for withdrawal in self.withdrawn
+        )
 
 
 def planned(
@@ -211,7 +214,7 @@ def planned(
         return now
     left = (set(before.file) - set(now.file)) | (set(before.clusters) - set(now.clusters))
     again = set(now.file) | (set(now.clusters) - set(before.clusters))
-    known = [each for each in before.withdrawn if each.value not in left | again]
+    known = [withdrawal for withdrawal in before.withdrawn if withdrawal.value not in left | again]
     added = [Withdrawal(value, at) for value in sorted(left - again)]
     return EnvironmentValues(environment, now.file, now.clusters, tuple((*known, *added)[-KEPT:]))
 
@@ -241,8 +244,10 @@ def of_environment(
 ) -> Sequence[str]:
     """Return the clusters of an environment: those of git, and those that are not deleted yet."""
     names = {name for name, each in desired.items() if each.environment == environment}
-    kept = (each for each in records.values() if each.desired.environment == environment)
-    return sorted(names | {each.name for each in kept if each.name not in desired and not each.deleting})
+    kept = (record for record in records.values() if record.desired.environment == environment)
+    return sorted(
+        names | {record.name for record in kept if record.name not in desired and not record.deleting}
+    )
 
 
 def concerns(what: What, cluster: Desired) -> bool:
@@ -310,6 +315,6 @@ def _not_as_in_git(environment: str, value: Value, record: ClusterRecord) -> Obs
     other = needs_upgrade(value.value, running) or runs_newer(value.value, running)
     if value.path == VERSION_PATH and running and other:
         return Obstacle(HoldReason.NEWER, environment, (record.name,), running)
-    if record.divergence.drift and any(each.path == value.path for each in record.divergence.drift.fields):
+    if record.divergence.drift and any(field.path == value.path for field in record.divergence.drift.fields):
         return Obstacle(HoldReason.DRIFTED, environment, (record.name,))
     return None

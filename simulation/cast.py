@@ -79,7 +79,7 @@ class Cast:
             self.upkeep[named.SECRETS] = self.secrets
         if named.LOST_WEBHOOKS in kinds:
             self.upkeep[named.LOST_WEBHOOKS] = LostWebhooks(seed, everybody, loop)
-        histories = {each.cloud: each.history for each in everybody}
+        histories = {operators.cloud: operators.history for operators in everybody}
         channels = named.CHANNELS in kinds
         self.channels = Channels(seed, states, histories, loop) if channels else None
 

@@ -34,8 +34,8 @@ _EXEMPTION = (
 def files_of(desired: DesiredFleet, fleet: str) -> dict[str, bytes]:
     """Return the files of the repository."""
     files = {
-        f"clusters/{name}/cluster.yaml": _cluster(one, desired.environment_of(name))
-        for name, one in desired.clusters.items()
+        f"clusters/{name}/cluster.yaml": _cluster(cluster, desired.environment_of(name))
+        for name, cluster in desired.clusters.items()
     }
     files["fleet.yaml"] = _fleet(
         fleet,
@@ -44,18 +44,18 @@ def files_of(desired: DesiredFleet, fleet: str) -> dict[str, bytes]:
         desired.notified,
         as_yaml(desired.staging, desired.selectable, desired.final) + _of_environments(desired),
     )
-    for each in desired.environments:
-        files[f"environments/{each.name}.yaml"] = _environment(each)
-        files[each.components] = COMPONENTS + f"# {each.components}\n".encode()
+    for environment in desired.environments:
+        files[f"environments/{environment.name}.yaml"] = _environment(environment)
+        files[environment.components] = COMPONENTS + f"# {environment.components}\n".encode()
     files["README.md"] = str(desired.note).encode()
     teams = [system.files(fleet, desired.clusters) for system in desired.systems]
-    files |= {path: content for one in teams for path, content in one.items()}
+    files |= {path: content for team in teams for path, content in team.items()}
     return files | {USUAL_COMPONENTS: COMPONENTS, "platform/apps.yaml": PLATFORM}
 
 
 def _of_environments(desired: DesiredFleet) -> str:
     """Return the environments in fleet.yaml, and the rule that promotes from the first to the last one."""
-    names = [each.name for each in desired.environments]
+    names = [environment.name for environment in desired.environments]
     if not names:
         return ""
     rule = f"from: {names[0]}, to: {names[-1]}, what: [components], soak: {desired.soak}s"
@@ -67,7 +67,7 @@ def _of_environments(desired: DesiredFleet) -> str:
 def _cluster(cluster: DesiredCluster, environment: str) -> bytes:
     given = [f"adopt: {cluster.adopt}" if cluster.adopt else _rebuild(cluster.asked)]
     given.append(f"replaces: {cluster.replaces}" if cluster.replaces else "")
-    written = ", ".join(f"roadstead.dev/{each}" for each in given if each)
+    written = ", ".join(f"roadstead.dev/{name}" for name in given if name)
     annotated = f", annotations: {{{written}}}" if written else ""
     text = f"""\
 apiVersion: roadstead.dev/v1alpha1

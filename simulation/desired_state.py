@@ -172,7 +172,7 @@ class DesiredFleet:
 
     def environment(self, name: str) -> Environment:
         """Return the environment of a name."""
-        return next(each for each in self.environments if each.name == name)
+        return next(environment for environment in self.environments if environment.name == name)
 
     def with_components(self, name: str, components: str) -> DesiredFleet:
         """Return the fleet with other Flux components in an environment."""
@@ -181,11 +181,15 @@ class DesiredFleet:
 
     def environment_of(self, cluster: str) -> str:
         """Return the name of the environment of a cluster, "" for none."""
-        return next((each.name for each in self.environments if cluster in each.clusters), "")
+        return next(
+            (environment.name for environment in self.environments if cluster in environment.clusters), ""
+        )
 
     def components_of(self, cluster: str) -> str:
         """Return the file of the Flux components of a cluster."""
-        found = (each.components for each in self.environments if cluster in each.clusters)
+        found = (
+            environment.components for environment in self.environments if cluster in environment.clusters
+        )
         return next(found, USUAL_COMPONENTS)
 
     def with_cluster(self, cluster: DesiredCluster) -> DesiredFleet:
@@ -202,7 +206,7 @@ class DesiredFleet:
 
     def successors(self, name: str) -> list[str]:
         """Return the clusters that replace one that it does not have."""
-        return sorted(one.name for one in self.clusters.values() if one.replaces == name)
+        return sorted(cluster.name for cluster in self.clusters.values() if cluster.replaces == name)
 
     @property
     def corrected(self) -> DesiredFleet:
@@ -216,7 +220,10 @@ class DesiredFleet:
     def in_force(self) -> Staging:
         """The stages that the commit has: without any in the file, its environments in their order."""
         if self.staging == () and not self._selects:
-            return tuple(StagedStage(each.name, each.clusters, OTHERS.groups) for each in self.environments)
+            return tuple(
+                StagedStage(environment.name, environment.clusters, OTHERS.groups)
+                for environment in self.environments
+            )
         return self.selectable if self._selects else self.staging
 
     @property

@@ -117,7 +117,7 @@ class FleetHistory:
     def asked_for_rebuild(self, cluster: str, created_for: int) -> bool:
         """Return whether a commit that was the head asks for another cluster than that of a rebuild."""
         found = (self._desired[commit].clusters.get(cluster) for commit in self.head_line)
-        return any(each is not None and each.asked > created_for for each in found)
+        return any(desired is not None and desired.asked > created_for for desired in found)
 
     @property
     def restored(self) -> bool:

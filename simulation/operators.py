@@ -192,7 +192,9 @@ class Operators:
         """Return the clusters that operators created by hand, and that git does not adopt."""
         stuck = {record.name for record in self.cloud.state.clusters() if record.failed and record.deleting}
         desired = self.now.clusters.values()
-        adopted = {cluster_id(one.name) for one in desired if one.adopt and one.name not in stuck}
+        adopted = {
+            cluster_id(cluster.name) for cluster in desired if cluster.adopt and cluster.name not in stuck
+        }
         return [key for key in self._created_by_hand if key not in adopted and self.oracle.has_no_fleet(key)]
 
     def _corrected(self) -> DesiredFleet:

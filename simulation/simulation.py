@@ -141,7 +141,7 @@ class Simulation:
         self.loop.on_delivery = self._invariants.messages.delivered
         self.loop.on_purge = self._invariants.gaps.purging
         self._scene = scene = Scene(
-            self.loop, history, {each.cloud: each for each in self._operators.values()}, kinds
+            self.loop, history, {operator.cloud: operator for operator in self._operators.values()}, kinds
         )
         first = next(iter(self._operators.values()))
         everybody, states_of = [*self._operators.values()], dict(zip(clouds, states, strict=True))

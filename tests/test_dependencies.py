@@ -91,10 +91,12 @@ def test_the_command_declares_what_it_imports_and_nothing_else() -> None:
 @pytest.mark.parametrize("version", PYTHONS)
 def test_the_lock_has_every_pin_of_the_function_app_and_of_the_command(version: str) -> None:
     app, locked = for_python(DECLARED, version), pins(version)
-    both = [each for each in (*app, *COMMAND) if canonicalize_name(each.name) in names(app)]
+    both = [
+        requirement for requirement in (*app, *COMMAND) if canonicalize_name(requirement.name) in names(app)
+    ]
     assert len(both) > len(app)
-    assert {each.name: str(each.specifier) for each in both} == {
-        each.name: f"=={locked.get(canonicalize_name(each.name))}" for each in both
+    assert {requirement.name: str(requirement.specifier) for requirement in both} == {
+        requirement.name: f"=={locked.get(canonicalize_name(requirement.name))}" for requirement in both
     }, "run make lock"
 
 

@@ -149,15 +149,15 @@ def test_the_place_of_a_step_that_a_page_shows_is_its_place_in_a_recipe() -> Non
 def test_the_architecture_says_what_each_package_contains() -> None:
     listed = set(re.findall(r"^\| `([\w/]+)/`", PAGES["docs/architecture.md"], re.MULTILINE))
     inner = [ROOT / "shared" / name for name in ("app",)]
-    folders = [each.parent for place in (ROOT / "shared", *inner) for each in place.glob("*/__init__.py")]
-    packages = {each.relative_to(ROOT).as_posix() for each in folders} - {"shared/app"}
+    folders = [path.parent for place in (ROOT / "shared", *inner) for path in place.glob("*/__init__.py")]
+    packages = {folder.relative_to(ROOT).as_posix() for folder in folders} - {"shared/app"}
     assert len(packages) > 15
     assert packages - listed == set()
 
 
 def test_the_page_of_the_local_cloud_says_what_each_slice_contains() -> None:
     table = PAGES["docs/local-cloud.md"].partition("| slice |")[2].partition("\n\n")[0]
-    slices = {each.parent.name for each in (ROOT / "localcloud").glob("*/__init__.py")}
+    slices = {path.parent.name for path in (ROOT / "localcloud").glob("*/__init__.py")}
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == slices - {"common", "demo"}
 
 
@@ -173,7 +173,7 @@ def test_the_fields_of_each_object_of_the_api_are_explained_in_one_section() -> 
     page = PAGES["docs/api.md"]
     sections = [set(re.findall(r"[\w-]+", code_of(each))) for each in page.split("\n## ")]
     objects = [
-        each.__annotations__.keys() for each in vars(schema).values() if hasattr(each, "__required_keys__")
+        var.__annotations__.keys() for var in vars(schema).values() if hasattr(var, "__required_keys__")
     ]
     assert len(objects) > 60
     for fields in objects:

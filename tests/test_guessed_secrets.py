@@ -108,7 +108,7 @@ def test_an_operator_learns_nothing_from_the_reason_of_a_replay_in_audit_and_eve
         assert answer.status_code == 202
         act = json.loads(requested(cloud, "audit", {}, headers=as_role("Reader")).get_body())["acts"][0]
         events = json.loads(requested(cloud, "events", {"name": "one"}, headers=as_role("Reader")).get_body())
-        replayed = next(each for each in events["events"] if each["reason"] == "Replayed")
+        replayed = next(document for document in events["events"] if document["reason"] == "Replayed")
         shown.append(f"{act['reason']} / {replayed['message']}")
         cloud.run()
     assert_alike(shown, reasons)
@@ -124,7 +124,9 @@ def test_whoever_has_the_key_of_a_clusters_events_learns_nothing_from_these_even
             requested(cloud, "flux", {"cluster": "one"}, headers=signed(body), body=body).status_code == 202
         )
         events = json.loads(requested(cloud, "events", {"name": "one"}, headers=as_role("Reader")).get_body())
-        shown.append(next(each["message"] for each in events["events"] if each["reason"] == "FluxReported"))
+        shown.append(
+            next(document["message"] for document in events["events"] if document["reason"] == "FluxReported")
+        )
         cloud.run(seconds=5, until=lambda: False)
     assert_alike(shown, messages)
     whole = event(cloud, message=f"I have {FLUX_KEY}")

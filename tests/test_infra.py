@@ -141,7 +141,9 @@ def test_the_page_on_deployment_counts_the_functions_that_the_apps_have() -> Non
 def test_the_page_on_infrastructure_counts_the_runs_of_the_timers() -> None:
     day, runs = datetime(2026, 1, 1, tzinfo=UTC), 0
     parameters = TEMPLATES["main.bicep"].of("param")
-    schedules = [str(each.value).strip("'") for name, each in parameters.items() if name.endswith("Schedule")]
+    schedules = [
+        str(parameter.value).strip("'") for name, parameter in parameters.items() if name.endswith("Schedule")
+    ]
     assert len(schedules) == 5
     for each in schedules:
         schedule = CronSim(each, day)

@@ -32,15 +32,19 @@ def test_every_app_runs_its_functions_with_an_identity_and_a_host_of_its_own() -
 
 def test_an_app_reads_the_secrets_of_its_own_settings_and_no_others() -> None:
     vault = {
-        name: each
-        for name, each in TEMPLATES["vault.bicep"].of("resource").items()
+        name: declaration
+        for name, declaration in TEMPLATES["vault.bicep"].of("resource").items()
         if name not in ("addresses", "addressReaders", "approvals", "approvalReaders")
     }
-    secrets = {name: each.value["name"] for name, each in vault.items() if "/secrets@" in each.type}
+    secrets = {
+        name: declaration.value["name"]
+        for name, declaration in vault.items()
+        if "/secrets@" in declaration.type
+    }
     readers: dict[str, set[str]] = {
-        secrets[each.value["scope"]]: _apps_of(each.loop)
-        for each in vault.values()
-        if each.type.startswith("Microsoft.Authorization/roleAssignments@")
+        secrets[declaration.value["scope"]]: _apps_of(declaration.loop)
+        for declaration in vault.values()
+        if declaration.type.startswith("Microsoft.Authorization/roleAssignments@")
     }
     assert set(readers) == set(secrets.values())
     for app in App:

@@ -73,7 +73,7 @@ def of_addresses() -> Masker:
     return Masker(load_settings(EXAMPLE | notify).secrets)
 
 
-@pytest.mark.parametrize("secret", [each for _, parts in ADDRESSES.values() for each in parts])
+@pytest.mark.parametrize("secret", [part for _, parts in ADDRESSES.values() for part in parts])
 def test_each_secret_part_of_an_address_is_masked_by_itself(secret: str) -> None:
     mask = of_addresses()
     for text in (secret, f"status 500 at /x/{secret}/y", quote(secret, safe=""), json.dumps({"a": secret})):
@@ -82,7 +82,7 @@ def test_each_secret_part_of_an_address_is_masked_by_itself(secret: str) -> None
         assert secret not in shown
 
 
-@pytest.mark.parametrize("secret", [each for _, parts in ADDRESSES.values() for each in parts])
+@pytest.mark.parametrize("secret", [part for _, parts in ADDRESSES.values() for part in parts])
 def test_a_part_reaches_no_log_and_no_error(secret: str, written: io.StringIO) -> None:
     cloud, text = MemoryCloud(), f"the status 500 at /x/{secret}"
     logs.configure(of_addresses())

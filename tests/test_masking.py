@@ -183,7 +183,7 @@ def test_every_port_is_masked() -> None:
     hints = get_type_hints(Ports).items()
     protocols = {name for name, hint in hints if getattr(hint, "_is_protocol", False)}
     assert {"azure", "git_host", "deletes"} <= protocols
-    same = {each.name for each in fields(Ports) if getattr(safe, each.name) is getattr(ports, each.name)}
+    same = {field.name for field in fields(Ports) if getattr(safe, field.name) is getattr(ports, field.name)}
     assert {*protocols, "state"} & same == set()
 
 

@@ -64,20 +64,21 @@ def test_the_bill_of_materials_satisfies_the_published_schema(folder: Path) -> N
 
 
 def test_the_bill_has_every_library_that_runs_with_its_version_and_hashes(bill: Any) -> None:
-    assert {each["name"]: each["version"] for each in bill["components"]} == pins(RUNTIME)
+    assert {component["name"]: component["version"] for component in bill["components"]} == pins(RUNTIME)
     assert bill["metadata"]["component"]["version"] == package.version()
     lock = (ROOT / "requirements.txt").read_text()
-    for each in bill["components"]:
-        (files,) = each["externalReferences"]
-        assert files["hashes"], each["name"]
+    for component in bill["components"]:
+        (files,) = component["externalReferences"]
+        assert files["hashes"], component["name"]
         assert all(f"--hash=sha256:{found['content']}" in lock for found in files["hashes"])
-        assert each["purl"] == f"pkg:pypi/{each['name']}@{each['version']}"
+        assert component["purl"] == f"pkg:pypi/{component['name']}@{component['version']}"
 
 
 def test_the_bill_says_who_needs_whom(bill: Any) -> None:
-    names_by_ref = {each["bom-ref"]: each["name"] for each in bill["components"]}
+    names_by_ref = {component["bom-ref"]: component["name"] for component in bill["components"]}
     needs = {
-        each["ref"]: {names_by_ref[ref] for ref in each.get("dependsOn", ())} for each in bill["dependencies"]
+        dependency["ref"]: {names_by_ref[ref] for ref in dependency.get("dependsOn", ())}
+        for dependency in bill["dependencies"]
     }
     assert needs["roadstead"] == names(DECLARED)
     reached, seen = set[str](), {"roadstead"}
@@ -91,7 +92,7 @@ def test_the_bill_says_who_needs_whom(bill: Any) -> None:
 def test_the_runtime_is_a_version_that_the_lock_supports() -> None:
     assert RUNTIME
     here = f"{sys.version_info.major}.{sys.version_info.minor}"
-    assert {each.name for each in locked(ROOT / "requirements.txt", here)} == set(pins(here))
+    assert {lock.name for lock in locked(ROOT / "requirements.txt", here)} == set(pins(here))
 
 
 # The workflows

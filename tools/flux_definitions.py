@@ -20,11 +20,15 @@ DATA = Path(__file__).resolve().parents[1] / "tests" / "recorded" / "flux-defini
 
 def reduced(text: str, version: str) -> dict[str, Any]:
     """Return the definitions of an export."""
-    found = [one for one in yaml.safe_load_all(text) if one and one["kind"] == "CustomResourceDefinition"]
+    found = [
+        document
+        for document in yaml.safe_load_all(text)
+        if document and document["kind"] == "CustomResourceDefinition"
+    ]
     return {
         "source": f"flux install --version={version} --export",
         "licence": "Apache-2.0",
-        "definitions": [_without_descriptions(one) for one in found],
+        "definitions": [_without_descriptions(document) for document in found],
     }
 
 

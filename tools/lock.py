@@ -44,5 +44,7 @@ def _entries(text: str, environment: dict[str, str]) -> Iterator[Locked]:
             name=canonicalize_name(requirement.name),
             version=str(requirement.specifier).removeprefix("=="),
             hashes=tuple(re.findall(r"--hash=sha256:([0-9a-f]{64})", entry)),
-            needed_by=tuple(each if each == DECLARED else canonicalize_name(each) for each in via),
+            needed_by=tuple(
+                document if document == DECLARED else canonicalize_name(document) for document in via
+            ),
         )

@@ -57,7 +57,7 @@ def deployed(folder: Path) -> Iterator[Path]:
     for path in sorted(folder.iterdir()):
         if not any(fnmatchcase(path.name, pattern) for pattern in ignored):
             files = sorted(path.rglob("*")) if path.is_dir() else [path]
-            yield from (each for each in files if each.is_file() and "__pycache__" not in each.parts)
+            yield from (file for file in files if file.is_file() and "__pycache__" not in file.parts)
 
 
 def write_package(target: Path, folder: Path = ROOT) -> None:
@@ -87,7 +87,7 @@ def bill_of_materials() -> str:
     )
     components = {library.name: _component(library) for library in libraries}
     users = {**components, DECLARED: app}
-    content = "".join(f"{each.name}=={each.version}\n" for each in libraries)
+    content = "".join(f"{library.name}=={library.version}\n" for library in libraries)
     bom = Bom(
         components=components.values(),
         metadata=BomMetaData(component=app),
@@ -107,7 +107,7 @@ def _component(library: Locked) -> Component:
         type=ExternalReferenceType.DISTRIBUTION,
         url=XsUri(str(purl)),
         comment="SHA-256 of each file that pip may install",
-        hashes=[HashType(alg=HashAlgorithm.SHA_256, content=each) for each in library.hashes],
+        hashes=[HashType(alg=HashAlgorithm.SHA_256, content=digest) for digest in library.hashes],
     )
     return Component(
         name=library.name,

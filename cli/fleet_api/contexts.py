@@ -83,7 +83,7 @@ def read_contexts() -> tuple[str, Mapping[str, Context]]:
     if unknown or not isinstance(contexts, dict):
         others = ", ".join(sorted(unknown)) or "another form"
         raise UsageError(f"{file}: only `default` and [contexts.NAME] are known, not {others}")
-    known = {name: _context(file, name, each) for name, each in contexts.items()}
+    known = {name: _context(file, name, context) for name, context in contexts.items()}
     return str(content.get("default", "")), known
 
 

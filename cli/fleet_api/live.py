@@ -40,7 +40,7 @@ def compare_live(
     clusters: Sequence[Desired], documents: Mapping[str, Mapping[str, Any]], api: Api
 ) -> Iterator[LiveComparison]:
     """Yield how each cluster is in Azure now; ``documents`` are the clusters as recorded."""
-    desired = {each.name: each for each in clusters}
+    desired = {cluster.name: cluster for cluster in clusters}
     names = list(desired)
     for first in range(0, len(names), schema.LIVE_CLUSTERS):
         view = api.live(names[first : first + schema.LIVE_CLUSTERS])
@@ -65,15 +65,19 @@ def _compared(
         return LiveComparison(name, found["phase"], exists=True, waits=waits)
     wanted = replace(desired, removed_keys=keys_to_remove(document, desired.document(), {}))
     drift = drift_of(wanted, owner, existing, found["unmanaged"])
-    paths, lowered = {each.path for each in drift}, _lowered(document, desired)
-    newer = [each for each in newer_versions(desired, owner, existing) if each.path in lowered - paths]
+    paths, lowered = {difference.path for difference in drift}, _lowered(document, desired)
+    newer = [
+        newer_version
+        for newer_version in newer_versions(desired, owner, existing)
+        if newer_version.path in lowered - paths
+    ]
     return LiveComparison(name, found["phase"], exists=True, differences=[*drift, *newer])
 
 
 def _lowered(document: Mapping[str, Any], desired: Desired) -> Set[str]:
     """Return the versions that the files lower; a newer one stays, which is no drift if AKS raised it."""
     changes = differences(normalised(document), desired.document())
-    return {each.path.removeprefix("spec.") for each in changes if each.effect is Effect.NEVER_LOWERED}
+    return {change.path.removeprefix("spec.") for change in changes if change.effect is Effect.NEVER_LOWERED}
 
 
 def _waits(existing: Json) -> str:

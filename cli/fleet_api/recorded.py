@@ -77,7 +77,7 @@ def recorded(tree: Worktree, api: Api) -> Against:
             "give the other app's --url"
         )
     clusters = {found["name"]: _cluster(found) for found in view["clusters"]}
-    durations = {kind: tuple(each) for kind, each in view["durations"].items()}
+    durations = {kind: tuple(duration) for kind, duration in view["durations"].items()}
     replacing = {old: tuple(new) for old, new in view["replacing"].items()}
     description = f"{fleet} at {commit[:8] or 'no commit'}"
     unreadable = {record["key"]: record["problem"] for record in view["unreadable"]}
@@ -87,8 +87,8 @@ def recorded(tree: Worktree, api: Api) -> Against:
 def _deletes(view: schema.Recorded) -> Deletes:
     given = view["approval"]
     return Deletes(
-        tuple(each["name"] for each in view["clusters"] if each["needsApproval"]),
-        tuple(each["name"] for each in view["clusters"] if each["approved"]),
+        tuple(cluster["name"] for cluster in view["clusters"] if cluster["needsApproval"]),
+        tuple(cluster["name"] for cluster in view["clusters"] if cluster["approved"]),
         given["by"] if given else "",
         (given["at"] or "") if given else "",
     )

@@ -20,7 +20,7 @@ def commit_of(api: Api, start: str, *, under_way: bool = True) -> str:
     found = api.rollouts()["rollouts"]
     if not start:
         return _newest(found, under_way=under_way)
-    names = [each["commit"] for each in found if each["commit"].startswith(start)]
+    names = [rollout["commit"] for rollout in found if rollout["commit"].startswith(start)]
     if len(names) != 1:
         many = "no rollout" if not names else f"{len(names)} rollouts"
         raise CommandError(f"{many} of a commit that begins with {start}; see roadstead rollout list")
@@ -34,16 +34,16 @@ def commit_with_items(api: Api, start: str) -> str:
     asks for. Raise CommandError for another one.
     """
     newest, rollouts = api.planned()["commit"], api.rollouts()["rollouts"]
-    known = any(each["commit"] == newest for each in rollouts)
-    ended = not any(each["underWay"] for each in rollouts)
+    known = any(rollout["commit"] == newest for rollout in rollouts)
+    ended = not any(rollout["underWay"] for rollout in rollouts)
     if newest and newest.startswith(start) and (not known or (ended and not start)):
         return newest
     return commit_of(api, start)
 
 
 def _newest(found: list[schema.RolloutSummary], *, under_way: bool) -> str:
-    current = [each["commit"] for each in found if each["underWay"]]
-    names = current or [each["commit"] for each in found if not under_way]
+    current = [rollout["commit"] for rollout in found if rollout["underWay"]]
+    names = current or [rollout["commit"] for rollout in found if not under_way]
     if not names:
         raise CommandError("no rollout is under way" if under_way else "there is no rollout")
     return names[0]

@@ -112,10 +112,12 @@ def _style(good: int, total: int) -> str:
 
 
 def _add_objects(branch: Tree, objects: Sequence[schema.UnhealthyObject], failed: int, now: datetime) -> None:
-    for each in objects:
-        place = f"{each['namespace']}/" if each["namespace"] else ""
-        text = Text.assemble(f"{each['kind']} {place}{each['name']}: ", (each["reason"], "red"))
-        text.append(f" for {age(each['since'], now)}", style="dim")
-        branch.add(text.append(f": {each['message']}" if each["message"] else ""))
+    for unhealthy in objects:
+        place = f"{unhealthy['namespace']}/" if unhealthy["namespace"] else ""
+        text = Text.assemble(
+            f"{unhealthy['kind']} {place}{unhealthy['name']}: ", (unhealthy["reason"], "red")
+        )
+        text.append(f" for {age(unhealthy['since'], now)}", style="dim")
+        branch.add(text.append(f": {unhealthy['message']}" if unhealthy["message"] else ""))
     if failed > len(objects):
         branch.add(Text(f"and {failed - len(objects)} more", style="dim"))

@@ -62,10 +62,10 @@ def _not_compared(view: schema.Drift) -> str:
 
 def _inside(view: schema.Drift, now: datetime) -> Iterator[RenderableType]:
     """Yield what checks found inside clusters."""
-    for each in view["inside"]:
-        yield Text(f"{each['name']}: {each['finding']}", style="red")
-        read = f"inside the cluster, by the check {age(each['at'], now)} ago"
-        yield indented(Text(f"{read}; roadstead tree {each['name']} has the objects", style="dim"), 2)
+    for finding in view["inside"]:
+        yield Text(f"{finding['name']}: {finding['finding']}", style="red")
+        read = f"inside the cluster, by the check {age(finding['at'], now)} ago"
+        yield indented(Text(f"{read}; roadstead tree {finding['name']} has the objects", style="dim"), 2)
     more = view["insideCount"] - len(view["inside"])
     if more > 0:
         yield Text(f"and checks found something inside {many(more, 'more cluster')}", style="dim")
@@ -93,14 +93,14 @@ def _cluster(cluster: schema.DriftedCluster, now: datetime) -> Iterator[Renderab
         yield Text("")
         return
     yield from diff_lines(cluster["name"], (Sides(e["path"], e["git"], e["live"]) for e in fields))
-    for each in fields:
-        source = f"set in {each['source']}" if each["source"] else ""
-        waits = f"the correction needs an approval: {each['effect']}" if each["effect"] else ""
-        proposed = f"proposed in {each['pullRequest']}" if each["pullRequest"] else ""
-        left = left_alone(each["path"]) if each["leftAlone"] and not proposed else ""
-        notes = (changed(each), source, waits, each["note"], proposed, left)
+    for field in fields:
+        source = f"set in {field['source']}" if field["source"] else ""
+        waits = f"the correction needs an approval: {field['effect']}" if field["effect"] else ""
+        proposed = f"proposed in {field['pullRequest']}" if field["pullRequest"] else ""
+        left = left_alone(field["path"]) if field["leftAlone"] and not proposed else ""
+        notes = (changed(field), source, waits, field["note"], proposed, left)
         note = "".join(f"; {text}" for text in notes if text)
-        yield indented(Text(f"{each['path']}: for {age(each['since'], now)}{note}", style="dim"), 2)
+        yield indented(Text(f"{field['path']}: for {age(field['since'], now)}{note}", style="dim"), 2)
     if cluster["more"]:
         yield indented(Text(f"and {many(cluster['more'], 'more field')}", style="dim"), 2)
     yield from _held(cluster["held"])

@@ -24,23 +24,28 @@ SHOWN = 8
 def drill(view: schema.Drill) -> RenderableType:
     """Return what would happen to the clusters, those that need somebody first."""
     clusters = view["clusters"]
-    rebuilt = sum(each["outcome"] == "rebuilt" for each in clusters)
+    rebuilt = sum(cluster["outcome"] == "rebuilt" for cluster in clusters)
     head = f"{rebuilt} of {many(len(clusters), 'cluster')} would be rebuilt without a write"
     parts: list[RenderableType] = [
         Text(f"{view['fleet']} at {view['commit'][:8]}: {head}. The drill took {view['seconds']} s.")
     ]
-    for each in clusters:
-        lines = list(_lines(each))
+    for cluster in clusters:
+        lines = list(_lines(cluster))
         if lines:
-            parts += [Text(line(each["name"]), style="bold"), *(indented(Text(one), 2) for one in lines)]
+            parts += [Text(line(cluster["name"]), style="bold"), *(indented(Text(one), 2) for one in lines)]
     for orphan in view["orphans"]:
         ends = "; its delete would not continue" if orphan["deleting"] else ""
         stays = f"git does not have it, so it would be reported and stay{ends}"
         parts.append(Text(f"{line(orphan['name'])}: {stays}"))
     for name in view["invalid"]:
         parts.append(Text(f"{line(name)}: its manifest is invalid, so it would have no record"))
-    for one in view["unread"]:
-        parts.append(Text(line(f"subscription {one['subscription']}: {one['problem']}"), style="yellow"))
+    for subscription in view["unread"]:
+        parts.append(
+            Text(
+                line(f"subscription {subscription['subscription']}: {subscription['problem']}"),
+                style="yellow",
+            )
+        )
     lost = "A loss also ends the history: events, plans, approvals and acts."
     parts.append(Text(f"{lost} What is inside the clusters was not compared.", style="dim"))
     return Group(*parts)

@@ -24,9 +24,9 @@ def table(
     found: Sequence[LiveComparison], others: Mapping[str, str], problems: Sequence[str]
 ) -> RenderableType:
     """Return the differences for people; ``others`` are clusters that are not compared, and why."""
-    differ = sum(differs(each) for each in found)
+    differ = sum(differs(comparison) for comparison in found)
     verb = "differs" if differ == 1 else "differ"
-    compared = sum(not each.problem for each in found)
+    compared = sum(not comparison.problem for comparison in found)
     missed = len(found) - compared + len(others)
     head = f"Compared with Azure now: {differ} of {many(compared, 'cluster')} {verb}"
     head += f", {missed} not compared" if missed else ""
@@ -34,8 +34,8 @@ def table(
     if problems:
         parts += [Text("\nInvalid manifests:", style="bold red")]
         parts += [indented(Text(line(problem)), 2) for problem in problems]
-    for each in found:
-        parts += _cluster(each)
+    for comparison in found:
+        parts += _cluster(comparison)
     if others:
         parts.append(Text("\nNot compared:", style="yellow"))
         parts += [indented(Text(f"{name}: {reason}"), 2) for name, reason in others.items()]
@@ -67,7 +67,10 @@ def _cluster(each: LiveComparison) -> list[RenderableType]:
 
 
 def _sides(each: LiveComparison) -> list[Sides]:
-    return [Sides(one.path, value_text(one.git), value_text(one.live)) for one in each.differences]
+    return [
+        Sides(difference.path, value_text(difference.git), value_text(difference.live))
+        for difference in each.differences
+    ]
 
 
 def as_json(
@@ -80,21 +83,21 @@ def as_json(
         "problems": list(problems),
         "clusters": [
             {
-                "name": each.name,
-                "phase": each.phase,
-                "exists": each.exists,
-                "problem": each.problem,
+                "name": comparison.name,
+                "phase": comparison.phase,
+                "exists": comparison.exists,
+                "problem": comparison.problem,
                 "fields": [
                     {
-                        "path": one.path,
-                        "git": value_text(one.git),
-                        "live": value_text(one.live),
-                        "leftAlone": one.left_alone,
+                        "path": difference.path,
+                        "git": value_text(difference.git),
+                        "live": value_text(difference.live),
+                        "leftAlone": difference.left_alone,
                     }
-                    for one in each.differences
+                    for difference in comparison.differences
                 ],
             }
-            for each in found
+            for comparison in found
         ],
         "notCompared": [{"name": name, "reason": reason} for name, reason in others.items()],
     }

@@ -110,12 +110,12 @@ def table(
     shown = sorted((item for item in items if wide or item.action is not Action.UNCHANGED), key=_rank)
     for _, same in groupby(shown, key=lambda item: _rank(item)[:-1]):
         parts += [Text(""), *_group(list(same))]
-    return Group(*parts, *_stages(rollout, against.durations), *_held(held, {each.cluster for each in items}))
+    return Group(*parts, *_stages(rollout, against.durations), *_held(held, {item.cluster for item in items}))
 
 
 def _held(held: Sequence[Item], shown: Set[str]) -> Iterator[RenderableType]:
     """Yield what would wait for the end of a freeze, or for a change window, if it were merged now."""
-    lines = [f"{each.cluster}: {each.hold.cause}" for each in held if each.hold and each.cluster in shown]
+    lines = [f"{item.cluster}: {item.hold.cause}" for item in held if item.hold and item.cluster in shown]
     if lines:
         yield Text("\nFreezes and change windows:", style="bold")
     yield from (indented(Text(line(each)), 2) for each in lines)
@@ -213,7 +213,7 @@ def as_json(
 
     ``held`` are the items that a freeze or a change window would hold now.
     """
-    names = {each.cluster for each in items}
+    names = {item.cluster for item in items}
     deletes = against.deletes
     approval = {"by": deletes.by, "at": deletes.at, "clusters": list(deletes.approved)}
     return {
@@ -228,7 +228,7 @@ def as_json(
         "needsApproval": sorted(plan.deletes_needing_approval),
         "items": [{**plan_item(item), "destructive": bool(destruction(item))} for item in items],
         "rollout": _rollout(rollout, against.durations) if rollout else None,
-        "held": [{"cluster": each.cluster, **plan_part(each)} for each in held if each.cluster in names],
+        "held": [{"cluster": item.cluster, **plan_part(item)} for item in held if item.cluster in names],
     }
 
 
@@ -254,13 +254,13 @@ def _final(rollout: Rollout) -> Mapping[str, Any] | None:
 
 
 def _planned(rollout: Rollout) -> Iterator[Mapping[str, Any]]:
-    for each in groups_of(rollout):
+    for group in groups_of(rollout):
         yield {
-            "stage": each.stage.name,
-            "group": each.number + 1,
-            "approvals": each.asks,
-            "clusters": list(each.clusters),
-            "maxConcurrency": each.rule.concurrency,
-            "failureBudget": each.rule.budget,
-            "soakSeconds": int(each.rule.soak.total_seconds()),
+            "stage": group.stage.name,
+            "group": group.number + 1,
+            "approvals": group.asks,
+            "clusters": list(group.clusters),
+            "maxConcurrency": group.rule.concurrency,
+            "failureBudget": group.rule.budget,
+            "soakSeconds": int(group.rule.soak.total_seconds()),
         }

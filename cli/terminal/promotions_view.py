@@ -24,7 +24,7 @@ def receipt_view(receipt: schema.PromotionReceipt) -> Text:
     """Return what a promotion that was asked for will change."""
     clusters = many(len(receipt["clusters"]), "cluster")
     head = f"{receipt['source']} to {receipt['target']}: a pull request for {clusters} is queued"
-    values = "".join(f"\n  {each['field']}: {each['value']}" for each in receipt["values"])
+    values = "".join(f"\n  {promoted['field']}: {promoted['value']}" for promoted in receipt["values"])
     return Text(f"{line(head)}{printable(values)}\nroadstead promote shows its address")
 
 
@@ -42,8 +42,8 @@ def _promotion(promotion: schema.Promotion, now: datetime) -> Iterator[Renderabl
         by = promotion["by"] or "a rule"
         asked = f"asked {age(promotion['askedAt'], now)} ago by {by}"
         yield indented(Text(f"{promotion['state']}  {promotion['pullRequest']}  {asked}"), 2)
-    for each in promotion["values"]:
-        yield indented(Text(f"{each['field']}: {each['value']}"), 4)
+    for promoted in promotion["values"]:
+        yield indented(Text(f"{promoted['field']}: {promoted['value']}"), 4)
     if promotion["problem"]:
         yield indented(Text(promotion["problem"], style="yellow"), 2)
     for hold in promotion["holds"]:

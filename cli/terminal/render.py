@@ -33,13 +33,13 @@ def fleet(view: schema.Fleet, now: datetime, *, wide: bool = False) -> Renderabl
 
 def _rest(view: schema.Fleet) -> Iterator[Text]:
     """Yield what AKS retires, how many clusters the page does not show, and how to see them."""
-    certificates = sum(bool(each.get("certificates")) for each in view["clusters"])
+    certificates = sum(bool(cluster.get("certificates")) for cluster in view["clusters"])
     if certificates:
         verb = "has" if certificates == 1 else "have"
         note = f"{many(certificates, 'cluster')} {verb} a certificate that ends soon: roadstead why NAME"
         yield Text(note, style="red")
     counts, shown = view["counts"], len(view["clusters"])
-    retiring = sum(bool(each["retirements"]) for each in view["clusters"])
+    retiring = sum(bool(cluster["retirements"]) for cluster in view["clusters"])
     if retiring:
         part = view["next"] or (counts and shown < counts["total"])
         verb = f"{' shown here' if part else ''} run{'s' if retiring == 1 else ''}"
@@ -81,8 +81,8 @@ def _head(view: schema.Fleet, now: datetime) -> Text:
         head.append(f"\nnot created, manifest invalid: {names}; see roadstead why NAME", style="yellow")
     if view["sweep"]:
         _sweep(view["sweep"], head)
-    for each in view["failingChannels"][:PROBLEMS_SHOWN]:
-        head.append(f"\nnotifications to {each['route']} fail: {each['problem']}", style="red")
+    for channel in view["failingChannels"][:PROBLEMS_SHOWN]:
+        head.append(f"\nnotifications to {channel['route']} fail: {channel['problem']}", style="red")
     if view["repairedGaps"]["last"]:
         head.append(
             f"\n{_gaps(view['repairedGaps']['count'], view['repairedGaps']['last'], now)}", style="dim"
@@ -105,13 +105,13 @@ def _gaps(count: int, last: schema.Gap, now: datetime) -> str:
 
 def _sweep(sweep: schema.Sweep, head: Text) -> None:
     """Add what the sweeps found that no cluster shows."""
-    for each in sweep["problems"][:PROBLEMS_SHOWN]:
-        head.append(f"\nsweep of {each['subscription']}: {each['problem']}", style="red")
+    for problem in sweep["problems"][:PROBLEMS_SHOWN]:
+        head.append(f"\nsweep of {problem['subscription']}: {problem['problem']}", style="red")
     if sweep["problemCount"] > PROBLEMS_SHOWN:
         more = many(sweep["problemCount"] - PROBLEMS_SHOWN, "more subscription")
         head.append(f"\nand {more}", style="red")
     if sweep["orphans"]:
-        names = few([each["resource"] for each in sweep["orphans"]], sweep["orphanCount"])
+        names = few([orphan["resource"] for orphan in sweep["orphans"]], sweep["orphanCount"])
         orphans = many(sweep["orphanCount"], "cluster")
         head.append(f"\n{orphans} with this fleet's tags that git does not have: {names}", style="yellow")
     paths = sweep["paths"]

@@ -99,23 +99,23 @@ def _add_fleet_problem(table: Table, view: schema.FleetProblem) -> None:
 
 def _add_retirements(table: Table, retirements: Sequence[schema.Retirement]) -> None:
     """Add what AKS retires, soonest first."""
-    for each in retirements[:RETIREMENTS_SHOWN]:
-        table.add_row("retirement", Text(f"{each['field']}: {each['message']}", style="yellow"))
+    for retirement in retirements[:RETIREMENTS_SHOWN]:
+        table.add_row("retirement", Text(f"{retirement['field']}: {retirement['message']}", style="yellow"))
     if len(retirements) > RETIREMENTS_SHOWN:
         table.add_row("", Text(f"and {len(retirements) - RETIREMENTS_SHOWN} more", style="dim"))
 
 
 def _add_certificates(table: Table, certificates: Sequence[schema.EndingCertificate]) -> None:
     """Add the certificates of the API server that end soon."""
-    for each in certificates:
-        table.add_row("certificate", Text(each["message"], style="red"))
+    for certificate in certificates:
+        table.add_row("certificate", Text(certificate["message"], style="red"))
 
 
 def _add_policies(table: Table, policies: Sequence[schema.Policy], now: datetime) -> None:
     """Add what Azure Policy found, each with the time of which it is."""
-    for each in policies:
-        style = "red" if each["state"] == NON_COMPLIANT else ""
-        table.add_row("policy", Text(f"{each['name']}: {_found(each, now)}", style=style))
+    for policy in policies:
+        style = "red" if policy["state"] == NON_COMPLIANT else ""
+        table.add_row("policy", Text(f"{policy['name']}: {_found(policy, now)}", style=style))
 
 
 def _found(policy: schema.Policy, now: datetime) -> str:

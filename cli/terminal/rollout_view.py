@@ -23,8 +23,11 @@ def rollouts_view(found: Sequence[schema.RolloutSummary], now: datetime) -> Rend
     if not found:
         return Text("there is no rollout: no commit has changed a cluster yet, or all start at once")
     lines = (
-        Text(f"{each['commit'][:8]}  {age(each['beganAt'], now):>4}  {each['state']}", style=_style(each))
-        for each in printable(found)
+        Text(
+            f"{rollout['commit'][:8]}  {age(rollout['beganAt'], now):>4}  {rollout['state']}",
+            style=_style(rollout),
+        )
+        for rollout in printable(found)
     )
     return Group(*lines)
 
@@ -47,10 +50,12 @@ def rollout_view(view: schema.Rollout, now: datetime) -> RenderableType:
             parts += [indented(line, 2) for line in _group(number, group)]
     if view["estimate"]:
         parts.append(Text(f"left: {view['estimate']['text']}"))
-    for each in view["decisions"]:
-        about = f" {each['subject']}" if each["subject"] else ""
-        reason = f": {each['reason']}" if each["reason"] else ""
-        parts.append(Text(f"{each['act']}{about} {age(each['at'], now)} ago by {each['by']}{reason}"))
+    for decision in view["decisions"]:
+        about = f" {decision['subject']}" if decision["subject"] else ""
+        reason = f": {decision['reason']}" if decision["reason"] else ""
+        parts.append(
+            Text(f"{decision['act']}{about} {age(decision['at'], now)} ago by {decision['by']}{reason}")
+        )
     parts += _waits(view["waiting"], now)
     return Group(*parts)
 
@@ -66,17 +71,17 @@ def _gate(stage: schema.RolloutStage, now: datetime) -> str:
 
 def _checks(stage: schema.RolloutStage, now: datetime) -> Iterator[Text]:
     """Yield what each check of a gate said, and how long ago."""
-    for each in stage["gate"]["checks"] if stage["gate"] else ():
-        if each["askedAt"] is None:
+    for check in stage["gate"]["checks"] if stage["gate"] else ():
+        if check["askedAt"] is None:
             continue
-        text = f"check {each['name']}: {each['state']}"
-        text += f", {each['answer']} {age(each['askedAt'], now)} ago" if each["answer"] else ""
-        text += f", expected {each['expected']}" if each["state"] == "failed" else ""
-        if (each["consecutiveSuccessLimit"] or 1) > 1:
-            text += f" ({each['consecutiveSuccesses']} of {each['consecutiveSuccessLimit']} successes)"
-        if each["failureLimit"] is not None and each["failures"]:
-            text += f" ({many(each['failures'], 'failure')}, {each['failureLimit']} allowed)"
-        yield Text(text, style="green" if each["state"] == "passed" else "yellow")
+        text = f"check {check['name']}: {check['state']}"
+        text += f", {check['answer']} {age(check['askedAt'], now)} ago" if check["answer"] else ""
+        text += f", expected {check['expected']}" if check["state"] == "failed" else ""
+        if (check["consecutiveSuccessLimit"] or 1) > 1:
+            text += f" ({check['consecutiveSuccesses']} of {check['consecutiveSuccessLimit']} successes)"
+        if check["failureLimit"] is not None and check["failures"]:
+            text += f" ({many(check['failures'], 'failure')}, {check['failureLimit']} allowed)"
+        yield Text(text, style="green" if check["state"] == "passed" else "yellow")
 
 
 def _group(number: int, group: schema.RolloutGroup) -> Iterator[Text]:

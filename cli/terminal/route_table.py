@@ -37,7 +37,7 @@ class RouteTable:
             head.append(f", {failing} {'fails' if failing == 1 else 'fail'}", style="red")
         yield head
         rows = [(route["name"], self._cells(route)) for route in routes]
-        lines, shown = fitted([("ROUTE", [Text(each) for each in _HEADS]), *rows], _LEAST, options.max_width)
+        lines, shown = fitted([("ROUTE", [Text(head) for head in _HEADS]), *rows], _LEAST, options.max_width)
         yield lines[0]
         for route, row in zip(routes, lines[1:], strict=True):
             yield row

@@ -96,12 +96,12 @@ class OperatorController:
         """Install what the spec asks for; raise NotReady."""
         spec = value["spec"]
         version = _version(spec, str(status.get("lastAppliedRevision") or ""))
-        objects = [_patched(one, spec) for one in _manifests(spec, version)]
+        objects = [_patched(manifest, spec) for manifest in _manifests(spec, version)]
         digest = hashlib.sha256(json.dumps(objects, sort_keys=True).encode()).hexdigest()
         status["lastAttemptedRevision"] = revision = f"{version}@sha256:{digest}"
         before = _entries(value)
         try:
-            places = [self._apply(one) for one in objects]
+            places = [self._apply(document) for document in objects]
         except ApiError as error:
             raise NotReady("ReconciliationFailed", f"reconciliation failed: {error}") from error
         status["inventory"] = {"entries": [_entry(at) for at in places]}
@@ -234,8 +234,8 @@ def _of_identities(name: str, cluster: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _patched(manifest: dict[str, Any], spec: Mapping[str, Any]) -> dict[str, Any]:
-    for one in (spec.get("kustomize") or {}).get("patches") or ():
-        patch, target = yaml.safe_load(one["patch"]), one.get("target") or {}
+    for document in (spec.get("kustomize") or {}).get("patches") or ():
+        patch, target = yaml.safe_load(document["patch"]), document.get("target") or {}
         if not isinstance(patch, dict):
             raise NotReady("BuildFailed", "build failed: this operator knows no JSON patches")
         kind, name = manifest["kind"], manifest["metadata"]["name"]
@@ -247,5 +247,5 @@ def _patched(manifest: dict[str, Any], spec: Mapping[str, Any]) -> dict[str, Any
 
 def _merged(value: Any, patch: Any) -> Any:
     if isinstance(value, dict) and isinstance(patch, dict):
-        return {**value, **{key: _merged(value.get(key), each) for key, each in patch.items()}}
+        return {**value, **{key: _merged(value.get(key), document) for key, document in patch.items()}}
     return patch

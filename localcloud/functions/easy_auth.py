@@ -187,8 +187,8 @@ def _identity(claims: Mapping[str, Any]) -> dict[str, str]:
 def _flat(claims: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield each type, by its name in the header, with its value; those of a list one by one."""
     for name, value in claims.items():
-        for each in value if isinstance(value, list) else [value]:
-            yield _LONG.get(name, name), str(each)
+        for document in value if isinstance(value, list) else [value]:
+            yield _LONG.get(name, name), str(document)
 
 
 def _inside(address: str) -> str:

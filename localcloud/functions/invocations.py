@@ -111,16 +111,20 @@ class Invoker:
             return
         with self._lock:
             invocations = list(self._running.values())
-        for each in invocations:
-            if each.started is None or each.warned or time.monotonic() - each.started < self._timeout:
+        for invocation in invocations:
+            if (
+                invocation.started is None
+                or invocation.warned
+                or time.monotonic() - invocation.started < self._timeout
+            ):
                 continue
-            each.warned = True
+            invocation.warned = True
             log.error(
                 "Timeout value of %g s exceeded by 'Functions.%s' (id %s); Azure would end the worker here",
                 self._timeout,
-                each.function.name,
-                each.id,
-                extra={"function": each.function.name},
+                invocation.function.name,
+                invocation.id,
+                extra={"function": invocation.function.name},
             )
 
     def close(self, seconds: float) -> bool:

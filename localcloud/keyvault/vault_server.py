@@ -97,7 +97,7 @@ class VaultServer:
         name, version = match["name"], match["version"] or ""
         if request.method == "GET" and version == "versions":
             self._authorize(token, LIST, name)
-            listed = [self._item(one) for one in self._world.versions(name)]
+            listed = [self._item(version) for version in self._world.versions(name)]
             return json_response(200, {"value": listed, "nextLink": None})
         if request.method == "GET":
             self._authorize(token, GET, name)

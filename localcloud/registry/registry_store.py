@@ -66,13 +66,13 @@ class RegistryStore:
         """Store a manifest under a tag or its digest; return the digest."""
         try:
             parts = json.loads(content)
-            needed = [one["digest"] for one in (parts["config"], *parts["layers"])]
+            needed = [document["digest"] for document in (parts["config"], *parts["layers"])]
         except (ValueError, KeyError, TypeError) as error:
             raise Refused(400, "MANIFEST_INVALID", "manifest invalid") from error
         digest = digest_of_bytes(content)
         with self._lock:
             repository = self._repositories.setdefault(name, _Repository())
-            if any(one not in repository.blobs for one in needed):
+            if any(document not in repository.blobs for document in needed):
                 raise Refused(404, "MANIFEST_BLOB_UNKNOWN", "manifest references a blob unknown to registry")
             if reference.startswith("sha256:"):
                 if reference != digest:

@@ -139,14 +139,14 @@ class _Deadline:
 
     def __exit__(self, *_: object) -> None:
         self._timer.cancel()
-        for each in self._watched:
-            each.close()
+        for connection in self._watched:
+            connection.close()
 
     def _end(self) -> None:
         self._over.set()
-        for each in self._watched:
+        for connection in self._watched:
             with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
+                connection.shutdown(socket.SHUT_RDWR)
 
 
 def _session(reached: Reached, url: str) -> requests.Session:

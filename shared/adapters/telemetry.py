@@ -133,6 +133,7 @@ def open_telemetry(
     for exporter in spans:
         tracers.add_span_processor(BatchSpanProcessor(exporter))
     readers = [
-        PeriodicExportingMetricReader(each, export_interval_millis=1000 * EXPORT_SECONDS) for each in metrics
+        PeriodicExportingMetricReader(metric, export_interval_millis=1000 * EXPORT_SECONDS)
+        for metric in metrics
     ]
     return OpenTelemetry(tracers, MeterProvider(readers, resource=resource))

@@ -132,8 +132,8 @@ class Reading:
     @property
     def problems(self) -> Mapping[str, str]:
         """What is wrong, by the name of the service or timer."""
-        services = {each.name: each.problem for each in self.services if each.problem}
-        return services | {each.name: each.problem for each in self.timers if each.problem}
+        services = {service.name: service.problem for service in self.services if service.problem}
+        return services | {timer.name: timer.problem for timer in self.timers if timer.problem}
 
     @property
     def ready(self) -> bool:

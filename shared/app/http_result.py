@@ -39,5 +39,5 @@ def meant(name: str, names: Iterable[str]) -> str:
 
 def unknown_cluster(name: str, ports: Ports) -> str:
     """Return the error for a cluster that the fleet does not have."""
-    hint = meant(name, (each.name for each in ports.state.summaries()))
+    hint = meant(name, (summary.name for summary in ports.state.summaries()))
     return f"there is no cluster {cut(name, MAX_NAME)} in the fleet {ports.config.fleet}{hint}"

@@ -49,8 +49,8 @@ def send(
 def send_all(envelopes: Iterable[Envelope], ports: Ports) -> None:
     """Send messages in their order, those of a queue together."""
     queues = dict[str, list[Message]]()
-    for each in envelopes:
-        queues.setdefault(each.queue or each.message.QUEUE, []).extend(_messages(each, ports))
+    for envelope in envelopes:
+        queues.setdefault(envelope.queue or envelope.message.QUEUE, []).extend(_messages(envelope, ports))
     for queue, messages in queues.items():
         _port(queue, ports).send(*messages)
 
@@ -207,8 +207,8 @@ def request_awaited_deletes(fleet: FleetRecord, ports: Ports) -> None:
 
 def _request_if_awaited(records: Sequence[ClusterRecord], fleet: FleetRecord, ports: Ports) -> None:
     awaited = fleet.expects.ready
-    ready = [each for each in records if each.ready and each.name in awaited]
-    if any(each.generation >= awaited[each.name] for each in ready):
+    ready = [record for record in records if record.ready and record.name in awaited]
+    if any(record.generation >= awaited[record.name] for record in ready):
         _plan_again("replaced", fleet, ports)
 
 

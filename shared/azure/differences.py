@@ -66,7 +66,7 @@ def differences_of(desired: Desired, owner: Owner, existing: Json) -> list[Diffe
             found += _of_pool(pool, desired, owner, profile)
     found += _removed(desired, owner, existing)
     found += _old_images(desired, owner, existing)
-    return [each for each in found if not _OWN_TAG.search(each.path)]
+    return [difference for difference in found if not _OWN_TAG.search(difference.path)]
 
 
 def drift_of(desired: Desired, owner: Owner, existing: Json, known: Iterable[str] | None) -> list[Difference]:
@@ -77,11 +77,11 @@ def drift_of(desired: Desired, owner: Owner, existing: Json, known: Iterable[str
     """
     found = differences_of(desired, owner, existing)
     if known is not None:
-        before, paths = frozenset(known), {each.path for each in found}
-        for name, each in _unmanaged(desired, owner, existing):
-            if name not in before and each.path not in paths:
-                paths.add(each.path)
-                found.append(each)
+        before, paths = frozenset(known), {difference.path for difference in found}
+        for name, difference in _unmanaged(desired, owner, existing):
+            if name not in before and difference.path not in paths:
+                paths.add(difference.path)
+                found.append(difference)
     return found
 
 

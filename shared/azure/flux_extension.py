@@ -71,10 +71,10 @@ def configuration_bodies(desired: Desired, facts: Mapping[str, str] | None) -> d
     bodies: dict[str, dict[str, Any]] = {}
     for source in (flux.main, *flux.sources):
         bodies[source.name] = _body(*_section(source), _source(source))
-    others = [one for one in flux.kustomizations if one.name != MAIN]
-    for one in (flux.first, *others):
-        owner = bodies[one.source or MAIN]["properties"]
-        owner["kustomizations"][one.name] = _kustomization(one, facts or {})
+    others = [kustomization for kustomization in flux.kustomizations if kustomization.name != MAIN]
+    for kustomization in (flux.first, *others):
+        owner = bodies[kustomization.source or MAIN]["properties"]
+        owner["kustomizations"][kustomization.name] = _kustomization(kustomization, facts or {})
     return bodies
 
 
@@ -136,7 +136,7 @@ def _differing(wanted: Json, found: Json, at: str) -> Iterator[str]:
     for key, value in wanted.items():
         path, other = ".".join(filter(None, (at, key))), found.get(key)
         if key == "repositoryRef":  # what somebody adds to it counts for more than a branch
-            if value != {name: each for name, each in (other or {}).items() if each is not None}:
+            if value != {name: document for name, document in (other or {}).items() if document is not None}:
                 yield path
         elif isinstance(value, Mapping):
             yield from _differing(value, other or {}, path)
@@ -158,7 +158,7 @@ def _variables(post_build: Json | None, *, facts: bool) -> tuple[dict[str, str],
     names = given.get("substitute") or {}
     counted = {name: value for name, value in names.items() if facts or not name.startswith(PREFIX)}
     fields, sources = ("kind", "name", "optional"), given.get("substituteFrom") or ()
-    return counted, [{field: one.get(field) or False for field in fields} for one in sources]
+    return counted, [{field: source.get(field) or False for field in fields} for source in sources]
 
 
 def _body(kind: str, section: str, source: Json) -> dict[str, Any]:
@@ -276,14 +276,14 @@ class ObjectReport:
 def reported(live: Json) -> list[ObjectReport]:
     """Return the objects that Azure shows of a configuration."""
     statuses = (live.get("properties") or {}).get("statuses") or ()
-    return [_reported(one) for one in statuses if one]
+    return [_reported(status) for status in statuses if status]
 
 
 def _reported(status: Json) -> ObjectReport:
     kind = str(status.get("kind") or "")
     ref = ObjectRef(_APIS.get(kind, ""), kind, str(status.get("name")), str(status.get("namespace") or ""))
     conditions = status.get("statusConditions") or ()
-    ready: Json = next((one for one in conditions if one.get("type") == "Ready"), {})
+    ready: Json = next((condition for condition in conditions if condition.get("type") == "Ready"), {})
     return ObjectReport(ref, _state(status, ready), time_of(ready.get("lastTransitionTime")))
 
 

@@ -259,7 +259,7 @@ def minimal_spec(spec: Json, short: Json, base: Json) -> dict[str, Any]:
     What the layers have and the cluster does not is removed.
     """
     inherited = {key: value for key, value in base.items() if key not in OURS}
-    version, runs = (numbers(str(one.get("kubernetesVersion") or "")) for one in (inherited, spec))
+    version, runs = (numbers(str(entry.get("kubernetesVersion") or "")) for entry in (inherited, spec))
     if version and runs[: len(version)] == version:
         inherited["kubernetesVersion"] = spec["kubernetesVersion"]  # any patch satisfies "1.36"
     return _entries(spec, short, inherited, ())

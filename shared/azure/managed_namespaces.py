@@ -160,7 +160,7 @@ def _quota(system: ClusterSystem) -> dict[str, str]:
 def _same_form(name: str, value: Any) -> Any:
     if name != "defaultResourceQuota":
         return value
-    return {key: _quantity(key, str(one)) for key, one in value.items()}
+    return {key: _quantity(key, str(document)) for key, document in value.items()}
 
 
 def _quantity(name: str, text: str) -> Decimal | str:

@@ -97,7 +97,9 @@ class Owner:
 
         A cluster without an installation is ours if the record has seen our tags on it.
         """
-        return tuple(each for each in self._named(cluster) if each.id not in self.overruled)
+        return tuple(
+            installation for installation in self._named(cluster) if installation.id not in self.overruled
+        )
 
     def _named(self, cluster: Json) -> Iterator[Installation]:
         mine = self.installation.id if self.installation else None

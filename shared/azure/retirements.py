@@ -154,7 +154,7 @@ def retiring(spec: Mapping[str, Any], today: date, *, running: str = "") -> list
     The spec is JSON. ``running`` is the version that the control plane runs, "" for the version of the spec.
     """
     found = (Retirement(path, announced, today) for path, announced in _announced(spec, running, today))
-    near = (each for each in found if each.announced.on - today <= AHEAD)
+    near = (retirement for retirement in found if retirement.announced.on - today <= AHEAD)
     return sorted(near, key=lambda each: (each.announced.on, list(map(str, each.path))))
 
 
@@ -237,9 +237,9 @@ def retirement_warnings(desired: DesiredFleet, names: Iterable[str], today: date
         near = retiring(desired.clusters[name].document()["spec"], today)
         resolved = desired.explained(name) if near else None
         node = without_removed(resolved.node) if resolved else None  # numbered as in the spec
-        for each in near:
-            path = ("spec", *each.path)
+        for retirement in near:
+            path = ("spec", *retirement.path)
             mark = node.find(path).mark if node else Mark(cluster_path(name), 1, 1)
             field = field_of(path, node) if node else "spec"
-            found.add(problem_at(mark, field, str(each)))
+            found.add(problem_at(mark, field, str(retirement)))
     return sorted(found)

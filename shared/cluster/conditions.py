@@ -46,19 +46,21 @@ def with_condition(record: ClusterRecord, new: Condition) -> ClusterRecord:
 
 
 def _with(conditions: tuple[Condition, ...], new: Condition) -> tuple[Condition, ...]:
-    before = next((each for each in conditions if each.type == new.type), None)
+    before = next((condition for condition in conditions if condition.type == new.type), None)
     if before is None:
         return (*conditions, new)
     if before.status == new.status:
         new = replace(new, since=before.since)
-    return tuple(new if each is before else each for each in conditions)
+    return tuple(new if condition is before else condition for condition in conditions)
 
 
 def without_condition(record: ClusterRecord, kind: str) -> ClusterRecord:
     """Return the record without a condition; the same one where it has none."""
     if record.condition(kind) is None:
         return record
-    return replace(record, conditions=tuple(each for each in record.conditions if each.type != kind))
+    return replace(
+        record, conditions=tuple(condition for condition in record.conditions if condition.type != kind)
+    )
 
 
 def with_summary(record: ClusterRecord, now: datetime) -> ClusterRecord:
@@ -243,7 +245,7 @@ def unnamed_since(record: ClusterRecord) -> datetime | None:
 def exempt_text(record: ClusterRecord) -> str:
     """Return by which exemption what was found is ignored, as a sentence; "" where it is not."""
     policy = record.desired.spec.drift if is_exempt(record) else None
-    rule = next((each for each in policy.rules if each.name == record.exemption), None) if policy else None
+    rule = next((rule for rule in policy.rules if rule.name == record.exemption), None) if policy else None
     return described(rule) if rule else ""
 
 

@@ -55,9 +55,13 @@ def served_until(continuations: Iterable[Continuation], queue: JobQueue, now: da
 
     A queue serves messages about in the order in which they are due: those of a later time still wait.
     """
-    mine = (each for each in continuations if each.queue is queue)
-    leased = (each for each in mine if each.leased_until is not None and each.leased_until > now)
-    return max((each.handled for each in leased if each.handled), default=None)
+    mine = (continuation for continuation in continuations if continuation.queue is queue)
+    leased = (
+        continuation
+        for continuation in mine
+        if continuation.leased_until is not None and continuation.leased_until > now
+    )
+    return max((continuation.handled for continuation in leased if continuation.handled), default=None)
 
 
 def overdue(

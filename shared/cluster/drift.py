@@ -142,19 +142,21 @@ class Drift:
     @property
     def by_approval(self) -> tuple[DriftedField, ...]:
         """The fields whose correction needs an approval, also if somebody has given it."""
-        return tuple(each for each in self.fields if self.correction and each.action is DriftAction.APPROVE)
+        return tuple(
+            field for field in self.fields if self.correction and field.action is DriftAction.APPROVE
+        )
 
     @property
     def waits(self) -> str:
         """What waits for an approval, and what it would do, as a sentence; "" for nothing."""
-        if not self.correction and any(each.action is DriftAction.APPROVE for each in self.fields):
+        if not self.correction and any(field.action is DriftAction.APPROVE for field in self.fields):
             return f"more than {FIELDS} corrections need an approval, too many for one: a replay does them"
-        named = [f"{each.path} ({each.effect})" for each in self.to_approve]
+        named = [f"{field.path} ({field.effect})" for field in self.to_approve]
         return f"the correction of {some_of(named, NAMED)} waits for an approval" if named else ""
 
     def __str__(self) -> str:
         """Return the first paths, such as ``sku.tier, tags.cost and 2 more``."""
-        return some_of([each.path for each in self.fields], NAMED, total=self.count)
+        return some_of([field.path for field in self.fields], NAMED, total=self.count)
 
 
 @dataclass(frozen=True)
@@ -185,7 +187,7 @@ def drift_from(
     """
     shown = [each for each in decided if each.action is not DriftAction.IGNORE]
     shown.sort(key=lambda each: each.action is not DriftAction.APPROVE)
-    known = {each.path: each for each in before.fields} if before else {}
+    known = {field.path: field for field in before.fields} if before else {}
     fields = [_field(each, known.get(each.path), now) for each in shown[:FIELDS]]
     if not fields:
         return None
@@ -200,7 +202,7 @@ def _correction(shown: Sequence[DriftDecision], life: str, generation: int) -> s
     if not 0 < len(waiting) <= FIELDS:
         return ""
     sides = ((each, each.difference.git, each.difference.live) for each in waiting)
-    values = sorted([each.path, each.effect, _json(git), _json(live)] for each, git, live in sides)
+    values = sorted([side.path, side.effect, _json(git), _json(live)] for side, git, live in sides)
     return digest_of([life, generation, values])
 
 
@@ -252,9 +254,9 @@ def remaining_after(drift: Drift | None, left: Collection[str], *, same_generati
     What no job changes remains as well, unless a new generation has accepted it.
     """
     fields = [
-        each
-        for each in (drift.fields if drift else ())
-        if each.path in left or (same_generation and each.left_alone)
+        field
+        for field in (drift.fields if drift else ())
+        if field.path in left or (same_generation and field.left_alone)
     ]
     if drift is None or not fields:
         return None
@@ -270,7 +272,9 @@ EXHAUSTED_DAYS = 7
 def exhausted(corrections: Sequence[Correction], now: datetime) -> frozenset[str]:
     """Return the fields that were corrected too often to be corrected again."""
     return frozenset(
-        each.path for each in corrections if each.times >= MAX_CORRECTIONS and _recent(each, now)
+        correction.path
+        for correction in corrections
+        if correction.times >= MAX_CORRECTIONS and _recent(correction, now)
     )
 
 
@@ -278,7 +282,7 @@ def corrected(
     corrections: Sequence[Correction], decided: Sequence[DriftDecision], now: datetime
 ) -> tuple[Correction, ...]:
     """Return the corrections with those that begin now."""
-    known = {each.path: each for each in corrections if _recent(each, now)}
+    known = {correction.path: correction for correction in corrections if _recent(correction, now)}
     for each in decided:
         before, git = known.get(each.path), value_text(each.difference.git)
         times = before.times if before and before.git == git else 0
@@ -298,13 +302,13 @@ def is_news(drift: Drift | None, before: Drift | None) -> bool:
 def _identity(drift: Drift | None) -> tuple[frozenset[tuple[str, str, str]], str]:
     if drift is None:
         return frozenset(), ""
-    return frozenset((each.path, each.git, each.live) for each in drift.fields), drift.correction
+    return frozenset((field.path, field.git, field.live) for field in drift.fields), drift.correction
 
 
 def digest_of_proposal(drift: Drift | None) -> str:
     """Return a digest of the fields that a pull request is to take into the manifest, "" for none."""
-    proposed = [each for each in (drift.fields if drift else ()) if each.action is DriftAction.PROPOSE]
-    return digest_of([[each.path, each.git, each.live] for each in proposed]) if proposed else ""
+    proposed = [field for field in (drift.fields if drift else ()) if field.action is DriftAction.PROPOSE]
+    return digest_of([[field.path, field.git, field.live] for field in proposed]) if proposed else ""
 
 
 def value_text(value: Any) -> str:

@@ -66,7 +66,7 @@ def checked(record: ClusterRecord, findings: Iterable[Finding], now: datetime) -
             record, Condition(found.kind, found.status, found.reason, message, now, generation, now)
         )
     ready = record.condition(READY)
-    if ready is not None and record.finding in {error_of(each).kind for each in faults_of(record)}:
+    if ready is not None and record.finding in {error_of(fault).kind for fault in faults_of(record)}:
         record = with_condition(record, replace(ready, verified=now))
     return record
 
@@ -87,8 +87,12 @@ def outcome_of(record: ClusterRecord, now: datetime, patience: timedelta) -> Out
             failure = record.job.step.failure
             same = record.finding == error.kind and failure is not None and failure.message == str(error)
             return None if same else Fail(error)
-    known = {one.type for one in conditions if one is not None}
-    if record.finding and known >= _ALWAYS and all(one is None or one.status for one in conditions):
+    known = {condition.type for condition in conditions if condition is not None}
+    if (
+        record.finding
+        and known >= _ALWAYS
+        and all(condition is None or condition.status for condition in conditions)
+    ):
         return Done("Flux and the nodes are healthy again")
     return None
 
@@ -107,7 +111,9 @@ def problem_of(record: ClusterRecord) -> str:
 def unread_of(record: ClusterRecord) -> Condition | None:
     """Return a condition of health that is unknown because the cluster could not be read, None for none."""
     found = (record.condition(kind) for kind in HealthCondition)
-    return next((each for each in found if each is not None and each.status is None), None)
+    return next(
+        (condition for condition in found if condition is not None and condition.status is None), None
+    )
 
 
 def needs_check(record: ClusterRecord) -> bool:
@@ -122,7 +128,7 @@ def needs_check(record: ClusterRecord) -> bool:
     if record.finding and not of_health(record.finding):
         return False
     found = (record.condition(kind) for kind in HealthCondition)
-    return any(each is not None and not each.status for each in found) or bool(record.finding)
+    return any(condition is not None and not condition.status for condition in found) or bool(record.finding)
 
 
 def next_check(record: ClusterRecord, now: datetime, patience: timedelta) -> datetime:
@@ -174,7 +180,7 @@ def applies_again(record: ClusterRecord, now: datetime) -> bool:
     inside = record.observation.inside
     if inside is None or not record.idle or finding_of_sweep(record.finding) or not corrects_flux(record):
         return False
-    found = {each.reason for part in inside.parts for each in part.unhealthy}
+    found = {unhealthy.reason for part in inside.parts for unhealthy in part.unhealthy}
     is_newer = inside.at > record.job.step.since
     return (
         is_newer

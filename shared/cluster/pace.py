@@ -34,7 +34,7 @@ def small_change(
     count, and neither do retries: what remains is what the commit itself changes. ``continuations`` are those
     of all active jobs.
     """
-    running = {each.name for each in continuations if each.small_change}
+    running = {continuation.name for continuation in continuations if continuation.small_change}
     acting = [item for item in items if item.acts]
     own = [item for item in acting if item.cluster not in left_over and item.action is not Action.RETRY]
     for some in (acting, own):

@@ -135,7 +135,9 @@ def managers_besides(live: Json, manager: str, *, whole: bool) -> list[str]:
     """
     found = appliers(live)
     if whole:
-        found = frozenset(str(one.get("manager")) for one in _entries(live) if not one.get("subresource"))
+        found = frozenset(
+            str(entry.get("manager")) for entry in _entries(live) if not entry.get("subresource")
+        )
     return sorted(found - {manager})
 
 

@@ -46,13 +46,20 @@ def locked_down(components: Sequence[Json]) -> tuple[Json, ...]:
 
 def without_lockdown(deployments: Sequence[Json]) -> Sequence[str]:
     """Return the controllers, of these Deployments of a cluster, that lack one of the flags."""
-    return [one["metadata"]["name"] for one in deployments if _lacking(one, FLAGS.get(_name(one), ()))]
+    return [
+        deployment["metadata"]["name"]
+        for deployment in deployments
+        if _lacking(deployment, FLAGS.get(_name(deployment), ()))
+    ]
 
 
 def with_flags(components: Sequence[Json], flags: Mapping[str, Sequence[str]]) -> tuple[Json, ...]:
     """Return components with more flags, by Deployment; a flag that the file sets itself stays."""
     return tuple(
-        _flagged(one, flags.get(_name(one), ())) if one["kind"] == "Deployment" else one for one in components
+        _flagged(component, flags.get(_name(component), ()))
+        if component["kind"] == "Deployment"
+        else component
+        for component in components
     )
 
 
@@ -114,7 +121,10 @@ def with_identity(components: Sequence[Json], client_id: str, *, tenant_id: str 
     ``tenant_id``: objects of Flux name the accounts of the controllers, which then need the tenant.
     """
     named = identity_annotations(client_id, tenant_id)
-    return tuple(_acting(one, client_id, named) if _concerned(one) else one for one in components)
+    return tuple(
+        _acting(component, client_id, named) if _concerned(component) else component
+        for component in components
+    )
 
 
 def identity_annotations(client_id: str, tenant_id: str) -> dict[str, str]:
@@ -178,14 +188,14 @@ def keeps_identity(desired: Desired) -> bool:
 
 def identity_kept(components: Sequence[Json]) -> tuple[Json, ...]:
     """Return the components of Flux with the flags; raise ComponentsError for controllers without them."""
-    for one in _controllers(components):
-        name, version = one["metadata"]["name"], _version(one)
+    for controller in _controllers(components):
+        name, version = controller["metadata"]["name"], _version(controller)
         if version < _FIRST:
             raise ComponentsError(
                 f"{name}: its image has no version of 1.7 or later, and before Flux 2.7 nothing keeps the "
                 "teams of this cluster from acting as spec.flux.workloadIdentity; pin Flux 2.7 or later"
             )
-        if any(f"{_GATE}=false" in arg for arg in _container_args(one)):
+        if any(f"{_GATE}=false" in arg for arg in _container_args(controller)):
             raise ComponentsError(
                 f"{name}: the feature gate {_GATE} is false, and so nothing keeps the teams of this cluster "
                 "from acting as spec.flux.workloadIdentity; remove it from the arguments"
@@ -204,7 +214,7 @@ def identity_kept_by_operator(components: Sequence[Json], version: str) -> Mappi
             f"before Flux 2.7 nothing keeps the teams of this cluster from acting as "
             f"spec.flux.workloadIdentity, and spec.flux.instance.distribution.version is {version}"
         )
-    if not any(_defines_field(one) for one in components):
+    if not any(_defines_field(component) for component in components):
         raise ComponentsError(
             f"this Flux Operator has no {_INSTANCE_FIELD}, and without it nothing keeps the teams of this "
             "cluster from acting as spec.flux.workloadIdentity; pin a newer operator"
@@ -214,13 +224,19 @@ def identity_kept_by_operator(components: Sequence[Json], version: str) -> Mappi
 
 def lets_accounts_act(components: Sequence[Json]) -> tuple[Json, ...]:
     """Return the components with the feature gate, without which a source cannot act as a team's account."""
-    new = {one["metadata"]["name"] for one in _controllers(components) if _version(one) >= _FIRST}
+    new = {
+        controller["metadata"]["name"]
+        for controller in _controllers(components)
+        if _version(controller) >= _FIRST
+    }
     return with_flags(components, dict.fromkeys(new & {SOURCE_ACCOUNT}, (_GATE_FLAG,)))
 
 
 def _controllers(components: Sequence[Json]) -> Sequence[Json]:
     return [
-        one for one in components if one["kind"] == "Deployment" and one["metadata"]["name"] in CONTROLLERS
+        component
+        for component in components
+        if component["kind"] == "Deployment" and component["metadata"]["name"] in CONTROLLERS
     ]
 
 

@@ -118,7 +118,7 @@ def attempt_of(live: Json) -> Attempt:
 def ready_condition(live: Json) -> Json | None:
     """Return the condition Ready of an object, None while it has none."""
     conditions = (live.get("status") or {}).get("conditions") or ()
-    return next((each for each in conditions if each.get("type") == "Ready"), None)
+    return next((condition for condition in conditions if condition.get("type") == "Ready"), None)
 
 
 def message_of(condition: Json) -> str:

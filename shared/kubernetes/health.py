@@ -162,7 +162,9 @@ RANKS = (
 def kinds_of_flux(components: Sequence[Json]) -> Iterator[tuple[str, str]]:
     """Yield the apiVersion and kind of ``FLUX_KINDS`` that the components define, in their order."""
     defined: Mapping[str, Json] = {
-        one["spec"]["names"]["kind"]: one["spec"] for one in components if one["kind"] == _DEFINITION
+        component["spec"]["names"]["kind"]: component["spec"]
+        for component in components
+        if component["kind"] == _DEFINITION
     }
     for kind in FLUX_KINDS:
         if kind in defined:
@@ -227,8 +229,8 @@ def facts_faults(live: Json | None) -> Iterator[Fault]:
 
 def deployment_faults(deployments: Sequence[Json], now: datetime) -> Iterator[Fault]:
     """Yield the Deployments of Flux that do not run their newest version."""
-    settled = [one for one in deployments if now - changed_at(one) > PATIENCE]
-    named = {one["metadata"]["name"]: ref_of(one) for one in settled}
+    settled = [deployment for deployment in deployments if now - changed_at(deployment) > PATIENCE]
+    named = {document["metadata"]["name"]: ref_of(document) for document in settled}
     for rollout in unfinished(settled):
         yield Fault(named[rollout.name], "NotRunning", rollout.message)
 

@@ -52,7 +52,11 @@ def runs(live: Json) -> bool:
 
 def _of_deployment(live: Json, now: datetime) -> Fault | None:
     conditions = (live.get("status") or {}).get("conditions") or ()
-    found = {str(each.get("type")): each for each in conditions if each.get("status") == "False"}
+    found = {
+        str(condition.get("type")): condition
+        for condition in conditions
+        if condition.get("status") == "False"
+    }
     for kind, reason in _BAD.items():
         condition = found.get(kind)
         since = time_of((condition or {}).get("lastTransitionTime"))
@@ -143,8 +147,8 @@ class Count:
         """Return the objects of a kind of Flux; the faults may be those of other kinds too."""
         own = list({fault.ref: fault for fault in faults if fault.ref.kind == kind}.values())
         rest = _without(objects, own)
-        suspended = [one for one in rest if (one.get("spec") or {}).get("suspend")]
-        ready = sum(_reconciled(one) for one in rest if one not in suspended)
+        suspended = [document for document in rest if (document.get("spec") or {}).get("suspend")]
+        ready = sum(_reconciled(document) for document in rest if document not in suspended)
         return self._with(Part(kind, len(objects), ready, suspended=len(suspended)), own)
 
     def reported(self, kind: str, total: int, ready: int, suspended: int, faults: Iterable[Fault]) -> Part:
@@ -154,7 +158,7 @@ class Count:
 
     def workloads(self, kind: str, objects: Sequence[Json], faults: Sequence[Fault]) -> Part:
         """Return the workloads of a kind; the faults are in them."""
-        ready = sum(runs(one) for one in _without(objects, faults))
+        ready = sum(runs(document) for document in _without(objects, faults))
         return self._with(Part(kind, len(objects), ready), faults)
 
     def pools(
@@ -177,9 +181,9 @@ class Count:
 
     def _with(self, part: Part, faults: Sequence[Fault]) -> Part:
         known = {
-            (each.kind, each.namespace, each.name, each.reason): each.since
+            (unhealthy.kind, unhealthy.namespace, unhealthy.name, unhealthy.reason): unhealthy.since
             for earlier in (self.before.parts if self.before else ())
-            for each in earlier.unhealthy
+            for unhealthy in earlier.unhealthy
         }
         named = []
         for fault in in_order(faults)[:NAMED]:
@@ -192,7 +196,7 @@ class Count:
 
 def _without(objects: Sequence[Json], faults: Iterable[Fault]) -> list[Json]:
     failed = {(fault.ref.namespace, fault.ref.name) for fault in faults}
-    return [one for one in objects if _place(one["metadata"]) not in failed]
+    return [document for document in objects if _place(document["metadata"]) not in failed]
 
 
 def _place(metadata: Json) -> tuple[str, str]:

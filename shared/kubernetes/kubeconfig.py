@@ -99,7 +99,7 @@ def _entry(content: Mapping[str, Any], kind: str, part: str, name: Any, what: st
         raise KubeconfigError(f"it needs a list of {kind}, of at most {MAX_ENTRIES}")
     if not isinstance(name, str) or not name:
         raise KubeconfigError(f"it has no {what}")
-    named = [one for one in entries if isinstance(one, Mapping) and one.get("name") == name]
+    named = [entry for entry in entries if isinstance(entry, Mapping) and entry.get("name") == name]
     if len(named) != 1 or not isinstance(named[0].get(part), Mapping):
         raise KubeconfigError(f"{kind} needs one entry for the {what}")
     found: Mapping[str, Any] = named[0][part]
@@ -205,11 +205,15 @@ def ending(
     certificates: Iterable[Certificate], now: datetime, *, in_azure: bool = True
 ) -> Iterator[tuple[Certificate, str]]:
     """Yield the certificates that have ended or will within ``SOON``, each with a sentence, soonest first."""
-    for each in sorted(certificates, key=lambda each: each.ends):
-        if each.ends - now <= SOON:
-            ends = f"ends {days_until(each.ends.date(), now.date())}" if each.ends > now else "has ended"
-            remedy = _REMEDIES[each.of] if in_azure else _RENEW
-            yield each, f"the certificate of the {each.of} {ends}: {remedy}"
+    for certificate in sorted(certificates, key=lambda each: each.ends):
+        if certificate.ends - now <= SOON:
+            ends = (
+                f"ends {days_until(certificate.ends.date(), now.date())}"
+                if certificate.ends > now
+                else "has ended"
+            )
+            remedy = _REMEDIES[certificate.of] if in_azure else _RENEW
+            yield certificate, f"the certificate of the {certificate.of} {ends}: {remedy}"
 
 
 @dataclass(frozen=True)

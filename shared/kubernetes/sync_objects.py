@@ -99,12 +99,12 @@ def sync_objects(
     of_app = {"secretRef": {"name": NAMESPACE}} if with_secret else {}
     named = keeps_identity(desired)
     objects.append(_object(source_ref(main), _pulled(main, named) | of_app, request))
-    objects += [_object(source_ref(one), _pulled(one, named), request) for one in flux.sources]
+    objects += [_object(source_ref(source), _pulled(source, named), request) for source in flux.sources]
     kinds = {source.name: source.kind for source in (main, *flux.sources)}
-    others = [one for one in flux.kustomizations if one.name != MAIN]
-    for one in (flux.first, *others):
-        ref = ObjectRef(KUSTOMIZE_API, KUSTOMIZATION.kind, one.name, NAMESPACE)
-        spec = _kustomization(one, kinds)
+    others = [kustomization for kustomization in flux.kustomizations if kustomization.name != MAIN]
+    for kustomization in (flux.first, *others):
+        ref = ObjectRef(KUSTOMIZE_API, KUSTOMIZATION.kind, kustomization.name, NAMESPACE)
+        spec = _kustomization(kustomization, kinds)
         if is_locked_down(desired):
             spec.setdefault("serviceAccountName", PLATFORM_ACCOUNT)
         if named and "decryption" in spec:

@@ -54,7 +54,7 @@ _BY_AZURE = ("cpu", "memory", "limitsCpu", "limitsMemory")
 
 def system_objects(system: ClusterSystem) -> tuple[Json, ...]:
     """Return the objects of a system in the order in which they are applied."""
-    return tuple(stamped(one) for one in _objects(system))
+    return tuple(stamped(document) for document in _objects(system))
 
 
 def _objects(system: ClusterSystem) -> Iterator[dict[str, Any]]:

@@ -52,7 +52,7 @@ def read_system(stored: Json) -> ClusterSystem:
 
 def normalised_systems(systems: Systems) -> list[Json]:
     """Return stored systems as they would be written now; one that is invalid now is returned unchanged."""
-    return [_normalised(one) for one in systems]
+    return [_normalised(system) for system in systems]
 
 
 def _normalised(stored: Json) -> Json:
@@ -72,13 +72,16 @@ def joined(wanted: Iterable[Json], retained: Mapping[str, Json], before: Mapping
 
     No other system gets a namespace of a retained one: that one stays as it was ``before``, or away.
     """
-    result, taken = dict(retained), {name for one in retained.values() for name in one["namespaces"]}
-    for one in wanted:
-        name = one["name"]
+    result, taken = (
+        dict(retained),
+        {name for document in retained.values() for name in document["namespaces"]},
+    )
+    for document in wanted:
+        name = document["name"]
         if name in retained:
             continue
-        if not taken & {*one["namespaces"]}:
-            result[name] = one
+        if not taken & {*document["namespaces"]}:
+            result[name] = document
         elif name in before and not taken & {*before[name]["namespaces"]}:
             result[name] = before[name]
     return [result[name] for name in sorted(result)]
@@ -86,12 +89,12 @@ def joined(wanted: Iterable[Json], retained: Mapping[str, Json], before: Mapping
 
 def system_with(systems: Systems, namespace: str) -> Json | None:
     """Return the system that has a namespace, None for a namespace of no system."""
-    return next((one for one in systems if namespace in one["namespaces"]), None)
+    return next((system for system in systems if namespace in system["namespaces"]), None)
 
 
 def by_name(systems: Systems) -> dict[str, Json]:
     """Return stored systems by their names."""
-    return {str(one["name"]): one for one in systems}
+    return {str(system["name"]): system for system in systems}
 
 
 def without_invalid(wanted: Systems, recorded: Systems, invalid: Collection[str] | None) -> list[Json]:
@@ -100,5 +103,5 @@ def without_invalid(wanted: Systems, recorded: Systems, invalid: Collection[str]
     None: nothing is known of any manifest, so that every recorded system stays.
     """
     before = by_name(recorded)
-    retained = {name: one for name, one in before.items() if invalid is None or name in invalid}
+    retained = {name: document for name, document in before.items() if invalid is None or name in invalid}
     return joined(wanted, retained, before)

@@ -100,7 +100,10 @@ class Desired:
     @property
     def vaults(self) -> tuple[tuple[str, str], ...]:
         """The vault of each bootstrap secret, by the name of its entry."""
-        return tuple((one.name, one.vault) for one in self.spec.bootstrap_secrets)
+        return tuple(
+            (bootstrap_secret.name, bootstrap_secret.vault)
+            for bootstrap_secret in self.spec.bootstrap_secrets
+        )
 
     @property
     def kubeconfig(self) -> tuple[str, str] | None:
@@ -116,7 +119,10 @@ class Desired:
     @property
     def federated(self) -> tuple[tuple[str, str], ...]:
         """The entries of its federated credentials, each with the identity's id in lower case."""
-        return tuple((one.name, one.identity.lower()) for one in self.spec.federated_credentials)
+        return tuple(
+            (federated_credential.name, federated_credential.identity.lower())
+            for federated_credential in self.spec.federated_credentials
+        )
 
     @property
     def place(self) -> tuple[str, str]:
@@ -306,7 +312,10 @@ class StoredCluster(Desired):
     @property
     def vaults(self) -> tuple[tuple[str, str], ...]:
         """The vault of each bootstrap secret, by the name of its entry."""
-        return tuple((one["name"], one["vault"]) for one in self._spec.get("bootstrapSecrets") or ())
+        return tuple(
+            (bootstrap_secret["name"], bootstrap_secret["vault"])
+            for bootstrap_secret in self._spec.get("bootstrapSecrets") or ()
+        )
 
     @property
     def kubeconfig(self) -> tuple[str, str] | None:
@@ -324,7 +333,7 @@ class StoredCluster(Desired):
     def federated(self) -> tuple[tuple[str, str], ...]:
         """The entries of its federated credentials, each with the identity's id in lower case."""
         entries = self._spec.get("federatedCredentials")
-        return tuple((one["name"], one["identity"].lower()) for one in entries) if entries else ()
+        return tuple((entry["name"], entry["identity"].lower()) for entry in entries) if entries else ()
 
     @property
     def place(self) -> tuple[str, str]:

@@ -145,8 +145,10 @@ def messages(
         some[0] = replace(some[0], text=f"{some[0].text}\n\n{missed}", dropped=dropped)
     absorbed = _absorbed(facts)
     return [
-        replace(one, facts=tuple(each for fact in one.facts for each in (*absorbed.get(fact, ()), fact)))
-        for one in some
+        replace(
+            message, facts=tuple(each for fact in message.facts for each in (*absorbed.get(fact, ()), fact))
+        )
+        for message in some
     ]
 
 
@@ -158,7 +160,7 @@ def _absorbed(facts: Sequence[Notification]) -> Mapping[str, Sequence[str]]:
 
 def _groups(facts: Sequence[Notification]) -> Sequence[DigestGroup]:
     absorbing, by_id = _absorbed(facts), {fact.id: fact for fact in facts}
-    absorbed = {each for ids in absorbing.values() for each in ids}
+    absorbed = {identifier for ids in absorbing.values() for identifier in ids}
     groups: defaultdict[tuple[bool, bool, str, tuple[str, str, str]], list[Notification]] = defaultdict(list)
     for fact in facts:
         if fact.id in absorbing:

@@ -144,11 +144,16 @@ def drift_between(before: ClusterRecord, after: ClusterRecord) -> Notification |
     if after.divergence.drift is None:
         return replace(fact, over=True)
     fields = after.divergence.drift.fields
-    notes = dict.fromkeys(each.note for each in fields if each.note)
+    notes = dict.fromkeys(drifted_field.note for drifted_field in fields if drifted_field.note)
     more = filter(None, (after.divergence.drift.waits, *notes))
-    places = "\n".join(f"# {each.path}: {place}" for each in fields if (place := _place(each)))
+    places = "\n".join(
+        f"# {drifted_field.path}: {place}" for drifted_field in fields if (place := _place(drifted_field))
+    )
     below = _shortened(places, DIFF_LIMIT // 2)
-    diff = yaml_diff(after.name, [Sides(each.path, each.git, each.live) for each in fields])
+    diff = yaml_diff(
+        after.name,
+        [Sides(drifted_field.path, drifted_field.git, drifted_field.live) for drifted_field in fields],
+    )
     return replace(
         fact,
         detail=brief("; ".join((f"differs from git in {after.divergence.drift}", *more))),
@@ -160,7 +165,7 @@ def drift_between(before: ClusterRecord, after: ClusterRecord) -> Notification |
 def _of_drift(drift: Drift) -> str:
     if drift.to_approve:
         return APPROVE
-    return LEFT_ALONE if all(each.left_alone for each in drift.fields) else SEE_DRIFT
+    return LEFT_ALONE if all(drifted_field.left_alone for drifted_field in drift.fields) else SEE_DRIFT
 
 
 def certificate_between(before: ClusterRecord, after: ClusterRecord) -> Notification | None:
@@ -251,7 +256,7 @@ def correction_approved(record: ClusterRecord) -> Notification:
     """Return the notification that somebody approved corrections of a cluster."""
     approval = record.divergence.drift.approval if record.divergence.drift else None
     fields = (
-        ", ".join(each.path for each in record.divergence.drift.by_approval)
+        ", ".join(drifted_field.path for drifted_field in record.divergence.drift.by_approval)
         if record.divergence.drift
         else ""
     )

@@ -54,15 +54,15 @@ def routes_of(manifests: Sequence[RouteManifest]) -> tuple[Route, ...]:
     """Return the routes of ``spec.notifications``."""
     return tuple(
         Route(
-            name=each.name,
-            type=RouteType(each.type),
-            address=each.address,
-            severity=Severity(each.severity),
-            events=tuple(map(Kind, each.events)),
-            environments=each.environments,
-            labels=dict(each.labels),
+            name=manifest.name,
+            type=RouteType(manifest.type),
+            address=manifest.address,
+            severity=Severity(manifest.severity),
+            events=tuple(map(Kind, manifest.events)),
+            environments=manifest.environments,
+            labels=dict(manifest.labels),
         )
-        for each in manifests
+        for manifest in manifests
     )
 
 

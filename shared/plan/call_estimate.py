@@ -75,7 +75,7 @@ def _grants(document: Mapping[str, Any] | None) -> set[tuple[str, str]]:
     """Return the federated credentials, roles and policies of a stored form: their field and their name."""
     spec = (document or {}).get("spec", {})
     fields = ("federatedCredentials", "roleAssignments", "policies")
-    return {(field, one["name"]) for field in fields for one in spec.get(field) or ()}
+    return {(field, entry["name"]) for field in fields for entry in spec.get(field) or ()}
 
 
 def _of_cluster(item: Item, document: Mapping[str, Any] | None) -> AzureCalls:

@@ -91,8 +91,8 @@ def _rolls_back(path: str, specs: tuple[Json, Json]) -> bool:
     before, after = (
         [p for p in spec.get("nodePools") or () if pool and p.get("name") == pool[1]] for spec in specs
     )
-    asked = [one.get("rollback") for one in after]
-    return any(asked) and asked != [one.get("rollback") for one in before]
+    asked = [document.get("rollback") for document in after]
+    return any(asked) and asked != [document.get("rollback") for document in before]
 
 
 def _effect(path: str, old: Any, new: Any, specs: tuple[Json, Json]) -> Effect:
@@ -106,7 +106,7 @@ def _effect(path: str, old: Any, new: Any, specs: tuple[Json, Json]) -> Effect:
         return Effect.POOL_DELETED if new is None else Effect.POOL_CREATED
     if field == path:
         return Effect.IN_PLACE
-    pools = {one.get("name"): one for one in specs[1].get("nodePools") or ()}
+    pools = {pool.get("name"): pool for pool in specs[1].get("nodePools") or ()}
     return planned_effect(field, old, new, Surroundings(*specs, pools.get(pool[1], {}) if pool else {}))
 
 

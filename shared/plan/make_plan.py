@@ -138,7 +138,7 @@ def make_plan(
     for old, found in replaced.items():
         if found.kind is not HoldKind.REPLACEMENT_GONE:  # it says what a rename would be a guess of
             gone.pop(old, None)
-            added = {name: one for name, one in added.items() if name not in found.by}
+            added = {name: document for name, document in added.items() if name not in found.by}
     holds = {**unread_holds(gone, desired.invalid), **rename_holds(gone, added, approved)}
     retained = retained_systems(desired, recorded, approved)
     deletes = deletes_of(desired, recorded, approved)
@@ -319,7 +319,7 @@ _PLACES = {f"spec.{field}" for field in _PLACE}
 
 def _move(old: Mapping[str, Any], new: Mapping[str, Any]) -> Hold | None:
     """Return the hold of a change of place: it would leave the old cluster behind, unmanaged."""
-    providers = [each["spec"].get("provider") or "aks" for each in (old, new)]
+    providers = [document["spec"].get("provider") or "aks" for document in (old, new)]
     if providers[0] != providers[1]:
         return Hold(HoldKind.MOVE, {"field": "spec.provider", "old": providers[0], "new": providers[1]})
     for field in _PLACE:

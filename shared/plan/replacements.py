@@ -57,7 +57,7 @@ def replaced_in(
         for old in said & removed:
             by.setdefault(old, set()).add(name)
     named = {old: Replacement(tuple(sorted(new)), HoldKind.AWAITS_REPLACEMENT) for old, new in by.items()}
-    unknown = [each for each in desired.clusters.values() if _names_nobody(each, recorded, present)]
+    unknown = [cluster for cluster in desired.clusters.values() if _names_nobody(cluster, recorded, present)]
     others = ((old, _in_doubt(old, recorded, before, present, unknown)) for old in removed - named.keys())
     return named | {old: found for old, found in others if found}
 

@@ -31,12 +31,16 @@ def losses(before: Systems, after: Systems) -> Sequence[NamespaceLoss]:
     counts as the loss of that namespace.
     """
     now, found = by_name(after), []
-    for name, one in by_name(before).items():
-        had = one["namespaces"]
+    for name, entry in by_name(before).items():
+        had = entry["namespaces"]
         has = list(now[name]["namespaces"]) if name in now else []
-        lost = [each for each in had if each not in has or (each == had[0] and has[:1] != [each])]
+        lost = [
+            document
+            for document in had
+            if document not in has or (document == had[0] and has[:1] != [document])
+        ]
         if lost:
-            found.append(NamespaceLoss(name, tuple(lost), bool(one.get("protection"))))
+            found.append(NamespaceLoss(name, tuple(lost), bool(entry.get("protection"))))
     return found
 
 
@@ -56,12 +60,12 @@ def to_remove(
 
     ``earlier`` is what still had to be removed. A namespace that any system has now is never removed.
     """
-    wanted = {name for one in after for name in one["namespaces"]}
+    wanted = {name for document in after for name in document["namespaces"]}
     gone: dict[str, tuple[str, ...]] = dict(earlier)
     for loss in losses(before, after):
         gone[loss.system] = tuple(dict.fromkeys((*gone.get(loss.system, ()), *loss.namespaces)))
     present = by_name(after)
-    left = {name: tuple(each for each in lost if each not in wanted) for name, lost in gone.items()}
+    left = {name: tuple(name for name in lost if name not in wanted) for name, lost in gone.items()}
     return {name: lost for name, lost in left.items() if lost or name not in present}
 
 

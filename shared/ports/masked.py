@@ -105,8 +105,8 @@ class _Masked:
             if self._texts:
                 # Comments and issues are the only bare texts that are published.
                 own = "body" if name in _BARE_TEXTS else ""
-                args = tuple(self._text(each, own) for each in args)
-                kwargs = {key: self._text(each, own) for key, each in kwargs.items()}
+                args = tuple(self._text(document, own) for document in args)
+                kwargs = {key: self._text(document, own) for key, document in kwargs.items()}
             try:
                 result = method(*args, **kwargs)
             except ReconcileError as error:
@@ -117,7 +117,7 @@ class _Masked:
         return call
 
     def _mask_error(self, error: ReconcileError) -> None:
-        error.args = tuple(self._mask(str(each)) for each in error.args)
+        error.args = tuple(self._mask(str(document)) for document in error.args)
         error.code, error.request_id = self._mask(error.code), self._mask(error.request_id)
 
     def _text(self, value: Any, name: str = "") -> Any:

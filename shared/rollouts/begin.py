@@ -63,16 +63,18 @@ def begin(
     Clusters that no stage selects are in a last one. Those that are ``ahead`` of a pause have the same stages
     before all others.
     """
-    known = {each.cluster: each for each in earlier.members} if earlier else {}
-    back = {each.cluster for each in candidates if _goes_back(each, known.get(each.cluster))}
+    known = {member.cluster: member for member in earlier.members} if earlier else {}
+    back = {
+        candidate.cluster for candidate in candidates if _goes_back(candidate, known.get(candidate.cluster))
+    }
     stages, members = list[Stage](), list[Member]()
-    returning = [each for each in candidates if each.cluster in back]
+    returning = [candidate for candidate in candidates if candidate.cluster in back]
     if returning and earlier:
         bound = max((group.bound for stage in earlier.stages for group in stage.groups), default=1)
         stages.append(Stage(BACK, (Group(bound, bound, least=0),), back=True))
         members += _members(returning, 0, 0)
-    left = [each for each in candidates if each.cluster not in back]
-    first = [each for each in left if each.cluster in ahead]
+    left = [candidate for candidate in candidates if candidate.cluster not in back]
+    first = [candidate for candidate in left if candidate.cluster in ahead]
     for some, passing in ((first, True), (_without(left, first), False)):
         for rule, own in _staged(strategy, some):
             groups = list(_grouped(rule.groups, own))
@@ -83,8 +85,8 @@ def begin(
             stages.append(_stage(rule, name, bounds, ahead=passing))
     stages += [_stage(rule, rule.name, (), ahead=False) for rule in strategy if not rule.groups]
     paused = earlier.people.paused if earlier and earlier.state in UNDER_WAY else None
-    as_before = {each.cluster for each in candidates if each.left}
-    gated = (_with_reached(each, place, members, as_before, earlier) for place, each in enumerate(stages))
+    as_before = {candidate.cluster for candidate in candidates if candidate.left}
+    gated = (_with_reached(stage, place, members, as_before, earlier) for place, stage in enumerate(stages))
     people = Decisions(paused, inherited=paused is not None)
     return Rollout(commit, now, tuple(gated), tuple(members), people=people)
 
@@ -96,7 +98,7 @@ def _with_reached(
 
     So a commit about something else does not begin the time of a gate again.
     """
-    before = [each.cluster for each in members if each.stage < place]
+    before = [member.cluster for member in members if member.stage < place]
     if earlier is None or not before or not all(name in as_before for name in before):
         return stage
     same = (number for number, each in enumerate(earlier.stages) if each.name == stage.name)
@@ -109,9 +111,11 @@ def _staged(
 ) -> Iterator[tuple[StageRule, Sequence[Candidate]]]:
     """Yield the stages that have clusters."""
     left = candidates
-    for rule in (*(each for each in strategy if each.groups), StageRule(OTHERS)):
+    for rule in (*(rule for rule in strategy if rule.groups), StageRule(OTHERS)):
         own = [
-            each for each in left if rule.selects(each.cluster, each.environment, each.location, each.labels)
+            candidate
+            for candidate in left
+            if rule.selects(candidate.cluster, candidate.environment, candidate.location, candidate.labels)
         ]
         left = _without(left, own)
         if own:
@@ -157,8 +161,8 @@ def _goes_back(candidate: Candidate, earlier: Member | None) -> bool:
 
 
 def _without(candidates: Sequence[Candidate], those: Sequence[Candidate]) -> Sequence[Candidate]:
-    names = {each.cluster for each in those}
-    return [each for each in candidates if each.cluster not in names]
+    names = {candidate.cluster for candidate in those}
+    return [candidate for candidate in candidates if candidate.cluster not in names]
 
 
 def _grouped(
@@ -169,8 +173,8 @@ def _grouped(
     A cluster that the commit leaves as it is shows nothing of what that adds to others: it stays in its
     group, and does not count as one of the clusters of that.
     """
-    adds = any(each.adds and not each.at_once for each in candidates)
-    stay = [each for each in candidates if adds and each.left]
+    adds = any(candidate.adds and not candidate.at_once for candidate in candidates)
+    stay = [candidate for candidate in candidates if adds and candidate.left]
     left, groups = sorted(_without(candidates, stay), key=_turn), list[tuple[GroupRule, list[Candidate]]]()
     for number, rule in enumerate(rules):
         last = number == len(rules) - 1
@@ -178,8 +182,8 @@ def _grouped(
         own, left = left[:size], left[size:]
         if own:
             groups.append((rule, [*own]))
-    for each in stay:
-        groups[min(each.group, len(groups) - 1)][1].append(each)
+    for candidate in stay:
+        groups[min(candidate.group, len(groups) - 1)][1].append(candidate)
     yield from ((_group(rule, own), own) for rule, own in groups)
 
 
@@ -190,7 +194,7 @@ def _turn(candidate: Candidate) -> tuple[bool, bool, bool, bool, str]:
 
 
 def _group(rule: GroupRule, own: Sequence[Candidate]) -> Group:
-    size, able = len(own), sum(not each.aside for each in own)
+    size, able = len(own), sum(not candidate.aside for candidate in own)
     concurrency = at_most(rule.concurrency, size)
     return Group(
         concurrency,
@@ -202,14 +206,14 @@ def _group(rule: GroupRule, own: Sequence[Candidate]) -> Group:
 
 
 def _members(own: Sequence[Candidate], stage: int, group: int) -> Iterator[Member]:
-    for each in own:
+    for candidate in own:
         yield Member(
-            each.cluster,
-            each.uid,
-            each.generation,
+            candidate.cluster,
+            candidate.uid,
+            candidate.generation,
             stage,
             group,
-            each.before,
-            each.suspended_until,
-            each.at_once,
+            candidate.before,
+            candidate.suspended_until,
+            candidate.at_once,
         )

@@ -98,7 +98,7 @@ def closed(windows: Sequence[Window], freezes: Sequence[Freeze], uid: str, now: 
         at, name = found
     if at == now:
         return None
-    open_since = [since for each in windows if (since := opened(each, now))]
+    open_since = [since for window in windows if (since := opened(window, now))]
     staggered = frozen is None and bool(open_since)
     since = frozen.starts if frozen else min(open_since, default=None) or _closed_since(windows, now)
     return Closure(at, name, frozen, staggered, since)
@@ -106,7 +106,7 @@ def closed(windows: Sequence[Window], freezes: Sequence[Freeze], uid: str, now: 
 
 def _closed_since(windows: Sequence[Window], now: datetime) -> datetime | None:
     """Return when the last of the windows closed, None for one that was not open for two months."""
-    ends = (_last_end(each, now) for each in windows)
+    ends = (_last_end(window, now) for window in windows)
     return max((at for at in ends if at is not None), default=None)
 
 
@@ -118,7 +118,7 @@ def opened(window: Window, now: datetime) -> datetime | None:
 
 def _active(freezes: Sequence[Freeze], now: datetime) -> Freeze | None:
     """Return the freeze that is in force, the one that ends last of several."""
-    found = (each for each in freezes if each.starts <= now < each.ends)
+    found = (freeze for freeze in freezes if freeze.starts <= now < freeze.ends)
     return max(found, key=lambda each: each.ends, default=None)
 
 
@@ -128,11 +128,11 @@ def _first(windows: Sequence[Window], uid: str, now: datetime) -> tuple[datetime
 
 
 def _moments(windows: Sequence[Window], uid: str, now: datetime) -> Iterator[tuple[datetime, str]]:
-    for each in windows:
-        since = opened(each, now)
-        opens = since or _next(each, now)
+    for window in windows:
+        since = opened(window, now)
+        opens = since or _next(window, now)
         if opens is not None:
-            yield max(now, opens + _offset(each, uid)), each.name
+            yield max(now, opens + _offset(window, uid)), window.name
 
 
 def _offset(window: Window, uid: str) -> timedelta:

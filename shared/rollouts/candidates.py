@@ -45,9 +45,9 @@ def strategy_name(strategies: Sequence[Strategy], updates: Iterable[Item]) -> st
 
     Kinds that no strategy names are ``any``, and so is a commit without a change that Azure sees.
     """
-    named = {kind for each in strategies for kind in each.changes}
+    named = {kind for strategy in strategies for kind in strategy.changes}
     found = {kind if kind in named else ANY for kind in _kinds(updates)} or {ANY}
-    return next((each.name for each in strategies if not found.isdisjoint(each.changes)), "")
+    return next((strategy.name for strategy in strategies if not found.isdisjoint(strategy.changes)), "")
 
 
 def slowest_kind(updates: Iterable[Item]) -> str:
@@ -78,7 +78,7 @@ def candidates_of(
     now: datetime,
 ) -> Iterator[Candidate]:
     """Yield the clusters that the plan changes, and those that the earlier rollout changed before it."""
-    members = {each.cluster: each for each in earlier.members} if earlier else {}
+    members = {member.cluster: member for member in earlier.members} if earlier else {}
     planned = {item.cluster: item for item in earlier_plan.items} if earlier_plan else {}
     changed = set[str]()
     for item in updates_of(plan):
@@ -109,7 +109,9 @@ def candidates_of(
 
 def _adds(item: Item, earlier: Item | None) -> bool:
     """Return whether an item has other changes than that of the earlier plan, None for an unknown one."""
-    shown = [[(each.path, each.old, each.new) for each in one.changes] for one in (item, earlier) if one]
+    shown = [
+        [(change.path, change.old, change.new) for change in one.changes] for one in (item, earlier) if one
+    ]
     return earlier is None or shown[0] != shown[1]
 
 
@@ -134,7 +136,7 @@ def not_held(
     """
     if earlier is None:
         return frozenset()
-    members = {each.cluster: each for each in earlier.members}
+    members = {member.cluster: member for member in earlier.members}
     known = {item.cluster: item for item in earlier_plan.items} if earlier_plan else {}
 
     def passes(each: Candidate) -> bool:
@@ -148,7 +150,7 @@ def not_held(
         carried_out = item is not None and not (item.not_carried_out or item.retained)
         return carried_out and earlier.commit != commit
 
-    return frozenset(each.cluster for each in candidates if passes(each))
+    return frozenset(candidate.cluster for candidate in candidates if passes(candidate))
 
 
 def _passed(earlier: Rollout, member: Member) -> bool:

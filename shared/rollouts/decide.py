@@ -54,7 +54,7 @@ class Decision:
 
 def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     """Return what may start now, why the others wait, and the record with the groups that have passed."""
-    standings = {each.cluster: standing(each, rollout, seen, now) for each in rollout.members}
+    standings = {member.cluster: standing(member, rollout, seen, now) for member in rollout.members}
     if rollout.state is not State.ACTIVE:
         return Decision(rollout, standings, waits=_inactive(rollout, standings, seen))
     shut = shut_members(rollout, standings, now)
@@ -65,7 +65,7 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     passed, watched, until = list(rollout.passed), list[GroupPass](), None
     since = {(each.stage, each.group): each.at for each in rollout.watched}
     opened: Wait | None = None
-    begins = {each.stage for each in rollout.members if _is_left(each, standings)}
+    begins = {member.stage for member in rollout.members if _is_left(member, standings)}
     gates, opening, gated = list[datetime | None](), list[datetime | None](), None
     before: dict[tuple[int, int], Wait | None] = {}
     gate: Wait | None = None
@@ -77,7 +77,7 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
             gate = gate_wait(rollout, part.stage, reached, now)
             stop = _stop(rollout, part, groups, block)
             if gate and gate.reason is WaitReason.CHECK and _is_kept(part, groups, shut, stop):
-                own = (each.cluster for each in rollout.members if each.stage == part.stage)
+                own = (member.cluster for member in rollout.members if member.stage == part.stage)
                 opening += [shut[name].until for name in own if name in shut]
             elif gate:
                 gates.append(gate.until)
@@ -114,7 +114,7 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
         until,
         *gates,
         *opening,
-        *(each.suspended_until for each in rollout.members if _aside(each, standings, now)),
+        *(member.suspended_until for member in rollout.members if _aside(member, standings, now)),
     ]
     next_at = min((at for at in times if at is not None and at > now), default=None)
     after = replace(after, entered=tuple(sorted(entered)))
@@ -160,7 +160,7 @@ def _inactive(rollout: Rollout, standings: Mapping[str, Standing], seen: Seen) -
     if rollout.state is State.SUPERSEDED:
         return {}
     aborted = rollout.people.aborted
-    left = (name for name, each in standings.items() if aborted and each in _NOT_STARTED)
+    left = (name for name, standing in standings.items() if aborted and standing in _NOT_STARTED)
     since = aborted.at if aborted else None
     return {name: Wait(WaitReason.ABORTED, by=aborted, since=since) for name in left} | _skipped(
         rollout, seen
@@ -197,11 +197,11 @@ class _Part:
 
     def named(self, *kinds: Standing) -> tuple[str, ...]:
         """Return the clusters that stand so."""
-        return tuple(each.cluster for each in self.members if self.standings[each.cluster] in kinds)
+        return tuple(member.cluster for member in self.members if self.standings[member.cluster] in kinds)
 
     def counts(self) -> Counter[Standing]:
         """Return how many clusters stand where."""
-        return Counter(self.standings[each.cluster] for each in self.members)
+        return Counter(self.standings[member.cluster] for member in self.members)
 
     def unfinished(self) -> Wait | None:
         """Return which clusters the next group waits for, None once enough of them have succeeded."""
@@ -232,8 +232,8 @@ class _Part:
 
 def _groups(rollout: Rollout, standings: Mapping[str, Standing], seen: Seen) -> Sequence[_Part]:
     members: dict[tuple[int, int], list[Member]] = {place: [] for place in rollout.places()}
-    for each in rollout.members:
-        members[each.stage, each.group].append(each)
+    for member in rollout.members:
+        members[member.stage, member.group].append(member)
     return [
         _Part(
             stage,
@@ -244,14 +244,15 @@ def _groups(rollout: Rollout, standings: Mapping[str, Standing], seen: Seen) -> 
             standings,
             [
                 record.ready_since
-                for each in own
-                if standings[each.cluster] is Standing.VERIFIED and (record := known_in(seen, each.cluster))
+                for member in own
+                if standings[member.cluster] is Standing.VERIFIED
+                and (record := known_in(seen, member.cluster))
             ],
             rollout.follows(stage, group),
             {
-                each.cluster: since
-                for each in own
-                if (record := known_in(seen, each.cluster)) and (since := record.failed_since)
+                member.cluster: since
+                for member in own
+                if (record := known_in(seen, member.cluster)) and (since := record.failed_since)
             },
         )
         for (stage, group), own in members.items()
@@ -289,7 +290,7 @@ def _stop(rollout: Rollout, part: _Part, groups: Iterable[_Part], block: Wait | 
         block.reason is WaitReason.PAUSED and not rollout.people.inherited
     ):
         return block
-    return None if stage.back else _spent(each for each in groups if rollout.stages[each.stage].ahead)
+    return None if stage.back else _spent(group for group in groups if rollout.stages[group.stage].ahead)
 
 
 def _is_kept(part: _Part, groups: Iterable[_Part], shut: Mapping[str, Closure], stop: Wait | None) -> bool:
@@ -297,12 +298,12 @@ def _is_kept(part: _Part, groups: Iterable[_Part], shut: Mapping[str, Closure], 
 
     Its checks are not read then: the answers would be old once it begins.
     """
-    parts = (each for each in groups if each.stage == part.stage and each.unfinished() is not None)
+    parts = (group for group in groups if group.stage == part.stage and group.unfinished() is not None)
     following = next(parts, None)
     if stop is not None or following is None:
         return stop is not None
     waits = following.named(Standing.WAITING, Standing.BUSY)
-    return not waits and any(each.cluster in shut for each in following.members)
+    return not waits and any(member.cluster in shut for member in following.members)
 
 
 def _starts(
@@ -316,7 +317,7 @@ def _starts(
     rule, failed = part.rule, part.named(Standing.FAILED)
     flying = [*part.named(Standing.BUSY, *_CHANGING)]
     flying += [name for name in part.named(Standing.ASIDE) if name in busy]
-    at_once = {each.cluster for each in part.members if each.at_once and each.suspended_until is None}
+    at_once = {member.cluster for member in part.members if member.at_once and member.suspended_until is None}
     flying += [name for name in part.named(Standing.WAITING) if name in at_once]
     room = max(0, min(rule.concurrency - len(flying), rule.budget - len(flying) - len(failed)))
     start, waits = list[str](), dict[str, Wait]()
@@ -344,7 +345,7 @@ def _starts(
         else:
             waits[member.cluster] = full
     taken = {*flying, *failed, *start}
-    full = replace(full, clusters=tuple(each.cluster for each in part.members if each.cluster in taken))
+    full = replace(full, clusters=tuple(member.cluster for member in part.members if member.cluster in taken))
     return start, {
         name: full if wait.reason is WaitReason.CONCURRENCY else wait for name, wait in waits.items()
     }
@@ -353,11 +354,11 @@ def _starts(
 def _skipped(rollout: Rollout, seen: Seen) -> dict[str, Wait]:
     """Return the waits of clusters that somebody took out before they started: for a newer commit."""
     by = {each.subject: each for each in rollout.people.skipped}
-    left = (each for each in rollout.members if each.cluster in by)
+    left = (member for member in rollout.members if member.cluster in by)
     return {
-        each.cluster: Wait(WaitReason.SKIPPED, by=by[each.cluster], since=by[each.cluster].at)
-        for each in left
-        if (record := known_in(seen, each.cluster)) and record.generation < each.generation
+        member.cluster: Wait(WaitReason.SKIPPED, by=by[member.cluster], since=by[member.cluster].at)
+        for member in left
+        if (record := known_in(seen, member.cluster)) and record.generation < member.generation
     }
 
 

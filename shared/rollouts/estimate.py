@@ -75,14 +75,14 @@ def with_completed(durations: Durations, rollout: Rollout, seen: Seen) -> Durati
     """
     if rollout.state is not State.COMPLETED or not rollout.choice.kind:
         return durations
-    members = ((each, known_in(seen, each.cluster)) for each in rollout.members if not each.at_once)
+    members = ((member, known_in(seen, member.cluster)) for member in rollout.members if not member.at_once)
     took = [
         found.took
-        for each, found in members
+        for member, found in members
         if found is not None
         and found.took
-        and found.uid == each.uid
-        and found.generation == found.observed_generation == each.generation
+        and found.uid == member.uid
+        and found.generation == found.observed_generation == member.generation
         and _is_started_by(rollout, found)
     ]
     return {**durations, rollout.choice.kind: (*durations.get(rollout.choice.kind, ()), *took)[-KEPT:]}
@@ -151,8 +151,8 @@ class ExpectedGroup:
 def groups_of(rollout: Rollout) -> Iterator[ExpectedGroup]:
     """Yield the groups in order, without clusters that wait for no stage."""
     for stage, group in rollout.places():
-        own = (each for each in rollout.members if (each.stage, each.group) == (stage, group))
-        names = tuple(each.cluster for each in own if not each.at_once)
+        own = (member for member in rollout.members if (member.stage, member.group) == (stage, group))
+        names = tuple(member.cluster for member in own if not member.at_once)
         one = rollout.stages[stage]
         if names:
             yield ExpectedGroup(one, group, one.groups[group], names)
@@ -160,8 +160,8 @@ def groups_of(rollout: Rollout) -> Iterator[ExpectedGroup]:
 
 def work_of(groups: Iterable[ExpectedGroup]) -> Iterator[Work]:
     """Yield what is to be done in groups of which no cluster has started."""
-    for each in groups:
-        yield Work(len(each.clusters), each.rule.bound, each.rule.soak)
+    for group in groups:
+        yield Work(len(group.clusters), group.rule.bound, group.rule.soak)
 
 
 def final_gate(rollout: Rollout) -> Gate | None:
@@ -195,7 +195,7 @@ def is_one_step(rollout: Rollout, groups: Sequence[ExpectedGroup]) -> bool:
 
 def at_once(rollout: Rollout) -> tuple[str, ...]:
     """Return the clusters whose change waits for no stage."""
-    return tuple(each.cluster for each in rollout.members if each.at_once)
+    return tuple(member.cluster for member in rollout.members if member.at_once)
 
 
 def describe_bounds(group: ExpectedGroup) -> str:

@@ -35,16 +35,16 @@ from shared.rollouts.strategy import Selection, stages_of
 def with_windows(rollout: Rollout, candidates: Iterable[Candidate], written: Written) -> Rollout:
     """Return a rollout whose members have the windows and freezes of changes that are for them."""
     calendar = calendar_of(written)
-    windows = [each for each in calendar.windows if Start.CHANGE in each[1].applies_to]
-    freezes = [each for each in calendar.freezes if Start.CHANGE in each[1].applies_to]
-    known = {each.cluster: each for each in candidates}
+    windows = [window for window in calendar.windows if Start.CHANGE in window[1].applies_to]
+    freezes = [freeze for freeze in calendar.freezes if Start.CHANGE in freeze[1].applies_to]
+    known = {candidate.cluster: candidate for candidate in candidates}
     members = (
         replace(
-            each,
-            windows=_names(windows, known[each.cluster]),
-            freezes=_names(freezes, known[each.cluster]),
+            member,
+            windows=_names(windows, known[member.cluster]),
+            freezes=_names(freezes, known[member.cluster]),
         )
-        for each in rollout.members
+        for member in rollout.members
     )
     return replace(
         rollout,
@@ -92,7 +92,7 @@ def rollout_of_plan(
         return _continued(with_windows(rollout, candidates, written), known)
 
     rollout = with_stages(frozenset())
-    names = (each.cluster for each in rollout.members)
+    names = (member.cluster for member in rollout.members)
     seen = {name: summary_of(records[name]) for name in names if name in records}
     if before is None or decide(rollout, seen, now).block is None:
         return rollout
@@ -103,7 +103,7 @@ def rollout_of_plan(
 def _refused(choice: Choice, written: Written, now: datetime) -> Refused | None:
     if not choice.refused:
         return None
-    allowed = tuple(each.name for each in written.strategies if each.may_be_selected)
+    allowed = tuple(strategy.name for strategy in written.strategies if strategy.may_be_selected)
     return Refused(choice.refused, allowed, now)
 
 

@@ -43,7 +43,7 @@ def describe_wait(wait: Wait, commit: str, *, answers: bool = True) -> str:
             begins = "the rollout may end" if wait.stage == FINAL else f"stage {wait.stage} may begin"
             return f"waits until {_time(wait.until)}, when {begins}{_answers(wait.by)}"
         case WaitReason.CHECK:
-            checks = ", ".join(_check(wait, each, answers=answers) for each in wait.checks)
+            checks = ", ".join(_check(wait, check, answers=answers) for check in wait.checks)
             place = "after the last stage" if wait.stage == FINAL else f"of stage {wait.stage}"
             return f"waits for checks {place}: {checks}{_answers(wait.by)}"
         case WaitReason.CONCURRENCY:
@@ -143,12 +143,12 @@ def state_of(rollout: Rollout, decision: Decision) -> str:
     if decision.block is not None:
         return _PAUSED.get(decision.block.reason, "Paused")
     flying = (Standing.IN_FLIGHT, Standing.BUSY, Standing.UNKNOWN)
-    if decision.start or any(each in flying for each in decision.standings.values()):
+    if decision.start or any(standing in flying for standing in decision.standings.values()):
         return "Progressing"
     found = [*decision.waits.values(), *filter(None, [decision.final])]
-    if any(each.spent for each in found):
+    if any(wait.spent for wait in found):
         return "Stopped: a check failed too often"
-    reasons = {each.reason for each in found}
+    reasons = {wait.reason for wait in found}
     texts = {
         WaitReason.APPROVAL: "Waiting for approval",
         WaitReason.TIME: "Waiting for the time of a stage",
@@ -161,8 +161,10 @@ def state_of(rollout: Rollout, decision: Decision) -> str:
 
 def describe(rollout: Rollout, decision: Decision) -> str:
     """Return how far a rollout is, in a line."""
-    total = len(decision.standings) - sum(each is Standing.OUT for each in decision.standings.values())
-    ready = sum(each is Standing.VERIFIED for each in decision.standings.values())
+    total = len(decision.standings) - sum(
+        standing is Standing.OUT for standing in decision.standings.values()
+    )
+    ready = sum(standing is Standing.VERIFIED for standing in decision.standings.values())
     text = f"rollout {state_of(rollout, decision).lower()}, {ready} of {total} clusters ready"
     alone = None if decision.held else decision.final or decision.block
     if alone is not None:
@@ -182,8 +184,8 @@ def _main_wait(decision: Decision) -> tuple[Wait, int]:
     waits = [*(decision.held or decision.waits).values()]
     if decision.block:
         return decision.block, len(waits)
-    keys = {(each.reason, each.stage, each.group): each for each in waits}
-    counts = Counter((each.reason, each.stage, each.group) for each in waits)
+    keys = {(wait.reason, wait.stage, wait.group): wait for wait in waits}
+    counts = Counter((wait.reason, wait.stage, wait.group) for wait in waits)
     moves = decision.start or Standing.IN_FLIGHT in decision.standings.values()
     ranked = sorted(counts.items(), key=lambda each: (not moves and each[0][0] is WaitReason.STAGE, -each[1]))
     key, number = ranked[0]
@@ -215,7 +217,7 @@ def _some(names: Sequence[str]) -> str:
 
 def _check(wait: Wait, said: GateCheckResult, *, answers: bool) -> str:
     """Return what a check said, and why it is not known."""
-    asked = next((each for each in wait.asked if each.name == said.check), None)
+    asked = next((check for check in wait.asked if check.name == said.check), None)
     often = " too often" if said.check in wait.spent else ""
     if asked is None:
         detail = f" ({said.detail})" if said.detail else ""

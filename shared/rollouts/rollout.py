@@ -279,15 +279,15 @@ class Rollout:
         one = self.stages[stage]
         if stage in self.entered or not one.approval:
             return 0
-        return max(0, one.approvers - len({each.by for each in self._approvals(one, now)}))
+        return max(0, one.approvers - len({approval.by for approval in self._approvals(one, now)}))
 
     def approves(self, name: str, by: str, now: datetime) -> bool:
         """Return whether an approval of a stage by somebody counts."""
-        return any(each.by == by for each in self._approvals_of(name, now))
+        return any(approval.by == by for approval in self._approvals_of(name, now))
 
     def has_people(self, name: str, now: datetime) -> bool:
         """Return whether a person approves a stage, next to whom a key or an app is nobody."""
-        return any(each.person for each in self._approvals_of(name, now))
+        return any(approval.person for approval in self._approvals_of(name, now))
 
     def _approvals_of(self, name: str, now: datetime) -> Iterator[StageDecision]:
         for stage in self.stages:

@@ -46,12 +46,12 @@ class Choice:
 
 def asks(strategies: Sequence[Strategy]) -> bool:
     """Return whether a fleet lets commits select a strategy."""
-    return any(each.may_be_selected for each in strategies)
+    return any(strategy.may_be_selected for strategy in strategies)
 
 
 def asks_labels(strategies: Sequence[Strategy]) -> bool:
     """Return whether a label of a pull request selects a strategy of a fleet."""
-    return any(each.pull_request_label for each in strategies)
+    return any(strategy.pull_request_label for strategy in strategies)
 
 
 def choose(strategies: Sequence[Strategy], asked: CommitRequest, updates: Iterable[Item]) -> Choice:
@@ -59,11 +59,11 @@ def choose(strategies: Sequence[Strategy], asked: CommitRequest, updates: Iterab
     default = strategy_name(strategies, updates)
     if not asks(strategies):
         return Choice(default)
-    labelled = [each.name for each in strategies if each.pull_request_label in asked.labels]
+    labelled = [strategy.name for strategy in strategies if strategy.pull_request_label in asked.labels]
     named = tuple(dict.fromkeys((*asked.trailers, *labelled)))
     if not named:
         return Choice(default)
-    allowed = {*labelled, *(each.name for each in strategies if each.selectable)}
+    allowed = {*labelled, *(strategy.name for strategy in strategies if strategy.selectable)}
     if len(named) == 1 and named[0] in allowed:
         return Choice(named[0], selected=True)
     return Choice(default, refused=tuple(cut(name, LONGEST) for name in named[:MOST_NAMED]))

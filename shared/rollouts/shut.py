@@ -39,8 +39,8 @@ class Calendar:
 
     def closed(self, start: Start, place: ClusterPlace, uid: str, now: datetime) -> Closure | None:
         """Return why something may not start on a cluster now, None if it may."""
-        windows = [each for of, each in self.windows if start in each.applies_to and of.selects(*place)]
-        freezes = [each for of, each in self.freezes if start in each.applies_to and of.selects(*place)]
+        windows = [window for of, window in self.windows if start in window.applies_to and of.selects(*place)]
+        freezes = [freeze for of, freeze in self.freezes if start in freeze.applies_to and of.selects(*place)]
         return closed(windows, freezes, uid, now) if windows or freezes else None
 
 
@@ -52,8 +52,11 @@ def calendar_of(written: Written | None) -> Calendar:
     if written is None:
         return NOTHING
     return Calendar(
-        tuple((selection_of(each.select), _window(each)) for each in written.change_windows),
-        tuple((selection_of(each.select), _freeze(each)) for each in written.freezes),
+        tuple(
+            (selection_of(change_window.select), _window(change_window))
+            for change_window in written.change_windows
+        ),
+        tuple((selection_of(freeze.select), _freeze(freeze)) for freeze in written.freezes),
     )
 
 

@@ -130,11 +130,11 @@ class Gate:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all its checks."""
-        return (*self.checks, *(each.name for each in self.endpoints))
+        return (*self.checks, *(endpoint.name for endpoint in self.endpoints))
 
     def endpoint(self, name: str) -> EndpointCheck | None:
         """Return the check of a name that asks an address, None for a check run."""
-        return next((each for each in self.endpoints if each.name == name), None)
+        return next((endpoint for endpoint in self.endpoints if endpoint.name == name), None)
 
     @property
     def hours_text(self) -> str:
@@ -173,8 +173,8 @@ def stages_of(written: manifest.Rollout, name: str, environments: Sequence[str])
     A gate after the last one is a stage without groups, which no cluster is in.
     ``name`` is that of the strategy, "" in a fleet that has the same stages for all changes.
     """
-    of_strategy = next((each for each in written.strategies if each.name == name), written)
-    stages = tuple(_stage(each) for each in of_strategy.stages)
+    of_strategy = next((strategy for strategy in written.strategies if strategy.name == name), written)
+    stages = tuple(_stage(stage) for stage in of_strategy.stages)
     stages = stages or tuple(StageRule(name, environments=(name,)) for name in environments)
     gate = of_strategy.final_gate
     return (*stages, StageRule(FINAL, groups=(), gate=_of_gate(gate))) if gate else stages
@@ -195,7 +195,7 @@ def _selected(written: Selector) -> dict[str, Any]:
 
 
 def _stage(written: manifest.Stage) -> StageRule:
-    groups = tuple(_group(each) for each in written.groups)
+    groups = tuple(_group(group) for group in written.groups)
     return StageRule(
         written.name,
         written.approval,
@@ -225,7 +225,7 @@ def _of_gate(gate: WrittenGate) -> Gate:
         span_of(gate.after) if gate.after else timedelta(0),
         datetime.fromisoformat(gate.not_before) if gate.not_before else None,
         checks=tuple(dict.fromkeys(gate.github_checks)),
-        endpoints=tuple(_endpoint(each) for each in gate.endpoint_checks),
+        endpoints=tuple(_endpoint(endpoint_check) for endpoint_check in gate.endpoint_checks),
     )
 
 

@@ -238,17 +238,17 @@ def gate_wait(rollout: Rollout, stage: int, reached: datetime, now: datetime) ->
 
 def shut_members(rollout: Rollout, standings: Mapping[str, Standing], now: datetime) -> Mapping[str, Closure]:
     """Return the clusters that could start, if it were not for a window or a freeze."""
-    windows = {each.name: each for each in rollout.windows}
-    freezes = {each.name: each for each in rollout.freezes}
+    windows = {window.name: window for window in rollout.windows}
+    freezes = {freeze.name: freeze for freeze in rollout.freezes}
     found = dict[str, Closure]()
-    for each in rollout.members:
-        waits = standings[each.cluster] in (Standing.WAITING, Standing.BUSY) and not each.at_once
-        if rollout.people.overridden or not waits or not (each.windows or each.freezes):
+    for member in rollout.members:
+        waits = standings[member.cluster] in (Standing.WAITING, Standing.BUSY) and not member.at_once
+        if rollout.people.overridden or not waits or not (member.windows or member.freezes):
             continue
-        own = [windows[name] for name in each.windows]
-        reason = closed(own, [freezes[name] for name in each.freezes], each.uid, now)
+        own = [windows[name] for name in member.windows]
+        reason = closed(own, [freezes[name] for name in member.freezes], member.uid, now)
         if reason is not None:
-            found[each.cluster] = reason
+            found[member.cluster] = reason
     return found
 
 

@@ -54,10 +54,10 @@ class ApprovedCorrections(ByHand):
         """Create pools by hand several times; only what was approved is deleted."""
         for _ in range(ROUNDS):
             waiting = [
-                one
+                waiting
                 for cloud in self._loop.clouds
                 for record in cloud.state.clusters()
-                for one in self._create(cloud, record)
+                for waiting in self._create(cloud, record)
             ]
             self.acts += len(waiting)
             self._after_operations()
@@ -105,7 +105,7 @@ class ApprovedCorrections(ByHand):
         what = f"{one.cluster.name} has a pool that git does not have, and"
         if not self._exists(one):
             raise RuleViolated(RULE, f"{what} it is deleted although nobody approved that")
-        shown = {each.path for each in record.divergence.drift.fields} if record.divergence.drift else set()
+        shown = {field.path for field in record.divergence.drift.fields} if record.divergence.drift else set()
         if PATH not in shown:
             raise RuleViolated(RULE, f"{what} a sweep does not show it")
         if bool(self._correction(one)) is not (one.cluster.name in CORRECTED):

@@ -205,7 +205,7 @@ def _of_plan_holds(cloud: MemoryCloud, is_open: set[str]) -> None:
 def _holds(cloud: MemoryCloud, is_open: set[str], *, pruned: bool) -> None:
     """Check that the open problems of clusters are those of the records."""
     _of_plan_holds(cloud, is_open)
-    fleet, records = cloud.ports.config.fleet, {each.name: each for each in cloud.state.clusters()}
+    fleet, records = cloud.ports.config.fleet, {cluster.name: cluster for cluster in cloud.state.clusters()}
     for key in is_open:
         about, _, name = key.partition(":")
         record = records.get(name)

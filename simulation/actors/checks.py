@@ -68,7 +68,9 @@ class Checks(Upkeep):
         operators = self._chance.choice(self._everybody)
         known = operators.cloud.state.clusters()
         choice = [
-            each for each in known if each.phase is Phase.READY or (is_at_rest(each) and is_unfinished(each))
+            record
+            for record in known
+            if record.phase is Phase.READY or (is_at_rest(record) and is_unfinished(record))
         ]
         if not choice:
             return
@@ -176,7 +178,9 @@ class Checks(Upkeep):
 
     def _is_not_to_be_corrected(self, record: ClusterRecord, what: str) -> None:
         """Check that the policy leaves what is broken, or that it was applied again as often as allowed."""
-        times = sum(each.times for each in record.divergence.corrections if each.path == FLUX)
+        times = sum(
+            correction.times for correction in record.divergence.corrections if correction.path == FLUX
+        )
         if record.name in RECREATED and record.finding == FluxUnhealthy.__name__ and times < MOST:
             raise RuleViolated(RULE, f"{what} is broken, and its policy has it applied again")
 

@@ -132,11 +132,13 @@ class Drift(ByHand):
                 if condition.type == "InSync" and now - condition.since >= LASTING
             ]
             compared = any(record.recovering for record in cloud.state.clusters())
-            for one in cloud.repository.statuses.latest(commit):
-                what = f"{cloud.ports.config.fleet}: the status of {commit[:8]} is {one.status.description}"
-                if lasting and one.status.state == "success":
+            for status in cloud.repository.statuses.latest(commit):
+                what = (
+                    f"{cloud.ports.config.fleet}: the status of {commit[:8]} is {status.status.description}"
+                )
+                if lasting and status.status.state == "success":
                     raise RuleViolated(STATUS, f"{what}, and {lasting[0]} has differed for long")
-                if not (lasting or compared) and "differs from git" in one.status.description:
+                if not (lasting or compared) and "differs from git" in status.status.description:
                     raise RuleViolated(STATUS, f"{what}, and no cluster has differed for long")
 
     def _change(self, cloud: MemoryCloud, record: ClusterRecord) -> list[Change]:
@@ -171,7 +173,7 @@ class Drift(ByHand):
             return (THE_CLUSTER,)
         if name in EXEMPT and "tags.cost" in fields and self._chance.random() < BESIDE_EXEMPT:
             return ("tags.cost", "count")
-        choices = [each for each in fields if each != THE_CLUSTER]
+        choices = [field for field in fields if field != THE_CLUSTER]
         some = self._chance.sample(choices, min(self._chance.randint(1, 2), len(choices)))
         # The count is that of the first pool, which somebody may delete.
         return tuple(some[:1] if "count" in some and any(map(_is_pool, some)) else some)
@@ -211,7 +213,7 @@ class Drift(ByHand):
         if record is None or live is None or is_going(live):
             return
         field = "count" if change.field.endswith("].count") else change.field
-        shown = {each.path for each in record.divergence.drift.fields} if record.divergence.drift else set()
+        shown = {field.path for field in record.divergence.drift.fields} if record.divergence.drift else set()
         corrected = value_of(live, field) == change.wanted != change.live
         suspended = record.phase is Phase.SUSPENDED
         what = f"{change.name}: {change.field} was changed by hand, and"
@@ -227,7 +229,11 @@ class Drift(ByHand):
             raise RuleViolated(RULE, f"{what} is reported, although it is exempt")
         if change.expected != "ignored" and not corrected and change.field not in shown:
             raise RuleViolated(RULE, f"{what} a sweep does not show it")
-        times = sum(each.times for each in record.divergence.corrections if each.path == change.field)
+        times = sum(
+            correction.times
+            for correction in record.divergence.corrections
+            if correction.path == change.field
+        )
         if change.expected == "corrected" and not corrected and times < MOST:
             raise RuleViolated(RULE, f"{what} is not corrected")
         if times > MOST:
@@ -235,7 +241,9 @@ class Drift(ByHand):
 
     def _cluster_is_as_the_policy_says(self, change: Change, record: ClusterRecord, *, exists: bool) -> None:
         what = f"{change.name} was deleted by hand, and"
-        times = sum(each.times for each in record.divergence.corrections if each.path == THE_CLUSTER)
+        times = sum(
+            correction.times for correction in record.divergence.corrections if correction.path == THE_CLUSTER
+        )
         if exists and change.expected != "corrected":
             raise RuleViolated(RULE, f"{what} is created again against its policy")
         if times > MOST:
@@ -262,7 +270,11 @@ class Drift(ByHand):
                 or record.phase is not Phase.READY
             ):
                 continue
-            shown = [each.path for each in record.divergence.drift.fields if each.path.endswith(field)]
+            shown = [
+                drifted_field.path
+                for drifted_field in record.divergence.drift.fields
+                if drifted_field.path.endswith(field)
+            ]
             if shown and value_of(live, field) == value:
                 raise RuleViolated(RULE, f"{cluster.name}: {field} is as it was, and a sweep still shows it")
         self._proposals.check(())
@@ -296,7 +308,11 @@ def _pools(live: Json) -> list[str]:
 def _as_in_git(record: ClusterRecord, live: Json) -> bool:
     """Return whether the first pool has the number of nodes that git has, if that has any."""
     pool = first_pool(live)
-    git = [each.get("count") for each in record.document["spec"]["nodePools"] if each["name"] == serves(pool)]
+    git = [
+        document.get("count")
+        for document in record.document["spec"]["nodePools"]
+        if document["name"] == serves(pool)
+    ]
     return git in ([pool["count"]], [None], [])
 
 

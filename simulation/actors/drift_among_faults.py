@@ -73,7 +73,11 @@ class DriftAmongFaults(ByHand):
     def _audit(self) -> None:
         """Have a cluster suspended whose policy corrects drift, and change it by hand meanwhile."""
         operators = self._chance.choice(self._everybody)
-        some = [one for one in operators.now.clusters.values() if one.name in CORRECTED and not one.suspended]
+        some = [
+            cluster
+            for cluster in operators.now.clusters.values()
+            if cluster.name in CORRECTED and not cluster.suspended
+        ]
         if not some or operators.now.invalid:
             return
         cluster, until = self._chance.choice(some), self._loop.clock() + AUDIT
@@ -151,8 +155,8 @@ class DriftAmongFaults(ByHand):
         live, record = self._oracle.live(cluster), cloud.state.cluster(cluster.name)
         if live is None or is_going(live) or record is None:
             return
-        wanted = {each["name"] for each in record.document["spec"]["nodePools"]}
-        served = {serves(each) for each in live["properties"]["agentPoolProfiles"]}
+        wanted = {document["name"] for document in record.document["spec"]["nodePools"]}
+        served = {serves(document) for document in live["properties"]["agentPoolProfiles"]}
         if serves(pool) not in wanted - served:
             return
         body: dict[str, Any] = {key: pool[key] for key in _OF_POOL if key in pool}

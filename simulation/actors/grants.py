@@ -111,7 +111,7 @@ class Grants(Upkeep):
         self._loop.run_until(self._loop.clock() + CHECK, done=lambda: self._loop.idle)
         checked = self._operators.cloud.state.cluster(record.name)
         drift = checked.divergence.drift if checked is not None else None
-        shown = {each.path for each in drift.fields} if drift else set[str]()
+        shown = {field.path for field in drift.fields} if drift else set[str]()
         lacks = wanted - self._live()
         return {f"{FIELDS[kind]}[{entry}]" for kind, _, entry in lacks} <= shown
 

@@ -36,7 +36,7 @@ class LargeRecords:
         desired, name = self._operators.now, self._chance.choice(self._operators.names)
         cluster = desired.clusters.get(name, DesiredCluster(name))
         large = not cluster.large or self._chance.random() < 0.3
-        others = [one for one in desired.clusters.values() if one.name != name]
+        others = [cluster for cluster in desired.clusters.values() if cluster.name != name]
         desired = desired.with_cluster(replace(cluster, large=large, tag=self._chance.choice("uvw")))
         if others:
             other = self._chance.choice(others)

@@ -81,7 +81,7 @@ class Orphans:
             if live and not is_going(live) and live["tags"].get("roadstead-fleet") == fleet
         }
         sweep = fleet_view(cloud.ports)["sweep"]
-        shown = {each["resource"].lower() for each in sweep["orphans"]} if sweep else set()
+        shown = {orphan["resource"].lower() for orphan in sweep["orphans"]} if sweep else set()
         if records and shown != unknown:
             raise RuleViolated(
                 RULE, f"{fleet}: {sorted(unknown)} have its tags, and {sorted(shown)} are shown"

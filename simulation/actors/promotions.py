@@ -114,9 +114,9 @@ class Promotions(Upkeep):
             if answer.status != ACCEPTED:
                 return
             values: Any = answer.body["values"]
-            for each in values:
-                operators.history.promoted[each["value"]] = self._loop.clock()
-                operators.history.declined.pop(each["value"], None)
+            for document in values:
+                operators.history.promoted[document["value"]] = self._loop.clock()
+                operators.history.declined.pop(document["value"], None)
 
         self._loop.run_function(operators.cloud, act)
 
@@ -124,7 +124,9 @@ class Promotions(Upkeep):
         """Merge or close the pull request, or reopen one that somebody closed."""
         opened = self._pulls(operators, "open")
         if not opened:
-            closed = [each for each in self._pulls(operators, "closed") if not each.merged]
+            closed = [
+                pull_request for pull_request in self._pulls(operators, "closed") if not pull_request.merged
+            ]
             if closed and self._chance.random() < 0.3:
                 self._reopen(operators, closed[0])
             return
@@ -151,7 +153,7 @@ class Promotions(Upkeep):
     def _merge(self, operators: Operators, pull: PullRecord) -> None:
         """Merge a pull request, unless git has no file any more of what it proposes: its check has failed."""
         value, now = self._value(operators, pull), operators.now
-        if not any(each.components == value for each in now.environments):
+        if not any(environment.components == value for environment in now.environments):
             return
         desired = now.with_components(LAST, value)
         try:
@@ -243,7 +245,9 @@ class Promotions(Upkeep):
             and record.document["spec"]["flux"]["components"] == now.components_of(name)
             for name, record in records.items()
         )
-        both = all(any(name in now.clusters for name in each.clusters) for each in now.environments)
+        both = all(
+            any(name in now.clusters for name in environment.clusters) for environment in now.environments
+        )
         return ready and both and records.keys() == now.clusters.keys()
 
     def _idle(self) -> None:

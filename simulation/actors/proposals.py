@@ -62,10 +62,10 @@ class Proposals:
         """Let operators give the clusters of some names a tag in git, where they have none, and wait."""
         for cloud, operators in self._operators.items():
             now = operators.now
-            some = [each for each in now.clusters.values() if each.name in names and not each.tag]
+            some = [cluster for cluster in now.clusters.values() if cluster.name in names and not cluster.tag]
             if some and cloud in self._loop.clouds:
-                for each in some:
-                    now = now.with_cluster(replace(each, tag=value))
+                for desired in some:
+                    now = now.with_cluster(replace(desired, tag=value))
                 operators.push(now)
                 self._sweep()
 
@@ -193,8 +193,8 @@ def _waits_in_a_rollout(operators: Operators, name: str) -> bool:
     rollout, record = under_way(operators), operators.cloud.state.cluster(name)
     members = rollout.members if rollout is not None else ()
     return record is not None and any(
-        each.cluster == name and each.uid == record.uid and record.generation < each.generation
-        for each in members
+        member.cluster == name and member.uid == record.uid and record.generation < member.generation
+        for member in members
     )
 
 

@@ -63,7 +63,7 @@ class Rollbacks(Upkeep):
     def _act(self) -> None:
         """Upgrade a cluster, and ask for a rollback later."""
         operators = self._chance.choice(self._everybody)
-        ready = [each for each in operators.now.clusters.values() if _is_as_asked(operators, each)]
+        ready = [cluster for cluster in operators.now.clusters.values() if _is_as_asked(operators, cluster)]
         if not ready or operators.now.invalid or self._loop.peaceful:
             return
         self.acts += 1
@@ -158,12 +158,18 @@ class Rollbacks(Upkeep):
     def _merge(self, operators: Operators, name: str, pool: str) -> str:
         """Merge the pull request if it has what git has now, with the rollback; return the pool's version."""
         start = f"roadstead/rollback/{operators.fleet}/{name}/{pool}-"
-        pulls = [each for each in operators.cloud.repository.pulls.listed() if each.head.startswith(start)]
+        pulls = [
+            pull_request
+            for pull_request in operators.cloud.repository.pulls.listed()
+            if pull_request.head.startswith(start)
+        ]
         cluster, path = operators.now.clusters.get(name), f"clusters/{name}/cluster.yaml"
         if not pulls or cluster is None:
             return ""
         manifest = yaml.safe_load(operators.cloud.repository.files(pulls[0].sha)[path])
-        written: Json = next((each for each in manifest["spec"]["nodePools"] if each["name"] == pool), {})
+        written: Json = next(
+            (document for document in manifest["spec"]["nodePools"] if document["name"] == pool), {}
+        )
         before = next((each for each in cluster.pools if each.name == pool), None)
         if before is None or "rollback" not in written:
             return ""
@@ -201,7 +207,9 @@ class Rollbacks(Upkeep):
     def check(self) -> None:
         """Roll one pool back, let it stay so, and upgrade it again; raise RuleViolated."""
         operators = self._chance.choice(self._everybody)
-        able = [each for each in operators.now.clusters.values() if self._can_upgrade(operators, each)]
+        able = [
+            cluster for cluster in operators.now.clusters.values() if self._can_upgrade(operators, cluster)
+        ]
         if not able or self._replaced[operators.fleet] or operators.now.staging is not None:
             return
         cluster = self._chance.choice(able)
@@ -263,7 +271,7 @@ def _is_as_asked(operators: Operators, cluster: DesiredCluster) -> bool:
 def _serving(operators: Operators, name: str, pool: str) -> list[Json]:
     live = operators.oracle.live(cluster_id(name))
     profiles = live["properties"]["agentPoolProfiles"] if live else ()
-    return [each for each in profiles if serves(each) == pool]
+    return [profile for profile in profiles if serves(profile) == pool]
 
 
 def _listed(operators: Operators, name: str, pool: str) -> list[Json]:

@@ -70,7 +70,9 @@ class Rollouts:
         self._chance = random.Random(f"{seed} {ROLLOUTS}")  # noqa: S311
         self._everybody, self._loop = [*everybody], loop
         default = random.Random(f"{seed} default stages").random() < DEFAULT_SHARE  # noqa: S311
-        self._staging = {one.fleet: () if default else self._drawn(one.names) for one in self._everybody}
+        self._staging = {
+            operators.fleet: () if default else self._drawn(operators.names) for operators in self._everybody
+        }
         gates = random.Random(f"{seed} gates")  # noqa: S311
         self._staging = {fleet: _gated(staging, gates) for fleet, staging in self._staging.items()}
         limits = random.Random(f"{seed} what windows are for")  # noqa: S311
@@ -79,8 +81,8 @@ class Rollouts:
         self._staging = {fleet: self._shut_soon(staging, soon) for fleet, staging in self._staging.items()}
         self._endpoints = random.Random(f"{seed} endpoints")  # noqa: S311
         self._staging = {fleet: _asked(staging, self._endpoints) for fleet, staging in self._staging.items()}
-        for one in self._everybody:
-            one.cloud.endpoints.hosts.add(urlsplit(ENDPOINT).netloc)
+        for operators in self._everybody:
+            operators.cloud.endpoints.hosts.add(urlsplit(ENDPOINT).netloc)
         self._approvers = StageApprovers(seed, loop)
         self._staging = {fleet: self._approvers.ruled(staging) for fleet, staging in self._staging.items()}
         enough = random.Random(f"{seed} enough successes")  # noqa: S311
@@ -110,11 +112,11 @@ class Rollouts:
         Windows and freezes are the same for every strategy, so these fleets have none.
         """
         found = dict[str, Staging]()
-        for one in self._everybody:
-            staging = self._staging[one.fleet] or ()
-            drawn = chance.random() < SELECTING and staging and not any(each.shut for each in staging)
+        for operators in self._everybody:
+            staging = self._staging[operators.fleet] or ()
+            drawn = chance.random() < SELECTING and staging and not any(stage.shut for stage in staging)
             group = StagedGroup(0, 2, 2)
-            found[one.fleet] = (StagedStage("all", tuple(one.names), (group,)),) if drawn else ()
+            found[operators.fleet] = (StagedStage("all", tuple(operators.names), (group,)),) if drawn else ()
         return found
 
     def _drawn(self, names: tuple[str, ...]) -> Staging:
@@ -140,12 +142,12 @@ class Rollouts:
         """Return stages of which some that are shut at a time are so within minutes, while people act."""
         now = self._loop.clock().replace(second=0, microsecond=0)
         found = list[StagedStage]()
-        for each in staging or ():
+        for stage in staging or ():
             soon, starts = chance.random() < SOON, now + timedelta(minutes=chance.randint(*SOON_MINUTES))
-            if each.shut is not None and soon:
-                length = each.shut.ends - each.shut.starts
-                each = replace(each, shut=replace(each.shut, starts=starts, ends=starts + length))  # noqa: PLW2901
-            found.append(each)
+            if stage.shut is not None and soon:
+                length = stage.shut.ends - stage.shut.starts
+                stage = replace(stage, shut=replace(stage.shut, starts=starts, ends=starts + length))  # noqa: PLW2901
+            found.append(stage)
         return staging and tuple(found)
 
     def _group(self, size: int) -> StagedGroup:
@@ -207,8 +209,8 @@ class Rollouts:
         subject = ""
         if kind is ActKind.APPROVE:
             waiting = [
-                each.name
-                for place, each in enumerate(rollout.stages)
+                stage.name
+                for place, stage in enumerate(rollout.stages)
                 if rollout.missing_approvals(place, self._loop.clock())
             ]
             subject = waiting[0] if waiting else ""
@@ -263,8 +265,8 @@ class Rollouts:
 def _for_some(staging: Staging, chance: random.Random) -> Staging:
     """Return stages whose windows and freezes are for other starts than usual in some of them."""
     return staging and tuple(
-        replace(each, shut=replace(each.shut, of=chance.choice(APPLIES_TO)) if each.shut else None)
-        for each in staging
+        replace(stage, shut=replace(stage.shut, of=chance.choice(APPLIES_TO)) if stage.shut else None)
+        for stage in staging
     )
 
 
@@ -293,7 +295,7 @@ def _succeeding(staging: Staging, chance: random.Random) -> Staging:
 
 def _asked(staging: Staging, chance: random.Random) -> Staging:
     """Return stages of which some that wait for a check run wait for an endpoint instead."""
-    drawn = ((each, each.checked and chance.random() < ASKED) for each in staging or ())
+    drawn = ((stage, stage.checked and chance.random() < ASKED) for stage in staging or ())
     return staging and tuple(replace(e, checked=e.checked and not asked, asked=asked) for e, asked in drawn)
 
 

@@ -122,11 +122,11 @@ class Secrets(Upkeep):
             invalid = desired.invalid or cluster.invalid or cluster.large
             if record.observed_generation != record.generation or invalid:
                 continue
-            newest = {each: self._values[each][-1] for each in cluster.secrets}
-            found = {each: value_in(world, each) for each in cluster.secrets}
+            newest = {secret: self._values[secret][-1] for secret in cluster.secrets}
+            found = {secret: value_in(world, secret) for secret in cluster.secrets}
             if found != newest:
                 raise RuleViolated("secrets", f"{name} has {found}, and the vault {newest}")
-            former = [each for each in NAMES if each not in newest and value_in(world, each) is not None]
+            former = [name for name in NAMES if name not in newest and value_in(world, name) is not None]
             if former and not self._operators.history.restored:
                 raise RuleViolated("secrets", f"{name} still has {former}, which git does not have")
         self._find_values()
@@ -136,7 +136,9 @@ class Secrets(Upkeep):
 
         The job may have written the secrets before the vault had others, and the next check finds that.
         """
-        busy = frozenset(each.name for each in self._operators.cloud.state.clusters() if each.job.active)
+        busy = frozenset(
+            cluster.name for cluster in self._operators.cloud.state.clusters() if cluster.job.active
+        )
         self._check_clusters()
         self._loop.run_until(self._loop.clock() + CHECK, done=lambda: self._loop.idle)
         return busy

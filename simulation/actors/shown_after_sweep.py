@@ -41,14 +41,18 @@ class ShownAfterSweep:
         Where a job has started since, the next sweep may be the one that says whether the cluster is in sync.
         """
         records = {record.name: record for record in cloud.state.clusters()}
-        listed = {each["name"]: each for each in drift_view(cloud.ports, EVERYTHING)["clusters"]}
+        listed = {cluster["name"]: cluster for cluster in drift_view(cloud.ports, EVERYTHING)["clusters"]}
         for name, record in records.items():
             drift = drift_of_cluster(name, cloud.ports)
             own = drift["clusters"] if drift is not None else []
-            if own != [each for each in (listed.get(name),) if each is not None]:
+            if own != [drifted for drifted in (listed.get(name),) if drifted is not None]:
                 raise untrue(cloud, f"the drift of {name} is {own}, and that of the fleet has something else")
             if record.idle and record.finding != ClusterContested.__name__:  # it is not ours
-                fields = {each["path"]: (each["git"], each["live"]) for one in own for each in one["fields"]}
+                fields = {
+                    field["path"]: (field["git"], field["live"])
+                    for drifted in own
+                    for field in drifted["fields"]
+                }
                 self._compare(cloud, record, fields, since)
 
     def _compare(
@@ -106,7 +110,7 @@ def conditions_of(cloud: MemoryCloud, name: str) -> Mapping[str, str]:
     detail = cluster_detail(name, cloud.ports)
     if detail is None or "conditions" not in detail:
         raise untrue(cloud, f"{name} has a record, and the API shows no conditions of it")
-    return {each["type"]: each["status"] for each in detail["conditions"]}
+    return {condition["type"]: condition["status"] for condition in detail["conditions"]}
 
 
 def is_operated(live: Json) -> bool:
@@ -121,7 +125,9 @@ def values_of(asked: DesiredCluster, live: Json) -> Mapping[str, _Values]:
     if asked.tag:
         values["tags.cost"] = _text(asked.tag), _text(live["tags"].get("cost"))
     for pool in asked.pools:
-        serving = [each for each in live["properties"]["agentPoolProfiles"] if serves(each) == pool.name]
+        serving = [
+            document for document in live["properties"]["agentPoolProfiles"] if serves(document) == pool.name
+        ]
         if serving:
             values[f"nodePools[{pool.name}].count"] = _text(pool.count), _text(serving[0]["count"])
     return values

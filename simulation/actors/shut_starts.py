@@ -79,7 +79,7 @@ class ShutStarts:
 
     def _break(self, operators: Operators, stage: StagedStage) -> None:
         """Change a cluster of a stage; the next operation on it fails in Azure."""
-        wanted = [each for name, each in operators.now.clusters.items() if name in stage.clusters]
+        wanted = [cluster for name, cluster in operators.now.clusters.items() if name in stage.clusters]
         if not wanted or operators.now.invalid:
             return
         cluster = self._chance.choice(wanted)
@@ -97,7 +97,7 @@ class ShutStarts:
                 continue
             if any(record.failed for record in shut):
                 self._try_again(operators)
-            ready = [one for one in shut if one.phase is Phase.READY and one.name in CORRECTED]
+            ready = [record for record in shut if record.phase is Phase.READY and record.name in CORRECTED]
             if ready:
                 self._change_by_hand(operators, self._chance.choice(ready))
 

@@ -110,7 +110,7 @@ class StageApprovers:
 
     def approve(self, operators: Operators, rollout: Rollout, stage: str, name: str) -> None:
         """Let a person of a name, or the author, approve a stage, and the system."""
-        person = next(each for each in PEOPLE if each.name == name)
+        person = next(person for person in PEOPLE if person.name == name)
         person = AUTHOR if self._chance.random() < BY_AUTHOR else person
         self._approve(operators, rollout, stage, person)
         if _rule_of(operators, rollout, stage).system and self._chance.random() < BY_SYSTEM:

@@ -174,10 +174,10 @@ def _needing(operators: Operators, stopped: str) -> set[str]:
     commit = operators.history.head_line[-1]
     rollout, staging = operators.cloud.state.rollout(commit), operators.history.desired(commit).in_force
     members = rollout.members if rollout else ()
-    place = next(((each.stage, each.group) for each in members if each.cluster == stopped), None)
+    place = next(((member.stage, member.group) for member in members if member.cluster == stopped), None)
     if rollout is None or place is None or rollout.stages[place[0]].back:
         return set()
-    size = sum((each.stage, each.group) == place for each in rollout.members)
+    size = sum((member.stage, member.group) == place for member in rollout.members)
     if stage_of(staging, stopped).groups[place[1]].needs(size) < size:
         return set()
-    return {each.cluster for each in rollout.members if (each.stage, each.group) > place}
+    return {member.cluster for member in rollout.members if (member.stage, member.group) > place}

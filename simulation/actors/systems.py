@@ -53,9 +53,9 @@ class Systems(Upkeep):
         """Push a system that is new, moved, broken, corrected or removed."""
         self.acts += 1
         now, name = self._operators.now, self._chance.choice(NAMES)
-        others = tuple(one for one in now.systems if one.name != name)
-        found = next((one for one in now.systems if one.name == name), None)
-        clusters = frozenset(each for each in self._operators.names if self._chance.random() < 0.6)
+        others = tuple(system for system in now.systems if system.name != name)
+        found = next((system for system in now.systems if system.name == name), None)
+        clusters = frozenset(name for name in self._operators.names if self._chance.random() < 0.6)
         if found is not None and self._chance.random() < 0.4:
             changed: tuple[DesiredSystem, ...] = (replace(found, invalid=not found.invalid),)
         elif found is not None and self._chance.random() < 0.3:
@@ -75,7 +75,7 @@ class Systems(Upkeep):
         self._look()
         desired = self._operators.now
         clusters = {} if desired.invalid else desired.clusters
-        valid = {name for name, one in clusters.items() if not (one.invalid or one.large)}
+        valid = {name for name, cluster in clusters.items() if not (cluster.invalid or cluster.large)}
         for cluster, world in self._operators.worlds():
             for system in desired.systems:
                 wanted = cluster in system.on(valid) and not system.invalid
@@ -102,8 +102,8 @@ class Systems(Upkeep):
             if world.find(At(_MAP, REACHED, "flux-system")) is not None:
                 raise RuleViolated("confined", f"a team reached the namespace of Flux on {cluster}")
             live = {
-                one["metadata"]["name"]: one["metadata"]["uid"]
-                for one in world.list(NAMESPACE, labels=LABEL)[0]
+                document["metadata"]["name"]: document["metadata"]["uid"]
+                for document in world.list(NAMESPACE, labels=LABEL)[0]
             }
             for name in NAMES:
                 key = (id(world), cluster, name)
@@ -121,7 +121,7 @@ class Systems(Upkeep):
         """Return whether any commit that was ever the head takes the namespace from the cluster."""
         for position, commit in enumerate(self._operators.history.head_line):
             desired = self._operators.history.desired(commit)
-            system = next((one for one in desired.systems if one.name == name), None)
+            system = next((system for system in desired.systems if system.name == name), None)
             taken = system is None or cluster not in system.on(desired.clusters)
             invalid = system is not None and system.invalid and bool(system.on(desired.clusters))
             if (
@@ -141,6 +141,6 @@ class Systems(Upkeep):
         history = self._operators.history
         for earlier in history.head_line[:position]:
             systems = history.desired(earlier).systems
-            if any(one.name == name and cluster in one.clusters for one in systems):
+            if any(system.name == name and cluster in system.clusters for system in systems):
                 return True
         return False

@@ -21,8 +21,12 @@ def approved_in_time(context: Context, cloud: MemoryCloud, rollout: Rollout, sta
     written = stage_named(history.desired(rollout.commit).in_force, stage)
     if written is None or not written.approvers:
         return
-    given = (each for each in history.approvals if (each.commit, each.stage) == (rollout.commit, stage))
-    by = {each.by for each in given if _counts(each, written.rule, actor.since - CLOCKS)}
+    given = (
+        approval
+        for approval in history.approvals
+        if (approval.commit, approval.stage) == (rollout.commit, stage)
+    )
+    by = {approval.by for approval in given if _counts(approval, written.rule, actor.since - CLOCKS)}
     if len(by) < written.approvers:
         people = ", ".join(sorted(by)) or "nobody"
         what = f"{stage} of {rollout.commit[:8]} begins, and {people} of {written.approvers} approved it"

@@ -118,7 +118,7 @@ class Rollbacks:
         live = self.context.oracle.live(key)
         for profile in live["properties"]["agentPoolProfiles"] if live else ():
             seen = self.pools.get((key, self.context.azure.lives[key], str(profile["name"])))
-            pool = next((each for each in pools if each.name == serves(profile)), None)
+            pool = next((pool for pool in pools if pool.name == serves(profile)), None)
             if seen is not None and pool is not None:
                 yield pool, str(profile["name"]), seen
 

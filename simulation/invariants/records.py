@@ -76,8 +76,10 @@ class Records:
         """Check that no correction begins while git suspends a cluster."""
         if after.generation != before.generation or not self._context.is_suspended(before):
             return
-        started = {each.path for each in after.divergence.corrections} - {
-            each.path for each in after.divergence.corrections if each in before.divergence.corrections
+        started = {correction.path for correction in after.divergence.corrections} - {
+            correction.path
+            for correction in after.divergence.corrections
+            if correction in before.divergence.corrections
         }
         if started:
             raise RuleViolated("drift", f"{after.name} is suspended, and {min(started)} is corrected")
@@ -252,24 +254,24 @@ def _is_spec(record: ClusterRecord, asked: DesiredCluster) -> bool:
     """Return whether a record has the tag, the version and the node pools that a manifest has."""
     spec = record.document["spec"]
     pools = {
-        each["name"]: (
-            each["count"],
-            each["vmSize"],
-            each["nodeLabels"].get("tier", ""),
-            each.get("orchestratorVersion") or "",
-            (each.get("rollback") or {}).get("nodeImageVersion", ""),
+        pool["name"]: (
+            pool["count"],
+            pool["vmSize"],
+            pool["nodeLabels"].get("tier", ""),
+            pool.get("orchestratorVersion") or "",
+            (pool.get("rollback") or {}).get("nodeImageVersion", ""),
         )
-        for each in spec["nodePools"]
+        for pool in spec["nodePools"]
     }
     wanted = {
-        each.name: (
-            each.count,
-            each.size,
-            each.label,
-            each.version,
-            each.rollback.image if each.rollback else "",
+        pool.name: (
+            pool.count,
+            pool.size,
+            pool.label,
+            pool.version,
+            pool.rollback.image if pool.rollback else "",
         )
-        for each in asked.pools
+        for pool in asked.pools
     }
     found = (spec["tags"].get("cost", ""), spec["kubernetesVersion"], pools)
     return bool(found == (asked.tag, asked.version, wanted))

@@ -85,7 +85,7 @@ class RolloutEnds:
         if self._context.loop.clock() + CLOCKS < opens:
             raise RuleViolated("rollout final", f"{what}, and its final gate opens at {opens}")
         runs = cloud.repository.pulls.checks(rollout.commit)
-        succeeded = any((each.name, each.conclusion) == (CHECK, "success") for each in runs)
+        succeeded = any((run.name, run.conclusion) == (CHECK, "success") for run in runs)
         if final.checked and not succeeded:
             raise RuleViolated("rollout final", f"{what}, and {CHECK} has not succeeded")
         answers = [answer for _, answer in cloud.endpoints.asked]

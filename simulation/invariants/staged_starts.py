@@ -145,8 +145,10 @@ class RolloutRules:
         for place in rollout.places():
             if stage.ahead and not rollout.stages[place[0]].ahead:
                 continue
-            own = [each for each in rollout.members if (each.stage, each.group) == place]
-            failed = [each.cluster for each in own if self._has_failed(cloud, rollout, each, known=True)]
+            own = [member for member in rollout.members if (member.stage, member.group) == place]
+            failed = [
+                member.cluster for member in own if self._has_failed(cloud, rollout, member, known=True)
+            ]
             if len(failed) >= rollout.stages[place[0]].groups[place[1]].budget:
                 what = f"{after.name} starts although the budget is spent: {', '.join(failed)}"
                 raise RuleViolated("rollout budget", what)
@@ -158,7 +160,7 @@ class RolloutRules:
         if not stage.ahead:
             raise RuleViolated("rollout stopped", f"{before.name} starts although its pause was not lifted")
         for earlier in cloud.state.rollouts():
-            member = next((each for each in earlier.members if each.cluster == before.name), None)
+            member = next((member for member in earlier.members if member.cluster == before.name), None)
             if earlier.superseded_by != rollout.commit or earlier.people.paused is None or member is None:
                 continue
             place, waited = earlier.stages[member.stage], before.generation < member.generation
@@ -191,9 +193,9 @@ class RolloutRules:
             return True
         if rollout.stages[other.stage].back:
             return True
-        for each in group:
-            seen = self.seen.get((fleet, each.cluster, each.uid))
-            if seen is not None and (seen.was_aside(each, since) or seen.is_verified(each)):
+        for member in group:
+            seen = self.seen.get((fleet, member.cluster, member.uid))
+            if seen is not None and (seen.was_aside(member, since) or seen.is_verified(member)):
                 return True
         return False
 
@@ -230,7 +232,7 @@ class RolloutRules:
         if written is not None:
             self._past_its_gate(cloud, rollout, member, written, reached)
             runs = cloud.repository.pulls.checks(rollout.commit)
-            succeeded = any((each.name, each.conclusion) == (CHECK, "success") for each in runs)
+            succeeded = any((run.name, run.conclusion) == (CHECK, "success") for run in runs)
             if written.checked and not (succeeded or rollout.people.overridden):
                 raise RuleViolated("rollout check", f"{member.cluster} starts, and {CHECK} has not succeeded")
             if written.asked and not rollout.people.overridden:
@@ -353,8 +355,8 @@ def _is_stopped(rollout: Rollout) -> bool:
 
 
 def _member(rollout: Rollout, record: ClusterRecord) -> Member | None:
-    found = (each for each in rollout.members if each.cluster == record.name)
-    return next((each for each in found if each.generation == record.generation), None)
+    found = (member for member in rollout.members if member.cluster == record.name)
+    return next((member for member in found if member.generation == record.generation), None)
 
 
 def _is_left_out(cloud: MemoryCloud, rollout: Rollout, member: Member) -> bool:

@@ -62,7 +62,9 @@ def _start(before: ClusterRecord | None, after: ClusterRecord) -> str:
         return ""
     if after.divergence.corrections != before.divergence.corrections:
         started = {
-            each.path for each in after.divergence.corrections if each not in before.divergence.corrections
+            correction.path
+            for correction in after.divergence.corrections
+            if correction not in before.divergence.corrections
         }
         return "creations" if WHOLE_CLUSTER in started else "corrections"
     if before.finding or not before.failed:

@@ -102,7 +102,7 @@ class ShownClusters:
 
     def _conditions(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
         """Check that the conditions of the whole cluster say what its phase says."""
-        shown = {each.type: each.status for each in record.conditions}
+        shown = {condition.type: condition.status for condition in record.conditions}
         ready = record.phase is Phase.READY and not record.job.active
         stuck = record.phase in (Phase.STALLED, Phase.FAILED)
         if shown.get("Ready", ready) != ready or shown.get("Stalled", stuck) != stuck:
@@ -182,7 +182,7 @@ def _is_held_back(cloud: MemoryCloud, record: ClusterRecord, commit: str) -> boo
     rollout = cloud.state.rollout(commit)
     members = rollout.members if rollout else ()
     waits = (record.name, record.uid, record.generation + 1)
-    return any((each.cluster, each.uid, each.generation) == waits for each in members)
+    return any((member.cluster, member.uid, member.generation) == waits for member in members)
 
 
 def _spec_differs(spec: Json, asked: DesiredCluster) -> str:

@@ -61,11 +61,11 @@ class ShownFleets:
         known = {cluster["name"] for cluster in view["clusters"]}
         missing = {
             name
-            for name, one in desired.clusters.items()
-            if name not in known and (one.invalid or desired.invalid)
+            for name, cluster in desired.clusters.items()
+            if name not in known and (cluster.invalid or desired.invalid)
         }
-        large = {name for name, one in desired.clusters.items() if one.large and name not in known}
-        orphaned = {each.name for each in cloud.state.clusters() if saved_late(each, fleet)}
+        large = {name for name, cluster in desired.clusters.items() if cluster.large and name not in known}
+        orphaned = {cluster.name for cluster in cloud.state.clusters() if saved_late(cluster, fleet)}
         if set(view["notCreated"]) - large - orphaned != missing - large:
             shown = sorted(view["notCreated"])
             raise untrue(cloud, f"{shown} are shown as not created, and {sorted(missing)} are invalid in git")
@@ -113,7 +113,7 @@ class ShownFleets:
         if plan["status"].startswith("success") and desired.invalid:
             raise untrue(cloud, f"{commit[:8]}: {plan['status']}, and its fleet.yaml is invalid")
         if plan["status"].startswith("success") and any(
-            one.invalid and one.on(desired.clusters) for one in desired.systems
+            system.invalid and system.on(desired.clusters) for system in desired.systems
         ):
             raise untrue(cloud, f"{commit[:8]}: {plan['status']}, and a system is invalid")
         for name, asked in desired.clusters.items():

@@ -89,7 +89,7 @@ def test_what_a_superseded_step_did_is_an_event_though_its_outcome_is_discarded(
     on_azure(cloud, PutCluster, removed_after)
     push(cloud, fleet_files.fleet("one"))
     step_until(cloud, lambda: any(found.deleting for found in cloud.state.clusters()))
-    assert [each for each in reasons(cloud) if each != "Accepted"] == ["StepDone", "Waiting"]
+    assert [reason for reason in reasons(cloud) if reason != "Accepted"] == ["StepDone", "Waiting"]
 
 
 def test_many_events_move_without_those_that_are_not_saved_yet() -> None:

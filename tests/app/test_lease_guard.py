@@ -79,7 +79,7 @@ def remove(cloud: MemoryCloud) -> None:
 
 def do_azure(kind: type[AzureCall[Any]]) -> Callable[[Ports], object]:
     """Return the call of an operation with something in each of its fields."""
-    given: dict[str, Any] = {each.name: "a" for each in fields(kind)}
+    given: dict[str, Any] = {field.name: "a" for field in fields(kind)}
     return lambda ports: ports.azure.call(kind(**given | {"target": GROUP}))
 
 

@@ -73,7 +73,7 @@ def test_what_changes_in_azure_is_an_output_after_a_sweep_and_on_the_cluster_wit
     now = outputs(cloud)
     assert {**before, ADDON: now[ADDON]} == now
     assert live(cloud, FACTS)["data"] == now, "the check that the sweep asks for has applied it"
-    (event,) = (each for each in cloud.state.events("one", 50) if each.reason == "FactsRenewed")
+    (event,) = (event for event in cloud.state.events("one", 50) if event.reason == "FactsRenewed")
     assert event.message == f"applied other facts of the cluster: {ADDON}"
     assert phases(cloud) == {"one": Phase.READY}
     assert dict(accepted(cloud)) == written, "nothing is written to Azure"

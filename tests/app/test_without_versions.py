@@ -27,7 +27,7 @@ from tests.support.replaced_ports import on_azure
 def without_etags(document: Any) -> Any:
     if isinstance(document, dict):
         return {key: without_etags(value) for key, value in document.items() if key != "eTag"}
-    return [without_etags(each) for each in document] if isinstance(document, list) else document
+    return [without_etags(entry) for entry in document] if isinstance(document, list) else document
 
 
 def show_no_etags(cloud: MemoryCloud) -> list[Conditional]:
@@ -55,7 +55,7 @@ def test_what_exists_is_written_without_a_condition_after_a_second_read() -> Non
     assert phases(cloud) == {"one": Phase.READY}
     assert cluster(cloud)["tags"]["a"] == "b"
     assert pools(cloud)["apps"]["count"] == 3
-    assert [(type(each), each.etag, each.only_new) for each in writes] == [
+    assert [(type(write), write.etag, write.only_new) for write in writes] == [
         (PutCluster, None, False),
         (PutPool, None, False),
     ]
@@ -71,7 +71,7 @@ def test_what_is_new_is_created_only_where_nothing_exists() -> None:
     push(cloud, files(pool()))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
-    assert [(type(each), each.only_new) for each in writes] == [(PutCluster, True), (PutPool, True)]
+    assert [(type(write), write.only_new) for write in writes] == [(PutCluster, True), (PutPool, True)]
 
 
 def test_pools_and_clusters_are_deleted_after_a_fresh_read() -> None:
@@ -83,7 +83,7 @@ def test_pools_and_clusters_are_deleted_after_a_fresh_read() -> None:
     push(cloud, {path: text for path, text in files().items() if not path.startswith("clusters/")})
     cloud.run()
     assert cloud.ports.azure.call(GetCluster(ONE)) is None
-    assert [type(each) for each in writes] == [DeletePool, DeleteCluster]
+    assert [type(write) for write in writes] == [DeletePool, DeleteCluster]
 
 
 @pytest.mark.parametrize("seconds", [1, 4])

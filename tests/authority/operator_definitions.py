@@ -30,4 +30,4 @@ def operator_definitions() -> list[dict[str, Any]]:
         raise RuntimeError(f"{MODULE} {VERSION} was not downloaded: {found.get('Error') or done.stderr}")
     with ZipFile(found["Zip"]) as files:
         names = sorted(name for name in files.namelist() if _FOLDER in name and name.endswith(".yaml"))
-        return [one for name in names for one in yaml.safe_load_all(files.read(name)) if one]
+        return [document for name in names for document in yaml.safe_load_all(files.read(name)) if document]

@@ -70,7 +70,9 @@ class RealFleet:
     def conditions(self) -> str:
         """Return what the conditions of the cluster say."""
         found = self.operator.api.get(f"clusters/{NAME}")["conditions"]
-        return "; ".join(f"{each['type']}={each['status']}: {each['message']}" for each in found)
+        return "; ".join(
+            f"{document['type']}={document['status']}: {document['message']}" for document in found
+        )
 
     def reason(self) -> str:
         """Return what the cluster waits for, "" before it is planned."""

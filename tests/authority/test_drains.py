@@ -82,7 +82,7 @@ def test_a_drain_behind_an_admission_policy_moves_the_other_pods_and_names_the_p
 
 
 def left(api: KubernetesApi) -> set[str]:
-    return {one["metadata"]["name"] for one in api.list("v1", "Pod", namespace="default")}
+    return {document["metadata"]["name"] for document in api.list("v1", "Pod", namespace="default")}
 
 
 def without_validation() -> Json:

@@ -115,7 +115,11 @@ def test_the_definition_refuses_what_is_no_instance(
 
 
 def test_a_manifest_takes_the_values_that_the_definition_takes() -> None:
-    [instances] = [one for one in operator_definitions() if one["spec"]["names"]["kind"] == "FluxInstance"]
+    [instances] = [
+        operator_definition
+        for operator_definition in operator_definitions()
+        if operator_definition["spec"]["names"]["kind"] == "FluxInstance"
+    ]
     schema = instances["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     compared = list(_choices(FluxInstance, schema))
     assert len(compared) == 3

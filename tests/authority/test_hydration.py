@@ -85,7 +85,7 @@ def reported(fleet: RealFleet) -> str:
     with fleet.api() as api:
         found = api.get(APPLIED) or {}
     conditions = (found.get("status") or {}).get("conditions") or ()
-    return next((each["message"] for each in conditions if each["type"] == "Ready"), "")
+    return next((condition["message"] for condition in conditions if condition["type"] == "Ready"), "")
 
 
 def test_secrets_in_git_are_opened_with_the_keys_that_were_there_before_flux(fleet: RealFleet) -> None:
@@ -149,6 +149,6 @@ def test_a_source_of_a_team_is_not_pulled_as_the_identity_of_the_platforms_flux(
         with fleet.api() as api:
             found = api.get(ObjectRef("source.toolkit.fluxcd.io/v1", "OCIRepository", "own", "shop")) or {}
         conditions = (found.get("status") or {}).get("conditions") or ()
-        return next((each["message"] for each in conditions if each["type"] == "Ready"), "")
+        return next((condition["message"] for condition in conditions if condition["type"] == "Ready"), "")
 
     fleet.operator.wait(lambda: "tenant ID is not set" in said(), "Flux has no identity for it", seconds=60)

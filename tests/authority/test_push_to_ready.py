@@ -100,13 +100,14 @@ def test_an_upgrade_of_flux_removes_what_the_new_components_no_longer_have(fleet
     fleet.ready(fleet.files())
     with fleet.api() as api:
         deployments = {
-            one["metadata"]["name"]: one for one in api.list("apps/v1", "Deployment", namespace=NAMESPACE)
+            document["metadata"]["name"]: document
+            for document in api.list("apps/v1", "Deployment", namespace=NAMESPACE)
         }
         assert set(deployments) == {"source-controller", "kustomize-controller", "notification-controller"}
         image = deployments[KUSTOMIZE.name]["spec"]["template"]["spec"]["containers"][0]["image"]
         assert image.endswith(f":{KUSTOMIZE.version}")
         for kind in ("ServiceAccount", "Service"):
-            names = {one["metadata"]["name"] for one in api.list("v1", kind, namespace=NAMESPACE)}
+            names = {document["metadata"]["name"] for document in api.list("v1", kind, namespace=NAMESPACE)}
             assert "image-reflector-controller" not in names
         assert api.get(OWNER) is not None
 

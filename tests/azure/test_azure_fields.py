@@ -235,7 +235,9 @@ def machines(profile: dict[str, Any], **fields: Any) -> Desired:
 
 def test_a_pool_of_machines_has_its_sizes_in_its_profile_only() -> None:
     live = created(machines(MANUAL))
-    (profile,) = [each for each in live["properties"]["agentPoolProfiles"] if each["name"] == "more"]
+    (profile,) = [
+        document for document in live["properties"]["agentPoolProfiles"] if document["name"] == "more"
+    ]
     assert (profile["type"], profile["count"]) == ("VirtualMachines", 4)
     cluster = machines(AUTOSCALE)
     write = pool_write(cluster.spec.node_pools[1], cluster, OWNER, profile)
@@ -247,7 +249,9 @@ def test_a_pool_of_machines_has_its_sizes_in_its_profile_only() -> None:
 
 def test_one_size_in_place_of_several_is_a_new_pool() -> None:
     live = created(machines(MANUAL))
-    (profile,) = [each for each in live["properties"]["agentPoolProfiles"] if each["name"] == "more"]
+    (profile,) = [
+        document for document in live["properties"]["agentPoolProfiles"] if document["name"] == "more"
+    ]
     cluster = desired(**user())
     (leaf,) = fixed_leaves(cluster.spec.node_pools[1], cluster, OWNER, profile)
     assert (str(leaf), leaf.new) == ("type", "VirtualMachineScaleSets")
@@ -255,7 +259,9 @@ def test_one_size_in_place_of_several_is_a_new_pool() -> None:
 
 def test_before_a_drain_each_size_of_a_pool_of_machines_keeps_its_present_number() -> None:
     live = created(machines(AUTOSCALE))
-    (profile,) = [each for each in live["properties"]["agentPoolProfiles"] if each["name"] == "more"]
+    (profile,) = [
+        document for document in live["properties"]["agentPoolProfiles"] if document["name"] == "more"
+    ]
     status = [{"size": SIZES[0].upper(), "count": 3}, {"size": SIZES[1], "count": 0}]
     write = autoscaler_off_write({**profile, "virtualMachineNodesStatus": status})
     assert write is not None
@@ -268,7 +274,9 @@ def test_before_a_drain_each_size_of_a_pool_of_machines_keeps_its_present_number
 @pytest.mark.parametrize("status", [None, [], [{"size": SIZES[0], "count": 3}], [{"size": SIZES[1]}]])
 def test_a_size_whose_number_of_nodes_azure_does_not_show_is_named_and_not_guessed(status: object) -> None:
     live = created(machines(AUTOSCALE))
-    (profile,) = [each for each in live["properties"]["agentPoolProfiles"] if each["name"] == "more"]
+    (profile,) = [
+        document for document in live["properties"]["agentPoolProfiles"] if document["name"] == "more"
+    ]
     assert SIZES[1] in sizes_not_shown({**profile, "virtualMachineNodesStatus": status})
     whole = [{"size": size, "count": 0} for size in SIZES]
     assert sizes_not_shown({**profile, "virtualMachineNodesStatus": whole}) == ()

@@ -84,7 +84,7 @@ def test_a_job_that_leaves_the_autoscaler_as_it_is_leaves_the_sizes_that_go_with
     shown = {key: value for key, value in _only_profile(live).items() if key not in ("minCount", "maxCount")}
     profile = shown | by_hand | {"nodeLabels": {}}
     live["properties"]["agentPoolProfiles"] = [profile]
-    paths = {each.path for each in differences_of(cluster, OWNER, live)}
+    paths = {difference.path for difference in differences_of(cluster, OWNER, live)}
     assert {"nodePools[system].nodeLabels.a", "nodePools[system].enableAutoScaling"} <= paths
     leaving = replace(cluster, left=paths - {"nodePools[system].nodeLabels.a"})
     body = pool_body(cluster.spec.node_pools[0], leaving, OWNER, profile)

@@ -110,7 +110,7 @@ def test_what_a_job_leaves_keeps_the_value_of_azure_and_is_not_created() -> None
     (policy,) = PolicyCompanion.of(desired(policies=ALL["policies"]))
     assert policy.written(None, {policy.path}) is None
     live = {"properties": {**as_written(policy)["properties"], "enforcementMode": "DoNotEnforce"}}
-    assert [each.path for each in policy.differences(live)] == ["policies[deny].enforcementMode"]
+    assert [difference.path for difference in policy.differences(live)] == ["policies[deny].enforcementMode"]
     assert policy.written(live, {"policies[deny].enforcementMode"}) is None
     changed = {"properties": {**live["properties"], "notScopes": ["/x"]}}
     body = policy.written(changed, {"policies[deny].enforcementMode"})

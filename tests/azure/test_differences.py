@@ -33,9 +33,9 @@ def live_of(spec: dict[str, Any]) -> dict[str, Any]:
         live = copy.deepcopy(created(desired(**spec)))
     except InvalidManifest:
         reject()
-    for number, each in enumerate(spec.get("nodePools", ())):
-        if "powerState" in each:
-            live["properties"]["agentPoolProfiles"][number]["powerState"] = dict(each["powerState"])
+    for number, document in enumerate(spec.get("nodePools", ())):
+        if "powerState" in document:
+            live["properties"]["agentPoolProfiles"][number]["powerState"] = dict(document["powerState"])
     return live
 
 
@@ -51,10 +51,10 @@ def owned(spec: dict[str, Any]) -> Iterator[Place]:
     yield from _values({k: v for k, v in spec.items() if k not in ("tags", *ELSEWHERE)}, "", ("properties",))
     untyped = (spec.get("azure") or {}).get("properties") or {}
     yield from _values(untyped, "azure.properties.", ("properties",))
-    for number, each in enumerate(spec["nodePools"]):
+    for number, document in enumerate(spec["nodePools"]):
         at: tuple[Any, ...] = ("properties", "agentPoolProfiles", number)
-        fields = {k: v for k, v in each.items() if k not in ELSEWHERE}
-        yield from _values(fields, f"nodePools[{each['name']}].", at)
+        fields = {k: v for k, v in document.items() if k not in ELSEWHERE}
+        yield from _values(fields, f"nodePools[{document['name']}].", at)
 
 
 def _values(value: dict[str, Any], prefix: str, at: tuple[Any, ...]) -> Iterator[Place]:
@@ -98,7 +98,7 @@ def test_one_value_that_somebody_changes_is_the_one_difference(
     value = inner.get(at[-1])
     assume(value not in (None, "", [], {}))
     inner[at[-1]] = another(value)
-    assert [each.path for each in drift(spec, live, before)] == [path]
+    assert [difference.path for difference in drift(spec, live, before)] == [path]
     assert live_digest(live) != live_digest(before)
 
 
@@ -151,7 +151,7 @@ def test_a_newer_version_is_a_difference_unless_an_automatic_upgrade_brought_it(
     live["properties"] |= {"kubernetesVersion": runs, "currentKubernetesVersion": runs}
     live["properties"]["autoUpgradeProfile"] = {"upgradeChannel": channel} if channel else None
     found = drift({"kubernetesVersion": requested, "tags": {}}, live, before)
-    assert [(each.path, each.git, each.live) for each in found] == (
+    assert [(difference.path, difference.git, difference.live) for difference in found] == (
         [("kubernetesVersion", requested, runs)] if differs else []
     )
 
@@ -192,4 +192,4 @@ def test_the_count_under_an_autoscaler_is_no_part_of_what_a_pool_beyond_git_is()
         live["properties"]["agentPoolProfiles"][1]["count"] = count
         found.append(drift_of(cluster, OWNER, live, ()))
     assert found[0] == found[1]
-    assert [each.path for each in found[0]] == ["nodePools[extra]"]
+    assert [difference.path for difference in found[0]] == ["nodePools[extra]"]

@@ -134,16 +134,16 @@ def test_any_value_is_read_again_as_it_was(path: str, value: Any) -> None:
     found: Any = parse(with_value(TEXT, steps, value).encode(), "cluster.yaml").plain()
     before: Any = parse(TEXT.encode(), "cluster.yaml").plain()
     for step in steps[:-1]:
-        found, before = (_below(each, step) for each in (found, before))
+        found, before = (_below(document, step) for document in (found, before))
     assert found[steps[-1]] == value
     assert type(found[steps[-1]]) is type(value) or isinstance(found[steps[-1]], type(value))
-    rest = {key: each for key, each in found.items() if key != steps[-1]}
-    assert rest == {key: each for key, each in (before or {}).items() if key != steps[-1]}
+    rest = {key: document for key, document in found.items() if key != steps[-1]}
+    assert rest == {key: document for key, document in (before or {}).items() if key != steps[-1]}
 
 
 def _below(value: Any, step: str) -> Any:
     if isinstance(value, list):
-        return next(each for each in value if each["name"] == step[1:-1])
+        return next(document for document in value if document["name"] == step[1:-1])
     return (value or {}).get(step)
 
 

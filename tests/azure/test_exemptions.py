@@ -19,7 +19,9 @@ OWN = f"  drift: {{rules: [{OTHER}, {RULE}]}}\n"
 def warned(files: dict[str, bytes], today: date) -> list[str]:
     desired = resolved(files)
     assert desired.problems == ()
-    return [str(each) for each in exemption_warnings(desired, desired.clusters, today)]
+    return [
+        str(exemption_warning) for exemption_warning in exemption_warnings(desired, desired.clusters, today)
+    ]
 
 
 def of_one(extra: str) -> dict[str, bytes]:

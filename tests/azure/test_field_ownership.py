@@ -39,13 +39,17 @@ TAG: dict[str, Any] = {"f:spec": {".": {}, "f:ref": {".": {}, "f:tag": {}}}}
 
 
 def fields_of(live: Any, manager: str) -> Any:
-    return next(one["fieldsV1"] for one in live["metadata"]["managedFields"] if one["manager"] == manager)
+    return next(
+        document["fieldsV1"]
+        for document in live["metadata"]["managedFields"]
+        if document["manager"] == manager
+    )
 
 
 def test_the_fields_of_a_former_manager_become_ours() -> None:
     found = transferred(source(ours(BRANCH), entry("kubectl-edit", TAG)), entirely=True)
     assert found is not None
-    assert [one["manager"] for one in found["metadata"]["managedFields"]] == ["roadstead"]
+    assert [document["manager"] for document in found["metadata"]["managedFields"]] == ["roadstead"]
     assert fields_of(found, "roadstead")["f:spec"]["f:ref"] == {".": {}, "f:branch": {}, "f:tag": {}}
 
 

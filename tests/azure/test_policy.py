@@ -21,7 +21,7 @@ LIVE: dict[str, Any] = {
         "agentPoolProfiles": [{"name": "apps", "osType": "Linux", "orchestratorVersion": "1.36.3"}],
     }
 }
-POOLS = {each["name"]: each for each in LIVE["properties"]["agentPoolProfiles"]}
+POOLS = {pool["name"]: pool for pool in LIVE["properties"]["agentPoolProfiles"]}
 EXEMPTION = {"action": "ignore", "owner": "team-a", "reason": "a test", "expires": "2027-03-01"}
 
 
@@ -206,15 +206,15 @@ _RULES = st.lists(
 def test_no_rule_makes_another_one_less_careful(rules: list[tuple[str, str]], action: str) -> None:
     order = ["ignore", "report", "correct"]
     made = [
-        {"fields": [field], **(EXEMPTION if each == "ignore" else {"action": each})} for field, each in rules
+        {"fields": [field], **(EXEMPTION if rule == "ignore" else {"action": rule})} for field, rule in rules
     ]
     found = [
         each for each, _ in actions(policy(*made, action=action), count(), Difference("tags.a", "1", "2"))
     ]
     for path, got in zip(("nodePools[apps].count", "tags.a"), found, strict=True):
         covering = [
-            each
-            for (field, each) in rules
+            rule
+            for (field, rule) in rules
             if DriftRule.model_validate({"name": "a", "fields": [field], "action": "report"}).covers(path)
         ]
         assert got == min(covering, key=order.index, default=action)

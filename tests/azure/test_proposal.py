@@ -95,7 +95,7 @@ BOUNDS = """\
 
 def bounds(low: int, high: int, desired: Desired) -> list[Difference]:
     """Return in which bounds of the pool a cluster with these differs."""
-    pool = next(each for each in desired.spec.node_pools if each.name == "apps")
+    pool = next(pool for pool in desired.spec.node_pools if pool.name == "apps")
     sides = (("minCount", pool.min_count, low), ("maxCount", pool.max_count, high))
     return [Difference(f"nodePools[apps].{name}", git, live) for name, git, live in sides if git != live]
 
@@ -114,7 +114,7 @@ def test_what_is_valid_is_proposed_without_what_is_not() -> None:
     bad: Any = "many"
     fields = [Difference("nodePools[apps].maxCount", 3, 9), Difference("nodePools[apps].minCount", 1, bad)]
     found = propose(files[PATH].decode(), fields, partial(resolve, files), partial(bounds, bad, 9))
-    assert [each.path for each in found.fields] == ["nodePools[apps].maxCount"]
+    assert [field.path for field in found.fields] == ["nodePools[apps].maxCount"]
     assert "must be an integer" in found.left_out["nodePools[apps].minCount"]
 
 

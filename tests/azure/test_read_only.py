@@ -35,8 +35,8 @@ def models_in(annotation: Any) -> Iterator[tuple[tuple[str, ...], type[Any]]]:
         annotation = eval(annotation.__forward_arg__, NAMES)  # noqa: S307
     origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in (typing.Union, types.UnionType):
-        for each in inner:
-            yield from models_in(each)
+        for document in inner:
+            yield from models_in(document)
     elif origin in (list, dict):
         step = "[]" if origin is list else "*"
         yield from (((step, *way), model) for way, model in models_in(inner[-1]))
@@ -72,13 +72,13 @@ def marked(value: Any, kind: type[Any]) -> Iterator[str]:
         found = [value]
         for step in path.split("."):
             below: list[Any] = []
-            for each in found:
+            for document in found:
                 if step == "[]":
-                    below += each if isinstance(each, list) else []
+                    below += document if isinstance(document, list) else []
                 elif step == "*":
-                    below += each.values() if isinstance(each, dict) else []
-                elif isinstance(each, dict) and each.get(step) is not None:
-                    below.append(each[step])
+                    below += document.values() if isinstance(document, dict) else []
+                elif isinstance(document, dict) and document.get(step) is not None:
+                    below.append(document[step])
             found = below
         if found:
             yield path

@@ -38,7 +38,7 @@ def spec(version: str = NEW, *, pools: list[dict[str, Any]] | None = None, **fie
 
 
 def paths(found: dict[str, Any], today: date = LATE) -> list[tuple[str | int, ...]]:
-    return [each.path for each in retiring(found, today)]
+    return [retirement.path for retirement in retiring(found, today)]
 
 
 @pytest.mark.parametrize("version", KUBERNETES)
@@ -109,8 +109,10 @@ def test_the_version_that_runs_counts_and_not_the_one_that_git_asks_for() -> Non
 def test_the_image_of_a_pool_follows_its_sku_and_its_version(
     pool: dict[str, Any], version: str, announced: Announcement | None
 ) -> None:
-    found = [each for each in retiring(spec(version, pools=[pool]), LATE) if "osSKU" in each.path]
-    assert [each.announced for each in found] == ([announced] if announced else [])
+    found = [
+        retirement for retirement in retiring(spec(version, pools=[pool]), LATE) if "osSKU" in retirement.path
+    ]
+    assert [retirement.announced for retirement in found] == ([announced] if announced else [])
 
 
 @pytest.mark.parametrize(
@@ -166,7 +168,10 @@ def test_warnings_come_soonest_first_and_none_goes_away_with_time(today: date) -
         networkProfile={"networkPlugin": "kubenet", "networkPolicy": "azure"},
     )
     now, later = (
-        [(each.announced.on, each.path, each.announced.what) for each in retiring(asked, day)]
+        [
+            (retirement.announced.on, retirement.path, retirement.announced.what)
+            for retirement in retiring(asked, day)
+        ]
         for day in (today, today + timedelta(days=30))
     )
     assert [on for on, *_ in now] == sorted(on for on, *_ in now)
@@ -197,5 +202,5 @@ def test_a_pool_that_the_cluster_removes_shifts_the_place_of_no_other() -> None:
     )
     fleet = with_change(ONE, "spec:\n", f"spec:\n{pools}")
     found = retirement_warnings(fleet, ["one"], table.UBUNTU_2204.on)
-    (warned,) = [each for each in found if "Ubuntu 22.04" in each.message]
+    (warned,) = [problem for problem in found if "Ubuntu 22.04" in problem.message]
     assert (warned.file, warned.line, warned.field) == (ONE, 8, "spec.nodePools[late].osSKU")

@@ -98,7 +98,7 @@ def test_azure_cli_signs_in_and_creates_changes_upgrades_stops_and_deletes_a_clu
     az("aks", "nodepool", "add", *POOL, "-n", "web", "--node-count", "1", "--kubernetes-version", "1.35.7")
     assert [pool["name"] for pool in az("aks", "nodepool", "list", *POOL)] == ["nodepool1", "web"]
     upgrades = az("aks", "nodepool", "get-upgrades", *POOL, "--nodepool-name", "web")
-    assert [each["kubernetesVersion"] for each in upgrades["upgrades"]] == ["1.36.2", "1.36.3"]
+    assert [upgrade["kubernetesVersion"] for upgrade in upgrades["upgrades"]] == ["1.36.2", "1.36.3"]
     upgrade = ("aks", "nodepool", "upgrade", *POOL, "-n", "web", "--kubernetes-version", "1.36.3", "--yes")
     assert az(*upgrade)["currentOrchestratorVersion"] == "1.36.3"
     az("aks", "nodepool", "scale", *POOL, "-n", "web", "--node-count", "3")

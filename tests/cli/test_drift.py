@@ -203,7 +203,8 @@ def test_scripts_get_the_fields(url: str, cloud: MemoryCloud) -> None:
     changed(cloud)
     view = json.loads(roadstead("drift", "-o", "json", ROADSTEAD_URL=url).stdout)
     fields = {
-        each["path"]: (each["git"], each["live"], each["source"]) for each in view["clusters"][0]["fields"]
+        field["path"]: (field["git"], field["live"], field["source"])
+        for field in view["clusters"][0]["fields"]
     }
     assert fields["nodePools[apps].count"] == ("2", "5", "clusters/one/cluster.yaml:11")
     assert roadstead("drift", "-o", "name", ROADSTEAD_URL=url).stdout == "cluster/one\n"

@@ -33,7 +33,7 @@ def test_an_exemption_that_ends_soon_is_a_warning_at_its_line_and_the_manifest_i
 
 def test_scripts_and_github_get_it_too(fleet: Path) -> None:
     view = json.loads(roadstead("validate", *DAY, "-o", "json", cwd=fleet).stdout)
-    assert (view["valid"], [each["field"] for each in view["warnings"]]) == (
+    assert (view["valid"], [warning["field"] for warning in view["warnings"]]) == (
         True,
         ["spec.drift.rules[load].expires"],
     )

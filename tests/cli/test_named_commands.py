@@ -25,8 +25,8 @@ PLACEHOLDERS = {"NAME": NAME, "COMMIT": NAME, "TEXT": "text", "RESOURCE_ID": "/s
 def texts(source: str) -> Iterator[str]:
     """Yield the texts of a module, without its docstrings; a value in one is a name."""
     nodes = [*ast.walk(ast.parse(source))]
-    documents = {id(each.value) for each in nodes if isinstance(each, ast.Expr)}
-    inner = {id(part) for each in nodes if isinstance(each, ast.JoinedStr) for part in each.values}
+    documents = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    inner = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
     other = documents | inner
     for node in nodes:
         if isinstance(node, ast.JoinedStr):

@@ -37,7 +37,11 @@ def live(url: str, folder: Path, content: dict[str, bytes], *arguments: str) -> 
 
 def fields(done: Any) -> dict[str, tuple[str, str]]:
     view = json.loads(done.stdout)
-    return {one["path"]: (one["git"], one["live"]) for each in view["clusters"] for one in each["fields"]}
+    return {
+        field["path"]: (field["git"], field["live"])
+        for cluster in view["clusters"]
+        for field in cluster["fields"]
+    }
 
 
 def test_files_that_azure_has_differ_in_nothing(url: str, cloud: MemoryCloud, tmp_path: Path) -> None:
@@ -125,8 +129,8 @@ def test_a_stopped_cluster_is_not_compared_and_is_not_counted_among_those_that_a
         *(0, "Compared with Azure now: 0 of 2 clusters differ, 1 not compared"),
     )
     assert lines[-1] == "two: it is stopped in Azure"
-    assert [each["name"] for each in view["clusters"]] == ["one", "three"]
-    assert [each["name"] for each in view["notCompared"]] == ["two"]
+    assert [cluster["name"] for cluster in view["clusters"]] == ["one", "three"]
+    assert [document["name"] for document in view["notCompared"]] == ["two"]
 
 
 def test_a_cluster_in_creation_is_not_compared_before_azure_has_it(tmp_path: Path) -> None:
@@ -183,7 +187,7 @@ def test_the_audit_says_once_which_clusters_were_compared(tmp_path: Path) -> Non
         live(url, tmp_path, fleet_files.fleet("one", "two"))
         lines = roadstead("audit", ROADSTEAD_URL=url).stdout.splitlines()
     assert lines[0].endswith("the key of Admin  compared with Azure: one, two")
-    assert [each.strip() for each in lines[1:2]] == ["accepted"]
+    assert [line.strip() for line in lines[1:2]] == ["accepted"]
 
 
 def test_only_the_named_clusters_are_read(cloud: MemoryCloud, tmp_path: Path) -> None:
@@ -191,7 +195,7 @@ def test_only_the_named_clusters_are_read(cloud: MemoryCloud, tmp_path: Path) ->
     with served(cloud.ports) as url:
         done = live(url, tmp_path, files(POOL), "--cluster", "one", "-o", "json")
         unknown = live(url, tmp_path, files(POOL), "--cluster", "nope")
-    assert [each["name"] for each in json.loads(done.stdout)["clusters"]] == ["one"]
+    assert [cluster["name"] for cluster in json.loads(done.stdout)["clusters"]] == ["one"]
     assert len(reads) == 1
     assert (unknown.returncode, unknown.stdout) == (1, "")
 

@@ -135,4 +135,4 @@ def test_a_release_that_is_carried_out_has_its_own_words() -> None:
     assert titles(cloud, "all") == ["example: 1 cluster released"]
     detail = plan_view(cloud.repository.head("main"), cloud.ports)
     assert detail is not None
-    assert [each["action"] for each in detail["items"]] == ["release"]
+    assert [item["action"] for item in detail["items"]] == ["release"]

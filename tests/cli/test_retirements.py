@@ -66,7 +66,7 @@ def test_no_warning_comes_more_than_180_days_ahead(fleet: Path) -> None:
 def test_scripts_and_github_get_the_warnings_apart_from_the_problems(fleet: Path) -> None:
     view = json.loads(roadstead("validate", *DAY, "-o", "json", cwd=fleet).stdout)
     assert (view["valid"], view["problems"], view["retirementsOf"]) == (True, [], AS_OF.isoformat())
-    assert [each["field"] for each in view["warnings"]] == ["spec.kubernetesVersion"]
+    assert [warning["field"] for warning in view["warnings"]] == ["spec.kubernetesVersion"]
     log = json.loads(roadstead("validate", *DAY, "-o", "sarif", cwd=fleet).stdout)["runs"][0]
     (result,) = log["results"]
     assert (result["ruleId"], result["level"]) == ("retirement", "warning")

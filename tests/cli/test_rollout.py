@@ -149,7 +149,7 @@ def test_a_plan_of_the_files_shows_the_stages_and_where_approvals_are_asked(
     assert "  duration: about 10m, 4m to 30m (assumed, because fewer than 5 other changes" in shown
     found = json.loads(roadstead("plan", str(tmp_path), "-o", "json", ROADSTEAD_URL=url).stdout)["rollout"]
     assert (found["estimate"]["kind"], found["estimate"]["likelySeconds"]) == ("any", 600)
-    assert [(each["stage"], each["approvals"], each["clusters"]) for each in found["groups"]] == [
+    assert [(group["stage"], group["approvals"], group["clusters"]) for group in found["groups"]] == [
         ("first", 0, [*DEV]),
         ("second", 1, [*PROD]),
     ]
@@ -192,7 +192,7 @@ def test_a_rollout_is_followed_on_after_an_app_did_not_answer(cloud: MemoryCloud
     with served(cloud.ports) as address:
         waits = roadstead("rollout", "watch", "--timeout", "3s", ROADSTEAD_URL=address)
     assert "has not ended after 3s" in waits.stderr
-    lines = [each[10:] for each in waits.stdout.splitlines()]
+    lines = [splitline[10:] for splitline in waits.stdout.splitlines()]
     assert lines[0] == lines[2] != lines[1]
     assert lines[1].startswith(f"{address} answered 503: a service that Roadstead needs has failed")
 

@@ -62,8 +62,8 @@ def test_a_cluster_that_no_check_has_read_says_how_it_is_read(url: str, cloud: M
 def test_scripts_get_the_object_of_the_api(url: str, cloud: MemoryCloud) -> None:
     broken(cloud)
     view = json.loads(roadstead("tree", "one", "-o", "json", ROADSTEAD_URL=url).stdout)
-    (kustomizations,) = (each for each in view["flux"] if each["kind"] == "Kustomization")
-    assert [each["reason"] for each in kustomizations["unhealthy"]][:1] == ["BuildFailed"]
+    (kustomizations,) = (document for document in view["flux"] if document["kind"] == "Kustomization")
+    assert [document["reason"] for document in kustomizations["unhealthy"]][:1] == ["BuildFailed"]
     assert roadstead("tree", "cluster/one", "-o", "name", ROADSTEAD_URL=url).stdout == "cluster/one\n"
 
 

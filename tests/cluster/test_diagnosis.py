@@ -44,7 +44,7 @@ def test_exactly_the_error_classes_have_remedies() -> None:
 def test_no_advice_says_a_sentence_twice(failed: bool) -> None:
     for kind in classes():
         sentences = suggested_action(kind.__name__, failed=failed).split(". ")
-        assert len(sentences) == len({each.strip(". ") for each in sentences}), kind
+        assert len(sentences) == len({sentence.strip(". ") for sentence in sentences}), kind
 
 
 def test_a_new_job_is_about_to_run() -> None:

@@ -92,7 +92,11 @@ def test_a_wait_and_a_restart_are_no_end() -> None:
 
 def of_metric(metric: Metric, found: Sequence[Measurement]) -> dict[tuple[str, ...], float]:
     """Return the values of a metric by those of its attributes."""
-    return {tuple(each.attributes.values()): each.value for each in found if each.metric is metric}
+    return {
+        tuple(measurement.attributes.values()): measurement.value
+        for measurement in found
+        if measurement.metric is metric
+    }
 
 
 def test_each_phase_has_a_value_also_when_no_cluster_is_in_it() -> None:
@@ -103,7 +107,7 @@ def test_each_phase_has_a_value_also_when_no_cluster_is_in_it() -> None:
 
 
 def test_conditions_drift_and_gaps_are_counted() -> None:
-    stored = [each for each in DriftAction if each is not DriftAction.IGNORE]
+    stored = [action for action in DriftAction if action is not DriftAction.IGNORE]
     first, *rest = (DriftedField(f"tags.{each}", "1", "2", NOW, action=each) for each in stored)
     differs = Drift(first, tuple(rest), more=7)
     drifted = with_in_sync(record(Step.VERIFY), differs, NOW)
@@ -137,6 +141,6 @@ def test_a_measurement_has_the_attributes_of_its_metric() -> None:
     for step in (Step.CLUSTER, Step.VERIFY):
         for outcome in outcomes:
             measurements, _ = measured(record(step), outcome)
-            for each in measurements.values():
-                assert each.metric in METRICS
-                assert tuple(each.attributes) == each.metric.attributes
+            for measurement in measurements.values():
+                assert measurement.metric in METRICS
+                assert tuple(measurement.attributes) == measurement.metric.attributes

@@ -136,7 +136,7 @@ def test_the_names_follow_from_the_requests() -> None:
 @pytest.mark.parametrize("kind", OPERATIONS)
 def test_the_name_of_each_operation_is_one_of_microsofts_pages(kind: type[AzureCall[Any]]) -> None:
     name = permission_of(kind)
-    assert name.endswith("/read") or name in {each.lower() for each in CHANGES}
+    assert name.endswith("/read") or name in {change.lower() for change in CHANGES}
 
 
 def test_the_worker_may_use_whatever_azure_asks_for_a_resource_that_a_manifest_may_name() -> None:
@@ -284,12 +284,12 @@ def _call_the_rest(cloud: CloudWithRights) -> None:
         cloud.broker.send(queue, Draft(b"not a message", session="another"))
     cloud.run()
     received = cloud.received | {f"{letter.queue}/$deadletterqueue" for letter in cloud.dead_letters}
-    for name, each in functions(cloud.acting_as(App.CONTROL, cloud.ports)).items():
-        trigger = each.get_trigger().get_dict_repr()
+    for name, function in functions(cloud.acting_as(App.CONTROL, cloud.ports)).items():
+        trigger = function.get_trigger().get_dict_repr()
         if trigger["type"] == "serviceBusTrigger":
             assert trigger["queueName"] in received, name
         elif trigger["type"] == "timerTrigger":
-            each.get_user_function()(None)
+            function.get_user_function()(None)
         else:
             request = func.HttpRequest(
                 "GET",
@@ -300,7 +300,7 @@ def _call_the_rest(cloud: CloudWithRights) -> None:
                 body=bodies.get(name, b"{}"),
             )
             expected = {"github": 401, "flux": 401, "import": 200}.get(name, range(200, 410))
-            status = each.get_user_function()(request).status_code
+            status = function.get_user_function()(request).status_code
             assert status in (expected if isinstance(expected, range) else {expected}), (name, status)
 
 

@@ -80,7 +80,7 @@ def test_a_webhook_is_signed_as_standard_webhooks_says(inbox: Inbox) -> None:
     send(RouteType.WEBHOOK, f"{inbox.url}/hook", sent, OPS_SECRET=KEY)
     ((_, headers, body),) = inbox.got
     verified = Webhook(KEY).verify(body, headers)
-    assert [each["subject"] for each in verified["groups"][0]["facts"]] == ["one", "two"]
+    assert [document["subject"] for document in verified["groups"][0]["facts"]] == ["one", "two"]
     assert headers["webhook-id"] == verified["id"] == sent.id
     with pytest.raises(WebhookVerificationError):
         Webhook(KEY).verify(body + b" ", headers)

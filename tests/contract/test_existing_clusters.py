@@ -69,7 +69,7 @@ def test_a_client_certificate_of_a_kubeconfig_enters(opens: Opens, kubeconfig: K
     api = opens().open(HARBOUR, kubeconfig)
     api.check()
     assert api.server() is None
-    assert [one["metadata"]["name"] for one in api.list("v1", "Node")] == [
+    assert [document["metadata"]["name"] for document in api.list("v1", "Node")] == [
         "harbour-1",
         "harbour-2",
         "harbour-3",

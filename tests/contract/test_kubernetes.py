@@ -15,7 +15,7 @@ from tests.support.kubernetes_ports import CONFIG_MAP, NOWHERE, SETTINGS, Settin
 def config_maps(setting: Setting, **selectors: str) -> list[Json]:
     """List the ConfigMaps without those of Kubernetes itself."""
     found = setting.api.list("v1", "ConfigMap", **selectors)
-    return [one for one in found if one["metadata"]["namespace"] != "kube-system"]
+    return [document for document in found if document["metadata"]["namespace"] != "kube-system"]
 
 
 def test_a_cluster_that_runs_passes_the_check(setting: Setting) -> None:
@@ -193,4 +193,6 @@ def test_a_long_list_is_read_to_its_end(setting: Setting) -> None:
         body = {"metadata": {"name": f"map-{number:04d}"}}
         setting.world.create(CONFIG_MAP, "default", body)
     found = config_maps(setting)
-    assert [one["metadata"]["name"] for one in found] == [f"map-{number:04d}" for number in range(1001)]
+    assert [document["metadata"]["name"] for document in found] == [
+        f"map-{number:04d}" for number in range(1001)
+    ]

@@ -301,9 +301,9 @@ def test_a_connection_has_seen_the_certificates_of_the_server_and_of_its_authori
     shown = ssl.get_server_certificate((address.hostname, address.port)).encode()
     authority = base64.b64decode(cluster["certificate-authority-data"])
     api = connections.connect(CLUSTER)
-    assert [each.of for each in api.certificates()] == [AUTHORITY], "there was no handshake yet"
+    assert [certificate.of for certificate in api.certificates()] == [AUTHORITY], "there was no handshake yet"
     api.check()
-    assert {each.of: each.ends for each in api.certificates()} == {
+    assert {certificate.of: certificate.ends for certificate in api.certificates()} == {
         AUTHORITY: x509.load_pem_x509_certificate(authority).not_valid_after_utc,
         SERVER: x509.load_pem_x509_certificate(shown).not_valid_after_utc,
     }

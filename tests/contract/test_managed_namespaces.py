@@ -105,9 +105,9 @@ def test_aks_has_the_namespace_with_its_quota_and_policy_and_nobody_else_changes
     changed = {**namespace, "metadata": {**namespace["metadata"], "labels": {**labels, "c": "d"}}}
     with pytest.raises(InvalidManifest, match="not allowed because it is managed by ARM"):
         api.replace(changed)
-    for each in (namespace, quota, policy):
+    for document in (namespace, quota, policy):
         with pytest.raises(InvalidManifest, match="managed by ARM"):
-            api.delete(each)
+            api.delete(document)
     with pytest.raises(InvalidManifest, match="managed by ARM"):
         api.replace({**quota, "spec": {"hard": {"requests.cpu": "64"}}})
 

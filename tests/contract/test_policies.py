@@ -28,7 +28,7 @@ def body(definition: str = PRIVILEGED, **values: Any) -> dict[str, Any]:
 
 
 def listed(azure: Azure) -> dict[str, Any]:
-    return {one["name"]: one for one in azure.call(ListPolicyAssignments(GROUP)) or ()}
+    return {document["name"]: document for document in azure.call(ListPolicyAssignments(GROUP)) or ()}
 
 
 def test_an_assignment_is_created_replaced_listed_and_deleted(azure: Azure) -> None:
@@ -87,9 +87,9 @@ def test_what_azure_policy_found_is_that_of_the_assignments_of_the_filter(azure:
     found(CLUSTER, "a", "NonCompliant", now, reference="two")
     found(CLUSTER, "b", "Compliant", now)
     states = azure.call(QueryPolicyStates(CLUSTER, states_of(["a"])))
-    assert [(one["policyAssignmentName"], one["complianceState"]) for one in states] == [
+    assert [(state["policyAssignmentName"], state["complianceState"]) for state in states] == [
         ("a", "NonCompliant"),
         ("a", "Compliant"),
     ]
-    assert {one["timestamp"] for one in states} == {now.isoformat()}
+    assert {state["timestamp"] for state in states} == {now.isoformat()}
     assert len(azure.call(QueryPolicyStates(CLUSTER, states_of(["a", "b"])))) == 3

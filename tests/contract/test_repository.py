@@ -88,7 +88,7 @@ def test_the_changes_since_a_commit_are_those_of_a_merged_branch_too(case: Case)
 
     def since(commit: str, earlier: str, most: int = 9) -> set[str] | None:
         found = case.host.changes_since(commit, earlier, most)
-        return None if found is None else {each.commit for each in found}
+        return None if found is None else {change.commit for change in found}
 
     assert since(merge, first) == since(merge, first, 3) == {topic, later, merge}
     assert since(merge, first, 2) is None
@@ -104,7 +104,7 @@ def test_the_changes_since_a_commit_can_be_more_than_a_page_of_github_has(case: 
     later = [case.git.commit({"a.yaml": str(number).encode()}) for number in range(1, 102)]
     found = case.host.changes_since(later[-1], first, 101)
     assert found is not None
-    assert sorted(each.commit for each in found) == sorted(later)
+    assert sorted(change.commit for change in found) == sorted(later)
     assert case.host.changes_since(later[-1], first, 100) is None
 
 
@@ -123,7 +123,7 @@ def test_a_page_of_commits_that_comes_again_and_again_is_not_taken_for_all(
         adapter = GitHubHost("acme/fleet", github_auth(token="local"), base_url=server.url)
         found = adapter.changes_since(later[249], first, 1000)
         assert found is not None
-        assert sorted(each.commit for each in found) == sorted(later[:250])
+        assert sorted(change.commit for change in found) == sorted(later[:250])
         with pytest.raises(Unavailable):
             adapter.changes_since(later[250], first, 1000)
         adapter.close()
@@ -154,7 +154,7 @@ def test_the_message_of_a_commit_is_read_with_its_last_lines(case: Case) -> None
     first = case.git.commit({"a.yaml": b"1"}, message=text)
     same = case.git.commit({"a.yaml": b"1"}, message="Nothing changes")
     found = case.host.changes(same, "", 2)
-    assert [(each.commit, each.message) for each in found] == [(same, "Nothing changes"), (first, text)]
+    assert [(change.commit, change.message) for change in found] == [(same, "Nothing changes"), (first, text)]
 
 
 def test_a_commit_descends_from_itself_and_from_what_came_before_it(case: Case) -> None:

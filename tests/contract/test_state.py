@@ -158,7 +158,7 @@ def test_only_open_plans_are_listed_newest_first(state: State) -> None:
     for number, commit in enumerate(("a" * 40, "b" * 40, "d" * 40)):
         state.save_plan(replace(plan_record(commit), at=NOW + timedelta(minutes=number)))
     state.save_plan(replace(plan_record("b" * 40), open=False))
-    assert [one.plan.commit[0] for one in state.open_plans()] == ["d", "a"]
+    assert [open_plan.plan.commit[0] for open_plan in state.open_plans()] == ["d", "a"]
 
 
 def test_summaries_have_details_only_where_they_are_asked_for(state: State) -> None:

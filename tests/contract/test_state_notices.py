@@ -24,8 +24,8 @@ def test_facts_are_read_oldest_first_and_removed_alone(state: State) -> None:
     facts = [fact(name, seconds=seconds) for name, seconds in (("c", 3), ("a", 1), ("b", 2))]
     for each in facts:
         state.add_notice(each)
-    assert [each.subject for each in state.notices(10)] == ["a", "b", "c"]
-    assert [each.subject for each in state.notices(2)] == ["a", "b"]
+    assert [notice.subject for notice in state.notices(10)] == ["a", "b", "c"]
+    assert [notice.subject for notice in state.notices(2)] == ["a", "b"]
     state.remove_notices(state.notices(2))
     assert state.notices(10) == [facts[0]]
     state.remove_notices(facts)
@@ -58,7 +58,7 @@ def test_old_facts_are_pruned(state: State) -> None:
     for seconds in (0, 100):
         state.add_notice(fact("one", seconds=seconds, number=seconds))
     assert state.prune_notices(T0 + timedelta(seconds=50)) == 1
-    assert [each.at for each in state.notices(10)] == [after(100)]
+    assert [notice.at for notice in state.notices(10)] == [after(100)]
 
 
 def test_what_the_notifier_remembers_is_written_only_over_the_version_that_was_read(state: State) -> None:

@@ -86,7 +86,7 @@ def test_a_storm_of_500_events_is_few_messages_that_lose_no_fact(trusted: Author
         mails = "\n".join(message.get_content() for message in mail.got)
     for text in (texts, chats, mails):
         assert times_named(text) == {1: EVENTS}
-    facts = [fact for each in hooks for group in each["groups"] for fact in group["facts"]]
+    facts = [fact for hook in hooks for group in hook["groups"] for fact in group["facts"]]
     assert Counter(fact["subject"] for fact in facts if fact["subject"] in NAMES) == dict.fromkeys(NAMES, 1)
     assert max(Counter(fact["id"] for fact in facts).values()) == 1
     for got in (slack.got, hook.got, chat.got, mail.got):

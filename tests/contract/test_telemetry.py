@@ -143,7 +143,7 @@ def test_a_collector_gets_spans_and_metrics_as_the_protocol_defines_them(
         for headers, body in ((headers, _plain(headers, body)) for headers, body in taken.seen)
     }
     (resource,) = ExportTraceServiceRequest.FromString(bodies["span"]).resource_spans
-    named = {each.key: each.value.string_value for each in resource.resource.attributes}
+    named = {attribute.key: attribute.value.string_value for attribute in resource.resource.attributes}
     assert (named["service.name"], named["service.namespace"]) == ("roadstead", "example")
     (span,) = resource.scope_spans[0].spans
     assert (span.name, span.trace_id.hex()) == ("cluster", COMMIT[:32])
@@ -184,12 +184,12 @@ def test_application_insights_gets_them_too(receiver: tuple[Receiver, str], tmp_
     items = [
         item for headers, body in taken.seen for item in json.loads(f"[{_lines(_plain(headers, body))}]")
     ]
-    flat = [each for item in items for each in (item if isinstance(item, list) else [item])]
+    flat = [document for item in items for document in (item if isinstance(item, list) else [item])]
     (span,) = [item for item in flat if item["data"]["baseType"] == "RemoteDependencyData"]
     assert span["tags"]["ai.operation.id"] == COMMIT[:32]
     assert span["data"]["baseData"]["properties"]["roadstead.cluster"] == "one"
     assert span["data"]["baseData"]["success"] is False
-    values = [each for item in flat for each in item["data"]["baseData"].get("metrics", ())]
+    values = [metric for item in flat for metric in item["data"]["baseData"].get("metrics", ())]
     assert (RETRIES.name, 1) in {(value["name"], value["value"]) for value in values}
 
 

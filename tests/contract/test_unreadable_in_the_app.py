@@ -61,7 +61,7 @@ def test_one_unreadable_record_stops_nobody_and_everybody_says_it(
     cloud = cloud_on(stored)
     repair = stored.tables.edit(CLUSTERS, stored.fleet, "three", damage)
     http, fleet = ask(cloud, "clusters")
-    assert (http, [each["name"] for each in fleet["clusters"]]) == (200, ["one", "two"])
+    assert (http, [cluster["name"] for cluster in fleet["clusters"]]) == (200, ["one", "two"])
     assert [(record["key"], problem in record["problem"]) for record in fleet["unreadable"]] == [
         ("three", True)
     ]

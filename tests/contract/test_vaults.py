@@ -160,7 +160,9 @@ def test_a_throttled_read_has_the_vaults_own_wait(served: VaultSetting) -> None:
     assert error.retry_after == 7
     served.port.secret(VAULT, "age")
     (first, *rest) = served.server.door.requests
-    assert (first["status"], [each["status"] for each in rest]) == (429, [401, 200]), "no call is repeated"
+    assert (first["status"], [document["status"] for document in rest]) == (429, [401, 200]), (
+        "no call is repeated"
+    )
 
 
 def test_a_server_error_and_no_answer_are_the_vaults_own_unavailability(served: VaultSetting) -> None:
@@ -202,7 +204,7 @@ def test_no_vault_gets_a_token_for_another_service(trusted: Authority) -> None:
     with over_the_wire(world, trusted, accepts=lambda *_: True, resource=resource) as setting:
         assert isinstance(refused(setting), Unauthenticated)
         assert setting.server is not None
-        assert not [each for each in setting.server.door.requests if each["status"] == 200]
+        assert not [request for request in setting.server.door.requests if request["status"] == 200]
 
 
 def test_a_token_for_another_audience_opens_nothing(served: VaultSetting) -> None:

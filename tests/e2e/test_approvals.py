@@ -123,7 +123,7 @@ def fleet() -> dict[str, bytes]:
 
 def pools(azure: httpx.Client) -> list[str]:
     found = azure.get(path(NAME)).json()["properties"]["agentPoolProfiles"]
-    return sorted(each["name"] for each in found)
+    return sorted(document["name"] for document in found)
 
 
 def create_by_hand(azure: httpx.Client) -> None:
@@ -137,7 +137,7 @@ def create_by_hand(azure: httpx.Client) -> None:
 
 def waiting(operator: Operator) -> str:
     """Return what identifies the corrections that wait for an approval."""
-    return "".join(each["needsApproval"] for each in operator.api.drift(NAME)["clusters"])
+    return "".join(cluster["needsApproval"] for cluster in operator.api.drift(NAME)["clusters"])
 
 
 def approve(operator: Operator, role: str) -> CompletedProcess[str]:

@@ -32,7 +32,9 @@ def in_vault(operator: Operator, method: str, content: dict[str, Any]) -> None:
 
 def secrets_healthy(operator: Operator) -> str:
     conditions = operator.api.get("clusters/one")["conditions"]
-    return next((each["status"] for each in conditions if each["type"] == "SecretsHealthy"), "")
+    return next(
+        (condition["status"] for condition in conditions if condition["type"] == "SecretsHealthy"), ""
+    )
 
 
 def check(operator: Operator, status: str) -> None:
@@ -77,4 +79,4 @@ def test_a_secret_comes_from_the_vault_is_rotated_and_lost_and_its_value_is_nowh
     text = everything(operator)
     assert "fleet-age" in text
     forms = [each for one in (VALUE, NEXT) for each in (one, base64.b64encode(one.encode()).decode())]
-    assert [each for each in forms if each in text] == []
+    assert [form for form in forms if form in text] == []

@@ -33,7 +33,7 @@ BOTH = ("one", "two")
 def flux_healthy(operator: Operator) -> dict[str, Any]:
     """Return the condition of the first cluster."""
     conditions = operator.api.get("clusters/one")["conditions"]
-    return next(each for each in conditions if each["type"] == "FluxHealthy")
+    return next(condition for condition in conditions if condition["type"] == "FluxHealthy")
 
 
 def suspend(api: KubernetesApi) -> None:
@@ -51,7 +51,9 @@ def is_suspended(api: KubernetesApi) -> bool:
 def failed_in_tree(operator: Operator) -> list[str]:
     """Return what of Flux the tree names as unhealthy."""
     groups = operator.api.tree("one")["flux"]
-    return sorted(f"{each['kind']} {each['name']}" for group in groups for each in group["unhealthy"])
+    return sorted(
+        f"{unhealthy['kind']} {unhealthy['name']}" for group in groups for unhealthy in group["unhealthy"]
+    )
 
 
 def wait_for_flux(operator: Operator, api: KubernetesApi, status: str) -> None:

@@ -167,7 +167,7 @@ def test_the_commands_of_the_page_make_drift_that_is_found_and_corrected(
 
     def fields() -> set[str]:
         found = operator.api.drift("pacific-aks")["clusters"]
-        return {field["path"] for each in found for field in each["fields"]}
+        return {field["path"] for cluster in found for field in cluster["fields"]}
 
     scale, tag, refresh, drift, replay = commands()
     run(*scale)

@@ -29,7 +29,7 @@ FILES = fleet_files.fleet() | {"clusters/harbour/cluster.yaml": manifest(secret=
 
 def condition(operator: Operator, kind: str) -> str:
     conditions = operator.api.get("clusters/harbour")["conditions"]
-    return next((each["status"] for each in conditions if each["type"] == kind), "")
+    return next((document["status"] for document in conditions if document["type"] == kind), "")
 
 
 def everything(operator: Operator) -> str:
@@ -57,7 +57,7 @@ def test_a_cluster_outside_azure_is_attached_checked_and_released(start: Start) 
         operator.wait_for_status(operator.push(fleet_files.fleet(budget=9)), "success")
         operator.wait(lambda: api.get(OWNER_MAP) is None, "it is released")
         assert api.get(SOURCE) is not None
-    asked = [f"{one['method']} {one['path']}" for one in operator.cloud.requests("arm")]
+    asked = [f"{request['method']} {request['path']}" for request in operator.cloud.requests("arm")]
     azure = [line for line in asked if not line.endswith(EPOCH)]
     assert [line for line in azure if "harbour" in line or not line.startswith("GET")] == []
     user = yaml.safe_load((kubeconfigs(operator.cloud.state) / "harbour.yaml").read_text())["users"][0][

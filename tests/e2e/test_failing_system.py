@@ -51,7 +51,7 @@ def in_channel(operator: Operator) -> list[str]:
     """Return the messages that the team's channel has got."""
     shown = shown_notifications(operator.cloud.state)
     messages = shown.read_text().split("\n\n") if shown.is_file() else []
-    return [each for each in messages if each.startswith("kustomization/shop.shop")]
+    return [message for message in messages if message.startswith("kustomization/shop.shop")]
 
 
 def test_a_failing_system_is_shown_everywhere_and_recovers_by_itself(start: Start, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ BROKEN = {"platform/broken.yaml": b"kind: [unfinished"}
 
 def reported(operator: Operator) -> list[dict[str, Any]]:
     events = operator.api.get("clusters/one/events?limit=200")["events"]
-    return [each for each in events if each["reason"] == "FluxReported"]
+    return [event for event in events if event["reason"] == "FluxReported"]
 
 
 def test_a_cluster_reports_what_its_flux_does_while_a_job_waits_for_it(start: Start) -> None:
@@ -32,9 +32,10 @@ def test_a_cluster_reports_what_its_flux_does_while_a_job_waits_for_it(start: St
     operator.wait_for_status(operator.push(reporting_files(EVENTS)), "success")
     operator.push(reporting_files(f"{EVENTS}  tags: {{a: b}}\n") | BROKEN)
     operator.wait(
-        lambda: any(each["type"] == "Warning" for each in reported(operator)), "Flux reports its failure"
+        lambda: any(document["type"] == "Warning" for document in reported(operator)),
+        "Flux reports its failure",
     )
-    assert any("BuildFailed" in each["message"] for each in reported(operator))
+    assert any("BuildFailed" in document["message"] for document in reported(operator))
     refused = httpx.post(f"{operator.api.url}/api/flux/one", content=b"{}", trust_env=False)
     assert refused.status_code == 401
 
@@ -52,6 +53,6 @@ def test_a_cluster_is_hydrated_from_a_registry_by_the_flux_of_the_operator(start
     flux = f"{FLUX}, workloadIdentity: {{clientId: {CLIENT}}}"
     operator.push(operated(flux=flux, extra=WITH_IDENTITY))
     operator.wait(lambda: operator.phases() == {"one": "Ready"}, "one is Ready", seconds=90)
-    events = [one["message"] for one in operator.api.get("clusters/one")["events"]]
+    events = [event["message"] for event in operator.api.get("clusters/one")["events"]]
     digest = pushed.headers["Docker-Content-Digest"]
     assert any(f"Flux applied latest@{digest}" in message for message in events)

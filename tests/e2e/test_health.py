@@ -23,7 +23,11 @@ def health(operator: Operator) -> dict[str, Any]:
 
 def problems(operator: Operator) -> dict[str, str]:
     found = health(operator)
-    return {each["name"]: each["problem"] for each in found["services"] + found["timers"] if not each["ok"]}
+    return {
+        document["name"]: document["problem"]
+        for document in found["services"] + found["timers"]
+        if not document["ok"]
+    }
 
 
 @pytest.mark.long
@@ -33,10 +37,10 @@ def test_an_app_is_ready_until_github_fails_and_again_when_it_answers(start: Sta
     operator.push(fleet_files.fleet("one"))
     operator.wait(lambda: health(operator)["ready"], "the app is ready")
     found = health(operator)
-    names = [each["name"] for each in found["services"]]
+    names = [service["name"] for service in found["services"]]
     own = ["Clock", "Table Storage", "GitHub", "Service Bus"]
     assert names == [*own, "Azure credential", "Key Vault platform"]
-    assert {each["name"]: each["schedule"] for each in found["timers"]} == dict.fromkeys(
+    assert {timer["name"]: timer["schedule"] for timer in found["timers"]} == dict.fromkeys(
         ("plan_missed_head", "resend_overdue", "purge_expired", "sweep", "check"), OFTEN
     )
     probe = httpx.get(f"{operator.api.url}/api/ready", trust_env=False)

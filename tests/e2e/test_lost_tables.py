@@ -32,7 +32,7 @@ def delete_tables(operator: Operator) -> list[str]:
 def written_inside(operator: Operator) -> int:
     """Count the writes that the APIs of the clusters received, without dry runs."""
     found = operator.cloud.requests("kubernetes")
-    return sum(each["method"] in WRITES and "dryRun" not in each["query"] for each in found)
+    return sum(document["method"] in WRITES and "dryRun" not in document["query"] for document in found)
 
 
 @pytest.mark.long

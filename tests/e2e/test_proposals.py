@@ -79,4 +79,4 @@ def test_drift_is_proposed_planned_and_merged_without_a_write_to_azure(start: St
     operator.api.refresh([])
     gone = f"{operator.repository}/git/ref/heads/{BRANCH}"
     operator.wait(lambda: operator.github.get(gone).status_code == 404, "the branch is deleted")
-    assert [each["merged_at"] is not None for each in pull_requests(operator)] == [True]
+    assert [pull_request["merged_at"] is not None for pull_request in pull_requests(operator)] == [True]

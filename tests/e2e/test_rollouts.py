@@ -56,12 +56,12 @@ def fleet(version: str, *, count: int = 1, **extra: str) -> dict[str, bytes]:
 def versions(azure: httpx.Client) -> dict[str, str]:
     """Return the minor version of each control plane."""
     found = {name: azure.get(path(name)).json()["properties"] for name in CLUSTERS}
-    return {name: each["currentKubernetesVersion"].rpartition(".")[0] for name, each in found.items()}
+    return {name: document["currentKubernetesVersion"].rpartition(".")[0] for name, document in found.items()}
 
 
 def newest(operator: Operator) -> str:
     """Return the state of the newest rollout, "" while there is none."""
-    return next((each["state"] for each in operator.api.rollouts()["rollouts"]), "")
+    return next((rollout["state"] for rollout in operator.api.rollouts()["rollouts"]), "")
 
 
 def act(operator: Operator, *arguments: str) -> str:
@@ -120,7 +120,7 @@ def _goes_back_in_the_middle(operator: Operator, azure: httpx.Client) -> None:
 
 
 def _generation(operator: Operator, name: str) -> int:
-    return max(each["generation"] for each in operator.api.events(name, limit=200)["events"])
+    return max(event["generation"] for event in operator.api.events(name, limit=200)["events"])
 
 
 def _catches_up_after_a_stop(operator: Operator, azure: httpx.Client) -> None:
@@ -156,5 +156,5 @@ def _in_order(operator: Operator) -> None:
 def _time(operator: Operator, name: str, reason: str) -> datetime:
     """Return when something first happened to a cluster at the generation of the upgrade."""
     events = operator.api.events(name, limit=200)["events"]
-    times = [each["at"] for each in events if (each["generation"], each["reason"]) == (2, reason)]
+    times = [event["at"] for event in events if (event["generation"], event["reason"]) == (2, reason)]
     return datetime.fromisoformat(str(times[-1]))

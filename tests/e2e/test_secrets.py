@@ -158,7 +158,7 @@ def test_who_guesses_the_next_letter_of_a_secret_sees_no_difference(start: Start
             url = f"{operator.api.url}/api/flux/one"
             httpx.post(url, content=body, headers=signed(body), trust_env=False).raise_for_status()
         events = operator.api.get("clusters/one/events?limit=200")["events"]
-        shown = [each["message"].rpartition(": ")[2] for each in events if "Guessed" in each["message"]]
+        shown = [event["message"].rpartition(": ")[2] for event in events if "Guessed" in event["message"]]
         assert sorted(shown[: len(guesses)]) == sorted(guesses)
 
         for guess in guesses:

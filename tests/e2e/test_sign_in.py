@@ -22,7 +22,7 @@ def test_the_role_of_a_person_decides_on_the_command_line_and_in_the_browser(sta
     operator.wait_for_status(commit, "success")
 
     def ask(name: str, *arguments: str) -> tuple[int, str]:
-        account = next(each.id for each in ACCOUNTS if each.name == name)
+        account = next(account.id for account in ACCOUNTS if account.name == name)
         identity = {
             "IDENTITY_ENDPOINT": f"{cloud.urls.identity}/msi/token",
             "IDENTITY_HEADER": cloud.settings["IDENTITY_HEADER"],
@@ -59,7 +59,9 @@ def test_the_role_of_a_person_decides_on_the_command_line_and_in_the_browser(sta
         for begin in (guided, f"{cloud.urls.functions}/.auth/login/aad"):
             browser.cookies.clear()
             own = next(
-                each for each in re.findall(r'href="([^"]+)"', browser.get(begin).text) if "reader" in each
+                document
+                for document in re.findall(r'href="([^"]+)"', browser.get(begin).text)
+                if "reader" in document
             )
             assert browser.get(f"{cloud.urls.functions}{unescape(own)}").status_code == 200, begin
         assert browser.get(f"{cloud.urls.functions}/.auth/logout").status_code == 200

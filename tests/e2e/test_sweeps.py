@@ -40,7 +40,7 @@ def fleet() -> dict[str, bytes]:
 
 def findings(operator: Operator) -> dict[str, str]:
     """Return what the API shows of whole clusters that differ."""
-    return {each["name"]: each["finding"] for each in operator.api.drift()["clusters"]}
+    return {cluster["name"]: cluster["finding"] for cluster in operator.api.drift()["clusters"]}
 
 
 def orphans(operator: Operator) -> list[str]:

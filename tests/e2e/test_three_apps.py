@@ -38,10 +38,14 @@ def test_clusters_are_created_changed_and_deleted_by_three_identities(start: Sta
     assert operator.accepted()["put-configuration", "flux-system"] == 1
     kinds = Counter(kind for kind, _ in operator.accepted().elements())
     assert kinds["put-role-assignment"] == kinds["delete-role-assignment"] == 1
-    refused = Counter(each["path"] for each in operator.cloud.requests("arm") if each["status"] == 403)
+    refused = Counter(
+        request["path"] for request in operator.cloud.requests("arm") if request["status"] == 403
+    )
     assert refused == {}
     entered = {
-        each["path"] for each in operator.cloud.requests("arm") if "credential" in each["path"].lower()
+        request["path"]
+        for request in operator.cloud.requests("arm")
+        if "credential" in request["path"].lower()
     }
     assert [path for path in entered if "/two/" in path] == []
 

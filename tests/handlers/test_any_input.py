@@ -60,7 +60,7 @@ UNLIKE = ["".join(map(chr, RANDOM.choices(range(0x4E00, 0x9FFF), k=63))) for _ i
 SIGNED = ("github", "flux", "system_approval")
 """Those whose bodies have a signature, and that answer 401 to everything here."""
 REQUESTS = sorted(
-    name for name, each in APP.items() if each.get_trigger().get_dict_repr()["type"] == "httpTrigger"
+    name for name, document in APP.items() if document.get_trigger().get_dict_repr()["type"] == "httpTrigger"
 )
 
 

@@ -30,7 +30,7 @@ def names(app: App) -> set[str]:
     made = func.FunctionApp()
     for blueprint in blueprints(app, MemoryCloud().ports, SignIn(), webhook_secrets=(), approval_keys={}):
         made.register_functions(blueprint)
-    return {str(each.get_function_name()) for each in made.get_functions()}
+    return {str(function.get_function_name()) for function in made.get_functions()}
 
 
 def test_every_function_runs_in_one_app() -> None:

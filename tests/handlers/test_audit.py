@@ -115,8 +115,8 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
 """What a request of each act needs, so that its form is right."""
 ACTS = sorted(
     name
-    for name, each in functions(MemoryCloud().ports).items()
-    if who_may_call(each.get_user_function()) in (Role.OPERATOR, Role.APPROVER, Role.ADMIN)
+    for name, function in functions(MemoryCloud().ports).items()
+    if who_may_call(function.get_user_function()) in (Role.OPERATOR, Role.APPROVER, Role.ADMIN)
 )
 
 
@@ -197,7 +197,7 @@ def test_all_pages_together_have_every_act_once_also_those_of_one_second() -> No
     listed, before = list[str](), ""
     while before is not None:
         _, page = call(cloud.ports, "audit", query={"limit": "2", "before": before})
-        listed += [each["id"] for each in page["acts"]]
+        listed += [document["id"] for document in page["acts"]]
         before = page["next"]
     assert sorted(listed) == [act.id for act in saved]
 

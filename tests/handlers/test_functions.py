@@ -28,14 +28,15 @@ from tests.support.webhook_deliveries import COMMIT, payload, sign
 def test_every_parameter_is_a_binding_by_name() -> None:
     all_functions = functions(MemoryCloud().ports)
     assert {"planner", "worker", "previewer"} <= set(all_functions)
-    for name, each in all_functions.items():
-        bindings = {binding.name for binding in each.get_bindings() if isinstance(binding, Trigger)}
-        assert set(inspect.signature(each.get_user_function()).parameters) == bindings, name
+    for name, all_function in all_functions.items():
+        bindings = {binding.name for binding in all_function.get_bindings() if isinstance(binding, Trigger)}
+        assert set(inspect.signature(all_function.get_user_function()).parameters) == bindings, name
 
 
 def test_the_queues_have_sessions_and_the_schedules_are_settings() -> None:
     triggers = {
-        name: each.get_trigger().get_dict_repr() for name, each in functions(MemoryCloud().ports).items()
+        name: function.get_trigger().get_dict_repr()
+        for name, function in functions(MemoryCloud().ports).items()
     }
     assert triggers["planner"]["queueName"] == "plans"
     assert triggers["worker"]["queueName"] == "jobs"
@@ -77,7 +78,9 @@ def test_a_dead_letter_is_saved_without_secrets_even_in_its_id() -> None:
     app.register_functions(
         dead_letters.blueprint(masked(cloud.ports, Masker(["a-long-secret-of-ours"])), "jobs")
     )
-    trigger = next(each for each in app.get_functions() if each.get_function_name() == "dead_jobs")
+    trigger = next(
+        function for function in app.get_functions() if function.get_function_name() == "dead_jobs"
+    )
     reason = {
         "DeadLetterReason": "is a-long-secret-of-ours",
         "DeadLetterErrorDescription": "as a-long-secret-of-ours",

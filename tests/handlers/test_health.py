@@ -39,7 +39,7 @@ def test_a_new_app_is_ready_until_a_timer_that_never_ran_is_late() -> None:
     cloud = fresh()
     assert ask(cloud, "ready") == (200, {"live": True, "ready": True})
     _, health = ask(cloud, "health", ADMIN)
-    assert all(each["ok"] and each["dueAt"] and not each["lastRunAt"] for each in health["timers"])
+    assert all(timer["ok"] and timer["dueAt"] and not timer["lastRunAt"] for timer in health["timers"])
     cloud.clock.advance(60 + GRACE.total_seconds() + 1)
     assert ask(cloud, "ready") == (503, {"live": True, "ready": False})
     found = started(cloud.ports)
@@ -48,10 +48,10 @@ def test_a_new_app_is_ready_until_a_timer_that_never_ran_is_late() -> None:
     assert ask(cloud, "ready") == (200, {"live": True, "ready": True})
     status, health = ask(cloud, "health", ADMIN)
     assert (status, health["live"], health["ready"]) == (200, True, True)
-    assert {each["name"]: each["lastRunAt"] for each in health["timers"]} == dict.fromkeys(
+    assert {timer["name"]: timer["lastRunAt"] for timer in health["timers"]} == dict.fromkeys(
         TIMERS, cloud.clock().isoformat(timespec="seconds")
     )
-    assert all(each["ok"] and each["dueAt"] and each["schedule"] for each in health["timers"])
+    assert all(timer["ok"] and timer["dueAt"] and timer["schedule"] for timer in health["timers"])
 
 
 def test_a_timer_that_fails_has_not_run() -> None:

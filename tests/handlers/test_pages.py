@@ -47,7 +47,7 @@ def test_all_pages_together_have_every_cluster_once(
     for _ in range(3):
         status, body = call(cloud, function, route, limit="2", after=after)
         assert (status, len(body[names]) <= 2) == (200, True)
-        listed += [each[key] for each in body[names]]
+        listed += [document[key] for document in body[names]]
         after = body["next"]
     assert listed == NAMES
     assert after is None
@@ -70,13 +70,13 @@ def test_every_view_shows_what_needs_approval_and_how_to_approve_it(cloud: Memor
         f"roadstead approve {commit[:8]}, or POST api/plans/{commit}/approve"
     )
     _, plans = call(cloud, "plans")
-    assert [each["needsApprovalCount"] for each in plans["plans"]] == [3, 0]
+    assert [plan["needsApprovalCount"] for plan in plans["plans"]] == [3, 0]
     _, fleet = call(cloud, "clusters")
-    assert [each["name"] for each in fleet["clusters"] if each["plan"]["needsApproval"]] == blocked
+    assert [cluster["name"] for cluster in fleet["clusters"] if cluster["plan"]["needsApproval"]] == blocked
     _, one = call(cloud, "cluster", {"name": "four"})
     assert one["plan"]["reason"].startswith("the commit removes 3 clusters, guards.deleteBudget")
     _, recorded = call(cloud, "recorded")
-    assert [each["name"] for each in recorded["clusters"] if each["needsApproval"]] == blocked
+    assert [cluster["name"] for cluster in recorded["clusters"] if cluster["needsApproval"]] == blocked
 
 
 def test_an_approval_is_shown_while_it_is_carried_out(cloud: MemoryCloud) -> None:
@@ -85,7 +85,7 @@ def test_an_approval_is_shown_while_it_is_carried_out(cloud: MemoryCloud) -> Non
     approve(commit, ["five", "four", "three"], "ada", cloud.ports)
     cloud.run(until=lambda: any(record.deleting for record in cloud.state.clusters()))
     _, recorded = call(cloud, "recorded")
-    given = {each["name"] for each in recorded["clusters"] if each["approved"]}
+    given = {cluster["name"] for cluster in recorded["clusters"] if cluster["approved"]}
     assert given
     assert given <= {"five", "four", "three"}
     assert (recorded["approval"]["by"], recorded["approval"]["clusterCount"]) == ("ada", 3)

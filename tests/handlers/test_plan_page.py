@@ -94,7 +94,7 @@ def test_the_link_on_a_commit_status_opens_after_a_sign_in(
             f"/.auth/login/aad?post_login_redirect_uri=%2Fapi%2Fplans%2F{commit}%2Fpage",
         )
         choice = browser.get(asked.headers["location"])
-        (login,) = [each for each in Reader(choice.text).links if "person=reader" in each]
+        (login,) = [link for link in Reader(choice.text).links if "person=reader" in link]
         back = browser.get(login)
         assert (back.status_code, back.headers["location"]) == (302, path)
         page = browser.get(back.headers["location"])
@@ -123,8 +123,8 @@ def hostile(value: Any) -> Any:
     if isinstance(value, str):
         return value + HOSTILE
     if isinstance(value, dict):
-        return {key: hostile(each) for key, each in value.items()}
-    return [hostile(each) for each in value] if isinstance(value, list) else value
+        return {key: hostile(document) for key, document in value.items()}
+    return [hostile(document) for document in value] if isinstance(value, list) else value
 
 
 def test_no_text_of_the_fleet_becomes_an_element_or_a_script(cloud: MemoryCloud) -> None:

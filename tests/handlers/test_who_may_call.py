@@ -114,7 +114,7 @@ MAY: Mapping[str, set[str]] = {
 
 
 def functions(app: func.FunctionApp) -> dict[str, Any]:
-    return {str(each.get_function_name()): each for each in app.get_functions()}
+    return {str(function.get_function_name()): function for function in app.get_functions()}
 
 
 @pytest.fixture(scope="session")  # the library lists the functions of an app once
@@ -130,7 +130,7 @@ def deployed() -> dict[str, Any]:
 
 
 def test_every_function_has_an_entry_in_this_table(deployed: dict[str, Any]) -> None:
-    triggers = {name: each.get_trigger().get_dict_repr() for name, each in deployed.items()}
+    triggers = {name: document.get_trigger().get_dict_repr() for name, document in deployed.items()}
     http = {
         name: (
             trigger["methods"][0].value,
@@ -154,8 +154,8 @@ def test_the_page_of_the_api_has_every_call_and_its_role() -> None:
         calls, role = line.removeprefix("| ").split(" | ")[:2]
         first, *others = re.findall(r"`([^`]+)`", calls)
         method, _, path = first.partition(" /api/")
-        for each in (path, *(path.rpartition("/")[0] + other for other in others)):
-            documented[method, each] = role
+        for document in (path, *(path.rpartition("/")[0] + other for other in others)):
+            documented[method, document] = role
     known = {
         (method, re.sub(r"\{(\w+)\}", lambda part: PLACES.get(part[1], part[1].upper()), path)): who
         for method, path, who in ROUTES.values()
@@ -269,7 +269,7 @@ def test_what_proves_nothing_opens_nothing(url: str, identity: IdentityServer) -
         for function in API_ROUTES
     }
     refused = {function: 302 if function == "plan_page" else 401 for function in API_ROUTES}
-    assert {each for each, status in answers.items() if status != refused[each[0]]} == set()
+    assert {answer for answer, status in answers.items() if status != refused[answer[0]]} == set()
 
 
 def test_a_forged_header_beside_a_token_gives_no_other_role(url: str, identity: IdentityServer) -> None:

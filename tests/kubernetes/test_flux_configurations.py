@@ -80,17 +80,17 @@ def as_shown(body: Json) -> dict[str, Any]:
     shown: dict[str, Any] = copied(dict(body))
     nothing = {"bucket": None, "azureBlob": None, "waitForReconciliation": None}
     shown["properties"] = nothing | shown["properties"] | {"scope": "Cluster"}
-    for name, one in shown["properties"]["kustomizations"].items():
+    for name, kustomization in shown["properties"]["kustomizations"].items():
         filled = {"name": name, "retryIntervalInSeconds": None, "postBuild": None, "dependsOn": None}
         shown["properties"]["kustomizations"][name] = filled | {
-            key: each for key, each in one.items() if each
+            key: document for key, document in kustomization.items() if document
         }
     return shown
 
 
 def test_each_source_is_a_configuration_with_its_kustomizations_that_azures_models_take() -> None:
     found = bodies(sources=SOURCES, kustomizations=KUSTOMIZATIONS)
-    assert {name: sorted(one["properties"]["kustomizations"]) for name, one in found.items()} == {
+    assert {name: sorted(document["properties"]["kustomizations"]) for name, document in found.items()} == {
         "flux-system": ["apps", "base", "flux-system"],
         **{"git": [], "apps": [], "oci": ["team"], "s3": [], "blob": []},
     }
@@ -170,8 +170,8 @@ def test_what_git_takes_back_of_a_source_is_a_change(
 ) -> None:
     live = as_shown(bodies(sources=SOURCES)[source])
     after = [
-        {key: value for key, value in one.items() if one["name"] != source or key not in fields}
-        for one in SOURCES
+        {key: value for key, value in document.items() if document["name"] != source or key not in fields}
+        for document in SOURCES
     ]
     body = bodies(sources=after)[source]
     assert changed_fields(body, live) == changed

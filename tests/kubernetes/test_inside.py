@@ -46,7 +46,7 @@ def test_each_object_is_counted_once_and_few_are_named(states: list[str]) -> Non
     assert part.suspended == states.count("suspended")
     assert part.failed == states.count("False") + states.count("Unknown")
     assert len(part.unhealthy) == min(part.failed, NAMED)
-    assert all(len(each.message) <= MESSAGE_LIMIT for each in part.unhealthy)
+    assert all(len(unhealthy.message) <= MESSAGE_LIMIT for unhealthy in part.unhealthy)
 
 
 def test_an_object_that_is_missing_is_failed_although_the_cluster_has_no_such_one() -> None:
@@ -86,7 +86,9 @@ def test_nodes_are_counted_by_their_pools_with_the_versions_that_run() -> None:
         ("apps", 2, 1, 1, ("1.35.7", "1.36.2")),
         ("system", 1, 1, 0, ("1.36.2",)),
     ]
-    assert [(each.name, each.since) for part in parts for each in part.unhealthy] == [("a-1", LONG_AGO)]
+    assert [(unhealthy.name, unhealthy.since) for part in parts for unhealthy in part.unhealthy] == [
+        ("a-1", LONG_AGO)
+    ]
 
 
 def stateful_set(name: str = "web") -> dict[str, Any]:

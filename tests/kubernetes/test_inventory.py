@@ -86,7 +86,9 @@ def test_the_one_in_between_has_the_versions_of_both_and_stores_in_the_new_one()
         version("v1beta1", storage=True), version("v1alpha1", served=False), stored=("v1beta1",)
     )
     both = bridge(NEW, live)
-    shown = [(one["name"], one["served"], one["storage"]) for one in both["spec"]["versions"]]
+    shown = [
+        (document["name"], document["served"], document["storage"]) for document in both["spec"]["versions"]
+    ]
     assert shown == [("v1", True, True), ("v1beta1", True, False)]
     assert storage_version(both) == "v1"
     assert kind_in(both, "v1") == ("example.org/v1", "Receiver")

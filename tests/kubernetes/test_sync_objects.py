@@ -37,8 +37,8 @@ def objects(**flux: Any) -> dict[tuple[str, str], dict[str, Any]]:
     cluster = desired("one")
     object.__setattr__(cluster, "spec", spec)
     return {
-        (one["kind"], one["metadata"]["name"]): one.get("spec") or one["data"]
-        for one in sync_objects(cluster, None)
+        (sync_object["kind"], sync_object["metadata"]["name"]): sync_object.get("spec") or sync_object["data"]
+        for sync_object in sync_objects(cluster, None)
     }
 
 

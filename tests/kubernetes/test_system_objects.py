@@ -45,7 +45,11 @@ def world() -> KubernetesWorld:
     """Return a cluster that knows the kinds of a system."""
     clock = ManualClock()
     found = KubernetesWorld(clock)
-    of_flux = [one for one in yaml.safe_load_all(COMPONENTS.read_text()) if one["kind"].startswith("Custom")]
+    of_flux = [
+        document
+        for document in yaml.safe_load_all(COMPONENTS.read_text())
+        if document["kind"].startswith("Custom")
+    ]
     for manifest in (*of_flux, notification("Provider"), notification("Alert")):
         apply(found, manifest)
     clock.advance(10)
@@ -68,21 +72,24 @@ def objects(**changed: Any) -> tuple[Json, ...]:
 
 def named(found: tuple[Json, ...], kind: str, namespace: str = "") -> Json:
     return next(
-        one
-        for one in found
-        if one["kind"] == kind and namespace in ("", one["metadata"].get("namespace", ""))
+        document
+        for document in found
+        if document["kind"] == kind and namespace in ("", document["metadata"].get("namespace", ""))
     )
 
 
 def test_every_object_is_valid_where_the_api_server_checks_it_and_has_each_of_its_fields_there() -> None:
     cluster, found = world(), objects()
-    assert {one["kind"] for one in found} == {kind for _, kind in KINDS} - {"OCIRepository", "Bucket"}
+    assert {document["kind"] for document in found} == {kind for _, kind in KINDS} - {
+        "OCIRepository",
+        "Bucket",
+    }
     for manifest in found:
         assert is_held(manifest, apply(cluster, manifest)), manifest["kind"]
 
 
 def test_the_alert_is_there_before_what_can_fail_because_flux_repeats_no_event() -> None:
-    kinds = [one["kind"] for one in objects()]
+    kinds = [document["kind"] for document in objects()]
     assert kinds.index("Provider") < kinds.index("Alert") < kinds.index("GitRepository")
     assert kinds.index("GitRepository") < kinds.index("Kustomization")
 
@@ -138,7 +145,9 @@ def test_a_source_without_an_identity_gives_the_account_no_annotation_and_names_
 def test_an_environment_replaces_what_the_system_pins(base: Any, own: Any, pulled: Any) -> None:
     source = {"repository": "https://github.com/example/shop", **base, "environments": {"prod": own}}
     found = objects(source=source)
-    spec = next(one["spec"] for one in found if one["kind"] in ("GitRepository", "OCIRepository"))
+    spec = next(
+        document["spec"] for document in found if document["kind"] in ("GitRepository", "OCIRepository")
+    )
     assert spec | pulled == spec
 
 
@@ -152,8 +161,8 @@ def test_an_object_with_a_wrong_field_would_not_be_valid() -> None:
 
 
 def test_every_object_is_in_a_namespace_of_the_system_and_has_its_labels() -> None:
-    for one in objects():
-        metadata = one["metadata"]
+    for document in objects():
+        metadata = document["metadata"]
         assert metadata.get("namespace", metadata["name"]) in WHOLE["namespaces"]
         assert (metadata["labels"][SYSTEM], metadata["labels"][TENANT]) == ("shop", "shop")
 
@@ -167,13 +176,13 @@ def test_flux_applies_with_the_account_and_in_one_namespace_as_the_target_where_
 
 
 def test_the_groups_are_subjects_by_their_ids_and_each_role_has_a_binding_in_each_namespace() -> None:
-    bindings = [one for one in objects() if one["kind"] == "RoleBinding"]
-    places = sorted((one["metadata"]["namespace"], one["roleRef"]["name"]) for one in bindings)
+    bindings = [document for document in objects() if document["kind"] == "RoleBinding"]
+    places = sorted((binding["metadata"]["namespace"], binding["roleRef"]["name"]) for binding in bindings)
     assert places == [(name, role) for name in WHOLE["namespaces"] for role in ("admin", "edit", "view")]
-    edit = next(one for one in bindings if one["roleRef"]["name"] == "edit")
+    edit = next(binding for binding in bindings if binding["roleRef"]["name"] == "edit")
     assert [subject["name"] for subject in edit["subjects"]] == [GROUP.lower()]
 
 
 def test_what_the_manifest_leaves_out_is_no_object() -> None:
-    kinds = {one["kind"] for one in objects(quota={}, limits={}, networkPolicy="none", alerts=None)}
+    kinds = {document["kind"] for document in objects(quota={}, limits={}, networkPolicy="none", alerts=None)}
     assert not kinds & {"ResourceQuota", "LimitRange", "NetworkPolicy", "Provider", "Alert"}

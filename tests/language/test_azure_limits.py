@@ -38,12 +38,12 @@ def fleet(clusters: Mapping[str, str], known: Collection[str] = (), head: bytes 
     of_others = {f"clusters/{name}/cluster.yaml" for name in set(clusters) - set(known)}
     before = {path: content for path, content in files.items() if path not in of_others}
     found = resolve("example", files_of(before), before).clusters
-    recorded = {name: KnownCluster(one.document(), one.digest) for name, one in found.items()}
+    recorded = {name: KnownCluster(desired.document(), desired.digest) for name, desired in found.items()}
     return resolve("example", files_of(files), files, known=recorded)
 
 
 def messages(resolved: DesiredFleet) -> list[str]:
-    return [f"{one.file} {one.field}: {one.message}" for one in resolved.problems]
+    return [f"{problem.file} {problem.field}: {problem.message}" for problem in resolved.problems]
 
 
 def test_an_identity_takes_twenty_federated_credentials_of_all_clusters_together() -> None:
@@ -80,7 +80,7 @@ def test_what_an_invalid_cluster_has_in_azure_counts() -> None:
     }
     known = {"b": KnownCluster(recorded.document(), recorded.digest)}
     resolved = resolve("example", files_of(files), files, known=known)
-    assert any("takes 20 federated credentials" in each for each in messages(resolved))
+    assert any("takes 20 federated credentials" in message for message in messages(resolved))
     assert "a" in resolved.invalid
 
 

@@ -104,8 +104,10 @@ def resolved(
 
 def recorded(found: DesiredFleet) -> dict[str, KnownCluster]:
     return {
-        name: KnownCluster(one.document(), one.digest, fingerprint_of(found.inputs.get(name, ""), one.digest))
-        for name, one in found.clusters.items()
+        name: KnownCluster(
+            cluster.document(), cluster.digest, fingerprint_of(found.inputs.get(name, ""), cluster.digest)
+        )
+        for name, cluster in found.clusters.items()
     }
 
 
@@ -114,14 +116,16 @@ def asked_of_all(stage: ClusterStage, reaches_private: bool | None) -> dict[str,
     clusters, shared = stage.clusters, stage.shared
     replaced = replaced_clusters(clusters, shared.gone)
     in_azure = {
-        name: one.azure_names for name, one in {**clusters, **replaced}.items() if not one.is_existing
+        name: desired.azure_names
+        for name, desired in {**clusters, **replaced}.items()
+        if not desired.is_existing
     }
     quotas = shared.layers.manifest.spec.cluster_quotas if shared.layers.manifest else ()
     found: dict[str, list[Any]] = {}
     for name, findings in (
-        *((name, each) for name, each in duplicates(in_azure).items() if name in clusters),
+        *((name, duplicate) for name, duplicate in duplicates(in_azure).items() if name in clusters),
         *same_kubeconfigs(clusters).items(),
-        *((name, [one]) for name, one in foreign_kubeconfigs(clusters, VAULTS)),
+        *((name, [duplicate_path]) for name, duplicate_path in foreign_kubeconfigs(clusters, VAULTS)),
         *foreign_vaults(clusters, VAULTS).items(),
         *over_limits(clusters, {**shared.recorded, **replaced}, quotas).items(),
         *((name, [one]) for name, one in unreachable(clusters, reaches_private)),

@@ -56,7 +56,10 @@ spec:
 """
     fleet = resolved(own, environment=production)
     assert messages(fleet) == []
-    found = {one.name: one for one in fleet.clusters["one"].spec.bootstrap_secrets}
+    found = {
+        bootstrap_secret.name: bootstrap_secret
+        for bootstrap_secret in fleet.clusters["one"].spec.bootstrap_secrets
+    }
     assert set(found) == {"git", "more"}
     assert found["git"].keys == {"username": "git-user", "password": "mine"}
     assert found["git"].labels == {"team": "shop"}
@@ -104,7 +107,7 @@ def test_a_secret_of_a_source_has_the_keys_and_the_type_that_flux_reads(
     text = SOURCE.replace("SOURCE", source).replace("TYPE", kind).replace("KEYS", keys)
     found = messages(resolved(text))
     assert len(found) == bool(problem)
-    assert all(each.startswith("spec.flux.sources[s].secretRef.name: ") and problem in each for each in found)
+    assert all(name.startswith("spec.flux.sources[s].secretRef.name: ") and problem in name for name in found)
 
 
 def test_a_secret_of_another_namespace_is_none_that_flux_reads() -> None:

@@ -19,7 +19,7 @@ def harbour(text: str = HARBOUR, **more: str) -> DesiredFleet:
 
 
 def problems(fleet: DesiredFleet, name: str = "harbour") -> list[str]:
-    return [str(each) for each in fleet.invalid.get(name, ())]
+    return [str(problem) for problem in fleet.invalid.get(name, ())]
 
 
 def test_a_cluster_elsewhere_takes_from_the_defaults_what_runs_on_it_and_nothing_of_aks() -> None:
@@ -122,7 +122,7 @@ def test_a_quota_of_azure_does_not_count_clusters_elsewhere() -> None:
 def test_azure_manages_no_namespace_of_a_cluster_elsewhere() -> None:
     system = GOOD["systems/shop.yaml"].replace("names: [one]", "names: [one, harbour]")
     fleet = harbour(systems__shop=f"{system}  managedNamespaces: {{}}\n")
-    assert [str(each) for each in fleet.problems] == [
+    assert [str(problem) for problem in fleet.problems] == [
         "systems/shop.yaml:12:3 spec.managedNamespaces: harbour has provider: existing, where Azure manages "
         "no namespace; select AKS clusters only"
     ]

@@ -252,7 +252,10 @@ def test_the_delete_budget_is_the_smaller_of_both_limits(count: int, percent: in
 
 def test_the_example_is_resolved_through_its_classes() -> None:
     fleet = resolved(fleet_files.example())
-    pools = {name: {pool.name: pool for pool in one.spec.node_pools} for name, one in fleet.clusters.items()}
+    pools = {
+        name: {pool.name: pool for pool in cluster.spec.node_pools}
+        for name, cluster in fleet.clusters.items()
+    }
     assert pools["atlantic-aks"]["apps"].max_count == 10
     assert (pools["pacific-aks"]["apps"].count, pools["pacific-aks"]["apps"].max_count) == (3, None)
     assert list(pools["sargasso-aks"]) == ["system"]

@@ -88,7 +88,7 @@ def test_a_wrong_value_is_named_with_its_file_line_and_field(old: str, new: str,
 
 def test_a_cluster_has_its_systems_in_its_document_and_not_their_selectors() -> None:
     fleet = with_files()
-    assert [one["name"] for one in fleet.clusters["one"].document()["systems"]] == ["shop"]
+    assert [system["name"] for system in fleet.clusters["one"].document()["systems"]] == ["shop"]
     assert "clusters" not in fleet.clusters["one"].document()["systems"][0]
     assert "systems" not in fleet.clusters["two"].document()
 
@@ -105,7 +105,7 @@ def test_a_system_does_not_pull_as_the_identity_of_the_flux_of_one_of_its_cluste
     more = f"    provider: azure\n    workloadIdentity: {identity}\n"
     more += f"    environments: {{dev: {{workloadIdentity: {own}}}}}\n" if place else ""
     fleet = with_files(clusters__one__cluster=one, systems__shop=GOOD["systems/shop.yaml"] + more)
-    [problem] = [str(each) for each in fleet.problems]
+    [problem] = [str(problem) for problem in fleet.problems]
     assert (
         f"spec.source.{place}workloadIdentity.clientId: is the identity of the platform's Flux on one"
         in problem

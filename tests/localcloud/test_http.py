@@ -51,7 +51,7 @@ def test_a_client_that_disconnects_before_the_tls_handshake_leaves_no_socket(
 
         until(both_are_lost)
     gc.collect()
-    assert [str(one.exc_value) for one in unraisable] == []
+    assert [str(document.exc_value) for document in unraisable] == []
 
 
 def test_a_server_that_stops_listening_refuses_connections_at_once() -> None:

@@ -150,7 +150,7 @@ def test_no_message_is_too_long_and_no_fact_is_in_none_or_in_two(
     if len(found) < MOST_MESSAGES:
         assert set(named) == {each.id for each in facts}
     for message in found:
-        assert {each["id"] for group in body_of(message)["groups"] for each in group["facts"]} == set(
+        assert {document["id"] for group in body_of(message)["groups"] for document in group["facts"]} == set(
             message.facts
         )
         assert all(each.subject in message.text for each in facts if each.id in message.facts)

@@ -80,8 +80,10 @@ def resolved(
 def recorded(found: DesiredFleet) -> dict[str, KnownCluster]:
     """Return what would be recorded once a fleet was planned."""
     return {
-        name: KnownCluster(one.document(), one.digest, fingerprint_of(found.inputs.get(name, ""), one.digest))
-        for name, one in found.clusters.items()
+        name: KnownCluster(
+            desired.document(), desired.digest, fingerprint_of(found.inputs.get(name, ""), desired.digest)
+        )
+        for name, desired in found.clusters.items()
     }
 
 
@@ -90,7 +92,7 @@ def resolved_again(files: dict[str, str]) -> list[str]:
     read: list[str] = []
     known = recorded(resolved(fleet(), {}, []))
     again = resolved(fleet() | files, known, read)
-    taken = {name for name, one in again.clusters.items() if isinstance(one, StoredCluster)}
+    taken = {name for name, desired in again.clusters.items() if isinstance(desired, StoredCluster)}
     folders = {path.split("/")[1] for path in read if path.startswith("clusters/")}
     assert not taken & folders
     return sorted(folders)
@@ -134,7 +136,7 @@ def test_new_code_resolves_every_cluster_once_more() -> None:
     known = recorded(resolved(fleet(), {}, [], code="1"))
     for code, taken in (("1", 4), ("2", 0)):
         again = resolved(fleet(), known, [], code=code)
-        assert sum(isinstance(one, StoredCluster) for one in again.clusters.values()) == taken
+        assert sum(isinstance(desired, StoredCluster) for desired in again.clusters.values()) == taken
 
 
 def test_a_cluster_whose_record_does_not_match_its_fingerprint_is_read() -> None:
@@ -143,7 +145,7 @@ def test_a_cluster_whose_record_does_not_match_its_fingerprint_is_read() -> None
     known["b"] = replace(known["b"], fingerprint="")
     known["c"] = replace(known["c"], fingerprint=known["a"].fingerprint)
     again = resolved(fleet(), known, [])
-    assert [name for name, one in again.clusters.items() if isinstance(one, StoredCluster)] == ["d"]
+    assert [name for name, desired in again.clusters.items() if isinstance(desired, StoredCluster)] == ["d"]
 
 
 EDITS = st.sampled_from(
@@ -208,7 +210,9 @@ def test_records_change_the_cost_of_a_commit_and_nothing_else(
     quick = resolved(new, known, [])
     assert quick == plain
     assert list(quick.clusters) == list(plain.clusters)
-    assert [one.digest for one in quick.clusters.values()] == [one.digest for one in plain.clusters.values()]
+    assert [desired.digest for desired in quick.clusters.values()] == [
+        desired.digest for desired in plain.clusters.values()
+    ]
     assert recorded(quick) == recorded(plain)
     rows = {name: Row(one.document) for name, one in known.items()}
     assert make_plan("c" * 40, quick, rows, now=NOW) == make_plan("c" * 40, plain, rows, now=NOW)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shared.cluster.drift import Drift, DriftedField
-from shared.cluster.record import Condition, Phase, RunningVersions
+from shared.cluster.record import Condition, Divergence, Observation, Ownership, Phase, RunningVersions
 from shared.language.desired import Desired
 from shared.language.model.cluster.drift import DriftAction
 from shared.promotions import HoldReason, Obstacle, Proof, Value, What, describe, proven, value_of
@@ -43,8 +43,10 @@ def ready(wanted: Desired, at: float = 0, **changes: Any) -> Any:
 
 
 def prove(what: What, *clusters: tuple[Desired | None, Any]) -> Proof | Obstacle:
-    wanted = {each.name: each for each, _ in clusters if each is not None}
-    return proven(what, "test", wanted, {each.name: each for _, each in clusters if each is not None})
+    wanted = {cluster.name: cluster for cluster, _ in clusters if cluster is not None}
+    return proven(
+        what, "test", wanted, {cluster.name: cluster for _, cluster in clusters if cluster is not None}
+    )
 
 
 ONE = with_spec(kubernetesVersion="1.36")
@@ -66,7 +68,7 @@ def test_an_environment_without_clusters_proves_nothing() -> None:
         {"phase": Phase.UPDATING},
         {"phase": Phase.FAILED},
         {"observed_generation": 0},
-        {"recovering": True},
+        {"ownership": Ownership(recovering=True)},
         {"conditions": (Condition("Ready", False, "ClusterMissing", "", NOW, 1, NOW),)},
     ],
     ids=lambda changes: next(iter(changes)),
@@ -97,14 +99,14 @@ def test_a_components_file_that_changed_since_is_pending() -> None:
 
 @pytest.mark.parametrize(("runs", "proof"), [("1.36.3", True), ("1.37.1", False), ("1.35.9", False)])
 def test_a_version_is_proven_by_what_runs(runs: str, proof: bool) -> None:
-    found = prove(What.VERSION, (ONE, ready(ONE, running=RunningVersions(runs))))
+    found = prove(What.VERSION, (ONE, ready(ONE, observation=Observation(RunningVersions(runs)))))
     assert isinstance(found, Proof) == proof
     assert proof or found == Obstacle(HoldReason.NEWER, "test", ("one",), runs)
 
 
 def test_a_value_that_somebody_changed_in_azure_is_not_proven() -> None:
     drifted = Drift(DriftedField("kubernetesVersion", '"1.36"', '"1.37"', NOW, action=DriftAction.REPORT))
-    found = prove(What.VERSION, (ONE, ready(ONE, drift=drifted)))
+    found = prove(What.VERSION, (ONE, ready(ONE, divergence=Divergence(drifted))))
     assert found == Obstacle(HoldReason.DRIFTED, "test", ("one",))
 
 

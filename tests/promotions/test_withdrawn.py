@@ -79,5 +79,5 @@ def test_no_rule_gives_back_what_a_commit_took_until_a_commit_or_a_person_lifts_
     world = World(planned(None, "production", [VALUES[0]], [VALUES[0]], NOW))
     for act, value in acts:
         getattr(world, act)(value)
-        held = {each for each in VALUES if world.had.withdrew(each, world.lifted.get(each))}
+        held = {value for value in VALUES if world.had.withdrew(value, world.lifted.get(value))}
         assert held == world.taken_back

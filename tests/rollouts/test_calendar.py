@@ -105,8 +105,8 @@ def test_freezes_that_follow_each_other_are_one_wait() -> None:
 def test_starts_at_an_opening_are_spread_and_each_cluster_has_its_time() -> None:
     opening, names = utc("2026-01-15 21:00"), [f"uid-{number}" for number in range(40)]
     waits = [closed([window()], [], name, opening) for name in names]
-    times = [each.until for each in waits if each is not None and each.until is not None]
-    assert all(each.staggered for each in waits if each is not None)
+    times = [wait.until for wait in waits if wait is not None and wait.until is not None]
+    assert all(wait.staggered for wait in waits if wait is not None)
     assert all(opening < at <= opening + SPREAD for at in times)
     assert len(set(times)) > 30
     assert waits == [closed([window()], [], name, opening) for name in names]

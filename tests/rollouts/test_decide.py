@@ -70,12 +70,12 @@ def test_what_changes_and_what_failed_never_exceeds_the_budget_together() -> Non
 
 def test_a_cluster_that_waits_for_nobody_takes_room_from_the_others() -> None:
     fleet = Fleet((stage("dev", GroupRule(max_concurrency="2")),), dict.fromkeys("abc", "dev"))
-    members = (replace(each, at_once=each.cluster == "c") for each in fleet.rollout.members)
+    members = (replace(member, at_once=member.cluster == "c") for member in fleet.rollout.members)
     fleet.rollout = replace(fleet.rollout, members=tuple(members))
     assert fleet.decide().start == ("a", "c")
     until = NOW + timedelta(hours=1)
     members = (
-        replace(each, suspended_until=until if each.at_once else None) for each in fleet.rollout.members
+        replace(member, suspended_until=until if member.at_once else None) for member in fleet.rollout.members
     )
     fleet.rollout = replace(fleet.rollout, members=tuple(members))
     assert fleet.decide().start == ("a", "b", "c")
@@ -371,6 +371,8 @@ def test_a_cluster_whose_record_cannot_be_read_counts_as_one_that_changes() -> N
     decision = decide(fleet.rollout, {**fleet.seen, "a": record}, NOW)
     assert decision.start == ("b",)
     assert decision.waits["c"].clusters == ("a", "b")
-    ready = {name: replace(each, generation=2, observed_generation=2) for name, each in fleet.seen.items()}
+    ready = {
+        name: replace(summary, generation=2, observed_generation=2) for name, summary in fleet.seen.items()
+    }
     after = decide(fleet.rollout, {**ready, "a": record}, NOW).rollout
     assert after.state is State.ACTIVE

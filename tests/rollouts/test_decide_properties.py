@@ -44,7 +44,7 @@ def check(fleet: Fleet) -> None:
     for member in fleet.rollout.members:
         place = (member.stage, member.group)
         rule = fleet.rollout.stages[member.stage].groups[member.group]
-        own = [each.cluster for each in fleet.rollout.members if (each.stage, each.group) == place]
+        own = [member.cluster for member in fleet.rollout.members if (member.stage, member.group) == place]
         flying = [name for name in own if standings[name] is Standing.IN_FLIGHT]
         failed = [name for name in own if standings[name] is Standing.FAILED]
         assert len(flying) <= rule.concurrency
@@ -82,7 +82,7 @@ def test_a_rollout_in_which_nothing_fails_ends_with_every_cluster_at_its_generat
         fleet.wait(timedelta(minutes=5))
     assert fleet.rollout.state is State.COMPLETED
     assert fleet.rollout.failures == ()
-    assert {each.observed_generation for each in fleet.seen.values()} == {2}
+    assert {summary.observed_generation for summary in fleet.seen.values()} == {2}
 
 
 @given(strategies(), FLEETS)
@@ -92,7 +92,7 @@ def test_every_cluster_has_started_or_may_start_or_has_a_reason(
     fleet = Fleet(strategy, environments)
     for _ in range(3 * len(environments)):
         decision = fleet.decide()
-        left = {name for name, each in fleet.seen.items() if each.generation == 1}
+        left = {name for name, summary in fleet.seen.items() if summary.generation == 1}
         assert left == {*decision.start} | {*decision.waits}
         assert not {*decision.start} & {*decision.waits}
         fleet.start()

@@ -100,7 +100,7 @@ def test_a_cluster_that_cannot_take_part_waits_since_that_was_found() -> None:
 def test_a_freeze_is_waited_for_since_it_began_or_the_cluster_was_next(starts: object, since: object) -> None:
     found = Fleet((stage("dev"),), {"a": "dev"})
     freeze = Freeze("holidays", starts, NOW + 9 * HOUR, "platform", "away")  # type: ignore[arg-type]
-    members = tuple(replace(each, freezes=("holidays",)) for each in found.rollout.members)
+    members = tuple(replace(member, freezes=("holidays",)) for member in found.rollout.members)
     found.rollout = replace(found.rollout, freezes=(freeze,), members=members)
     found.wait(HOUR)
     wait = wait_of(found, "a")
@@ -110,7 +110,7 @@ def test_a_freeze_is_waited_for_since_it_began_or_the_cluster_was_next(starts: o
 def test_a_window_is_waited_for_since_it_closed_last() -> None:
     found = Fleet((stage("dev"),), {"a": "dev"})
     window = Window("nights", "UTC", "FREQ=DAILY", "02:00", HOUR + 10 * MINUTE)
-    members = tuple(replace(each, windows=("nights",)) for each in found.rollout.members)
+    members = tuple(replace(member, windows=("nights",)) for member in found.rollout.members)
     found.rollout = replace(found.rollout, windows=(window,), members=members)
     found.wait(HOUR)
     wait = wait_of(found, "a")

@@ -25,10 +25,10 @@ FOUR = dict.fromkeys("abcd", "dev")
 
 def limited(fleet: Fleet, *names: str, windows: tuple[Window, ...] = (), frozen: bool = False) -> Fleet:
     """Return the fleet with windows, or a freeze, for some of its clusters."""
-    own, stops = tuple(each.name for each in windows), (FROZEN.name,) if frozen else ()
+    own, stops = tuple(window.name for window in windows), (FROZEN.name,) if frozen else ()
     members = (
-        replace(each, windows=own, freezes=stops) if each.cluster in names else each
-        for each in fleet.rollout.members
+        replace(member, windows=own, freezes=stops) if member.cluster in names else member
+        for member in fleet.rollout.members
     )
     freezes = (FROZEN,) if frozen else ()
     fleet.rollout = replace(fleet.rollout, members=tuple(members), windows=windows, freezes=freezes)
@@ -49,7 +49,7 @@ def test_a_first_cluster_outside_its_window_is_waited_for_and_not_left_out() -> 
     fleet = limited(Fleet((stage("dev", *DEFAULT_GROUPS),), FOUR), *"abcd", windows=(NIGHTS,))
     decision = fleet.decide()
     assert decision.start == ()
-    assert {each.reason for each in decision.waits.values()} == {WaitReason.WINDOW}
+    assert {wait.reason for wait in decision.waits.values()} == {WaitReason.WINDOW}
     at = decision.next_at
     assert at is not None
     assert OPENS <= at <= OPENS + SPREAD
@@ -106,7 +106,7 @@ def test_a_cluster_that_changes_when_its_window_closes_is_finished_and_no_other_
 
 def test_what_azure_does_not_see_waits_for_no_window_and_no_freeze() -> None:
     fleet = limited(Fleet((ALL_AT_ONCE,), FOUR), *"abcd", windows=(NIGHTS,), frozen=True)
-    members = (replace(each, at_once=each.cluster == "c") for each in fleet.rollout.members)
+    members = (replace(member, at_once=member.cluster == "c") for member in fleet.rollout.members)
     fleet.rollout = replace(fleet.rollout, members=tuple(members))
     assert fleet.start() == ("c",)
 
@@ -130,13 +130,13 @@ def test_nothing_starts_outside_a_window_or_in_a_freeze_and_all_of_it_ends(
     bounds: list[str], windowed: set[str], frozen: set[str]
 ) -> None:
     strategy = tuple(
-        stage(name, GroupRule(max_concurrency=each)) for name, each in zip("xyz", bounds, strict=False)
+        stage(name, GroupRule(max_concurrency=bound)) for name, bound in zip("xyz", bounds, strict=False)
     )
     names = {name: "xyz"[number % len(bounds)] for number, name in enumerate("abcdefgh")}
     fleet = limited(Fleet(strategy, names), *windowed, windows=(NIGHTS,))
     members = (
-        replace(each, freezes=(FROZEN.name,) if each.cluster in frozen else ())
-        for each in fleet.rollout.members
+        replace(member, freezes=(FROZEN.name,) if member.cluster in frozen else ())
+        for member in fleet.rollout.members
     )
     fleet.rollout = replace(fleet.rollout, members=tuple(members), freezes=(FROZEN,))
     for _ in range(400):

@@ -38,7 +38,9 @@ def a_cluster_that_turns_unhealthy_is_not_checked_again(patch: pytest.MonkeyPatc
 
 def the_commit_of_an_unhealthy_cluster_is_not_reported(patch: pytest.MonkeyPatch) -> None:
     def silent(envelopes: Iterable[Envelope], ports: Ports) -> None:
-        outbox.send_all([each for each in envelopes if not isinstance(each.message, StatusRequest)], ports)
+        outbox.send_all(
+            [envelope for envelope in envelopes if not isinstance(envelope.message, StatusRequest)], ports
+        )
 
     patch.setattr(records, "send_all", silent)
 
@@ -47,7 +49,7 @@ def what_a_check_found_is_never_taken_back(patch: pytest.MonkeyPatch) -> None:
     original = conclusions.conclude
 
     def conclude(record: ClusterRecord, found: Any, *given: Any, **named: Any) -> None:
-        if all(each.status is False for each in found[:1]):
+        if all(document.status is False for document in found[:1]):
             original(record, found, *given, **named)
 
     patch.setattr(checks, "conclude", conclude)
@@ -65,7 +67,7 @@ def flux_that_somebody_suspended_stays_so(patch: pytest.MonkeyPatch) -> None:
 
 def flux_that_is_suspended_is_healthy(patch: pytest.MonkeyPatch) -> None:
     def but_suspended(*given: Any) -> list[Fault]:
-        return [each for each in sync_faults(*given) if each.reason != SUSPENDED]
+        return [sync_fault for sync_fault in sync_faults(*given) if sync_fault.reason != SUSPENDED]
 
     patch.setattr(health, "sync_faults", but_suspended)
 

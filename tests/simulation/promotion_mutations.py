@@ -20,7 +20,7 @@ from tests.simulation.mutations import mutation
 def what_git_asks_for_counts_as_proven(patch: pytest.MonkeyPatch) -> None:
     def of_git(what: What, environment: str, desired: Any, records: Any) -> Any:
         found = proven(what, environment, desired, records)
-        own = [each for each in desired.values() if each.environment == environment]
+        own = [document for document in desired.values() if document.environment == environment]
         value = value_of(what, own[0].document()["spec"]) if own else None
         return found if isinstance(found, Proof) or value is None else Proof(what, value, (), None)
 

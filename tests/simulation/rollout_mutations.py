@@ -152,7 +152,7 @@ def an_abort_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
 
 def a_pause_holds_nothing_that_a_newer_commit_changes_again(patch: pytest.MonkeyPatch) -> None:
     def everything(candidates: Any, *_: Any) -> frozenset[str]:
-        return frozenset(each.cluster for each in candidates)
+        return frozenset(candidate.cluster for candidate in candidates)
 
     patch.setattr(of_plan, "not_held", everything)
 
@@ -300,11 +300,11 @@ def what_waits_takes_the_spec_of_the_older_rollout(patch: pytest.MonkeyPatch) ->
         if rollout is None:
             return desired
         older = original(under_way, known, ports).clusters
-        records = {each.name: each for each in ports.state.clusters()}
+        records = {document.name: document for document in ports.state.clusters()}
         waiting = [
-            each.cluster
-            for each in rollout.members
-            if each.cluster in records and records[each.cluster].generation < each.generation
+            member.cluster
+            for member in rollout.members
+            if member.cluster in records and records[member.cluster].generation < member.generation
         ]
         kept = {name: older[name] for name in waiting if name in older and name in desired.clusters}
         return replace(desired, clusters={**desired.clusters, **kept})

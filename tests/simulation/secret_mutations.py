@@ -29,7 +29,7 @@ def every_secret_counts_as_former(patch: pytest.MonkeyPatch) -> None:
 
 def a_step_notes_what_it_read(patch: pytest.MonkeyPatch) -> None:
     def created(wanted: Sequence[BootstrapSecret], api: KubernetesApi) -> str:
-        return str([api.get(secret_ref(one)) for one in wanted])
+        return str([api.get(secret_ref(secret)) for secret in wanted])
 
     patch.setattr(bootstrap_secrets, "_create_namespaces", created)
 

@@ -119,7 +119,7 @@ def a_correction_begins_in_a_suspension(patch: pytest.MonkeyPatch) -> None:
 
 def a_deleted_node_pool_is_no_difference(patch: pytest.MonkeyPatch) -> None:
     def but_pools(*given: Any) -> list[Any]:
-        return [each for each in drift_of(*given) if not each.path.endswith("]")]
+        return [difference for difference in drift_of(*given) if not difference.path.endswith("]")]
 
     patch.setattr(corrections, "drift_of", but_pools)
 

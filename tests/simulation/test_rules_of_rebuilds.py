@@ -65,7 +65,11 @@ class Fleet:
     def revoke(self) -> None:
         """Remove the federated credential of the cluster."""
         azure = self.loop.azure
-        (name,) = [one for one in azure.identities.peek_credentials(*IDENTITY) if one.endswith("-web")]
+        (name,) = [
+            peek_credential
+            for peek_credential in azure.identities.peek_credentials(*IDENTITY)
+            if peek_credential.endswith("-web")
+        ]
         azure.delete_federated_credential(*IDENTITY, name)
 
     def restore(self) -> None:

@@ -35,4 +35,4 @@ def scaled(cloud: MemoryCloud, count: int, who: str = ANN) -> None:
 def changes(cloud: MemoryCloud) -> dict[str, str]:
     """Return who changed each field that differs."""
     drift = record(cloud).divergence.drift
-    return {each.path: each.by for each in drift.fields} if drift else {}
+    return {field.path: field.by for field in drift.fields} if drift else {}

@@ -61,4 +61,4 @@ def example(kind: type[AzureCall[Any]]) -> AzureCall[Any]:
         if kind.name == "query_policy_states"
         else activity_log.events_between(ManualClock()(), ManualClock()()),
     }
-    return kind(**{each.name: given[each.name] for each in fields(kind)})
+    return kind(**{field.name: given[field.name] for field in fields(kind)})

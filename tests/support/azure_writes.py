@@ -34,12 +34,12 @@ def put(azure: Azure, wanted: Desired) -> list[Json]:
 def _pool(wanted: Desired, live: Json | None) -> PutPool | None:
     assert live is not None
     profiles = {profile["name"]: profile for profile in live["properties"]["agentPoolProfiles"]}
-    for each in wanted.spec.node_pools:
-        profile = profiles.get(each.name)
+    for pool in wanted.spec.node_pools:
+        profile = profiles.get(pool.name)
         if profile is None:
-            new = new_pool_write(each, OWNER, each.name)
-            return PutPool(wanted.id, each.name, new.body, etag=None, only_new=True)
-        write = pool_write(each, wanted, OWNER, profile)
+            new = new_pool_write(pool, OWNER, pool.name)
+            return PutPool(wanted.id, pool.name, new.body, etag=None, only_new=True)
+        write = pool_write(pool, wanted, OWNER, profile)
         if write is not None:
-            return PutPool(wanted.id, each.name, write.body, etag=profile["eTag"])
+            return PutPool(wanted.id, pool.name, write.body, etag=profile["eTag"])
     return None

@@ -95,7 +95,10 @@ def receiver(queue: str) -> App:
 @cache
 def senders(queue: str) -> frozenset[App]:
     """Return the apps whose identities may send to a queue."""
-    named = {App(each.removesuffix("PrincipalId")) for each in _queue(queue)["senderPrincipalIds"]}
+    named = {
+        App(sender_principal_identifier.removesuffix("PrincipalId"))
+        for sender_principal_identifier in _queue(queue)["senderPrincipalIds"]
+    }
     return frozenset(named | {receiver(queue)})
 
 

@@ -74,4 +74,4 @@ def settle(operator: Operator, azure: httpx.Client, name: str) -> None:
 def drifted(operator: Operator, name: str) -> dict[str, tuple[str, str]]:
     """Return both values of each field that differs, as the API has them."""
     found = operator.api.drift(name)["clusters"]
-    return {field["path"]: (field["git"], field["live"]) for each in found for field in each["fields"]}
+    return {field["path"]: (field["git"], field["live"]) for cluster in found for field in cluster["fields"]}

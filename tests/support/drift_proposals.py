@@ -64,7 +64,7 @@ def proposal(cloud: MemoryCloud, name: str = "one") -> Proposal:
 def notes(cloud: MemoryCloud) -> dict[str, str]:
     """Return the note of each field that differs."""
     found = drift_view(cloud.ports, FIRST_PAGE)["clusters"]
-    return {field["path"]: field["note"] for each in found for field in each["fields"]}
+    return {field["path"]: field["note"] for drifted in found for field in drifted["fields"]}
 
 
 def calls_to_host(cloud: MemoryCloud) -> list[str]:

@@ -49,7 +49,7 @@ def definition(*versions: str, storage: str) -> Json:
 
 def fleet(*more: Json) -> dict[str, bytes]:
     """Return the fleet with more components than those of the example."""
-    text = files()[FILE].decode() + "".join(f"---\n{json.dumps(one)}\n" for one in more)
+    text = files()[FILE].decode() + "".join(f"---\n{json.dumps(document)}\n" for document in more)
     return files() | {FILE: text.encode()}
 
 

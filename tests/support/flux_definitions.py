@@ -23,7 +23,9 @@ def real_definitions() -> tuple[Mapping[str, Any], ...]:
 
 def with_real_definitions(files: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return the files of a fleet whose components have Flux's own definitions, of every kind."""
-    documents = [one for one in yaml.safe_load_all(files[FILE]) if one]
-    others = [one for one in documents if one["kind"] != "CustomResourceDefinition"]
-    text = "".join(f"---\n{json.dumps(one)}\n" for one in (*others[:1], *real_definitions(), *others[1:]))
+    documents = [document for document in yaml.safe_load_all(files[FILE]) if document]
+    others = [document for document in documents if document["kind"] != "CustomResourceDefinition"]
+    text = "".join(
+        f"---\n{json.dumps(document)}\n" for document in (*others[:1], *real_definitions(), *others[1:])
+    )
     return {**files, FILE: text.encode()}

@@ -81,8 +81,14 @@ def shown(value: Mapping[str, Any]) -> dict[str, Any]:
     names = ("observedGeneration", "lastAttemptedRevision", "lastAppliedRevision", "lastHandledReconcileAt")
     told = {name: _plain(status[name]) for name in names if status.get(name, -1) != -1}
     conditions = [
-        [one["type"], one["status"], one["reason"], one["observedGeneration"], _plain(one["message"])]
-        for one in status.get("conditions") or ()
+        [
+            condition["type"],
+            condition["status"],
+            condition["reason"],
+            condition["observedGeneration"],
+            _plain(condition["message"]),
+        ]
+        for condition in status.get("conditions") or ()
     ]
     return {**told, "artifact": "artifact" in status, "conditions": conditions}
 

@@ -40,12 +40,18 @@ def with_identity(cloud: MemoryCloud | None = None, identity: ManagedIdentityId 
 def credentials(cloud: MemoryCloud, identity: ManagedIdentityId = SHOP) -> dict[str, Json]:
     """Return the federated credentials of an identity: their properties by their names."""
     place = identity.subscription, identity.resource_group, identity.name
-    return {one["name"]: one["properties"] for one in cloud.azure.list_federated_credentials(*place)}
+    return {
+        list_federated_credential["name"]: list_federated_credential["properties"]
+        for list_federated_credential in cloud.azure.list_federated_credentials(*place)
+    }
 
 
 def assignments(cloud: MemoryCloud) -> dict[str, Json]:
     """Return all role assignments: their properties by their names."""
-    return {one["name"]: one["properties"] for one in cloud.azure.roles.peek_assignments()}
+    return {
+        peek_assignment["name"]: peek_assignment["properties"]
+        for peek_assignment in cloud.azure.roles.peek_assignments()
+    }
 
 
 def access_writes(cloud: MemoryCloud) -> list[str]:

@@ -28,7 +28,7 @@ def result_of(query: str, rows: Sequence[Row]) -> Sequence[Row]:
         named = re.fullmatch(r"\s*let (\w+) = toscalar\((.*)\)", each, re.DOTALL)
         assert named, each
         (row,) = result_of(named[2], rows)
-        rows = [one | {named[1]: next(iter(row.values()))} for one in rows]
+        rows = [document | {named[1]: next(iter(row.values()))} for document in rows]
     table, *steps = (part.strip() for part in re.split(r"\n\s*\|", query.strip()))
     assert table == "customMetrics", table
     for step in steps:

@@ -26,15 +26,24 @@ DECLARED = [
 def for_python(requirements: list[Requirement], version: str) -> list[Requirement]:
     """Return the requirements that apply to a version of Python, on this platform."""
     environment = {"python_version": version, "python_full_version": f"{version}.0", "extra": ""}
-    return [each for each in requirements if each.marker is None or each.marker.evaluate(environment)]
+    return [
+        requirement
+        for requirement in requirements
+        if requirement.marker is None or requirement.marker.evaluate(environment)
+    ]
 
 
 def pins(version: str) -> dict[str, str]:
     """Return the version of each library that the lock has for a version of Python."""
     found = for_python(LOCKED, version)
-    assert len({each.name for each in found}) == len(found), f"two versions of a library for {version}"
-    return {canonicalize_name(each.name): str(each.specifier).removeprefix("==") for each in found}
+    assert len({requirement.name for requirement in found}) == len(found), (
+        f"two versions of a library for {version}"
+    )
+    return {
+        canonicalize_name(requirement.name): str(requirement.specifier).removeprefix("==")
+        for requirement in found
+    }
 
 
 def names(requirements: list[Requirement]) -> set[str]:
-    return {canonicalize_name(each.name) for each in requirements}
+    return {canonicalize_name(requirement.name) for requirement in requirements}

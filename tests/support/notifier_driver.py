@@ -53,4 +53,4 @@ class Driver:
             self.known = delivered(self.known, route.name, message.facts, now, first=n == 0)
 
     def facts(self) -> Counter[str]:
-        return Counter(each for _, _, message in self.sent for each in message.facts)
+        return Counter(fact for _, _, message in self.sent for fact in message.facts)

@@ -25,7 +25,10 @@ AUDITED = policy_name(ONE, "private", PRIVATE)
 
 def policies(cloud: MemoryCloud) -> dict[str, dict[str, Any]]:
     """Return all assignments: their properties by their names."""
-    return {one["name"]: dict(one["properties"]) for one in cloud.azure.policies.peek_policies()}
+    return {
+        peek_policy["name"]: dict(peek_policy["properties"])
+        for peek_policy in cloud.azure.policies.peek_policies()
+    }
 
 
 def policy_writes(cloud: MemoryCloud) -> list[str]:

@@ -81,7 +81,11 @@ def ask(cloud: MemoryCloud, *what: str) -> HttpResult:
 
 def pulls(cloud: MemoryCloud, *, state: str = "open") -> list[PullRecord]:
     """Return the pull requests of promotions in a state, oldest first."""
-    return [each for each in reversed(cloud.repository.pulls.listed(state=state)) if each.head == BRANCH]
+    return [
+        pull_request
+        for pull_request in reversed(cloud.repository.pulls.listed(state=state))
+        if pull_request.head == BRANCH
+    ]
 
 
 def production(cloud: MemoryCloud, branch: str = BRANCH) -> str:
@@ -119,4 +123,4 @@ def problem(cloud: MemoryCloud) -> str:
 def holds(cloud: MemoryCloud) -> list[tuple[str, str]]:
     """Return the values that no rule gives to production, each with the reason."""
     (found,) = promotions_view(cloud.ports)["promotions"]
-    return [(each["value"], each["reason"]) for each in found["holds"]]
+    return [(hold["value"], hold["reason"]) for hold in found["holds"]]

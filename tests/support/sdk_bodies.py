@@ -68,8 +68,10 @@ def _held_against(declared: Any, found: Any, value: Any, at: str) -> tuple[str, 
             return "type", at
         values = [*value] if isinstance(value, list) else [*value.values()]
         items = [*found] if origin is list else [*found.values()]
-        pairs = [(item, each) for item, each in zip(items, values, strict=True) if each is not None]
-        return next(filter(None, (_held_against(inner[-1], item, each, at) for item, each in pairs)), None)
+        pairs = [
+            (item, document) for item, document in zip(items, values, strict=True) if document is not None
+        ]
+        return next(filter(None, (_held_against(inner[-1], item, pair, at) for item, pair in pairs)), None)
     if origin is Union:
         if not isinstance(value, str):
             return "type", at
@@ -94,7 +96,7 @@ def _resolved(declared: Any) -> tuple[Any, bool]:
     if isinstance(name, str):
         return getattr(models, name.removeprefix("_models.")), False
     if get_origin(declared) is Union:
-        inner = [each for each in get_args(declared) if each is not type(None)]
+        inner = [document for document in get_args(declared) if document is not type(None)]
         optional = len(inner) < len(get_args(declared))
         if len(inner) == 1:
             return _resolved(inner[0])[0], optional

@@ -80,7 +80,7 @@ def change_pool_by_hand(cloud: MemoryCloud, cluster: ClusterId, name: str, **cha
 def drifted(record: ClusterRecord) -> dict[str, tuple[str, str]]:
     """Return the fields in which a cluster differs from git, with both values as JSON."""
     return (
-        {each.path: (each.git, each.live) for each in record.divergence.drift.fields}
+        {field.path: (field.git, field.live) for field in record.divergence.drift.fields}
         if record.divergence.drift
         else {}
     )

@@ -83,9 +83,9 @@ def versions(cloud: MemoryCloud, cluster: str, name: str) -> dict[str, int]:
             listed = api.list(*kind, labels=f"{SYSTEM}={name}")
         except Dependency:
             continue
-        for one in listed:
-            metadata = one["metadata"]
-            found[str(ref_of(one))] = int(metadata.get("generation") or metadata["resourceVersion"])
+        for document in listed:
+            metadata = document["metadata"]
+            found[str(ref_of(document))] = int(metadata.get("generation") or metadata["resourceVersion"])
     return found
 
 

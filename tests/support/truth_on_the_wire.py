@@ -34,7 +34,7 @@ def truths(operator: Operator) -> dict[str, Truth]:
     """Return the conditions of each cluster."""
     found = {}
     for cluster in operator.api.get("clusters")["clusters"]:
-        known = {each["type"]: each["status"] for each in cluster["conditions"]}
+        known = {condition["type"]: condition["status"] for condition in cluster["conditions"]}
         found[cluster["name"]] = Truth(*(known.get(kind, "") for kind in Truth._fields))
     return found
 
@@ -57,7 +57,7 @@ def hold(operator: Operator, *requests: str) -> None:
     """
     error = {"code": "SubscriptionRequestsThrottled", "message": "a test holds this"}
     refused = {"status": 429, "headers": {"Retry-After": "1"}, "times": None, "body": {"error": error}}
-    operator.faults(operator.cloud.urls.arm, [{"match": each, **refused} for each in requests])
+    operator.faults(operator.cloud.urls.arm, [{"match": request, **refused} for request in requests])
 
 
 def release(operator: Operator) -> None:

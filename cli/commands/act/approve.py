@@ -73,7 +73,7 @@ def _approve_correction(api: Api, name: str, reason: str, *, yes: bool) -> None:
     from cli.terminal.drift_view import drift
 
     view = api.drift(name)
-    found = next((each for each in view["clusters"] if each["needsApproval"]), None)
+    found = next((cluster for cluster in view["clusters"] if cluster["needsApproval"]), None)
     if found is None:
         raise ApiError(f"no correction of {name} needs approval; roadstead drift {name} shows what differs")
     echo(drift(view, name, datetime.now(UTC)))

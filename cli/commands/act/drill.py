@@ -21,6 +21,6 @@ def drill(
     """
     with connect(url, key_file, timeout) as api:
         view = api.drill(reason)
-    waiting = [each["name"] for each in view["clusters"] if each["outcome"] != "rebuilt"]
+    waiting = [cluster["name"] for cluster in view["clusters"] if cluster["outcome"] != "rebuilt"]
     names = [f"cluster/{name}" for name in waiting]
     show(view, output, table=lambda _: rendered(view), names=lambda: names)

@@ -46,7 +46,7 @@ def promote(
         raise UsageError("give two environments, or none to list the promotions")
     with connect(url, key_file, timeout) as api:
         if source:
-            receipt = api.promote(source, target, [each.value for each in what or ()], reason)
+            receipt = api.promote(source, target, [promoted.value for promoted in what or ()], reason)
             show(
                 receipt,
                 output,
@@ -59,5 +59,5 @@ def promote(
         found,
         output,
         table=lambda _: promotions_view(found["promotions"], datetime.now(UTC)),
-        names=lambda: (f"environment/{each['target']}" for each in found["promotions"]),
+        names=lambda: (f"environment/{promotion['target']}" for promotion in found["promotions"]),
     )

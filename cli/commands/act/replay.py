@@ -54,7 +54,7 @@ def replay(
 def _check_class(name: str) -> None:
     from shared.cluster.failures.errors import classes
 
-    names = [each.__name__ for each in classes()]
+    names = [error_class.__name__ for error_class in classes()]
     if name not in names:
         raise UsageError(f"there is no error class {name!r}; the classes are {', '.join(names)}")
 

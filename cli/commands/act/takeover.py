@@ -55,7 +55,11 @@ def takeover(
             return
         name = cluster_name(name) if name else ""
         fleet = api.fleet()["clusters"]
-        waiting = [each for each in fleet if each["awaitsTakeover"] and (everything or each["name"] == name)]
+        waiting = [
+            summary
+            for summary in fleet
+            if summary["awaitsTakeover"] and (everything or summary["name"] == name)
+        ]
         if not waiting:
             raise CommandError(f"{name or 'no cluster'} waits for {'no' if name else 'a'} takeover")
         echo(_described(waiting))

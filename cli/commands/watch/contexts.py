@@ -43,7 +43,7 @@ def _rendered(known: Sequence[Context], current: str, *, wide: bool) -> Renderab
     if not known:
         return Text(f"there are no contexts; {path()} may have some")
     table = Table(box=None, show_header=False, padding=(0, 1))
-    for each in known:
-        more = [each.scope, each.sign_in, each.tenant] if wide else []
-        table.add_row("*" if each.name == current else "", each.name, each.url, *more)
+    for context in known:
+        more = [context.scope, context.sign_in, context.tenant] if wide else []
+        table.add_row("*" if context.name == current else "", context.name, context.url, *more)
     return table

@@ -30,7 +30,7 @@ def dead_letters(
     Newest first. A dead letter is a message that a queue stopped delivering, and that Roadstead could not
     process.
     """
-    wanted = [each.removeprefix("dead-letter/") for each in ids or ()]
+    wanted = [identifier.removeprefix("dead-letter/") for identifier in ids or ()]
     with connect(url, key_file, timeout) as api:
         letters = api.dead_letters()["deadLetters"]
         found = [letter for letter in letters if not wanted or letter["id"] in wanted]

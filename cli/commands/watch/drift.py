@@ -32,4 +32,9 @@ def drift(
     def table(wide: bool) -> RenderableType:  # noqa: ARG001
         return rendered(view, name, datetime.now(UTC))
 
-    show(view, output, table=table, names=lambda: (f"cluster/{each['name']}" for each in view["clusters"]))
+    show(
+        view,
+        output,
+        table=table,
+        names=lambda: (f"cluster/{cluster['name']}" for cluster in view["clusters"]),
+    )

@@ -31,6 +31,6 @@ def health(
         return rendered(view, datetime.now(UTC))
 
     parts = (*view["services"], *view["timers"], *view["credentials"])
-    wrong = [f"problem/{each['name']}" for each in parts if not each["ok"]]
+    wrong = [f"problem/{part['name']}" for part in parts if not part["ok"]]
     show(view, output, table=table, names=lambda: wrong)
     raise typer.Exit(ExitCode.OK if view["ready"] else ExitCode.FAILED)

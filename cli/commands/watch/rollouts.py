@@ -69,7 +69,7 @@ def rollout(
         found,
         output,
         table=lambda _: rollout_view(found, datetime.now(UTC)),
-        names=lambda: (f"cluster/{each['cluster']}" for each in found["waiting"]),
+        names=lambda: (f"cluster/{waiting['cluster']}" for waiting in found["waiting"]),
     )
 
 

@@ -166,6 +166,6 @@ def _page(out: Console, view: RenderableType, error: str) -> RenderableType:
     room = out.height - 1
     notes = [f"{len(lines) - room} more lines; make the window taller"] if len(lines) > room else []
     notes += [error] if error else []
-    shown = Segments(segment for each in lines[:room] for segment in each)
+    shown = Segments(segment for line in lines[:room] for segment in line)
     note = Text("; ".join(notes), style="red" if error else "dim", no_wrap=True, overflow="ellipsis")
     return Group(shown, note)

@@ -88,8 +88,8 @@ def _add(tree: Worktree, body: Mapping[str, Any], comments: str) -> None:
 
 
 def _comments(left: Sequence[str], changes: Sequence[str]) -> str:
-    comments = [f"# Left out: {line(each)}\n" for each in left]
-    comments += [f"# Differs from the cluster: {line(each)}\n" for each in changes]
+    comments = [f"# Left out: {line(name)}\n" for name in left]
+    comments += [f"# Differs from the cluster: {line(change)}\n" for change in changes]
     return "".join(comments)
 
 

@@ -107,15 +107,15 @@ def _live(tree: Worktree, names: list[str], api: Api, output: Output, *, report_
             "name some with --cluster, or see roadstead drift"
         )
     read = list(compare_live(compared, {name: each.document for name, each in known.items()}, api))
-    others |= {each.name: each.waits for each in read if each.waits}
-    found = [each for each in read if not each.waits]
+    others |= {comparison.name: comparison.waits for comparison in read if comparison.waits}
+    found = [comparison for comparison in read if not comparison.waits]
     show(
         live_view.as_json(tree.fleet, found, others, planned.problems),
         output,
         table=lambda wide: live_view.table(found, others, planned.problems),  # noqa: ARG005
-        names=lambda: (f"cluster/{each.name}" for each in found if live_view.differs(each)),
+        names=lambda: (f"cluster/{comparison.name}" for comparison in found if live_view.differs(comparison)),
     )
-    if planned.problems or any(each.problem for each in found):
+    if planned.problems or any(comparison.problem for comparison in found):
         return ExitCode.FAILED
     return ExitCode.CHANGES if report_changes and any(map(live_view.differs, found)) else ExitCode.OK
 

@@ -63,7 +63,7 @@ def control(world: AzureWorld, request: Request) -> Response:
 
 def _named(world: AzureWorld, name: str) -> ClusterId:
     """Return the id of the cluster of a name, wherever it is."""
-    found = next((one for one in world.ids() if one.name.lower() == name.lower()), None)
+    found = next((identifier for identifier in world.ids() if identifier.name.lower() == name.lower()), None)
     if found is None:
         raise ArmError(404, "ResourceNotFound", f"There is no cluster of the name '{name}'.")
     return found

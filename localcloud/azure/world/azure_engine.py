@@ -72,7 +72,7 @@ class AzureEngine:
         throttle: bool = True,
         subscriptions: Sequence[str] = (SUBSCRIPTION,),
     ) -> None:
-        self.subscriptions = tuple(each.lower() for each in subscriptions)
+        self.subscriptions = tuple(subscription.lower() for subscription in subscriptions)
         self._clock, self.plane, self.timings = clock, plane, timings or Timings()
         self.limits = limits.Limits(enabled=throttle)
         self.lock = threading.RLock()

@@ -172,9 +172,9 @@ def _object(model: type) -> _Object:
 
 def _reader(hint: Any, name: str, owner: str) -> Reader:
     """Return the reader of a type hint."""
-    origin, inner = get_origin(hint), [each for each in get_args(hint) if each is not type(None)]
+    origin, inner = get_origin(hint), [document for document in get_args(hint) if document is not type(None)]
     if origin in (Union, UnionType):
-        enums = [each for each in inner if isinstance(each, type) and issubclass(each, Enum)]
+        enums = [document for document in inner if isinstance(document, type) and issubclass(document, Enum)]
         return partial(_enum, _values(enums[0]), owner) if enums else _reader(inner[0], name, owner)
     if origin is list:
         return partial(_list, _reader(inner[0], name, owner), owner)
@@ -194,7 +194,7 @@ def _reader(hint: Any, name: str, owner: str) -> Reader:
 
 
 def _values(enum: type[Enum]) -> dict[str, str]:
-    return {str(each.value).casefold(): str(each.value) for each in enum.__members__.values()}
+    return {str(member.value).casefold(): str(member.value) for member in enum.__members__.values()}
 
 
 def _plain(kind: type, owner: str, value: Any, at: str) -> Any:

@@ -147,7 +147,10 @@ class HelmController:
         status["lastAttemptedReleaseAction"] = action
         snapshot = snapshot_of(release, chart, digest, history, in_seconds(self._clock()))
         self._apply(at, value, release, chart, values, action, is_new=not is_same)
-        status["history"] = [snapshot, *[one for one in history if one["version"] != release.revision]][:2]
+        status["history"] = [
+            snapshot,
+            *[document for document in history if document["version"] != release.revision],
+        ][:2]
         self._wait(value, release, chart, action)
         snapshot["status"] = "deployed"
         status["storageNamespace"] = release.namespace
@@ -290,8 +293,8 @@ class HelmController:
         spec, status = value["spec"], value.get("status") or {}
         if not spec.get("suspend"):
             client = applying(self._world, _MANAGER, at.namespace, spec.get("serviceAccountName"))
-            for one in status.get("history") or ():
-                release = Release(one["name"], one["namespace"], one["version"])
+            for document in status.get("history") or ():
+                release = Release(document["name"], document["namespace"], document["version"])
                 self._prune(client, at, release, ())
                 with suppress(ApiError):
                     self._world.delete(At(_BUILT_IN["Secret"], release.secret, release.namespace))

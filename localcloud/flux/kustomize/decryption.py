@@ -59,7 +59,7 @@ def _object(value: dict[str, Any], keys: str) -> dict[str, Any]:
         if value["kind"] == "Secret" and value.get("data"):
             return {
                 **value,
-                "data": {key: _entry(where, key, one, keys) for key, one in value["data"].items()},
+                "data": {key: _entry(where, key, document, keys) for key, document in value["data"].items()},
             }
     except _Failed as problem:
         group, _, version = str(value["apiVersion"]).rpartition("/")

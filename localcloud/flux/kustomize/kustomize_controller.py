@@ -160,12 +160,16 @@ class KustomizeController:
     def _checked(self, value: Object) -> list[At]:
         """Return the objects of ``healthChecks``; raise NotReady for an unknown kind."""
         found = []
-        for each in value["spec"].get("healthChecks") or ():
-            kind = self._world.kind(each["apiVersion"], each["kind"])
+        for health_check in value["spec"].get("healthChecks") or ():
+            kind = self._world.kind(health_check["apiVersion"], health_check["kind"])
             if kind is None:
-                unknown = f'no matches for kind "{each["kind"]}" in version "{each["apiVersion"]}"'
+                unknown = (
+                    f'no matches for kind "{health_check["kind"]}" in version "{health_check["apiVersion"]}"'
+                )
                 raise NotReady("HealthCheckFailed", unknown)
-            found.append(At(kind, each["name"], each.get("namespace", "") if kind.namespaced else ""))
+            found.append(
+                At(kind, health_check["name"], health_check.get("namespace", "") if kind.namespaced else "")
+            )
         return found
 
     def _check_health(self, value: Object, revision: str, refs: Sequence[At]) -> None:

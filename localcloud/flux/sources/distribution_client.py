@@ -87,6 +87,6 @@ def _verified(content: bytes, reference: str) -> str:
 def _errors(body: bytes) -> str:
     try:
         found = json.loads(body)["errors"]
-        return "; ".join(f"{one['code']}: {one['message']}" for one in found)
+        return "; ".join(f"{document['code']}: {document['message']}" for document in found)
     except (ValueError, KeyError, TypeError):
         return ""

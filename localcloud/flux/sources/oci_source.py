@@ -77,7 +77,7 @@ def _layer(manifest: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
     if not layers:
         raise NotReady("OCIArtifactLayerOperationFailed", "no layers found in artifact")
     wanted = selector.get("mediaType")
-    found = next((one for one in layers if wanted in (None, one.get("mediaType"))), None)
+    found = next((layer for layer in layers if wanted in (None, layer.get("mediaType"))), None)
     if found is None:
         missing = f"failed to find layer with media type '{wanted}' in artifact"
         raise NotReady("OCIArtifactLayerOperationFailed", missing)

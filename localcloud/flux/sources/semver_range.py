@@ -46,7 +46,7 @@ def _bounds(part: tuple[str | None, ...]) -> tuple[_Version, _Version]:
     """Return the first version of a part of a range, and the first one after it."""
     sign, *written, _ = part
     numbers = [int(one) for one in written if one and one not in "xX*"]
-    least = _numbers([str(one) for one in numbers] + [None] * (3 - len(numbers)))
+    least = _numbers([str(number) for number in numbers] + [None] * (3 - len(numbers)))
     after = _after(numbers, sign or "")
     match sign:
         case ">=":
@@ -65,7 +65,7 @@ def _after(numbers: list[int], sign: str) -> _Version:
     if not numbers:
         return _END
     if sign == "^":
-        place = next((index for index, one in enumerate(numbers) if one), len(numbers) - 1)
+        place = next((index for index, number in enumerate(numbers) if number), len(numbers) - 1)
     elif sign == "~":
         place = min(1, len(numbers) - 1)
     else:

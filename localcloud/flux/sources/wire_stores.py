@@ -53,8 +53,8 @@ def _listed(account: str, container: str, prefix: str, login: Login) -> Mapping[
     client = ContainerClient(account, container, credential=credential, retry_total=0)
     try:
         return {
-            one.name: Blob(str(one.etag), partial(bytes, client.download_blob(one.name).readall()))
-            for one in client.list_blobs(name_starts_with=prefix or None)
+            blob.name: Blob(str(blob.etag), partial(bytes, client.download_blob(blob.name).readall()))
+            for blob in client.list_blobs(name_starts_with=prefix or None)
         }
     except (AzureError, ValueError) as error:
         text = json.dumps(str(error).splitlines()[0]) if str(error) else "no answer"

@@ -48,7 +48,7 @@ def listed(place: Place, request: Request, ref: str) -> dict[str, Any]:
     for record in place.repository.pulls.checks(resolve_commit(place, ref).sha):
         newest.setdefault((record.app, record.suite, record.name), record)
     wanted = request.args.get("check_name", "")
-    found = [check_json(place, each) for each in newest.values() if wanted in ("", each.name)]
+    found = [check_json(place, check) for check in newest.values() if wanted in ("", check.name)]
     return {"total_count": len(found), "check_runs": found}
 
 

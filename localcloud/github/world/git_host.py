@@ -114,9 +114,9 @@ class WorldHost:
     def pull_authors(self, number: int) -> PullAuthors:
         """Return the accounts of the authors and committers of a pull request's commits."""
         commits = self._pulls.commits_of(self._record(number))
-        people = [account_of(address) for each in commits for address in (each.author, each.committer)]
+        people = [account_of(address) for commit in commits for address in (commit.author, commit.committer)]
         known = [person.id if person else None for person in people]
-        known += [account_behind(address) for each in commits for address in co_authors(each.message)]
+        known += [account_behind(address) for commit in commits for address in co_authors(commit.message)]
         accounts = frozenset(each for each in known if each is not None)
         return PullAuthors(accounts, complete=None not in known and bool(known))
 

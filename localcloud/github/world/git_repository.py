@@ -121,8 +121,8 @@ class GitRepository:
     def _changes(self, shas: Sequence[str]) -> Sequence[Change]:
         commits = [parse_commit(each) for each in map(self.read, shas) if each]
         return [
-            Change(each.sha, each.author.email.lower(), each.committer.email.lower(), each.message)
-            for each in commits
+            Change(commit.sha, commit.author.email.lower(), commit.committer.email.lower(), commit.message)
+            for commit in commits
         ]
 
     def tree(self, commit: str) -> Sequence[TreeEntry]:

@@ -154,8 +154,11 @@ class MemoryRepository:
         """Return a commit and its ancestors, the nearest ones first."""
         line, next_ones = dict[str, None](), [commit]
         while next_ones:
-            line |= dict.fromkeys(each for each in next_ones if each)
-            parents = ((self._parents.get(each, ""), *self._others.get(each, ())) for each in next_ones)
+            line |= dict.fromkeys(following for following in next_ones if following)
+            parents = (
+                (self._parents.get(following, ""), *self._others.get(following, ()))
+                for following in next_ones
+            )
             next_ones = [each for some in parents for each in some if each and each not in line]
         return list(line)
 

@@ -63,7 +63,7 @@ def problems(kind: Type, value: Mapping[str, Any], subresource: str = "") -> lis
     found = [problem for error in validator.iter_errors(content) for problem in _described(error)]
     if subresource:
         inside = re.compile(rf": {subresource}\.(\S+) in body")
-        found = [replace(one, message=inside.sub(r": \1 in body", one.message)) for one in found]
+        found = [replace(problem, message=inside.sub(r": \1 in body", problem.message)) for problem in found]
     found += _duplicates(kind, content, "")
     return sorted(found, key=lambda problem: (problem.field, problem.message))
 

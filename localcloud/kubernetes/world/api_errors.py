@@ -82,14 +82,18 @@ def precondition(kind: Kind, name: str, message: str) -> ApiError:
 def invalid_fields(kind: Kind, name: str, problems: Sequence[Problem]) -> ApiError:
     """An object that fails validation."""
     where = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
-    causes = [{"reason": one.reason, "message": one.message, "field": one.field} for one in problems]
+    causes = [
+        {"reason": problem.reason, "message": problem.message, "field": problem.field} for problem in problems
+    ]
     details = {**_about(kind, name, causes), "kind": kind.kind}
     return ApiError(422, "Invalid", f'{where} "{name}" is invalid: {_joined(problems)}', details=details)
 
 
 def invalid_options(kind: str, problems: Sequence[Problem]) -> ApiError:
     """Options of a request that fail validation; ``kind`` as "CreateOptions"."""
-    causes = [{"reason": one.reason, "message": one.message, "field": one.field} for one in problems]
+    causes = [
+        {"reason": problem.reason, "message": problem.message, "field": problem.field} for problem in problems
+    ]
     details = {"group": "meta.k8s.io", "kind": kind, "causes": causes}
     return ApiError(422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {_joined(problems)}', details=details)
 
@@ -102,7 +106,7 @@ def invalid_patch(result: Mapping[str, Any], problem: str) -> ApiError:
 
 
 def _joined(problems: Sequence[Problem]) -> str:
-    texts = list(dict.fromkeys(f"{one.field}: {one.message}" for one in problems))
+    texts = list(dict.fromkeys(f"{problem.field}: {problem.message}" for problem in problems))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 

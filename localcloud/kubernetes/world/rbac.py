@@ -127,12 +127,12 @@ def _rules_of(world: KubernetesWorld, ref: Mapping[str, str], namespace: str) ->
 def _cluster_roles(world: KubernetesWorld) -> Mapping[str, ClusterRole]:
     """Return all cluster roles; a selector of an aggregation counts by its first label."""
     stored = {}
-    for one in world.list(_CLUSTER_ROLE)[0]:
-        selectors = (one.get("aggregationRule") or {}).get("clusterRoleSelectors") or ()
-        label = next((key for each in selectors for key in each.get("matchLabels") or ()), "")
-        metadata = one["metadata"]
+    for document in world.list(_CLUSTER_ROLE)[0]:
+        selectors = (document.get("aggregationRule") or {}).get("clusterRoleSelectors") or ()
+        label = next((key for selector in selectors for key in selector.get("matchLabels") or ()), "")
+        metadata = document["metadata"]
         stored[metadata["name"]] = ClusterRole(
-            one.get("rules") or (), metadata.get("labels") or {}, aggregates=label
+            document.get("rules") or (), metadata.get("labels") or {}, aggregates=label
         )
     return {**DEFAULT_ROLES, **stored}
 

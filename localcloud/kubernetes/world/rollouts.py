@@ -66,8 +66,8 @@ def shows_same(deployment: Object, status: Mapping[str, Any]) -> bool:
 
 def _timeless(status: Mapping[str, Any]) -> dict[str, Any]:
     conditions = [
-        {key: value for key, value in one.items() if not key.startswith("last")}
-        for one in status.get("conditions") or ()
+        {key: value for key, value in condition.items() if not key.startswith("last")}
+        for condition in status.get("conditions") or ()
     ]
     return {**status, "conditions": conditions}
 

@@ -210,7 +210,7 @@ def _write(method: Any, operation: AzureCall[Any]) -> WriteResponse:
 def _arguments(operation: AzureCall[Any]) -> list[Any]:
     """Return the arguments of a method of the libraries; the client has the subscription."""
     given = (*operation.place, *operation.arguments)
-    return [dict(each) if isinstance(each, Mapping) else each for each in given]
+    return [dict(document) if isinstance(document, Mapping) else document for document in given]
 
 
 def _condition(operation: AzureCall[Any]) -> dict[str, Any]:

@@ -127,7 +127,7 @@ class GitHubHost(GitHubPullRequests, GitHubProposing, GitHubIssues):
                 if total and not found["commits"]:
                     raise ValueError("not all commits")
                 listed += map(_change, found["commits"])
-            if len({each.commit for each in listed}) != total:  # such as one page again and again
+            if len({change.commit for change in listed}) != total:  # such as one page again and again
                 raise ValueError("not all commits")
         return listed
 

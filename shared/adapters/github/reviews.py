@@ -117,7 +117,7 @@ def _people(found: list[Any]) -> list[list[int | None]]:
     for item in found:
         accounts = [int(item[role]["id"]) if item[role] else None for role in ("author", "committer")]
         people.append(
-            accounts + [account_behind(each) for each in co_authors(str(item["commit"]["message"]))]
+            accounts + [account_behind(co_author) for co_author in co_authors(str(item["commit"]["message"]))]
         )
     return people
 

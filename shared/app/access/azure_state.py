@@ -175,4 +175,4 @@ def azure_names(existing: Json, owner: Owner, before: RunningVersions | None) ->
 def nodes_of(pool: Json) -> int:
     """Return how many nodes a pool has; of single machines Azure counts those of each size."""
     machines = pool.get("virtualMachineNodesStatus") or ()
-    return int(pool.get("count") or 0) or sum(int(each.get("count") or 0) for each in machines)
+    return int(pool.get("count") or 0) or sum(int(machine.get("count") or 0) for machine in machines)

@@ -242,5 +242,5 @@ class _HeldAzure:
 
 def _described(operation: AzureCall[Any]) -> str:
     """Return what a write does: "put pool apps" says enough, because Azure's own words follow the name."""
-    names = [each for each in operation.arguments if isinstance(each, str)]
+    names = [argument for argument in operation.arguments if isinstance(argument, str)]
     return " ".join([operation.name.replace("_", " "), *names[:1]])

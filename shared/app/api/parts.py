@@ -169,8 +169,10 @@ def retirements_of(record: ClusterRecord, now: datetime) -> list[schema.Retireme
     running = record.observation.running.kubernetes_version if record.observation.running else ""
     found = retiring(record.document["spec"], now.date(), running=running)
     return [
-        projected(schema.Retirement, each.announced, field=path_text(each.path), message=str(each))
-        for each in found
+        projected(
+            schema.Retirement, retirement.announced, field=path_text(retirement.path), message=str(retirement)
+        )
+        for retirement in found
     ]
 
 
@@ -181,7 +183,7 @@ def certificates_of(record: ClusterRecord, now: datetime) -> list[schema.EndingC
         not record.desired.is_existing,
     )
     found = ending(seen, now, in_azure=in_azure)
-    return [projected(schema.EndingCertificate, each, message=text) for each, text in found]
+    return [projected(schema.EndingCertificate, certificate, message=text) for certificate, text in found]
 
 
 def policies_of(record: ClusterRecord) -> list[schema.Policy]:

@@ -127,8 +127,12 @@ def _save(paths: PathsCheck, ports: Ports) -> None:
 def _paths(record: ClusterRecord) -> frozenset[str]:
     """Return the folders of its first source that Flux applies to a cluster; "" is the root."""
     flux = record.document["spec"]["flux"]
-    others = (one for one in flux.get("kustomizations") or () if one.get("source") in (None, MAIN))
-    paths = (flux["path"], *(one.get("path") or "" for one in others if one["name"] != MAIN))
+    others = (
+        kustomization
+        for kustomization in flux.get("kustomizations") or ()
+        if kustomization.get("source") in (None, MAIN)
+    )
+    paths = (flux["path"], *(document.get("path") or "" for document in others if document["name"] != MAIN))
     return frozenset(normpath(f"/{path.lstrip('/')}")[1:] for path in paths)
 
 

@@ -64,7 +64,7 @@ def handle(message: CheckMessage, ports: Ports) -> None:
 
 def _handle(message: CheckMessage, ports: Ports) -> None:
     if not message.clusters:
-        names = [each.name for each in ports.state.summaries() if each.at_rest]
+        names = [summary.name for summary in ports.state.summaries() if summary.at_rest]
         send_all(checks_of(names, message.check), ports)
         if not names:
             record_end("check", ports)

@@ -56,7 +56,7 @@ def with_reports(record: ClusterRecord, reading: Reading | None, ports: Ports) -
         return record
     moment = reporting.newest - CLOCKS
     events = ports.state.events(record.name, READ)
-    heard = next((one.at for one in events if one.reason == FLUX_REPORTED and one.at >= moment), None)
+    heard = next((event.at for event in events if event.reason == FLUX_REPORTED and event.at >= moment), None)
     generation = record.observed_generation
     if heard is not None:
         message = f"Flux reported last at {heard:%Y-%m-%d %H:%M:%S} UTC"

@@ -103,7 +103,11 @@ def _of_configurations(wanted: Mapping[str, Json], found: Mapping[str, Json]) ->
         if live is None:
             yield missing(ref)
             continue
-        fields = [each for each in changed_fields(body, live, facts=False) if each != "suspend"]
+        fields = [
+            changed_field
+            for changed_field in changed_fields(body, live, facts=False)
+            if changed_field != "suspend"
+        ]
         if fields:
             yield changed(ref, ", ".join(fields))
         if is_suspended(live):
@@ -148,8 +152,8 @@ class AppliedObjects:
 
 def read_applied(context: StepContext) -> AppliedObjects:
     """Compare the objects of systems, one list for each kind, and of reports; no call for none."""
-    api, systems = context.kubernetes(), [read_system(each) for each in context.desired.systems]
-    of_systems = [manifest for each in systems for manifest in system_objects(each)]
+    api, systems = context.kubernetes(), [read_system(system) for system in context.desired.systems]
+    of_systems = [manifest for system in systems for manifest in system_objects(system)]
     reports = event_objects(context.desired, context.ports.config.public_url)
     live = LiveObjects([ref_of(manifest) for manifest in reports], api)
     faults = list(_faults(reports, live.get, api))
@@ -179,12 +183,12 @@ def read(context: StepContext) -> Reading:
     components = pinned_components(context)
     kinds = kinds_of_flux(context, components)
     of_flux = {kind: _all(api, api_version, kind) for api_version, kind in kinds}
-    objects = [one for listed in of_flux.values() for one in listed]
+    objects = [document for listed in of_flux.values() for document in listed]
     workloads = {kind: _all(api, API_VERSION, kind) for kind in WORKLOADS}
     in_components = _component_faults(context, components, api, workloads[DEPLOYMENT])
     faults = [*in_components, *health.flux_faults(objects, now)]
     wanted = sync_objects(context.desired, None)
-    by_ref = {flux_objects.ref_of(one): one for one in objects}
+    by_ref = {flux_objects.ref_of(document): document for document in objects}
     faults += health.sync_faults(wanted, by_ref)
     of_app = has_app_credentials(context.desired.spec.flux)
     with_secret = of_app and health.uses_credentials(by_ref.get(flux_objects.SOURCE))
@@ -198,7 +202,7 @@ def read(context: StepContext) -> Reading:
 
     count, applied = (
         Count(now, context.record.observation.inside),
-        {flux_objects.ref_of(one) for one in components},
+        {flux_objects.ref_of(component) for component in components},
     )
     others_of_ours = read_applied(context)
     faults = as_far_as_known([*faults, *others_of_ours.faults], context.record)
@@ -210,7 +214,7 @@ def read(context: StepContext) -> Reading:
     renamed = context.record.observation.running.renamed if context.record.observation.running else {}
     parts += count.pools(nodes, POOL_LABEL, renamed, node_faults)
     for kind, listed in workloads.items():
-        others = [one for one in listed if flux_objects.ref_of(one) not in applied]
+        others = [document for document in listed if flux_objects.ref_of(document) not in applied]
         parts.append(count.workloads(kind, others, list(workload_faults(others, now))))
     inside = Inside(now, tuple(parts), tuple(api.certificates()))
     known = None if of_facts else facts
@@ -227,8 +231,12 @@ def _reporting(alert: Json | None, objects: Sequence[Json]) -> Reporting | None:
     """
     if alert is None:
         return None
-    ours = [one for one in objects if one["metadata"].get("namespace") == flux_objects.NAMESPACE]
-    stored = [((one.get("status") or {}).get("artifact") or {}).get("lastUpdateTime") for one in ours]
+    ours = [
+        document for document in objects if document["metadata"].get("namespace") == flux_objects.NAMESPACE
+    ]
+    stored = [
+        ((document.get("status") or {}).get("artifact") or {}).get("lastUpdateTime") for document in ours
+    ]
     newest = max((health.time_of(at) for at in stored if at), default=None)
     return Reporting(health.time_of(alert["metadata"].get("creationTimestamp")), newest)
 
@@ -270,7 +278,7 @@ def _component_faults(
             faults += health.flux_faults([found], context.ports.clock())
             if isinstance(instance_readiness(found), Suspended):
                 faults.append(Fault(ref, "Disabled", "somebody disabled its reconciliation"))
-            deployments += [one for one in listed if _of_operator(one)]
+            deployments += [document for document in listed if _of_operator(document)]
     return [*faults, *health.deployment_faults(deployments, context.ports.clock())]
 
 

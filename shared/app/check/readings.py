@@ -53,7 +53,7 @@ def as_far_as_known(faults: Iterable[Fault], record: ClusterRecord) -> list[Faul
     if not is_unfinished(record):
         return list(faults)
     job = "is suspended" if record.phase is Phase.SUSPENDED else "has failed"
-    return [_by_job(each, job) if each.reason in _APPLIED else each for each in faults]
+    return [_by_job(fault, job) if fault.reason in _APPLIED else fault for fault in faults]
 
 
 def _by_job(fault: Fault, job: str) -> Fault:

@@ -183,8 +183,11 @@ def key_place(record: ClusterRecord) -> tuple[str, str] | None:
     spec = record.document["spec"]
     events = (spec.get("flux") or {}).get("events") or {}
     name = (events.get("secretRef") or {}).get("name")
-    for one in spec.get("bootstrapSecrets") or ():
-        called, namespace = one.get("secretName") or one["name"], one.get("namespace") or MAIN
-        if name and (called, namespace) == (name, MAIN) and EVENT_KEY in one["keys"]:
-            return one["vault"], one["keys"][EVENT_KEY]
+    for bootstrap_secret in spec.get("bootstrapSecrets") or ():
+        called, namespace = (
+            bootstrap_secret.get("secretName") or bootstrap_secret["name"],
+            bootstrap_secret.get("namespace") or MAIN,
+        )
+        if name and (called, namespace) == (name, MAIN) and EVENT_KEY in bootstrap_secret["keys"]:
+            return bootstrap_secret["vault"], bootstrap_secret["keys"][EVENT_KEY]
     return None

@@ -59,7 +59,7 @@ def tell_issues(route: Route, message: Outgoing, known: NotifierRecord, ports: P
             number = None
     if number is None:
         number = ports.git_host.open_issue(cut(line(message.title), _TITLE), f"{marker}\n{body}")
-    left = {other: each for other, each in issues.items() if other != key}
+    left = {other: issue for other, issue in issues.items() if other != key}
     if _is_over(group, known):
         ports.git_host.close_issue(number)
     else:

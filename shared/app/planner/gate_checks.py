@@ -40,7 +40,7 @@ def with_checks(rollout: Rollout, stage: int, ports: Ports) -> Rollout:
     def ask(asked: EndpointCheck) -> GateCheckResult:
         return _asked(before[asked.name], asked, ports)
 
-    answered = ports.together(ask, [each for each in one.gate.endpoints if each.name in before])
+    answered = ports.together(ask, [endpoint for endpoint in one.gate.endpoints if endpoint.name in before])
     others = (each for each in rollout.checked if each.stage != one.name or each.check not in before)
     return replace(rollout, checked=(*others, *read, *answered)) if due else rollout
 
@@ -103,9 +103,9 @@ def read_selection(commit: str, written: Written, fleet: FleetRecord, ports: Por
     if not asks(written.strategies):
         return NOTHING
     message, labels = "", frozenset[str]()
-    if any(each.selectable for each in written.strategies):
+    if any(strategy.selectable for strategy in written.strategies):
         newest = ports.git_host.changes(commit, "", 1)
-        message = next((each.message for each in newest if each.commit == commit), "")
+        message = next((change.message for change in newest if change.commit == commit), "")
     if asks_labels(written.strategies):
         repository = fleet.source.repository if fleet.source else 0
         pull = pull_of(commit, ports.config.branch, repository, ports.git_host.merged_as(commit))

@@ -48,9 +48,9 @@ def partial_plan_of(before: FleetRecord, fleet: FleetRecord, ports: Ports) -> Co
     if starting is None or stored is None or not (stored.open and _is_carried_out(stored, before)):
         return None
     known = {
-        name: KnownCluster(one.document, one.digest)
-        for name, one in starting.records.items()
-        if not one.deleting
+        name: KnownCluster(record.document, record.digest)
+        for name, record in starting.records.items()
+        if not record.deleting
     }
     if known.keys() != starting.records.keys():
         return None
@@ -98,7 +98,7 @@ def _same(
     if desired.guards is None or desired.rollout is None:
         return False
     items = {item.cluster: item for item in stored.items}
-    generations = {each.cluster: (each.uid, each.generation) for each in starting.known.members}
+    generations = {member.cluster: (member.uid, member.generation) for member in starting.known.members}
     return plan.items != () and all(
         item == items.get(item.cluster)
         and _is_plain(item, starting.records[item.cluster], desired)

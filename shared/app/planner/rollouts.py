@@ -160,16 +160,16 @@ def _superseded(earlier: Rollout | None, commit: str, now: datetime) -> tuple[Ro
 
 def _waits_for(rollout: Rollout, names: Collection[str], records: Mapping[str, ClusterRecord]) -> bool:
     """Return whether a rollout has one of these clusters, and has not given it its generation."""
-    own = (each for each in rollout.members if each.cluster in names and each.cluster in records)
+    own = (member for member in rollout.members if member.cluster in names and member.cluster in records)
     return any(
-        records[each.cluster].uid == each.uid and records[each.cluster].generation < each.generation
-        for each in own
+        records[member.cluster].uid == member.uid and records[member.cluster].generation < member.generation
+        for member in own
     )
 
 
 def _covers(rollout: Rollout, updates: Collection[Item]) -> bool:
     """Return whether a rollout has every update of its plan; one that was superseded has none any more."""
-    members = {(each.cluster, each.uid, each.generation) for each in rollout.members}
+    members = {(member.cluster, member.uid, member.generation) for member in rollout.members}
     same = all((item.cluster, item.uid, item.generation) in members for item in updates)
     return same and rollout.state is not State.SUPERSEDED
 
@@ -180,7 +180,7 @@ def _plan_of(rollout: Rollout | None, ports: Ports) -> Plan | None:
 
 
 def _seen(rollout: Rollout, inputs: PlanInputs) -> Seen:
-    records, names = inputs.records, [each.cluster for each in rollout.members]
+    records, names = inputs.records, [member.cluster for member in rollout.members]
     seen = {name: summary_of(records[name]) for name in names if name in records}
     return {**seen, **inputs.unreadable}
 
@@ -219,7 +219,7 @@ def _read_members(rollout: Rollout, ports: Ports) -> Seen:
     """Return what is recorded of the clusters of a rollout; where they are many, also of all others."""
     if len(rollout.members) > READ_ALONE:
         return ports.state.summaries().keyed(attrgetter("name"))
-    listed = ports.state.clusters_named([each.cluster for each in rollout.members])
+    listed = ports.state.clusters_named([member.cluster for member in rollout.members])
     return Listed(map(summary_of, listed), listed.unreadable).keyed(attrgetter("name"))
 
 

@@ -117,7 +117,9 @@ def _propose(
     left_out = (*secret, *declined)
     found = _manifest(turn, new, decided, live) if new else DriftProposal("")
     left_out += tuple(OmittedField(path, reason) for path, reason in found.left_out.items())
-    taken = [each for each in new if each.path in {one.path for one in found.fields}]
+    taken = [
+        drifted_field for drifted_field in new if drifted_field.path in {field.path for field in found.fields}
+    ]
     if not taken:
         _end(turn, left_out=left_out)
         return
@@ -146,10 +148,10 @@ def _manifest(
     """Return the manifest of the newest commit with the values of Azure."""
     manifest = turn.head.manifest(live.name)
     if manifest is None:
-        return DriftProposal("", left_out=dict.fromkeys((each.path for each in fields), NO_MANIFEST))
+        return DriftProposal("", left_out=dict.fromkeys((field.path for field in fields), NO_MANIFEST))
     verified = live.record.observation.verified
     known = verified.unmanaged if verified else None
-    paths = {each.path for each in fields}
+    paths = {field.path for field in fields}
     return propose(
         manifest,
         [each.difference for each in decided if each.path in paths],

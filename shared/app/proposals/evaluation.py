@@ -55,12 +55,12 @@ class Evaluation:
     @property
     def blocked(self) -> bool:
         """Whether something is in the way that is more than that there is nothing to do."""
-        return any(each.reason not in NOTHING_TO_DO | HOLDS for each in self.obstacles.values())
+        return any(obstacle.reason not in NOTHING_TO_DO | HOLDS for obstacle in self.obstacles.values())
 
     def took_back(self, values: Iterable[Value]) -> bool:
         """Return whether git asks for something else in the source in place of one of these values."""
-        asked = {each.path for each in self.asked}
-        return any(each.path in asked and each not in self.asked for each in values)
+        asked = {value.path for value in self.asked}
+        return any(value.path in asked and value not in self.asked for value in values)
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def evaluate(
         return Evaluation(
             path, obstacles=dict.fromkeys(what, Obstacle(HoldReason.INVALID, target, (), detail))
         )
-    clusters = {name: each for name, each in desired.clusters.items() if each.environment == target}
+    clusters = {name: cluster for name, cluster in desired.clusters.items() if cluster.environment == target}
     place = _Target(target, text, clusters, records, head)
     proofs, obstacles = list[Proof](), dict[What, Obstacle]()
     for each in what:
@@ -106,15 +106,15 @@ def evaluate(
             proofs.append(found)
         else:
             obstacles[each] = found
-    own = (each for each in desired.clusters.values() if each.environment == source)
-    asked = frozenset(value for each in own for value in values_in(each.document()["spec"]))
+    own = (cluster for cluster in desired.clusters.values() if cluster.environment == source)
+    asked = frozenset(value for desired in own for value in values_in(desired.document()["spec"]))
     return replace(_edited(place, proofs, obstacles), asked=asked)
 
 
 def _wanted(proof: Proof, target: _Target, held: Held) -> Obstacle | None:
     """Return why a proven value is not given to the target, None if it may be."""
-    those = {name: each for name, each in target.clusters.items() if concerns(proof.what, each)}
-    own = {name: value_of(proof.what, each.document()["spec"]) for name, each in those.items()}
+    those = {name: cluster for name, cluster in target.clusters.items() if concerns(proof.what, cluster)}
+    own = {name: value_of(proof.what, desired.document()["spec"]) for name, desired in those.items()}
     if not own:
         return Obstacle(HoldReason.EMPTY, target.name)
     if all(value == proof.value for value in own.values()):
@@ -135,11 +135,11 @@ def _edited(target: _Target, proofs: list[Proof], obstacles: dict[What, Obstacle
             wrong = _wrong(target, proofs, after)
         if not wrong:
             takers = [name for name in after if _takes(name, target, proofs, after)]
-            keepers = [name for name, each in after.items() if any(not _has(each, one) for one in proofs)]
+            keepers = [name for name, each in after.items() if any(not _has(each, proof) for proof in proofs)]
             own = tuple(sorted(takers)), tuple(sorted(keepers))
             return Evaluation(target.path, tuple(proofs), text, *own, obstacles=obstacles)
         obstacles |= wrong
-        proofs = [each for each in proofs if each.what not in wrong]
+        proofs = [proof for proof in proofs if proof.what not in wrong]
     return Evaluation(target.path, obstacles=obstacles)
 
 
@@ -162,7 +162,7 @@ def _wrong(target: _Target, proofs: Sequence[Proof], after: Mapping[str, object]
         problems = after[invalid[0]]
         first = problems[0] if isinstance(problems, tuple) and problems else None
         detail = f"{invalid[0]}: {first.field}: {first.message}" if first else invalid[0]
-        return dict.fromkeys((each.what for each in proofs), _invalid(target, detail))
+        return dict.fromkeys((proof.what for proof in proofs), _invalid(target, detail))
     wrong = dict[What, Obstacle]()
     for proof in proofs:
         takers = [name for name in sorted(after) if _takes(name, target, [proof], after)]
@@ -188,7 +188,7 @@ def _has(cluster: object, proof: Proof) -> bool:
 
 def _takes(name: str, target: _Target, proofs: Sequence[Proof], after: Mapping[str, object]) -> bool:
     """Return whether a cluster gets one of the values."""
-    return any(not _has(target.clusters[name], one) and _has(after[name], one) for one in proofs)
+    return any(not _has(target.clusters[name], proof) and _has(after[name], proof) for proof in proofs)
 
 
 def _lowers(proof: Proof, target: _Target, name: str) -> bool:

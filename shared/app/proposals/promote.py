@@ -65,7 +65,7 @@ def _by_hand(asked: PromotionAsked, ports: Ports) -> None:
     if problem:
         ports.state.save_promotion(replace(promotion, problem=problem))
         return
-    values = tuple(each.value for each in found.proofs)
+    values = tuple(proof.value for proof in found.proofs)
     lifted = tuple(each for each in promotion.lifted if each.value not in values)
     promotion = replace(
         promotion,
@@ -73,8 +73,8 @@ def _by_hand(asked: PromotionAsked, ports: Ports) -> None:
         by=asked.by,
         asked=asked.at,
         lifted=(*lifted, *(LiftedHold(value, asked.at) for value in values))[-KEPT:],
-        merged=tuple(each for each in promotion.merged if each not in values),
-        declined=tuple(each for each in promotion.declined if each not in values),
+        merged=tuple(value for value in promotion.merged if value not in values),
+        declined=tuple(value for value in promotion.declined if value not in values),
         digest="",
     )
     give(promotion, pull, found, head, ports)
@@ -84,7 +84,7 @@ def refusal(found: Evaluation, *, named: bool) -> str:
     """Return why a promotion by hand is refused, "" if it is not; ``named``: a person chose what."""
     if found.proofs and not (found.blocked or (named and found.obstacles)):
         return ""
-    return "; ".join(describe(what, each) for what, each in found.obstacles.items())
+    return "; ".join(describe(what, obstacle) for what, obstacle in found.obstacles.items())
 
 
 def _by_rules(number: int, ports: Ports) -> None:
@@ -134,10 +134,12 @@ def _carry_out(rule: Rule, summaries: Sequence[ClusterSummary], head: Head, port
     if head.commit != fleet.commit:  # what the target withdrew with it is not noted before its plan
         return
     found = evaluate(rule.source, rule.target, rule.what, head, _held(rule, promotion, fleet))
-    problem = "; ".join(describe(what, each) for what, each in found.obstacles.items() if _matters(each))
+    problem = "; ".join(
+        describe(what, obstacle) for what, obstacle in found.obstacles.items() if _matters(obstacle)
+    )
     if found.blocked or not found.proofs:
         if not found.blocked or found.took_back(promotion.values) or _is_over(pull):
-            everything = "; ".join(describe(what, each) for what, each in found.obstacles.items())
+            everything = "; ".join(describe(what, obstacle) for what, obstacle in found.obstacles.items())
             promotion = _end(promotion, pull, problem and everything, ports)
         _note(replace(promotion, digest=digest), problem, ports)
         return
@@ -152,11 +154,11 @@ def _matters(obstacle: Obstacle) -> bool:
 
 def _waits(rule: Rule, own: Sequence[ClusterSummary], ports: Ports) -> str | None:
     """Return what a rule waits for, by the summaries of its source alone, None for nothing."""
-    unready = tuple(each.name for each in own if not _is_ready(each))
+    unready = tuple(summary.name for summary in own if not _is_ready(summary))
     if unready or not own:
         reason = HoldReason.NOT_READY if unready else HoldReason.EMPTY
         return describe("promotion", Obstacle(reason, rule.source, unready))
-    ends = max(each.ready_since for each in own if each.ready_since) + rule.soak
+    ends = max(summary.ready_since for summary in own if summary.ready_since) + rule.soak
     if ends <= ports.clock():
         return None
     send(PromoteRequest(), ports, at=ends)

@@ -73,7 +73,10 @@ def _all(request: ProposeRequest, ports: Ports) -> str:
     """
     end, fleet = ports.elapsed() + SECONDS, ports.state.fleet()
     stored, listed = ports.state.proposals(), ports.state.summaries()
-    known, summaries = {each.cluster: each for each in stored}, {each.name: each for each in listed}
+    known, summaries = (
+        {proposal.cluster: proposal for proposal in stored},
+        {summary.name: summary for summary in listed},
+    )
     unknown = stored.unreadable_names | listed.unreadable_names  # of these, nothing is opened or closed
     names = [name for name in due(summaries, known, fleet.commit, request.pull) if name not in unknown]
     if names:

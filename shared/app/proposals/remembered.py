@@ -37,7 +37,9 @@ def due(
     suspended nothing is proposed, so that its pull request is closed.
     """
     found = []
-    for name in sorted({*known, *(each.name for each in summaries.values() if each.divergence.proposed)}):
+    for name in sorted(
+        {*known, *(summary.name for summary in summaries.values() if summary.divergence.proposed)}
+    ):
         summary, proposal = summaries.get(name), known.get(name)
         if summary is not None and not summary.at_rest:
             continue
@@ -60,7 +62,7 @@ def _may_be_over(proposal: Proposal, commit: str) -> bool:
 
 def opened_since(known: Iterable[Proposal], at: datetime | None) -> int:
     """Return how many pull requests were opened since a time."""
-    return sum(1 for each in known if each.opened and (at is None or each.opened >= at))
+    return sum(1 for proposal in known if proposal.opened and (at is None or proposal.opened >= at))
 
 
 def value_of(field: DriftedField) -> str:
@@ -87,7 +89,7 @@ def proposable(stored: Drift, now: Drift) -> tuple[list[DriftedField], tuple[Omi
 
     Of a value that may contain a secret, a masked form is stored: it is left out.
     """
-    known = {each.path: each for each in _proposed(stored)}
+    known = {field.path: field for field in _proposed(stored)}
     found, secret = [], []
     for field in _proposed(now):
         before = known.pop(field.path, None)
@@ -103,12 +105,12 @@ def proposable(stored: Drift, now: Drift) -> tuple[list[DriftedField], tuple[Omi
 
 
 def _proposed(drift: Drift) -> list[DriftedField]:
-    return [each for each in drift.fields if each.action is DriftAction.PROPOSE]
+    return [field for field in drift.fields if field.action is DriftAction.PROPOSE]
 
 
 def wanted(
     proposal: Proposal, fields: Sequence[DriftedField]
 ) -> tuple[list[DriftedField], tuple[OmittedField, ...]]:
     """Return the fields to propose, and why the others are not proposed."""
-    new = [each for each in fields if value_of(each) not in proposal.declined]
-    return new, tuple(OmittedField(each.path, DECLINED) for each in fields if each not in new)
+    new = [field for field in fields if value_of(field) not in proposal.declined]
+    return new, tuple(OmittedField(field.path, DECLINED) for field in fields if field not in new)

@@ -19,7 +19,7 @@ OVER = "<!-- roadstead:proposal over -->"
 
 def commit_message(name: str, fields: Sequence[DriftedField]) -> str:
     """Return the message of the commit: one line, and the fields below."""
-    lines = "\n".join(f"- {each.path}" for each in fields)
+    lines = "\n".join(f"- {field.path}" for field in fields)
     return f"{_title(name)}\n\nThe values are those that Azure has:\n\n{lines}\n"
 
 
@@ -65,14 +65,14 @@ PROMOTION_OVER = "<!-- roadstead:promotion over -->"
 
 def commit_text(promotion: Promotion, found: Evaluation) -> str:
     """Return the message of the commit."""
-    lines = "\n".join(f"- {each.value.path}: {each.value.value}" for each in found.proofs)
+    lines = "\n".join(f"- {proof.value.path}: {proof.value.value}" for proof in found.proofs)
     return f"{_promotion_title(promotion)}\n\nEvery cluster of {promotion.source} is Ready with:\n\n{lines}\n"
 
 
 def promotion_text(promotion: Promotion, found: Evaluation, head: str) -> PullText:
     """Return what the pull request says."""
     source, target = code(promotion.source), code(promotion.target)
-    rows = [(code(each.value.path), code(each.value.value)) for each in found.proofs]
+    rows = [(code(proof.value.path), code(proof.value.value)) for proof in found.proofs]
     proven_by = found.proofs[0].clusters if found.proofs else ()
     who = (
         f"{prose(promotion.by)} asked for this." if promotion.by else "A rule of `fleet.yaml` asks for this."

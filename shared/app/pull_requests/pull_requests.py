@@ -211,7 +211,7 @@ def _planned(
         )
     today, touched = ports.clock().date(), (Action.CREATE, Action.ADOPT, Action.UPDATE)
     changed = [
-        each.cluster for each in plan.items if each.action in touched and each.cluster in desired.clusters
+        item.cluster for item in plan.items if item.action in touched and item.cluster in desired.clusters
     ]
     warned = changed[:WARNINGS_OF]
     return replace(

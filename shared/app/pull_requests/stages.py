@@ -33,12 +33,12 @@ def stages_of(rollout: Rollout | None, durations: Durations) -> Iterator[str]:
         return
     lines = [
         (
-            code(each.stage.name) + (f" (**{each.asking}**)" if each.asking else ""),
-            str(each.number + 1),
-            f"{len(each.clusters)}: {_named(each.clusters)}",
-            describe_bounds(each),
+            code(group.stage.name) + (f" (**{group.asking}**)" if group.asking else ""),
+            str(group.number + 1),
+            f"{len(group.clusters)}: {_named(group.clusters)}",
+            describe_bounds(group),
         )
-        for each in groups[:GROUPS_SHOWN]
+        for group in groups[:GROUPS_SHOWN]
     ]
     if lines:
         strategy = f"The strategy {code(rollout.choice.name)}.\n\n" if rollout.choice.name else ""
@@ -56,7 +56,7 @@ def stages_of(rollout: Rollout | None, durations: Durations) -> Iterator[str]:
 
 def held_items(held: Sequence[Item]) -> Iterator[str]:
     """Yield what would wait for the end of a freeze, or for a change window, if it were merged now."""
-    lines = [f"- {code(each.cluster)}: {prose(each.hold.cause)}" for each in held[:GROUPS_SHOWN] if each.hold]
+    lines = [f"- {code(item.cluster)}: {prose(item.hold.cause)}" for item in held[:GROUPS_SHOWN] if item.hold]
     if lines:
         yield "#### Freezes and change windows\n\n" + "\n".join(lines)
     left = len(held) - len(lines)
@@ -76,8 +76,8 @@ WARNINGS_SHOWN = 20
 def warnings_of(title: str, warnings: Sequence[Problem]) -> Iterator[str]:
     """Yield the first warnings under a title, and the number of the others; nothing for none."""
     shown = [
-        (code(f"{each.file}:{each.line}"), code(each.field), prose(each.message))
-        for each in warnings[:WARNINGS_SHOWN]
+        (code(f"{warning.file}:{warning.line}"), code(warning.field), prose(warning.message))
+        for warning in warnings[:WARNINGS_SHOWN]
     ]
     if shown:
         yield f"#### {title}\n\n" + table(("place", "field", "warning"), shown)

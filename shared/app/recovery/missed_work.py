@@ -156,7 +156,10 @@ def resend_overdue(ports: Ports) -> int:
     def times(each: Continuation) -> int:
         return overdue(each, now=now, grace=2 * ports.config.timing.lease_seconds, served=served[each.queue])
 
-    late, names = list[Envelope](), [each.name for each in continuations if times(each)]
+    late, names = (
+        list[Envelope](),
+        [continuation.name for continuation in continuations if times(continuation)],
+    )
     for record in ports.state.clusters_named(names) if names else ():
         again = times(continuation_of(record)) if record.job.active else 0
         if again:

@@ -116,7 +116,7 @@ def check(part: SweepRequest, end: float, sources: Sources, ports: Ports) -> Lis
     measures ages, or when a token of the rate limits is missing.
     """
     limiter = RateLimiter(None, ports, part.reservations)
-    activity = ActivityLog(ports, {each.subscription: each for each in ports.state.sweep().listings})
+    activity = ActivityLog(ports, {listing.subscription: listing for listing in ports.state.sweep().listings})
     absent: list[str] = []
     lacking: list[str] = []
     changing: list[str] = []

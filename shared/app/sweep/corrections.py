@@ -252,7 +252,9 @@ def _turned(
 
 
 def _error_of(failure: Failure) -> ReconcileError:
-    kind = next((each for each in classes() if each.__name__ == failure.kind), Unexpected)
+    kind = next(
+        (error_class for error_class in classes() if error_class.__name__ == failure.kind), Unexpected
+    )
     return kind(failure.message, code=failure.code, request_id=failure.request_id)
 
 
@@ -321,7 +323,7 @@ def _with_flux(
     if decided is None:
         return ()
     versions = [each for each in decided if is_version(each.path) and not each.difference.left_alone]
-    left = any(each.action is not DriftAction.CORRECT for each in versions)
+    left = any(version.action is not DriftAction.CORRECT for version in versions)
     if left or is_unfinished(record) or not applies_again(record, now):
         return decided
     return [*decided, CORRECTED]

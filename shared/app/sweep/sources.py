@@ -62,7 +62,7 @@ class Sources:
             return record
         if node is None:
             return record
-        first, *rest = (_with_source(each, node) for each in drift.fields)
+        first, *rest = (_with_source(field, node) for field in drift.fields)
         return replace(
             record, divergence=replace(record.divergence, drift=replace(drift, first=first, rest=tuple(rest)))
         )

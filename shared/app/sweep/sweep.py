@@ -104,7 +104,7 @@ def _sweep(
     def listed(record: SweepRecord) -> SweepRecord:
         listings = {listing.subscription: listing for listing in record.listings} | after
         named = {key for key in fleet.rules.subscriptions if key in listings and not listings[key].problems}
-        kept = [each for key, each in sorted(listings.items()) if key in {*of_fleet, *named} or each.orphans]
+        kept = [item for key, item in sorted(listings.items()) if key in {*of_fleet, *named} or item.orphans]
         return replace(
             record,
             started=started if begins else record.started,
@@ -190,10 +190,10 @@ def _with_hidden(record: SweepRecord, *, subscription: str, names: Sequence[str]
     Several messages may have read them.
     """
     listings = (
-        replace(each, hidden=tuple(sorted({*each.hidden, *names})))
-        if each.subscription == subscription
-        else each
-        for each in record.listings
+        replace(listing, hidden=tuple(sorted({*listing.hidden, *names})))
+        if listing.subscription == subscription
+        else listing
+        for listing in record.listings
     )
     return replace(record, listings=tuple(listings))
 

@@ -57,7 +57,7 @@ def missing_conditions(path: str, old: Any, new: Any) -> str:
     """Return the circumstances in which Azure would make a fixed change, "" where it never does."""
     entry = field_effect(path)
     ways = [way for way in entry.ways if way.covers(text_of(old), text_of(new))] if entry else []
-    texts = (", ".join(one.text for one in way.conditions) for way in ways)
+    texts = (", ".join(condition.text for condition in way.conditions) for way in ways)
     return " or ".join(dict.fromkeys(filter(None, texts)))
 
 

@@ -96,11 +96,11 @@ def done_by(
     named.
     """
     own = [
-        each
-        for each in writes
-        if each.resource == cluster.lower()
-        and each.operation.endswith(operation)
-        and after < each.at <= until
+        write
+        for write in writes
+        if write.resource == cluster.lower()
+        and write.operation.endswith(operation)
+        and after < write.at <= until
     ]
     last = max(own, key=lambda each: each.at, default=None)
     return FieldAuthor(last.caller, last.at) if last else None
@@ -128,13 +128,13 @@ def changed_by(
     elif path.startswith("nodePools[") and entry:
         places |= {f"{cluster}/agentpools/{name}".lower() for name in pools.get(entry[1], [entry[1]])}
     own = sorted(
-        (each for each in writes if each.resource in places and after < each.at <= until),
+        (write for write in writes if write.resource in places and after < write.at <= until),
         key=lambda each: each.at,
         reverse=True,
     )
     if not own:
         return None
-    callers = list(dict.fromkeys(each.caller for each in own))
+    callers = list(dict.fromkeys(activity.caller for activity in own))
     more = [f"{len(callers) - NAMED} more"] if len(callers) > NAMED else []
     return FieldAuthor(" or ".join([*callers[:NAMED], *more]), own[0].at)
 

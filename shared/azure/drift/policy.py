@@ -72,11 +72,17 @@ def decide(
     needs.
     """
     decided = [
-        _decided(each, policy or DriftPolicy(), _surroundings(each.path, existing, pools), exhausted, now)
-        for each in differences
+        _decided(
+            difference,
+            policy or DriftPolicy(),
+            _surroundings(difference.path, existing, pools),
+            exhausted,
+            now,
+        )
+        for difference in differences
     ]
     versions = [each for each in decided if is_version(each.path) and not each.difference.left_alone]
-    left = next((each for each in versions if each.action not in _CONTINUED), None)
+    left = next((version for version in versions if version.action not in _CONTINUED), None)
     if left:
         return [_not_while(left, each) for each in decided]
     if versions:

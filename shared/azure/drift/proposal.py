@@ -38,21 +38,21 @@ def propose(content: str, fields: Sequence[Difference], resolve: Resolve, compar
     """
     now = resolve(content)
     if isinstance(now, str):
-        return DriftProposal(content, left_out=dict.fromkeys((each.path for each in fields), now))
-    known = frozenset(each.path for each in compare(now))
-    open_ones = [each for each in fields if each.path in known]
-    reasons = {each.path: TAKEN for each in fields if each.path not in known}
+        return DriftProposal(content, left_out=dict.fromkeys((difference.path for difference in fields), now))
+    known = frozenset(difference.path for difference in compare(now))
+    open_ones = [difference for difference in fields if difference.path in known]
+    reasons = {difference.path: TAKEN for difference in fields if difference.path not in known}
     check = _Check(known, resolve, compare)
     taken: tuple[Difference, ...] = ()
-    batches = [open_ones, *([each] for each in open_ones)] if len(open_ones) > 1 else [open_ones]
+    batches = [open_ones, *([open_drift] for open_drift in open_ones)] if len(open_ones) > 1 else [open_ones]
     for batch in batches:
         if batch and len(taken) < len(open_ones):
             changed, reason = _changed(content, batch, taken, check)
             if reason:
-                reasons |= dict.fromkeys((each.path for each in batch), reason)
+                reasons |= dict.fromkeys((difference.path for difference in batch), reason)
             else:
                 content, taken = changed, (*taken, *batch)
-    paths = {each.path for each in taken}
+    paths = {difference.path for difference in taken}
     return DriftProposal(content, taken, {path: why for path, why in reasons.items() if path not in paths})
 
 
@@ -69,8 +69,8 @@ class _Check:
         desired = self.resolve(content)
         if isinstance(desired, str):
             return desired
-        left = {each.path for each in self.compare(desired)}
-        if left & {each.path for each in fields}:
+        left = {difference.path for difference in self.compare(desired)}
+        if left & {difference.path for difference in fields}:
             return "a manifest cannot say what Azure has"
         others = left - self.known
         return f"Azure would then differ in {min(others)}" if others else ""
@@ -84,11 +84,11 @@ def _changed(
     Where Azure has no value the entry goes; ``null`` stands for one that a shared file sets.
     """
     reason = ""
-    for inherited in (False, True) if any(each.live is None for each in fields) else (False,):
+    for inherited in (False, True) if any(difference.live is None for difference in fields) else (False,):
         try:
             text = content
-            for each in fields:
-                text = _edited(text, each, inherited=inherited)
+            for difference in fields:
+                text = _edited(text, difference, inherited=inherited)
         except NotEditable as error:
             reason = str(error)
             continue

@@ -108,19 +108,19 @@ def sizes_not_shown(existing: Json) -> tuple[str, ...]:
     if not _autoscaled(existing):
         return ()
     shown = _nodes_by_size(existing)
-    sizes = (str(each["size"]) for each in existing["virtualMachinesProfile"]["scale"]["autoscale"])
+    sizes = (str(document["size"]) for document in existing["virtualMachinesProfile"]["scale"]["autoscale"])
     return tuple(size for size in sizes if size.lower() not in shown)
 
 
 def _nodes_by_size(existing: Json) -> dict[str, int]:
     nodes = existing.get("virtualMachineNodesStatus") or ()
-    return {str(each.get("size")).lower(): int(each["count"]) for each in nodes if "count" in each}
+    return {str(node.get("size")).lower(): int(node["count"]) for node in nodes if "count" in node}
 
 
 def _machines_at_rest(existing: Json) -> PlannedWrite:
     """Return the PUT that fixes the present number of nodes of each size."""
     before, nodes = existing["virtualMachinesProfile"], _nodes_by_size(existing)
-    sizes = (str(each["size"]) for each in before["scale"]["autoscale"])
+    sizes = (str(document["size"]) for document in before["scale"]["autoscale"])
     manual = [{"size": size, "count": nodes[size.lower()]} for size in sizes]
     after = {"scale": {"manual": manual}}
     writable = _writable(at_running_version(existing, "orchestratorVersion"))

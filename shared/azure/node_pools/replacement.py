@@ -69,7 +69,9 @@ def serving(profiles: Iterable[Json], owner: Owner) -> dict[str, list[Json]]:
     pools: dict[str, list[Json]] = {}
     for profile in profiles:
         pools.setdefault(owner.pool_of(profile), []).append(profile)
-    return {name: [one for one in mine if owner.owns(one)] or mine for name, mine in pools.items()}
+    return {
+        name: [document for document in mine if owner.owns(document)] or mine for name, mine in pools.items()
+    }
 
 
 def stage_of(

@@ -54,9 +54,11 @@ def recently_used(upgrade_profile: Json) -> Sequence[Versions]:
     """Return what a pool ran before, as Azure lists it for rollbacks, the newest first."""
     listed = (upgrade_profile.get("properties") or {}).get("recentlyUsedVersions") or ()
     found = (
-        Versions(str(each.get(VERSION) or ""), str(each.get(IMAGE) or ""), _moment(each["timestamp"]))
-        for each in listed
-        if each.get("timestamp")
+        Versions(
+            str(document.get(VERSION) or ""), str(document.get(IMAGE) or ""), _moment(document["timestamp"])
+        )
+        for document in listed
+        if document.get("timestamp")
     )
     return sorted(found, key=lambda each: each.last_used, reverse=True)
 
@@ -206,7 +208,7 @@ def unmet(
 
 
 def _of_versions(pool: str, target: Versions, listed: Sequence[Versions], now: datetime) -> Iterator[Unmet]:
-    if not any(target.same_as(each) for each in listed):
+    if not any(target.same_as(versions) for versions in listed):
         asked = f", and not Kubernetes {target.kubernetes} with {target.image}" if listed else ""
         yield Unmet(RollbackCondition.LISTED, {"pool": pool, "asked": asked})
     elif listed[0] != target:

@@ -252,7 +252,7 @@ def classes(kind: type[ReconcileError] = ReconcileError) -> Iterator[type[Reconc
 
 def is_wait(kind: str) -> bool:
     """Return whether nothing has failed where an error of this class, by its name, is stored."""
-    return any(each.waits for each in classes() if each.__name__ == kind)
+    return any(error_class.waits for error_class in classes() if error_class.__name__ == kind)
 
 
 NOT_FOUND = ("ResourceNotFound", "ResourceGroupNotFound")

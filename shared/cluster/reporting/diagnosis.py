@@ -189,7 +189,10 @@ def _stands(name: str, record: ClusterRecord | None) -> str:
     if record is None:
         return f"{name} does not exist yet"
     shown = (record.condition(READY), record.condition(STALLED))  # Stalled is that of a failed one, too
-    since = next((each.since for each in shown if each is not None and each.status), record.job.started)
+    since = next(
+        (condition.since for condition in shown if condition is not None and condition.status),
+        record.job.started,
+    )
     reason = f": {record.job.reason}" if record.job.reason else ""
     return f"{name} is {record.phase.value} since {moment(since)}{reason}"
 
@@ -200,7 +203,7 @@ def _release(item: Item, newest: NewestPlan) -> str:
     if not remedy:
         return CORRECT_FILE
     sentences = [remedy, str(newest.review)] if item.needs_approval and newest.review else [remedy]
-    return " ".join(f"{each[0].upper()}{each[1:]}." for each in sentences)
+    return " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences)
 
 
 def _of_job(record: ClusterRecord, now: datetime, retries: Policies) -> Diagnosis:
@@ -231,16 +234,20 @@ def _unhealthy(record: ClusterRecord, fault: Condition, activity: str) -> Diagno
 
 def _drifted(record: ClusterRecord, drift: Drift, activity: str) -> Diagnosis:
     """Explain a cluster that works and is not as git has it."""
-    since = min(each.since for each in drift.fields)
+    since = min(drifted_field.since for drifted_field in drift.fields)
     following = f"the next sweep compares it again; {_NEXT_COMMIT}, or a replay, writes the values of git"
-    ended = _NEWER if all(is_version(each.path) for each in drift.fields) else _LEFT_ALONE
-    left_alone = all(each.left_alone for each in drift.fields)
+    ended = _NEWER if all(is_version(drifted_field.path) for drifted_field in drift.fields) else _LEFT_ALONE
+    left_alone = all(drifted_field.left_alone for drifted_field in drift.fields)
     action = f"{_DRIFT} {ended if left_alone else _APPROVE if drift.to_approve else _WRITTEN}"
     if drift.approval:
         by = by_whom(drift.approval.by, drift.approval.reason)
         following = f"the sweep compares it once more and starts the job that {by} approved"
-    sources = " and ".join(dict.fromkeys(each.source for each in drift.fields[:NAMED] if each.source))
-    changes = list(dict.fromkeys(each.change for each in drift.fields if each.change))[:CHANGES]
+    sources = " and ".join(
+        dict.fromkeys(drifted_field.source for drifted_field in drift.fields[:NAMED] if drifted_field.source)
+    )
+    changes = list(
+        dict.fromkeys(drifted_field.change for drifted_field in drift.fields if drifted_field.change)
+    )[:CHANGES]
     differs = f"differs from git in {drift}" + (f", set in {sources}" if sources else "")
     activity = f"{activity}, and it {'; '.join(filter(None, (differs, *changes, drift.waits)))}"
     diagnosis = Diagnosis(activity, since, 0, None, following, None, with_name(action, record))
@@ -352,7 +359,7 @@ def _before(record: ClusterRecord) -> str:
 
 def _action_after_failure(record: ClusterRecord) -> str:
     failures = filter(None, (record.job.step.failure, record.job.earlier))
-    kinds = [each.kind for each in failures] or [""]
+    kinds = [failure.kind for failure in failures] or [""]
     return " ".join(_after(kind, record) for kind in kinds)
 
 
@@ -373,7 +380,7 @@ def _where(record: ClusterRecord) -> str:
 
 
 def _limit(failure: Failure, retries: Policies) -> str:
-    kind = next((each for each in classes() if each.__name__ == failure.kind), None)
+    kind = next((error_class for error_class in classes() if error_class.__name__ == failure.kind), None)
     limit = policy_for(kind, retries).attempts if kind is not None else None
     return f" of {limit}" if limit is not None else ""
 

@@ -124,7 +124,7 @@ def reported_event(record: ClusterRecord, what: str, at: datetime, number: int, 
 def correction_approved_event(record: ClusterRecord, by: str) -> Event:
     """Return the event of corrections that somebody approved; the sweep compares once more."""
     fields = (
-        ", ".join(each.path for each in record.divergence.drift.by_approval)
+        ", ".join(field.path for field in record.divergence.drift.by_approval)
         if record.divergence.drift
         else ""
     )
@@ -245,9 +245,9 @@ def replacement_time(events: Sequence[Event], uid: str, old: str, now: datetime)
 
 
 def _in_azure(events: Sequence[Event], uid: str, step: Step, since: datetime) -> timedelta:
-    mine = [each for each in events if (each.uid, each.step) == (uid, step) and each.at >= since]
-    written = next((each.at for each in mine if each.request_ids), None)
-    done = next((each.at for each in reversed(mine) if each.reason == "StepDone"), None)
+    mine = [event for event in events if (event.uid, event.step) == (uid, step) and event.at >= since]
+    written = next((event.at for event in mine if event.request_ids), None)
+    done = next((event.at for event in reversed(mine) if event.reason == "StepDone"), None)
     return done - written if written and done and done > written else timedelta()
 
 

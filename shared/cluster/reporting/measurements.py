@@ -243,11 +243,11 @@ def of_fleet(summaries: Sequence[ClusterSummary], gaps: Gaps) -> Iterator[Measur
     for phase in Phase:
         yield Measurement(CLUSTERS, phases[phase], {"phase": phase})
     details = [summary.details for summary in summaries if summary.details]
-    statuses = Counter(each for detail in details for each in detail.conditions.items())
+    statuses = Counter(item for detail in details for item in detail.conditions.items())
     for kind in (READY, IN_SYNC, *HealthCondition, STALLED):
         for status, name in ((True, "True"), (False, "False"), (None, "Unknown")):
             yield Measurement(CONDITIONS, statuses[kind, status], {"condition": kind, "status": name})
-    for action in (*(each for each in DriftAction if each is not DriftAction.IGNORE), MORE):
+    for action in (*(action for action in DriftAction if action is not DriftAction.IGNORE), MORE):
         fields = sum(detail.drift.get(action, 0) for detail in details)
         yield Measurement(DRIFT, fields, {"policy": action})
     yield Measurement(GAPS, gaps.count)
@@ -262,8 +262,10 @@ def of_ends(ends: Mapping[str, datetime], now: datetime) -> Iterator[Measurement
 def of_queues(continuations: Iterable[Continuation], now: datetime) -> Iterator[Measurement]:
     """Yield how long the oldest continuation of a job waits in each queue, 0 for none."""
     waited = dict.fromkeys(JobQueue, 0.0)
-    for each in continuations:
-        waited[each.queue] = max(waited[each.queue], (now - each.due(now)).total_seconds())
+    for continuation in continuations:
+        waited[continuation.queue] = max(
+            waited[continuation.queue], (now - continuation.due(now)).total_seconds()
+        )
     for queue, seconds in waited.items():
         yield Measurement(QUEUE_AGE, seconds, {"queue": queue})
 

@@ -155,7 +155,7 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         details=SummaryDetails(
             cluster_class=record.desired.cluster_class,
             labels=record.desired.labels,
-            conditions={each.type: each.status for each in record.conditions},
+            conditions={condition.type: condition.status for condition in record.conditions},
             drift=_policies_of(record.divergence.drift) if record.divergence.drift else {},
         ),
         divergence=SummaryDivergence(
@@ -184,7 +184,9 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
 
 def _policies_of(drift: Drift) -> Mapping[str, int]:
     """Return how many fields there are of each policy, without what there is none of."""
-    return +Counter({MORE: drift.more, **Counter(each.action.value for each in drift.fields)})
+    return +Counter(
+        {MORE: drift.more, **Counter(drifted_field.action.value for drifted_field in drift.fields)}
+    )
 
 
 def _ready_since(record: ClusterRecord) -> datetime | None:

@@ -126,7 +126,7 @@ def accept_change(
         commit=commit,
         divergence=replace(record.divergence, corrections=(), held=None),
         updated=now,
-        conditions=tuple(each for each in record.conditions if each.type not in _OF_DELETES),
+        conditions=tuple(condition for condition in record.conditions if condition.type not in _OF_DELETES),
     )
     return with_summary(changed, now)
 

@@ -61,7 +61,7 @@ class ClusterQuota(Manifest):
 
 def differ(quotas: Sequence[ClusterQuota]) -> None:
     """Raise ValueError where two quotas are about the same."""
-    places = [((one.subscription_id or "").lower(), (one.location or "").lower()) for one in quotas]
+    places = [((quota.subscription_id or "").lower(), (quota.location or "").lower()) for quota in quotas]
     if len(set(places)) < len(places):
         raise ValueError("clusterQuotas has two quotas for the same subscription and region; keep one")
 

@@ -160,12 +160,14 @@ class ScaleProfile(Section):
     @property
     def sizes(self) -> tuple[str, ...]:
         """The sizes of the nodes."""
-        return (*(each.size for each in self.manual), *(each.size for each in self.autoscale))
+        return (*(profile.size for profile in self.manual), *(profile.size for profile in self.autoscale))
 
     @property
     def least(self) -> int:
         """The minimum number of nodes."""
-        return sum(each.count for each in self.manual) + sum(each.min_count for each in self.autoscale)
+        return sum(profile.count for profile in self.manual) + sum(
+            profile.min_count for profile in self.autoscale
+        )
 
 
 class VirtualMachinesProfile(Section):

@@ -158,7 +158,10 @@ class Gate(Manifest):
 
     @property
     def _names(self) -> list[str]:
-        return [*dict.fromkeys(self.github_checks), *(each.name for each in self.endpoint_checks)]
+        return [
+            *dict.fromkeys(self.github_checks),
+            *(endpoint_check.name for endpoint_check in self.endpoint_checks),
+        ]
 
     @model_validator(mode="after")
     def _has_each_name_once(self) -> Self:
@@ -332,8 +335,8 @@ class Rollout(Manifest):
         check_stages(self.stages)
         check_final_gate(self.final_gate)
         for names, what in (
-            ([each.name for each in self.change_windows], "change windows"),
-            ([each.name for each in self.freezes], "freezes"),
+            ([change_window.name for change_window in self.change_windows], "change windows"),
+            ([freeze.name for freeze in self.freezes], "freezes"),
         ):
             twice = next((name for name in names if names.count(name) > 1), None)
             if twice is not None:
@@ -346,15 +349,15 @@ class Rollout(Manifest):
             raise ValueError("stages and strategies: write the stages in a strategy with changes: [any]")
         if self.strategies and self.final_gate:
             raise ValueError("finalGate and strategies: write the gate in each strategy that has one")
-        names = [each.name for each in self.strategies]
+        names = [strategy.name for strategy in self.strategies]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise ValueError(f"there are several strategies {twice}; a rollout names one of them")
-        labels = [each.pull_request_label for each in self.strategies if each.pull_request_label]
+        labels = [strategy.pull_request_label for strategy in self.strategies if strategy.pull_request_label]
         twice = next((name for name in labels if labels.count(name) > 1), None)
         if twice is not None:
             raise ValueError(f"strategies: the label {twice} selects several; a rollout has one strategy")
-        kinds = [kind for each in self.strategies for kind in each.changes]
+        kinds = [kind for strategy in self.strategies for kind in strategy.changes]
         twice = next((kind for kind in kinds if kinds.count(kind) > 1), None)
         if twice is not None:
             raise ValueError(f"strategies: {twice} is named more than once; only the first would count")

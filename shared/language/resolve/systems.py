@@ -160,7 +160,7 @@ def _not_its_own(node: Node, tenant: Tenant, clusters: Mapping[str, Desired]) ->
     source = tenant.spec.source
     for environment, identity in (
         ("", source.workload_identity),
-        *((name, one.workload_identity) for name, one in source.environments.items()),
+        *((name, environment.workload_identity) for name, environment in source.environments.items()),
     ):
         if identity is None:
             continue

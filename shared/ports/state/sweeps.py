@@ -88,7 +88,7 @@ class SweepRecord:
 
     def listed_at(self, subscription: str) -> datetime | None:
         """Return when the clusters of a subscription were listed last, None for never."""
-        return next((each.at for each in self.listings if each.subscription == subscription), None)
+        return next((listing.at for listing in self.listings if listing.subscription == subscription), None)
 
 
 class Sweeps(Repository):

@@ -80,7 +80,9 @@ def _joined(entity: Entity) -> str:
 
 
 def _unzipped(entities: Sequence[Entity]) -> str:
-    return zlib.decompress(b"".join(part for each in entities for part in _numbered(each, "zip"))).decode()
+    return zlib.decompress(
+        b"".join(part for entity in entities for part in _numbered(entity, "zip"))
+    ).decode()
 
 
 def _numbered(entity: Entity, prefix: str) -> Iterator[Any]:

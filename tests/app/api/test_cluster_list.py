@@ -15,7 +15,7 @@ from shared.app.api.views.clusters import fleet_view
 from shared.cluster.forms import Listed
 from shared.cluster.recipes import Step
 from shared.cluster.record import Phase
-from shared.cluster.reporting.summary import ClusterSummary
+from shared.cluster.reporting.summary import ClusterSummary, SummaryPlace
 
 SMALL = 120
 
@@ -25,10 +25,6 @@ def summary(name: str, phase: Phase, environment: str = "dev", location: str = "
         "name": name,
         "uid": "0badcafe",
         "reason": "",
-        "environment": environment,
-        "location": location,
-        "subscription": "",
-        "resource_group": "",
     }
     return ClusterSummary(
         **texts,
@@ -38,6 +34,7 @@ def summary(name: str, phase: Phase, environment: str = "dev", location: str = "
         observed_generation=1,
         needs_action=False,
         contested=False,
+        place=SummaryPlace(environment, location, "", ""),
     )
 
 

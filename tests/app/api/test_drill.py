@@ -31,14 +31,14 @@ def drilled(cloud: MemoryCloud) -> dict[str, Any]:
 
 
 def outcomes(view: dict[str, Any]) -> dict[str, str]:
-    return {each["name"]: each["outcome"] for each in view["clusters"]}
+    return {cluster["name"]: cluster["outcome"] for cluster in view["clusters"]}
 
 
 def test_a_fleet_in_sync_would_be_rebuilt_by_itself() -> None:
     cloud = ready(fleet_files.example())
     view = drilled(cloud)
     assert set(outcomes(view).values()) == {"rebuilt"}
-    assert [each["unlike"] for each in view["clusters"]] == [[], [], []]
+    assert [cluster["unlike"] for cluster in view["clusters"]] == [[], [], []]
     assert (view["orphans"], view["invalid"], view["unread"]) == ([], [], [])
     assert (view["installation"], view["commit"]) == (ID, cloud.state.fleet().commit)
 
@@ -48,7 +48,7 @@ def test_what_the_drill_says_is_what_a_loss_does() -> None:
     tag_by_hand(cloud, ONE, **{"managed-by": "somebody"})
     delete_by_hand(cloud, replace(ONE, resource_group="rg-two", name="two"))
     assert outcomes(drilled(cloud)) == {"one": "differs", "two": "create", "three": "rebuilt"}
-    [one] = [each for each in drilled(cloud)["clusters"] if each["name"] == "one"]
+    [one] = [cluster for cluster in drilled(cloud)["clusters"] if cluster["name"] == "one"]
     assert one["differs"] == ["tags.managed-by"]
     created = accepted(cloud)["create", "two"]
     lose(cloud)
@@ -76,7 +76,7 @@ def test_clusters_with_a_former_id_would_wait_for_a_takeover() -> None:
     [one] = drilled(cloud)["clusters"]
     assert one["reason"] == f"its tags name {cloud.state.fleet().app.installation}@main"
     lose(cloud)
-    assert [each.contested for each in cloud.state.clusters()] == [True]
+    assert [cluster.contested for cluster in cloud.state.clusters()] == [True]
 
 
 def test_a_cluster_that_git_does_not_have_would_be_reported_and_stay() -> None:

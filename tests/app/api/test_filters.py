@@ -131,4 +131,6 @@ def test_the_nodes_are_those_of_all_pools_at_the_last_verification(cloud: Memory
     }
     push(cloud, files)
     cloud.run()
-    assert [each["nodes"] for each in fleet_view(cloud.ports)["clusters"] if each["name"] == "one"] == [7]
+    assert [
+        cluster["nodes"] for cluster in fleet_view(cloud.ports)["clusters"] if cluster["name"] == "one"
+    ] == [7]

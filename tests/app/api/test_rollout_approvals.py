@@ -131,7 +131,7 @@ def test_who_approved_a_stage_can_read_that_the_rollout_was_aborted_before() -> 
     assert act_on_rollout(commit, ActKind.APPROVE, "second", "ada", cloud.ports).status == 202
     cloud.run()
     assert changed(cloud, "one") == {*DEV}
-    (act,) = [each for each in cloud.state.acts(9) if each.result]
+    (act,) = [act for act in cloud.state.acts(9) if act.result]
     assert (act.by, act.action, act.target) == ("ada", "rollout-approve", f"{commit}/second")
     assert act.result == (
         f"no effect: the rollout of {commit[:8]} was no longer under way: aborted; "

@@ -46,7 +46,9 @@ def test_a_sweep_neither_misses_it_nor_reads_its_record() -> None:
     sweep(cloud)
     assert phases(cloud) == {"harbour": Phase.READY}
     assert read == []
-    assert cloud.state.sweep().listings == () or all(not one.orphans for one in cloud.state.sweep().listings)
+    assert cloud.state.sweep().listings == () or all(
+        not listing.orphans for listing in cloud.state.sweep().listings
+    )
     assert record(cloud) == before
 
 
@@ -72,7 +74,7 @@ def test_a_new_version_of_the_kubeconfig_is_used_by_the_next_reader() -> None:
 
 def test_what_somebody_removed_of_flux_is_applied_again_where_the_policy_says_so() -> None:
     cloud = attached(extra="  drift: {fluxObjects: correct}\n")
-    kind = next(one for one in BUILT_IN if one.kind == "ConfigMap")
+    kind = next(kind for kind in BUILT_IN if kind.kind == "ConfigMap")
     world(cloud).delete(At(kind, FACTS.name, FACTS.namespace))
     check(cloud)
     cloud.run(seconds=1200)
@@ -88,7 +90,7 @@ def test_what_is_put_back_in_a_freeze_is_held_no_longer() -> None:
     cloud.run(seconds=600)
     before = api(cloud).get(FACTS)
     assert before is not None
-    kind = next(one for one in BUILT_IN if one.kind == "ConfigMap")
+    kind = next(kind for kind in BUILT_IN if kind.kind == "ConfigMap")
     world(cloud).delete(At(kind, FACTS.name, FACTS.namespace))
     check(cloud)
     cloud.run(seconds=1200)

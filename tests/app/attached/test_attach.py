@@ -36,7 +36,7 @@ def test_no_step_and_no_sweep_makes_a_call_to_azure_for_it() -> None:
 def test_its_job_has_the_steps_in_the_cluster_and_no_other() -> None:
     found = record(attached())
     assert found.job.recipe is Recipe.ATTACH
-    steps = {each.type for each in found.conditions}
+    steps = {condition.type for condition in found.conditions}
     assert {"AccessReady", "FluxInstalled", "FluxSynced", "SystemsApplied", "Ready"} <= steps
     assert not steps & {"ResourceGroupReady", "ClusterReady", "NodePoolsReady", "IdentityAccessSet", "InSync"}
     assert STEPS[Recipe.ATTACH][0] == "access"
@@ -51,7 +51,7 @@ def test_its_facts_have_what_is_known_of_it_and_no_empty_value() -> None:
 
 def test_the_record_knows_its_identity_and_its_nodes() -> None:
     cloud = attached()
-    namespaces = {one["metadata"]["name"]: one for one in api(cloud).list("v1", "Namespace")}
+    namespaces = {document["metadata"]["name"]: document for document in api(cloud).list("v1", "Namespace")}
     assert record(cloud).ownership.cluster_uid == namespaces["kube-system"]["metadata"]["uid"]
     running = record(cloud).observation.running
     assert running is not None

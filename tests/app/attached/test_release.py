@@ -17,14 +17,16 @@ from tests.support.replaced_ports import around
 
 def test_release_removes_what_marks_the_cluster_and_leaves_what_runs() -> None:
     cloud = attached()
-    deployments = {one["metadata"]["name"] for one in api(cloud).list("apps/v1", "Deployment")}
+    deployments = {document["metadata"]["name"] for document in api(cloud).list("apps/v1", "Deployment")}
     push(cloud, fleet())
     with counted(cloud) as calls:
         cloud.run()
     assert phases(cloud) == {}
     assert calls.written == ["delete"]
     assert owner(cloud) == {}
-    assert {one["metadata"]["name"] for one in api(cloud).list("apps/v1", "Deployment")} == deployments
+    assert {
+        document["metadata"]["name"] for document in api(cloud).list("apps/v1", "Deployment")
+    } == deployments
     assert api(cloud).get(SOURCE) is not None
 
 
@@ -63,7 +65,7 @@ def test_a_cluster_that_is_gone_is_released_once_its_secret_is_deleted() -> None
     push(cloud, fleet())
     cloud.run()
     assert phases(cloud) == {}
-    (event,) = [each for each in cloud.state.events("harbour", 50) if each.reason == "Released"]
+    (event,) = [event for event in cloud.state.events("harbour", 50) if event.reason == "Released"]
     assert "left the cluster as it is" in event.message
 
 

@@ -32,7 +32,7 @@ def checked(server_days: int, authority_days: int = 10_000) -> MemoryCloud:
 def ending(cloud: MemoryCloud) -> list[str]:
     found = why_view("one", cloud.ports)
     assert found is not None
-    return [each["message"].partition(":")[0] for each in found["certificates"]]
+    return [certificate["message"].partition(":")[0] for certificate in found["certificates"]]
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def known(files_of_fleet: dict[str, bytes] | None = None) -> MemoryCloud:
         cloud.run()
     tick(cloud)
     assert covered(cloud) == cloud.state.fleet().commit
-    assert not any(checked(cloud, each.name) for each in cloud.state.clusters())
+    assert not any(checked(cloud, cluster.name) for cluster in cloud.state.clusters())
     return cloud
 
 
@@ -133,7 +133,7 @@ def test_what_was_broken_before_the_first_run_is_found_as_well() -> None:
     push(cloud, TWO | BROKEN)
     cloud.run()
     tick(cloud)
-    assert [condition(each).reason for each in cloud.state.clusters()] == ["BuildFailed"] * 2
+    assert [condition(cluster).reason for cluster in cloud.state.clusters()] == ["BuildFailed"] * 2
 
 
 def test_the_first_run_checks_nothing_that_jobs_have_just_verified_and_compares_no_tree() -> None:
@@ -178,7 +178,7 @@ def test_a_newer_commit_comes_after_the_one_whose_checks_are_not_all_requested(
     tick(cloud)
     tick(cloud)
     assert covered(cloud) == second
-    assert [condition(each).status for each in cloud.state.clusters()] == [True, True]
+    assert [condition(cluster).status for cluster in cloud.state.clusters()] == [True, True]
     assert [json.loads(message.body)["clusters"] for message in requested] == [["one"]], (
         "two has just been read"
     )
@@ -220,7 +220,7 @@ def test_every_cluster_is_checked_where_github_does_not_show_a_commit_for_half_a
     cloud.run()
     around(cloud, "git_host", tree=_fails)
     tick(cloud, 1800)
-    assert [condition(each).status for each in cloud.state.clusters()] == [True, True]
+    assert [condition(cluster).status for cluster in cloud.state.clusters()] == [True, True]
     assert covered(cloud) == commit
     assert problem(cloud) == (
         f"what {commit[:8]} changes is not known: Unavailable: GitHub did not answer;"

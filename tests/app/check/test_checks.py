@@ -307,6 +307,6 @@ def test_a_cluster_that_is_not_understood_keeps_no_other_one_from_its_check() ->
 
     around(cloud, "kubernetes", connect=strange)
     check(cloud)
-    found = {each.name: condition(each, PLATFORM) for each in cloud.state.clusters()}
+    found = {cluster.name: condition(cluster, PLATFORM) for cluster in cloud.state.clusters()}
     assert (found["a"].status, found["b"].status, found["c"].status) == (None, True, True)
     assert found["a"].message.endswith("ValueError: the log has the details")

@@ -93,9 +93,9 @@ def test_the_tree_counts_credentials_among_what_roadstead_applied_and_names_thei
     check(cloud)
     found = applied(cloud)
     assert (found["total"], found["ready"], found["failed"]) == (healthy["total"], healthy["ready"] - 1, 1)
-    assert [(each["kind"], each["name"], each["reason"]) for each in found["unhealthy"]] == [
-        ("Secret", "flux-system", "ObjectChanged")
-    ]
+    assert [
+        (unhealthy["kind"], unhealthy["name"], unhealthy["reason"]) for unhealthy in found["unhealthy"]
+    ] == [("Secret", "flux-system", "ObjectChanged")]
 
 
 def applied(cloud: MemoryCloud) -> schema.ObjectGroup:

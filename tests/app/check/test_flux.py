@@ -159,8 +159,8 @@ def delete_flux(cloud: MemoryCloud) -> None:
     """Delete Flux from the cluster as ``flux uninstall`` does: what runs, then its definitions."""
     for name in ("source-controller", "kustomize-controller"):
         api(cloud).delete(api(cloud).get(replace(CONTROLLER, name=name)) or {})
-    for one in api(cloud).list("apiextensions.k8s.io/v1", "CustomResourceDefinition"):
-        api(cloud).delete(one)
+    for document in api(cloud).list("apiextensions.k8s.io/v1", "CustomResourceDefinition"):
+        api(cloud).delete(document)
 
 
 def test_flux_that_somebody_deleted_is_found_and_a_replay_installs_it_again() -> None:
@@ -268,7 +268,7 @@ def test_no_check_enters_a_cluster_that_is_stopped_or_missing_or_claimed(how: st
 def test_the_api_shows_what_is_unknown_and_since_when_something_is_so() -> None:
     cloud, _ = broken_by_a_commit()
     shown: Any = cluster_detail("one", cloud.ports)
-    (found,) = (each for each in shown["conditions"] if each["type"] == "FluxHealthy")
+    (found,) = (document for document in shown["conditions"] if document["type"] == "FluxHealthy")
     assert (found["status"], found["observedGeneration"]) == ("False", 1)
     assert found["lastVerifiedTime"] == str(iso(condition(record(cloud)).verified))
     assert shown["reason"].startswith("FluxUnhealthy: the Kustomization flux-system")
@@ -308,7 +308,7 @@ def test_a_check_that_cannot_read_a_cluster_verifies_nothing() -> None:
 def ready_shown(cloud: MemoryCloud) -> Any:
     """Return the condition Ready as the API shows it."""
     shown: Any = cluster_detail("one", cloud.ports)
-    return next(each for each in shown["conditions"] if each["type"] == "Ready")
+    return next(document for document in shown["conditions"] if document["type"] == "Ready")
 
 
 def test_the_objects_of_teams_count_too() -> None:

@@ -23,12 +23,15 @@ def shown(cloud: MemoryCloud) -> dict[str, Any]:
     """Return what the API shows of each policy: its state, how many are non-compliant, and when."""
     view = cluster_detail("one", cloud.ports)
     assert view is not None
-    return {each["name"]: each for each in view["policies"]}  # type: ignore[typeddict-item]
+    return {policy["name"]: policy for policy in view["policies"]}  # type: ignore[typeddict-item]
 
 
 def test_compliance_is_shown_with_the_time_of_which_it_is_and_never_as_newer() -> None:
     cloud = ready(POLICIES)
-    assert {name: each["state"] for name, each in shown(cloud).items()} == {"privileged": "", "private": ""}
+    assert {name: document["state"] for name, document in shown(cloud).items()} == {
+        "privileged": "",
+        "private": "",
+    }
     check(cloud)
     private = shown(cloud)["private"]
     assert (private["state"], private["evaluatedAt"]) == ("NotEvaluated", None)

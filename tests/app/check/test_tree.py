@@ -47,8 +47,8 @@ def workload(kind: str, name: str = "web", **spec: Any) -> dict[str, Any]:
 def run(cloud: MemoryCloud, *workloads: dict[str, Any]) -> None:
     """Create workloads in the cluster as a person does; no StatefulSet has a controller there."""
     api(cloud).apply(named("Namespace", "shop"))
-    for each in workloads:
-        api(cloud).apply(each)
+    for document in workloads:
+        api(cloud).apply(document)
 
 
 def test_a_cluster_that_no_check_has_read_has_its_pools_from_git_and_no_age() -> None:
@@ -75,7 +75,7 @@ def test_a_healthy_cluster_is_counted_and_names_no_object() -> None:
         assert (each["ready"], each["failed"], each["unhealthy"]) == (each["total"], 0, [])
     assert group(shown["flux"], "GitRepository")["total"] == 1
     assert group(shown["flux"], "Kustomization")["total"] == 1
-    assert [each["type"] for each in shown["conditions"]] == [
+    assert [condition["type"] for condition in shown["conditions"]] == [
         *("Ready", "InSync", "FluxHealthy", "PlatformHealthy", "Stalled")
     ]
 
@@ -112,7 +112,7 @@ def test_the_revision_keeps_the_time_at_which_it_was_read_whatever_else_is_read_
     shown = tree(cloud)
     assert applied(cloud) != shown["fluxRevision"]
     assert (shown["fluxRevision"], shown["fluxReadAt"]) == (before["fluxRevision"], before["fluxReadAt"])
-    message = next(each["message"] for each in shown["conditions"] if each["type"] == "Ready")
+    message = next(condition["message"] for condition in shown["conditions"] if condition["type"] == "Ready")
     at = datetime.fromisoformat(before["fluxReadAt"] or "")
     assert message == f"Flux applied {before['fluxRevision']}, read at {at:%Y-%m-%d %H:%M:%S} UTC"
 
@@ -153,7 +153,9 @@ def test_what_a_commit_breaks_in_flux_is_named_with_its_reason_and_its_time() ->
     check(cloud)
     kustomizations = group(tree(cloud)["flux"], "Kustomization")
     assert (kustomizations["total"], kustomizations["ready"], kustomizations["failed"]) == (1, 0, 1)
-    broken = next(each for each in kustomizations["unhealthy"] if each["name"] == "flux-system")
+    broken = next(
+        unhealthy for unhealthy in kustomizations["unhealthy"] if unhealthy["name"] == "flux-system"
+    )
     assert (broken["namespace"], broken["reason"]) == ("flux-system", "BuildFailed")
     assert not broken["message"].startswith("BuildFailed")
     assert broken["since"] is not None
@@ -171,13 +173,15 @@ def test_workloads_that_do_not_run_are_named_and_make_the_cluster_no_less_ready(
     check(cloud)
     shown = tree(cloud)
     sets, deployments = (group(shown["workloads"], kind) for kind in ("StatefulSet", "Deployment"))
-    assert [(each["name"], each["namespace"], each["message"]) for each in sets["unhealthy"]] == [
-        ("web", "shop", "0 of 2 pods are available")
-    ]
+    assert [
+        (unhealthy["name"], unhealthy["namespace"], unhealthy["message"]) for unhealthy in sets["unhealthy"]
+    ] == [("web", "shop", "0 of 2 pods are available")]
     assert (deployments["total"], deployments["failed"]) == (2, 1)
-    assert [each["name"] for each in deployments["unhealthy"]] == ["late"]
+    assert [unhealthy["name"] for unhealthy in deployments["unhealthy"]] == ["late"]
     assert shown["phase"] == "Ready"
-    assert {each["status"] for each in shown["conditions"] if each["type"] != "Stalled"} == {"True"}
+    assert {condition["status"] for condition in shown["conditions"] if condition["type"] != "Stalled"} == {
+        "True"
+    }
 
 
 def test_a_deployment_of_flux_is_what_roadstead_applied_and_no_workload_besides() -> None:
@@ -190,9 +194,9 @@ def test_a_deployment_of_flux_is_what_roadstead_applied_and_no_workload_besides(
     check(cloud)
     applied = group(tree(cloud)["flux"], "Component")
     assert (applied["failed"], applied["ready"]) == (1, applied["total"] - 1)
-    assert [(each["kind"], each["name"], each["reason"]) for each in applied["unhealthy"]] == [
-        ("Deployment", "source-controller", "ObjectMissing")
-    ]
+    assert [
+        (unhealthy["kind"], unhealthy["name"], unhealthy["reason"]) for unhealthy in applied["unhealthy"]
+    ] == [("Deployment", "source-controller", "ObjectMissing")]
 
 
 def test_a_cluster_with_thousands_of_broken_objects_has_a_small_record() -> None:
@@ -216,7 +220,9 @@ def test_what_was_read_keeps_its_time_while_the_cluster_cannot_be_read() -> None
     check(cloud)
     shown = tree(cloud)
     assert (shown["checkedAt"], shown["flux"]) == (read["checkedAt"], read["flux"])
-    assert {each["status"] for each in shown["conditions"] if each["type"] == "FluxHealthy"} == {"Unknown"}
+    assert {
+        condition["status"] for condition in shown["conditions"] if condition["type"] == "FluxHealthy"
+    } == {"Unknown"}
 
 
 def test_nothing_is_left_of_the_inside_of_a_cluster_that_no_longer_exists() -> None:

@@ -126,6 +126,8 @@ def test_the_tree_does_not_say_either_that_somebody_changed_what_the_job_may_not
     checked(cloud)
     tree = tree_view("one", cloud.ports)
     assert tree is not None
-    said = {each["name"]: each["message"] for group in tree["flux"] for each in group["unhealthy"]}
+    said = {
+        unhealthy["name"]: unhealthy["message"] for group in tree["flux"] for unhealthy in group["unhealthy"]
+    }
     assert said["source-controller"].startswith("it does not exist, and the job that applies it ")
     assert said["flux-system"].startswith("it is not as git has it, and the job that applies it ")

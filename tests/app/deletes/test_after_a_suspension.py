@@ -99,8 +99,8 @@ def test_the_timer_starts_it_where_the_message_is_lost_or_an_instance_takes_it_t
     send, asked = cloud.ports.plans.send, list[str]()
 
     def lossy(*messages: Message) -> None:
-        asked.extend(each.id for each in messages if each.id.startswith("rollout:at:"))
-        send(*[each for each in messages if behind or each.id not in asked])
+        asked.extend(message.id for message in messages if message.id.startswith("rollout:at:"))
+        send(*[message for message in messages if behind or message.id not in asked])
 
     around(cloud, "plans", send=lossy)
     push(cloud, files(None))

@@ -41,7 +41,11 @@ def test_a_cluster_that_git_has_again_before_its_delete_begins_keeps_its_record(
     assert phases(cloud) == {"one": Phase.READY}
     assert accepted(cloud) == before
     assert (record(cloud).uid, record(cloud).generation) == (uid, 3)
-    assert not [each for each in record(cloud).conditions if each.type in ("Tombstoned", "ClusterDeleted")]
+    assert not [
+        condition
+        for condition in record(cloud).conditions
+        if condition.type in ("Tombstoned", "ClusterDeleted")
+    ]
     assert status(cloud, commit)[0] == "success"
     assert status(cloud, removal)[0] != "pending"
     told = [event.message for event in cloud.state.events("one", 50)]

@@ -43,4 +43,6 @@ def test_no_command_names_the_class_of_an_error(cloud: MemoryCloud, arguments: t
 
 
 def test_only_a_second_read_is_such_a_wait() -> None:
-    assert [each.__name__ for each in classes() if is_wait(each.__name__)] == ["NotYetVisible"]
+    assert [error_class.__name__ for error_class in classes() if is_wait(error_class.__name__)] == [
+        "NotYetVisible"
+    ]

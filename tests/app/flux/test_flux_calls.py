@@ -28,7 +28,7 @@ def first_install(*more: Json) -> Calls:
     cloud = MemoryCloud(throttle=False)
     with counted(cloud) as calls:
         brought(cloud, fleet(*more))
-    assert {one["metadata"]["name"] for one in more} <= set(calls.applied)
+    assert {document["metadata"]["name"] for document in more} <= set(calls.applied)
     return calls
 
 

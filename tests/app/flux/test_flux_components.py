@@ -151,7 +151,7 @@ def test_a_version_in_which_nothing_was_ever_stored_is_dropped_at_once() -> None
     version = world(cloud).version
     brought(cloud, fleet(definition("v1", storage="v1")))
     assert world(cloud).version > version
-    assert [one["name"] for one in live(cloud, RECEIVERS)["spec"]["versions"]] == ["v1"]
+    assert [version["name"] for version in live(cloud, RECEIVERS)["spec"]["versions"]] == ["v1"]
 
 
 def upgraded(counter: Counter) -> None:

@@ -50,7 +50,7 @@ def test_a_private_cluster_without_any_way_to_it_is_hydrated_in_order_with_its_f
     cloud = hydrated()
     assert where(cloud) == {"cluster": "one", "region": "eastus", "tier": "gold"}
     assert written(cloud) == {("put-extension", "flux"): 1, ("put-configuration", "flux-system"): 1}
-    names = {one["name"] for one in configuration(cloud)["statuses"]}
+    names = {status["name"] for status in configuration(cloud)["statuses"]}
     assert names == {"flux-system", "flux-system-flux-system", "flux-system-base", "flux-system-apps"}
     assert applied(cloud) == f"main@sha1:{cloud.repository.head('main')}"
     assert cloud.state.plan(cloud.repository.head("main")).plan.problems == ()  # type: ignore[union-attr]
@@ -135,7 +135,7 @@ def test_a_source_that_git_no_longer_has_goes_with_what_it_applied_and_no_other_
     push(cloud, files(PRIVATE + FLUX) | BASE)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
-    names = [one["name"] for one in cloud.azure.list_flux_configurations(ONE)]
+    names = [configuration["name"] for configuration in cloud.azure.list_flux_configurations(ONE)]
     assert sorted(names) == ["flux-system", "theirs"]
     assert record(cloud).removals.configurations == ()
     notes = [event.message for event in cloud.state.events("one", limit=50) if "left alone" in event.message]
@@ -268,7 +268,9 @@ def test_a_crash_around_a_write_leaves_one_extension_and_the_wanted_configuratio
     push(cloud, files(PRIVATE + FLUX) | BASE)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
-    assert [one["name"] for one in cloud.azure.list_flux_configurations(ONE)] == ["flux-system"]
+    assert [configuration["name"] for configuration in cloud.azure.list_flux_configurations(ONE)] == [
+        "flux-system"
+    ]
     assert written(cloud)["put-extension", "flux"] == 1
 
 

@@ -40,14 +40,14 @@ class Shown:
 
 
 def reported_long_ago(found: dict[str, Any]) -> None:
-    for each in found.values():
-        each["properties"]["statusUpdatedAt"] = "2020-01-01T00:00:00Z"
+    for document in found.values():
+        document["properties"]["statusUpdatedAt"] = "2020-01-01T00:00:00Z"
 
 
 def applied_another_commit(found: dict[str, Any]) -> None:
-    for each in found.values():
-        for one in each["properties"]["statuses"]:
-            for condition in one["statusConditions"] if one["kind"] == "Kustomization" else ():
+    for document in found.values():
+        for status in document["properties"]["statuses"]:
+            for condition in status["statusConditions"] if status["kind"] == "Kustomization" else ():
                 condition["message"] = f"Applied revision: main@sha1:{'0' * 40}"
 
 
@@ -71,8 +71,8 @@ def test_what_azure_shows_of_an_earlier_time_or_commit_ends_no_job(
 
 def test_what_the_source_fetched_is_not_said_to_be_applied_where_azure_does_not_show_that() -> None:
     def unnamed(found: dict[str, Any]) -> None:
-        for one in (one for each in found.values() for one in each["properties"]["statuses"]):
-            for condition in one["statusConditions"]:
+        for entry in (status for document in found.values() for status in document["properties"]["statuses"]):
+            for condition in entry["statusConditions"]:
                 condition["message"] = "all is well"
 
     cloud = without_a_way()
@@ -81,7 +81,9 @@ def test_what_the_source_fetched_is_not_said_to_be_applied_where_azure_does_not_
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert applied(cloud) == ""
-    assert "Azure shows no revision that Flux applied" in [each.message for each in record(cloud).conditions]
+    assert "Azure shows no revision that Flux applied" in [
+        condition.message for condition in record(cloud).conditions
+    ]
 
 
 def test_a_configuration_that_is_changed_back_while_others_are_written_is_written_once() -> None:

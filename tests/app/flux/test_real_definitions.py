@@ -77,7 +77,7 @@ def listed(cloud: MemoryCloud, api_version: str, kind: str) -> list[Object]:
 
 
 def test_the_definitions_are_those_of_an_export_of_flux() -> None:
-    kinds = {one["spec"]["names"]["kind"] for one in real_definitions()}
+    kinds = {real_definition["spec"]["names"]["kind"] for real_definition in real_definitions()}
     assert {"GitRepository", "OCIRepository", "Bucket", "Kustomization", "HelmRelease", "Alert"} <= kinds
 
 
@@ -111,4 +111,4 @@ def test_the_alerts_of_a_system_are_taken(channel: str) -> None:
     cloud.run(seconds=900, until=lambda: record(cloud).job.step.name is Step.VERIFY)
     assert refusals(cloud) == []
     alerts = listed(cloud, "notification.toolkit.fluxcd.io/v1beta3", "Alert")
-    assert [one["spec"]["eventSeverity"] for one in alerts] == ["info"]
+    assert [alert["spec"]["eventSeverity"] for alert in alerts] == ["info"]

@@ -50,7 +50,7 @@ BROKEN = {"platform/broken.yaml": b"kind: [unfinished"}
 
 
 def reported(cloud: MemoryCloud) -> list[Event]:
-    return [each for each in cloud.state.events("one", 500) if each.reason == FLUX_REPORTED]
+    return [event for event in cloud.state.events("one", 500) if event.reason == FLUX_REPORTED]
 
 
 def test_the_sync_step_applies_what_has_flux_report_and_its_events_are_stored() -> None:
@@ -63,7 +63,7 @@ def test_the_sync_step_applies_what_has_flux_report_and_its_events_are_stored() 
     assert live(cloud, ALERT)["spec"]["providerRef"] == {"name": "roadstead"}
     push(cloud, reporting_files() | {"platform/late.yaml": MAP})
     cloud.run(seconds=300, until=lambda: False)
-    messages = [each.message for each in reported(cloud)]
+    messages = [event.message for event in reported(cloud)]
     commit = cloud.repository.head("main")
     assert (
         f"GitRepository flux-system/flux-system: NewArtifact: stored artifact for commit '{commit}'"
@@ -163,7 +163,7 @@ def test_an_error_has_an_idle_cluster_checked_and_the_end_of_it_too() -> None:
     cloud.run(seconds=600, until=lambda: False)
     found = condition(record(cloud), HealthCondition.FLUX)
     assert (found.status, found.reason) == (False, "BuildFailed")
-    assert any(each.warning for each in reported(cloud))
+    assert any(event.warning for event in reported(cloud))
     push(cloud, reporting_files() | {"platform/late.yaml": MAP})
     cloud.run(seconds=600, until=lambda: False)
     assert condition(record(cloud), HealthCondition.FLUX).status is True
@@ -307,7 +307,7 @@ def test_a_rotated_key_is_read_again_and_the_old_one_counts_no_more() -> None:
     check(cloud)
     push(cloud, reporting_files() | {"platform/late.yaml": MAP})
     cloud.run(seconds=300, until=lambda: False)
-    assert any("late created" in each.message for each in reported(cloud)), "it signs with the new one"
+    assert any("late created" in event.message for event in reported(cloud)), "it signs with the new one"
 
 
 def test_a_vault_that_does_not_answer_is_said_to_the_controller_which_tries_again() -> None:
@@ -326,7 +326,7 @@ def test_no_event_or_answer_has_the_key() -> None:
     cloud = reporting()
     push(cloud, reporting_files() | BROKEN)
     cloud.run(seconds=300, until=lambda: False)
-    assert KEY not in str([vars(each) for each in cloud.state.events("one", 500)])
+    assert KEY not in str([vars(event) for event in cloud.state.events("one", 500)])
     assert KEY not in str(record(cloud))
     assert KEY not in repr(vars(cloud.event_keys))
 

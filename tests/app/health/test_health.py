@@ -58,8 +58,13 @@ def refuse(error: Exception) -> Callable[..., None]:
 def test_an_app_whose_services_answer_and_whose_timers_run_is_ready(cloud: MemoryCloud) -> None:
     reading = Health(with_bus(cloud, Answering())).read()
     assert reading.ready
-    assert [each.name for each in reading.services] == ["Clock", "Table Storage", "GitHub", "Service Bus"]
-    assert [each.name for each in reading.timers] == ["sweep"]
+    assert [service.name for service in reading.services] == [
+        "Clock",
+        "Table Storage",
+        "GitHub",
+        "Service Bus",
+    ]
+    assert [timer.name for timer in reading.timers] == ["sweep"]
     assert health_view(reading).status == ready_view(reading).status == 200
 
 
@@ -169,7 +174,7 @@ def test_an_answer_that_comes_after_its_reading_says_nothing_of_a_later_one(clou
         cloud.clock.advance(REUSED_SECONDS)
         said += health.read().problems.values()
     assert "Unavailable: an hour ago" not in said
-    assert [each.problem for each in health.read().services] == ["", "", "", ""]
+    assert [service.problem for service in health.read().services] == ["", "", "", ""]
 
 
 def test_a_flood_of_probes_calls_each_service_once_in_a_quarter_of_a_minute(cloud: MemoryCloud) -> None:

@@ -152,7 +152,9 @@ def test_two_entries_that_exchange_their_service_accounts_get_them() -> None:
         "serviceAccount: more", "serviceAccount: api"
     )
     after(cloud, ISSUER + exchanged)
-    subjects = {name: one["subject"].rpartition(":")[2] for name, one in credentials(cloud).items()}
+    subjects = {
+        name: credential["subject"].rpartition(":")[2] for name, credential in credentials(cloud).items()
+    }
     assert subjects == {NAME: "more", credential_name(ONE, "more"): "api"}
 
 
@@ -206,7 +208,7 @@ def test_a_cluster_that_was_created_again_gives_its_role_to_its_new_identity() -
     new = "00000000-0000-0000-0000-0000000000cc"
     cloud.azure.engine.cluster(ONE).document["identity"]["principalId"] = new
     after(cloud, pool() + ISSUER + ROLE.replace("kubelet", "controlPlane"))
-    assert {key: one["principalId"] for key, one in assignments(cloud).items()} == {name: new}
+    assert {key: assignment["principalId"] for key, assignment in assignments(cloud).items()} == {name: new}
 
 
 def test_a_deleted_cluster_leaves_no_credential_and_no_assignment() -> None:

@@ -91,8 +91,8 @@ def test_drift_of_many_clusters_is_one_message_with_some_diffs_and_so_is_its_end
     assert message.text.count("Diff:") == 3
     assert "27 more diffs: `roadstead drift` shows them." in message.text
     facts = body_of(cloud.channels.delivered["drift"][0])["groups"][0]["facts"]
-    assert sorted(each["clusters"][0] for each in facts) == list(names)
-    assert sum(1 for each in facts if "+    cost: b" in each["diff"]) == 3
+    assert sorted(fact["clusters"][0] for fact in facts) == list(names)
+    assert sum(1 for fact in facts if "+    cost: b" in fact["diff"]) == 3
     for cluster in clusters:
         tag_by_hand(cloud, cluster, cost="a")
     swept(cloud)

@@ -66,7 +66,7 @@ def check_of(cloud: MemoryCloud, commit: str, name: str) -> RolloutCheck:
     assert view is not None
     gate = view["stages"][1]["gate"]
     assert gate is not None
-    return next(each for each in gate["checks"] if each["name"] == name)
+    return next(check for check in gate["checks"] if check["name"] == name)
 
 
 def waits(cloud: MemoryCloud) -> tuple[str, str]:

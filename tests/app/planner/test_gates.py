@@ -105,7 +105,7 @@ def test_a_rollout_that_its_planner_left_before_it_was_under_way_is_superseded()
     view = rollout_view(left, cloud.ports)
     assert view is not None
     assert view["state"] == f"Superseded by {commit[:8]}"
-    states = {each["commit"]: each["state"] for each in rollouts_view(cloud.ports)["rollouts"]}
+    states = {rollout["commit"]: rollout["state"] for rollout in rollouts_view(cloud.ports)["rollouts"]}
     assert (states[left], states[commit]) == (view["state"], "Waiting for approval")
     assert (approve(cloud, left), approve(cloud, commit)) == (409, 202)
 

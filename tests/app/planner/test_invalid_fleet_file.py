@@ -65,7 +65,7 @@ def test_what_waits_and_the_rollout_say_so() -> None:
     shown = rollout_view(commit, cloud.ports)
     assert shown is not None
     assert shown["state"] == "Waiting for a valid fleet.yaml"
-    told = {each["waits"]: each["suggestedAction"] for each in shown["waiting"]}
+    told = {waiting["waits"]: waiting["suggestedAction"] for waiting in shown["waiting"]}
     why = "waits, because the fleet.yaml of a newer commit is invalid"
     assert told[why] == "Correct fleet.yaml and push."
 

@@ -156,7 +156,7 @@ def test_the_numbers_of_the_former_repository_say_nothing_in_the_accepted_one() 
     cloud.run(seconds=300, until=lambda: False)
     assert accept_source("jo", cloud.ports).status == 202
     cloud.run()
-    assert [each.number for each in cloud.state.promotions()] == [0]
+    assert [promotion.number for promotion in cloud.state.promotions()] == [0]
     tag_by_hand(cloud, ONE, cost="a")
     sweep(cloud)
     assert len(pull_requests(cloud)) == 1  # theirs, which has the number of ours

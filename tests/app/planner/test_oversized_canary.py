@@ -36,7 +36,7 @@ def test_the_next_cluster_is_the_first_where_the_first_one_is_too_large() -> Non
     cloud.run(seconds=20)
     assert len(changed(cloud, "one")) == 1
     rollout = rollout_of(cloud, commit)
-    first = [each.cluster for each in rollout.members if (each.stage, each.group) == (0, 0)]
+    first = [member.cluster for member in rollout.members if (member.stage, member.group) == (0, 0)]
     assert first == ["a2"]
     cloud.run()
     assert changed(cloud, "one") == {*DEV, *PROD} - {"a1"}

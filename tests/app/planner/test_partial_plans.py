@@ -61,7 +61,7 @@ def end(cloud: MemoryCloud, name: str, phase: Phase = Phase.READY) -> None:
 
 
 def changing(cloud: MemoryCloud) -> list[ClusterRecord]:
-    return [each for each in cloud.state.clusters() if each.phase is Phase.UPDATING]
+    return [cluster for cluster in cloud.state.clusters() if cluster.phase is Phase.UPDATING]
 
 
 def go_on(cloud: MemoryCloud, *, whole: bool = False) -> bool:
@@ -93,16 +93,24 @@ def facts(cloud: MemoryCloud) -> Any:
     rollout = cloud.state.rollout(fleet.commit)
     records = [
         (
-            *(each.name, each.phase, each.generation, each.digest, each.document, each.commit, each.rollout),
             *(
-                each.job.small_change,
-                each.job.queue,
-                each.job.recipe,
-                each.job.active,
-                each.observed_generation,
+                cluster.name,
+                cluster.phase,
+                cluster.generation,
+                cluster.digest,
+                cluster.document,
+                cluster.commit,
+                cluster.rollout,
+            ),
+            *(
+                cluster.job.small_change,
+                cluster.job.queue,
+                cluster.job.recipe,
+                cluster.job.active,
+                cluster.observed_generation,
             ),
         )
-        for each in cloud.state.clusters()
+        for cluster in cloud.state.clusters()
     ]
     return (
         records,
@@ -133,9 +141,9 @@ def test_a_newer_commit_is_planned_as_a_whole_by_the_next_request() -> None:
     while cloud.state.fleet().commit != head:
         assert not go_on(cloud) or cloud.state.fleet().commit == head
         cloud.clock.advance(60)
-    assert {each.commit for each in changing(cloud) if each.document["spec"]["tags"]["change"] == "two"} == {
-        head
-    }
+    assert {
+        record.commit for record in changing(cloud) if record.document["spec"]["tags"]["change"] == "two"
+    } == {head}
 
 
 def test_what_a_partial_plan_does_not_look_at_is_planned_again_after_an_hour() -> None:
@@ -232,7 +240,7 @@ EVENTS = ("ready", "ready", "ready", "failed", "contested", "runs")
 def _happen(cloud: MemoryCloud, event: str, which: int) -> None:
     """Let something happen to a cluster."""
     flying = changing(cloud)
-    others = [each for each in cloud.state.clusters() if each.phase is Phase.READY]
+    others = [cluster for cluster in cloud.state.clusters() if cluster.phase is Phase.READY]
     if event in ("ready", "failed"):
         if flying:
             end(cloud, flying[which % len(flying)].name, Phase(event.capitalize()))
@@ -285,7 +293,7 @@ def test_a_crash_at_any_call_of_a_partial_plan_starts_each_cluster_once_and_none
         for request in (NEXT, PlanRequest(again=True)):  # delivered again, and what the timer asks for
             cloud.clock.advance(60)
             handle(request, cloud.ports)
-        flying = [each.name for each in changing(cloud)]
+        flying = [record.name for record in changing(cloud)]
         assert len(flying) == 2
         sent = {message.draft.session for message in cloud.broker.peek("changes")}
         assert sent >= {*flying}

@@ -226,7 +226,9 @@ def test_a_report_does_not_write_the_plan() -> None:
     commit = push(cloud, changed("one"))
     cloud.run()
     assert status(cloud, commit)[0] == "success"
-    assert [each.plan.commit for each in saved] == [commit, commit], "before the hand-over, and after it"
+    assert [document.plan.commit for document in saved] == [commit, commit], (
+        "before the hand-over, and after it"
+    )
 
 
 @pytest.mark.parametrize("reported", ["an earlier text", "failure: one: an earlier text"])

@@ -76,7 +76,9 @@ def test_creations_and_deletes_wait_for_no_stage() -> None:
     cloud.run(seconds=5)
     names = {record.name: record.generation for record in cloud.state.clusters()}
     assert names["new"] == 1
-    assert [each.name for each in cloud.state.clusters() if each.deleting or each.generation > 1] == [
+    assert [
+        cluster.name for cluster in cloud.state.clusters() if cluster.deleting or cluster.generation > 1
+    ] == [
         "a1",
         "b4",
     ]
@@ -208,7 +210,11 @@ def test_the_cluster_that_goes_first_shows_what_the_change_does() -> None:
     files["clusters/a2/cluster.yaml"] = own.replace(b"deletionProtection: false", b"deletionProtection: true")
     commit = push(cloud, files)
     cloud.run(seconds=3)
-    first = [each.cluster for each in rollout_of(cloud, commit).members if (each.stage, each.group) == (0, 0)]
+    first = [
+        member.cluster
+        for member in rollout_of(cloud, commit).members
+        if (member.stage, member.group) == (0, 0)
+    ]
     assert first == ["a3"]
     cloud.run()
     assert changed(cloud, "one") == {*DEV, *PROD} - {"a2"}
@@ -222,9 +228,9 @@ def test_clusters_without_an_environment_have_one_that_goes_first_too() -> None:
         files[f"clusters/{name}/cluster.yaml"] = fleet_files.cluster(name, count=2)
     push(cloud, files)
     cloud.run(seconds=3)
-    assert {each.name for each in cloud.state.clusters() if each.generation > 1} == {"one"}
+    assert {cluster.name for cluster in cloud.state.clusters() if cluster.generation > 1} == {"one"}
     cloud.run()
-    assert {each.generation for each in cloud.state.clusters()} == {2}
+    assert {cluster.generation for cluster in cloud.state.clusters()} == {2}
 
 
 def test_a_cluster_that_a_sweep_found_stopped_is_set_aside_and_catches_up() -> None:

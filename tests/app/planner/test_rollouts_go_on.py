@@ -120,7 +120,7 @@ def test_a_cluster_that_a_commit_leaves_as_it_is_is_not_the_one_that_tries_it() 
     commit = push(cloud, later | {path: text for path, text in first.items() if "/a1/" in path})
     cloud.run(seconds=600)
     assert changed(cloud, "two") == {"b1"}
-    first_group = {each.cluster for each in rollout_of(cloud, commit).members if each.group == 0}
+    first_group = {member.cluster for member in rollout_of(cloud, commit).members if member.group == 0}
     assert first_group == {"a1", "b1"}
     cloud.run()
     assert changed(cloud, "two") == {*PROD}
@@ -135,5 +135,5 @@ def test_a_commit_that_adds_nothing_to_a_rollout_repeats_no_soak() -> None:
     commit = push(cloud, {**staged(WATCHED, tags("one")), "README.md": b"more"})
     cloud.run(seconds=480)
     assert changed(cloud, "one") == {*DEV, *PROD}
-    first_group = {each.cluster for each in rollout_of(cloud, commit).members if each.group == 0}
+    first_group = {member.cluster for member in rollout_of(cloud, commit).members if member.group == 0}
     assert first_group == {"a1"}

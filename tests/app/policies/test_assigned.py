@@ -113,7 +113,7 @@ def test_clusters_of_one_group_have_policies_of_their_own() -> None:
     assert len(policies(cloud)) == 4
     push(cloud, fleet_files.fleet() | {"clusters/one/cluster.yaml": both["clusters/one/cluster.yaml"]})
     cloud.run()
-    assert {one["scope"].rpartition("/")[2] for one in policies(cloud).values()} == {"one"}
+    assert {policy["scope"].rpartition("/")[2] for policy in policies(cloud).values()} == {"one"}
     assert len(policies(cloud)) == 2
 
 

@@ -45,7 +45,7 @@ def proposed() -> MemoryCloud:
     cloud = fleet_with(files(extra=RULE))
     change(cloud, files(test="1.36", extra=RULE))
     cloud.run(seconds=HOUR + 60)
-    assert [each.state for each in pulls(cloud)] == ["open"]
+    assert [pull_request.state for pull_request in pulls(cloud)] == ["open"]
     return cloud
 
 
@@ -71,7 +71,7 @@ def test_a_rule_proposes_what_has_been_ready_for_its_soak_and_not_before() -> No
 def test_a_rule_proposes_when_the_soak_ends_also_by_an_instance_whose_clock_is_behind() -> None:
     cloud = fleet_with(files(extra=RULE))
     change(cloud, files(test="1.36", extra=RULE), seconds=HOUR - 600)
-    ready = (each.ready_since for each in cloud.state.summaries() if each.name in TEST)
+    ready = (summary.ready_since for summary in cloud.state.summaries() if summary.name in TEST)
     ends = max(at for at in ready if at is not None) + timedelta(seconds=HOUR)
     cloud.with_ports(lambda ports: replace(ports, clock=lambda: cloud.clock() - CLOCKS_DIFFER / 2))
     cloud.run(seconds=(ends - cloud.clock()).total_seconds() + 30)
@@ -120,7 +120,7 @@ def test_a_commit_lifts_a_hold_by_giving_the_value_again_or_by_proving_another_o
     change(cloud, files(test="1.36", extra=RULE))
     change(cloud, files(test="1.37", extra=RULE))
     cloud.run(seconds=2 * HOUR)
-    assert [each.state for each in pulls(cloud)] == ["open"]
+    assert [pull_request.state for pull_request in pulls(cloud)] == ["open"]
     assert "'1.37'" in production(cloud)
 
 
@@ -144,7 +144,7 @@ def test_a_person_opens_another_one_for_what_was_declined() -> None:
     cloud.ports.git_host.close_pull(pull.number)
     decided(cloud, pull.number, "closed")
     assert ask(cloud, "version").status == 202
-    assert [each.number for each in pulls(cloud)] == [pull.number + 1]
+    assert [pull_request.number for pull_request in pulls(cloud)] == [pull.number + 1]
     assert holds(cloud) == []
 
 
@@ -181,7 +181,7 @@ def test_so_it_is_where_flux_follows_a_branch_and_no_revision_can_be_promoted() 
     cloud = fleet_with(files(extra=rule))
     change(cloud, files(test="1.36", extra=rule))
     cloud.run(seconds=HOUR + 60)
-    assert [each.state for each in pulls(cloud)] == ["open"]
+    assert [pull_request.state for pull_request in pulls(cloud)] == ["open"]
     change(cloud, files(test="1.36", prod="1.36", extra=rule))
     cloud.run(seconds=60)
     assert (pulls(cloud), stored(cloud).declined) == ([], ())
@@ -212,7 +212,7 @@ def test_a_pull_request_stays_open_while_fleet_yaml_is_invalid() -> None:
     tree["fleet.yaml"] += b"  colour: red\n"
     change(cloud, tree)
     sweep(cloud)
-    assert [each.state for each in pulls(cloud)] == ["open"]
+    assert [pull_request.state for pull_request in pulls(cloud)] == ["open"]
 
 
 def test_nothing_is_read_from_github_while_nothing_changes() -> None:
@@ -220,7 +220,7 @@ def test_nothing_is_read_from_github_while_nothing_changes() -> None:
     calls = calls_to_host(cloud)
     sweep(cloud)
     cloud.run(seconds=HOUR)
-    assert [each for each in calls if each != "read_head"] == []
+    assert [call for call in calls if call != "read_head"] == []
 
 
 def test_a_target_whose_file_is_no_text_keeps_no_other_one_from_its_promotion() -> None:
@@ -232,8 +232,10 @@ def test_a_target_whose_file_is_no_text_keeps_no_other_one_from_its_promotion() 
     tree["environments/archive.yaml"] += b"# caf\xe9\n"
     change(cloud, tree | {"environments/development.yaml": environment("development", "1.36")})
     cloud.run(seconds=HOUR + 60)
-    assert [each.head for each in pulls(cloud)] == [BRANCH]
-    problems = {each["target"]: each["problem"] for each in promotions_view(cloud.ports)["promotions"]}
+    assert [pull_request.head for pull_request in pulls(cloud)] == [BRANCH]
+    problems = {
+        promotion["target"]: promotion["problem"] for promotion in promotions_view(cloud.ports)["promotions"]
+    }
     assert problems["production"] == ""
     assert "environments/archive.yaml is not UTF-8 text" in problems["archive"]
 
@@ -271,8 +273,8 @@ def test_several_rules_read_the_records_of_the_fleet_once() -> None:
     order = b"[development, production]"
     tree["fleet.yaml"] = tree["fleet.yaml"].replace(order, b"[development, production, staging]")
     cloud = fleet_with(tree)
-    for each in cloud.state.promotions():
-        cloud.state.save_promotion(replace(each, digest=""))
+    for promotion in cloud.state.promotions():
+        cloud.state.save_promotion(replace(promotion, digest=""))
     whole, clusters = list[str](), cloud.state.clusters
 
     def all_of_them() -> Sequence[ClusterRecord]:
@@ -281,5 +283,5 @@ def test_several_rules_read_the_records_of_the_fleet_once() -> None:
 
     around(cloud, "state", clusters=all_of_them)
     promote.handle(PromoteRequest(), cloud.ports)
-    assert [bool(each.digest) for each in cloud.state.promotions()] == [True, True]
+    assert [bool(promotion.digest) for promotion in cloud.state.promotions()] == [True, True]
     assert whole == ["all of them"]

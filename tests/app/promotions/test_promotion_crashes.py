@@ -34,7 +34,7 @@ def without_promotions(cloud: MemoryCloud, tree: dict[str, bytes]) -> None:
     send = cloud.ports.plans.send
 
     def others(*messages: Any) -> None:
-        send(*(each for each in messages if not each.id.startswith("promote:")))
+        send(*(message for message in messages if not message.id.startswith("promote:")))
 
     around(cloud, "plans", send=others)
     change(cloud, tree)

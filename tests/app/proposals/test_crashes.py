@@ -62,7 +62,7 @@ def without_proposals(cloud: MemoryCloud) -> None:
     send = cloud.ports.plans.send
 
     def others(*messages: Any) -> None:
-        send(*(each for each in messages if not each.id.startswith("propose:")))
+        send(*(message for message in messages if not message.id.startswith("propose:")))
 
     around(cloud, "plans", send=others)
     sweep(cloud)

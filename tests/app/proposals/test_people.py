@@ -44,7 +44,7 @@ def close(cloud: MemoryCloud, number: int = 1) -> None:
 
 
 def numbers(cloud: MemoryCloud) -> list[int]:
-    return [each.number for each in pull_requests(cloud)]
+    return [pull_request.number for pull_request in pull_requests(cloud)]
 
 
 def test_a_value_that_somebody_declined_is_never_proposed_again() -> None:
@@ -102,7 +102,7 @@ def test_a_webhook_shows_at_once_that_somebody_closed_or_reopened_a_proposal() -
         cloud.run()
         view = drift_of_cluster("one", cloud.ports)
         assert view is not None
-        ((field,),) = (each["fields"] for each in view["clusters"])
+        ((field,),) = (cluster["fields"] for cluster in view["clusters"])
         assert (field["note"], field["pullRequest"]) == (note, address)
     assert cloud.ports.git_host.tip(BRANCH) is not None
 
@@ -178,7 +178,7 @@ def test_an_app_that_may_not_write_says_so_and_the_sweep_goes_on() -> None:
     sweep(cloud)
     view = drift_of_cluster("one", cloud.ports)
     assert view is not None
-    assert [each["path"] for each in view["clusters"][0]["fields"]] == ["tags.cost"]
+    assert [field["path"] for field in view["clusters"][0]["fields"]] == ["tags.cost"]
     assert view["proposals"] == (
         "GitHub refuses to open pull requests: Resource not accessible by integration"
     )
@@ -256,8 +256,8 @@ def test_a_change_of_a_whole_region_opens_some_pull_requests_for_each_sweep(
 ) -> None:
     monkeypatch.setattr(proposals, "NEW_AT_ONCE", 2)
     cloud = several(TAGS + PROPOSE)
-    for each in cloud.state.clusters():
-        tag_by_hand(cloud, each.desired.id, cost="b")
+    for cluster in cloud.state.clusters():
+        tag_by_hand(cloud, cluster.desired.id, cost="b")
     sweep(cloud)
     bring_up_to_date(cloud)
     assert len(numbers(cloud)) == 2
@@ -312,7 +312,9 @@ def test_a_cluster_that_the_app_may_not_read_is_named_and_keeps_no_other_one_fro
 
     around(cloud, "azure", call=refused)
     sweep(cloud)
-    assert [each.title for each in pull_requests(cloud)] == ["Take what Azure has of c into its manifest"]
+    assert [pull_request.title for pull_request in pull_requests(cloud)] == [
+        "Take what Azure has of c into its manifest"
+    ]
     assert "a cannot be read in Azure: Unauthorized: the role is missing" in cloud.state.sweep().proposals
 
 
@@ -321,8 +323,8 @@ def test_clusters_that_wait_for_the_next_sweep_cost_no_call_until_then(
 ) -> None:
     monkeypatch.setattr(proposals, "NEW_AT_ONCE", 1)
     cloud = several(TAGS + PROPOSE)
-    for each in cloud.state.clusters():
-        tag_by_hand(cloud, each.desired.id, cost="b")
+    for cluster in cloud.state.clusters():
+        tag_by_hand(cloud, cluster.desired.id, cost="b")
     sweep(cloud)
     assert len(numbers(cloud)) == 1
     read, get = list[str](), cloud.ports.azure.call
@@ -345,8 +347,8 @@ def test_a_cluster_of_which_nothing_is_proposed_does_not_take_the_time_of_all_me
 ) -> None:
     monkeypatch.setattr(proposals, "SECONDS", -1)
     cloud = several(TAGS + PROPOSE)
-    for each in cloud.state.clusters():
-        tag_by_hand(cloud, each.desired.id, cost="b")
+    for cluster in cloud.state.clusters():
+        tag_by_hand(cloud, cluster.desired.id, cost="b")
     read, get = list[str](), cloud.ports.azure.call
 
     def busy(operation: GetCluster) -> Any:
@@ -359,7 +361,7 @@ def test_a_cluster_of_which_nothing_is_proposed_does_not_take_the_time_of_all_me
     on_azure(cloud, GetCluster, busy)
     sweep(cloud)
     cloud.run(seconds=600, until=lambda: False)
-    assert [each.head[-1] for each in pull_requests(cloud)] == ["b", "c"]
+    assert [pull_request.head[-1] for pull_request in pull_requests(cloud)] == ["b", "c"]
     assert read.count("a") == 1
 
 
@@ -367,8 +369,8 @@ def test_the_next_message_knows_too_which_pull_request_somebody_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cloud = several(TAGS + PROPOSE)
-    for each in cloud.state.clusters():
-        tag_by_hand(cloud, each.desired.id, cost="b")
+    for cluster in cloud.state.clusters():
+        tag_by_hand(cloud, cluster.desired.id, cost="b")
     sweep(cloud)
     monkeypatch.setattr(proposals, "SECONDS", -1)
     cloud.state.save_proposal(replace(proposal(cloud, "a"), digest=""))

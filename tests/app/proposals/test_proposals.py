@@ -137,7 +137,7 @@ def test_drift_that_ends_closes_its_pull_request_and_deletes_its_branch() -> Non
     assert cloud.state.proposals() == []
     tag_by_hand(cloud, ONE, cost="b")
     sweep(cloud)
-    assert [each.number for each in pull_requests(cloud)] == [2]
+    assert [pull_request.number for pull_request in pull_requests(cloud)] == [2]
 
 
 def test_a_cluster_that_git_removes_takes_its_pull_request_with_it() -> None:
@@ -191,7 +191,7 @@ def test_a_manifest_that_is_no_text_keeps_no_other_cluster_from_its_pull_request
     for name, subscription in zip("abc", SUBSCRIPTIONS, strict=True):
         tag_by_hand(cloud, ClusterId(subscription, f"rg-{name}", name), cost="b")
     sweep(cloud)
-    assert {each.head for each in pull_requests(cloud)} == {
+    assert {pull_request.head for pull_request in pull_requests(cloud)} == {
         f"roadstead/drift/example/{name}" for name in "bc"
     }
     assert "is not UTF-8 text" in proposal(cloud, "a").problem
@@ -210,7 +210,7 @@ def test_a_cluster_that_is_not_understood_keeps_no_other_one_from_its_pull_reque
 
     on_azure(cloud, GetCluster, strange)
     sweep(cloud)
-    assert {each.head for each in pull_requests(cloud)} == {
+    assert {pull_request.head for pull_request in pull_requests(cloud)} == {
         f"roadstead/drift/example/{name}" for name in "bc"
     }
     assert cloud.state.sweep().proposals == "nothing is proposed of a: the log has the details"
@@ -225,7 +225,7 @@ def test_what_a_manifest_could_not_take_is_proposed_once_a_commit_has_mended_it(
     assert pull_requests(cloud) == []
     calls = calls_to_host(cloud)
     sweep(cloud)
-    assert [each for each in calls if each != "read_head"] == []
+    assert [call for call in calls if call != "read_head"] == []
     push(cloud, files(TAGS + PROPOSE))
     cloud.run()
     sweep(cloud)

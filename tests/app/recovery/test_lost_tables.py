@@ -36,7 +36,7 @@ def test_without_its_tables_an_app_writes_nothing_and_says_so() -> None:
     assert set(writes.values()) == {1}
     view = fleet_view(cloud.ports)
     assert view["problem"].endswith(", ".join(EXAMPLE))
-    assert all(each["awaitsTakeover"] for each in view["clusters"])
+    assert all(summary["awaitsTakeover"] for summary in view["clusters"])
 
 
 def test_after_a_takeover_the_records_are_rebuilt_from_git_and_azure() -> None:

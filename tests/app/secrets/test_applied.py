@@ -95,7 +95,7 @@ def test_a_namespace_is_created_without_owning_it_and_an_existing_one_is_left_as
     push(cloud, files(AGE + REGISTRY))
     cloud.run()
     entries = live(cloud, SPACE)["metadata"].get("managedFields") or ()
-    assert not [one for one in entries if one["manager"] == "roadstead" and one["fieldsV1"]]
+    assert not [entry for entry in entries if entry["manager"] == "roadstead" and entry["fieldsV1"]]
     by_hand(cloud, SPACE, {"metadata": {"name": "vaulted", "labels": {"owner": "team"}}})
     before = live(cloud, SPACE)
     push(cloud, files(AGE + REGISTRY + pool()))

@@ -67,7 +67,7 @@ def test_a_new_version_in_the_vault_reaches_the_cluster_with_an_event() -> None:
     assert calls.applied == ["sops-age"]
     assert made.version in live(cloud, SOPS)["metadata"]["annotations"][VERSIONS]
     assert found(cloud).status is True
-    said = [each.message for each in cloud.state.events("one", 50) if each.reason == "SecretsRenewed"]
+    said = [event.message for event in cloud.state.events("one", 50) if event.reason == "SecretsRenewed"]
     assert said == ["applied the new version of the Secret flux-system/sops-age"]
     assert phases(cloud) == {"one": Phase.READY}
     with counted(cloud) as calls:

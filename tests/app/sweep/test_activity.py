@@ -90,8 +90,8 @@ def test_many_clusters_of_a_subscription_cost_one_request() -> None:
     push(cloud, fleet_files.fleet("a", "b", "c"))
     cloud.run()
     reads = asked(cloud)
-    for each in cloud.state.clusters():
-        tag_by_hand(cloud, each.desired.id, own="x")
+    for cluster in cloud.state.clusters():
+        tag_by_hand(cloud, cluster.desired.id, own="x")
     sweep(cloud)
     assert len(drift_view(cloud.ports, FIRST_PAGE)["clusters"]) == 3
     assert len(reads) == 1
@@ -122,8 +122,8 @@ def test_a_missing_permission_is_said_once_and_is_no_error() -> None:
     push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
     asked(cloud, refuse=Unauthorized("no role"))
-    for each in cloud.state.clusters():
-        tag_by_hand(cloud, each.desired.id, own="x")
+    for cluster in cloud.state.clusters():
+        tag_by_hand(cloud, cluster.desired.id, own="x")
     sweep(cloud)
     view = drift_view(cloud.ports, FIRST_PAGE)
     assert view["count"] == 2
@@ -165,9 +165,9 @@ def test_a_log_that_has_to_wait_for_the_read_limit_reserves_no_token_for_the_rea
             full_at.append(bucket.full_at)
         return azure.call(operation)
 
-    for each in cloud.state.clusters():
-        if each.name == "c":
-            tag_by_hand(cloud, each.desired.id, own="x")
+    for cluster in cloud.state.clusters():
+        if cluster.name == "c":
+            tag_by_hand(cloud, cluster.desired.id, own="x")
     on_azure(cloud, GetCluster, used_up)
     handle(cloud, SweepRequest(sweep="1", clusters=("a", "b", "c")))
     bucket = cloud.state.bucket(key)

@@ -48,7 +48,7 @@ def image(cloud: MemoryCloud) -> str:
 
 def waiting(cloud: MemoryCloud) -> str:
     """Return what identifies the corrections that wait for an approval, as the API shows it."""
-    found = [each["needsApproval"] for each in drift_view(cloud.ports, FIRST_PAGE)["clusters"]]
+    found = [drifted["needsApproval"] for drifted in drift_view(cloud.ports, FIRST_PAGE)["clusters"]]
     return found[0] if found else ""
 
 
@@ -64,7 +64,7 @@ def test_it_is_held_and_shown_until_somebody_approves_it_and_then_carried_out(cl
     for _ in range(2):
         sweep(cloud)
         assert (image(cloud), phases(cloud)) == (OLD, {"one": Phase.READY})
-    ((shown,),) = [each["fields"] for each in drift_view(cloud.ports, FIRST_PAGE)["clusters"]]
+    ((shown,),) = [drifted["fields"] for drifted in drift_view(cloud.ports, FIRST_PAGE)["clusters"]]
     assert (shown["path"], shown["action"], shown["effect"]) == (
         IMAGE,
         "approve",
@@ -95,7 +95,7 @@ def test_a_pool_of_ours_that_git_does_not_have_is_deleted_only_with_an_approval(
     sweep(cloud)
     sweep(cloud)
     assert "other" in pools(cloud)
-    assert [each.effect for each in record(cloud).divergence.drift.fields] == ["the node pool is deleted"]  # type: ignore[union-attr]
+    assert [field.effect for field in record(cloud).divergence.drift.fields] == ["the node pool is deleted"]  # type: ignore[union-attr]
     assert approve(cloud, waiting(cloud)).status == 202
     cloud.run()
     assert set(pools(cloud)) == {"system", "apps"}

@@ -41,7 +41,9 @@ def exempts(cloud: MemoryCloud, *fields: str, days: int) -> str:
 def shown(cloud: MemoryCloud) -> dict[str, tuple[str, str]]:
     """Return the action and the note of each field that differs."""
     found = drift_view(cloud.ports, FIRST_PAGE)["clusters"]
-    return {field["path"]: (field["action"], field["note"]) for each in found for field in each["fields"]}
+    return {
+        field["path"]: (field["action"], field["note"]) for drifted in found for field in drifted["fields"]
+    }
 
 
 def events(cloud: MemoryCloud, number: int) -> list[str]:

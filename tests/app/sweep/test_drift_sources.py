@@ -18,7 +18,9 @@ from tests.support.sweeps import drifted, several, sweep, tag_by_hand
 def sources_of(record: ClusterRecord) -> dict[str, str]:
     """Return where git sets each field that differs."""
     return (
-        {each.path: each.source for each in record.divergence.drift.fields} if record.divergence.drift else {}
+        {field.path: field.source for field in record.divergence.drift.fields}
+        if record.divergence.drift
+        else {}
     )
 
 
@@ -98,10 +100,10 @@ def test_one_message_reads_a_bounded_number_of_manifests_and_the_next_sweep_the_
 ) -> None:
     monkeypatch.setattr(sources, "MOST_MANIFESTS", 2)
     cloud = several("  tags: {cost: a}\n")
-    for each in cloud.state.clusters():
-        tag_by_hand(cloud, each.desired.id, cost="b")
+    for cluster in cloud.state.clusters():
+        tag_by_hand(cloud, cluster.desired.id, cost="b")
     looked_up = []
     for _ in range(2):
         sweep(cloud)
-        looked_up.append([bool(sources_of(each)["tags.cost"]) for each in cloud.state.clusters()])
+        looked_up.append([bool(sources_of(cluster)["tags.cost"]) for cluster in cloud.state.clusters()])
     assert looked_up == [[True, True, False], [True, True, True]]

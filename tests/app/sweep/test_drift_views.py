@@ -40,12 +40,12 @@ def test_the_view_of_a_fleet_has_pages() -> None:
     cloud = MemoryCloud(throttle=False)
     push(cloud, fleet_files.fleet("a", "b", "c"))
     cloud.run()
-    for each in (found for found in cloud.state.clusters() if found.name != "b"):
-        tag_by_hand(cloud, each.desired.id, own="x")
+    for record in (found for found in cloud.state.clusters() if found.name != "b"):
+        tag_by_hand(cloud, record.desired.id, own="x")
     sweep(cloud)
     first = drift_view(cloud.ports, Page(limit=1))
     second = drift_view(cloud.ports, Page(after=first["next"] or "", limit=1))
-    names = [each["name"] for page in (first, second) for each in page["clusters"]]
+    names = [drifted["name"] for page in (first, second) for drifted in page["clusters"]]
     assert (names, first["count"]) == (["a", "c"], 2)
 
 
@@ -71,7 +71,7 @@ def running(cloud: MemoryCloud) -> schema.ClusterSummary:
 def test_the_version_that_runs_decides_what_retires_and_not_that_of_git() -> None:
     cloud = ready()
     cloud.clock.advance(394 * 24 * 3600)
-    assert [each["what"] for each in running(cloud)["retirements"]] == ["Kubernetes 1.36"]
+    assert [retirement["what"] for retirement in running(cloud)["retirements"]] == ["Kubernetes 1.36"]
     live = cluster(cloud)
     newer = {**live["properties"], "kubernetesVersion": "1.37"}
     cloud.azure.put_cluster(ONE, {**live, "properties": newer})

@@ -98,7 +98,7 @@ def test_an_exempt_cluster_is_shown_as_it_is_and_no_alarm_until_the_exemption_en
     one = drift_of_cluster("one", cloud.ports)
     assert one is not None
     assert one["clusters"] == []
-    counted = {each.attributes["phase"]: each.value for each in measured(cloud)}
+    counted = {document.attributes["phase"]: document.value for document in measured(cloud)}
     assert (counted["Failed"], counted["Exempt"]) == (0, 1)
     assert named_in(cloud, Phase.EXEMPT) == ["one"]
     outputs = outputs_view("one", cloud.ports)
@@ -118,7 +118,7 @@ def test_an_exempt_cluster_is_shown_as_it_is_and_no_alarm_until_the_exemption_en
 
 def measured(cloud: MemoryCloud) -> list:  # type: ignore[type-arg]
     found = of_fleet(cloud.state.summaries(details=True), Gaps())
-    return [each for each in found if each.metric is CLUSTERS]
+    return [measurement for measurement in found if measurement.metric is CLUSTERS]
 
 
 def named_in(cloud: MemoryCloud, phase: Phase) -> list[str]:

@@ -75,7 +75,7 @@ def test_no_policy_has_it_corrected_and_the_report_says_why() -> None:
     assert not record(cloud).job.active
     drift = record(cloud).divergence.drift
     assert drift is not None
-    notes = {each.path: (each.action, each.note) for each in drift.fields}
+    notes = {field.path: (field.action, field.note) for field in drift.fields}
     assert notes["tags.cost"] == ("report", "not corrected after its job failed: QuotaExceeded")
 
 
@@ -85,7 +85,7 @@ def test_no_pull_request_proposes_to_take_back_what_the_commit_asked_for() -> No
     sweep(cloud)
     drift = record(cloud).divergence.drift
     assert drift is not None
-    assert {(each.action, each.note) for each in drift.fields} == {
+    assert {(field.action, field.note) for field in drift.fields} == {
         ("report", "not proposed after its job failed: QuotaExceeded")
     }
     assert cloud.state.proposals() == []

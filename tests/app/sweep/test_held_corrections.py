@@ -126,7 +126,7 @@ def azure_works(cloud: MemoryCloud) -> Azure:
 
     def listed(operation: ListClusters) -> Page:
         shown = azure.call(operation)
-        return replace(shown, documents=[busy(one) for one in shown.documents])
+        return replace(shown, documents=[busy(document) for document in shown.documents])
 
     on_azure(cloud, ListClusters, listed)
     on_azure(cloud, GetCluster, lambda operation: busy(azure.call(operation)))

@@ -31,7 +31,7 @@ from tests.support.sweeps import SUBSCRIPTIONS, delete_by_hand, reads_of, severa
 
 def etags(cloud: MemoryCloud) -> dict[str, str]:
     """Return the version of each record."""
-    return {each.name: each.etag for each in cloud.state.clusters()}
+    return {cluster.name: cluster.etag for cluster in cloud.state.clusters()}
 
 
 def listed(reads: Sequence[GetCluster | ListClusters]) -> list[str]:
@@ -263,7 +263,10 @@ def test_a_cluster_that_is_not_understood_is_named_and_keeps_no_other_one_from_i
 
     def strange(operation: ListClusters) -> Any:
         shown = azure.call(operation)
-        documents = [{**one, "properties": None} if one["name"] == "a" else one for one in shown.documents]
+        documents = [
+            {**document, "properties": None} if document["name"] == "a" else document
+            for document in shown.documents
+        ]
         return replace(shown, documents=documents)
 
     on_azure(cloud, ListClusters, strange)
@@ -281,8 +284,10 @@ def test_a_list_with_a_cluster_that_is_not_understood_also_says_which_ones_it_la
 
     def strange(operation: ListClusters) -> Any:
         shown = azure.call(operation)
-        listed = [one for one in shown.documents if one["name"] != "b"]
-        documents = [{**one, "properties": None} if one["name"] == "a" else one for one in listed]
+        listed = [document for document in shown.documents if document["name"] != "b"]
+        documents = [
+            {**document, "properties": None} if document["name"] == "a" else document for document in listed
+        ]
         return replace(shown, documents=documents)
 
     on_azure(cloud, ListClusters, strange)

@@ -17,7 +17,10 @@ from tests.support.sweeps import sweep, use_up_reads
 
 def counted(collected: Collected, metric: Metric) -> dict[tuple[str, ...], int]:
     points = collected.metrics.get(metric.name, [])
-    return {tuple(str(each.attributes[name]) for name in metric.attributes): each.value for each in points}
+    return {
+        tuple(str(document.attributes[name]) for name in metric.attributes): document.value
+        for document in points
+    }
 
 
 def refuse_lists(cloud: MemoryCloud) -> None:

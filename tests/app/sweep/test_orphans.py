@@ -28,7 +28,9 @@ def create_ghost(cloud: MemoryCloud, **tags: str) -> None:
 
 def orphans(cloud: MemoryCloud) -> list[tuple[str, str]]:
     return [
-        (each.cluster, each.resource) for listing in cloud.state.sweep().listings for each in listing.orphans
+        (orphan.cluster, orphan.resource)
+        for listing in cloud.state.sweep().listings
+        for orphan in listing.orphans
     ]
 
 
@@ -122,5 +124,5 @@ def test_a_subscription_that_only_a_shared_file_names_and_that_cannot_be_listed_
     cloud.run()
     sweep(cloud)
     listings = cloud.state.sweep().listings
-    assert [(each.subscription, each.problem) for each in listings] == [(SUBSCRIPTION, "")]
+    assert [(listing.subscription, listing.problem) for listing in listings] == [(SUBSCRIPTION, "")]
     assert unknown in cloud.state.fleet().rules.subscriptions

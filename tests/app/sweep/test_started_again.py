@@ -38,7 +38,7 @@ def test_a_stopped_cluster_is_started_again_only_where_the_policy_says_so() -> N
     assert (phases(cloud), runs(cloud)) == ({"one": Phase.READY}, True)
     assert accepted(cloud)["start", "one"] == 1
     messages = [event.message for event in cloud.state.events("one", 50) if event.reason == "Correcting"]
-    assert ["a job starts the cluster again" in each for each in messages] == [True]
+    assert ["a job starts the cluster again" in message for message in messages] == [True]
 
 
 def test_a_job_that_starts_a_cluster_leaves_what_its_policy_only_reports() -> None:

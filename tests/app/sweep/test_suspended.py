@@ -86,7 +86,7 @@ def test_nothing_is_corrected_before_the_suspension_ends_whatever_the_policy_say
     assert (phases(cloud), accepted(cloud)) == ({"one": Phase.SUSPENDED}, before)
     drift = record(cloud).divergence.drift
     assert drift is not None
-    assert [(each.action, each.note) for each in drift.fields] == [
+    assert [(field.action, field.note) for field in drift.fields] == [
         ("report", "not corrected in a suspension")
     ]
     cloud.run(seconds=6 * 3600)

@@ -60,7 +60,7 @@ def test_who_deleted_or_stopped_is_not_guessed_from_other_writes() -> None:
 
     def late(operation: Any) -> Any:
         answer = azure.call(operation)
-        kept = [each for each in answer.documents if "stop" not in each["operationName"]["value"]]
+        kept = [document for document in answer.documents if "stop" not in document["operationName"]["value"]]
         return replace(answer, documents=tuple(kept))
 
     on_azure(cloud, ListActivity, late)

@@ -75,7 +75,7 @@ def test_a_root_that_somebody_deleted_is_named_before_what_is_small_everywhere()
     assert f"FluxUnhealthy: {root}" in status(cloud, commit)[1]
     tree = tree_view("one", cloud.ports)
     assert tree is not None
-    assert [each["name"] for each in tree["systems"][0]["unhealthy"]] == [
+    assert [unhealthy["name"] for unhealthy in tree["systems"][0]["unhealthy"]] == [
         *("shop-groups-edit", "roadstead-isolated", "roadstead")
     ]
 

@@ -59,7 +59,7 @@ def fleet(*, flux: str = "") -> dict[str, bytes]:
 
 def ready(cloud: MemoryCloud, ref: ObjectRef) -> str:
     conditions = found(cloud, ref)["status"]["conditions"]
-    one = next(each for each in conditions if each["type"] == "Ready")
+    one = next(condition for condition in conditions if condition["type"] == "Ready")
     return f"{one['status']} {one['reason']}: {one['message']}"
 
 

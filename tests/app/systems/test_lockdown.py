@@ -53,7 +53,7 @@ def tried(manifest: str, *, reach: str = "", more: str = "") -> MemoryCloud:
 def condition(cloud: MemoryCloud, name: str = "shop") -> str:
     """Return what Flux says of a Kustomization in the team's namespace."""
     found = live(cloud, ObjectRef(KUSTOMIZATION.api_version, "Kustomization", name, "shop"))
-    ready = next(one for one in found["status"]["conditions"] if one["type"] == "Ready")
+    ready = next(document for document in found["status"]["conditions"] if document["type"] == "Ready")
     return f"{ready['status']} {ready['reason']}: {ready['message']}"
 
 

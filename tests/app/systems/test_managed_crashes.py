@@ -43,7 +43,7 @@ def after(cloud: MemoryCloud, **systems: str) -> None:
 
 
 def managed(cloud: MemoryCloud) -> set[str]:
-    return {one["name"] for one in cloud.azure.list_managed_namespaces(ONE)}
+    return {document["name"] for document in cloud.azure.list_managed_namespaces(ONE)}
 
 
 def namespace(cloud: MemoryCloud, name: str) -> str:

@@ -48,7 +48,7 @@ def hydrated(shop: bytes) -> MemoryCloud:
 
 def azure(cloud: MemoryCloud) -> dict[str, Any]:
     """Return the managed namespaces in Azure by name."""
-    return {one["name"]: one for one in cloud.azure.list_managed_namespaces(ONE)}
+    return {namespace["name"]: namespace for namespace in cloud.azure.list_managed_namespaces(ONE)}
 
 
 def live(cloud: MemoryCloud, kind: str, name: str, namespace: str = "", api: str = "v1") -> Json | None:
@@ -159,7 +159,7 @@ def test_a_removed_system_waits_for_its_approval_and_then_its_delete_policy_deci
     namespace = live(cloud, "Namespace", "shop")
     assert (namespace is not None) is stays
     assert "managedByArm" not in str(namespace)
-    assert [each for each in objects(cloud, "one") if each != "Namespace shop"] == []
+    assert [name for name in objects(cloud, "one") if name != "Namespace shop"] == []
     assert live(cloud, "Deployment", "web", "shop", "apps/v1") is None
     assert writes(cloud) == ["put-namespace", "delete-namespace"]
     record = cloud.state.cluster("one")
@@ -279,7 +279,7 @@ def test_a_write_that_something_reverts_is_sent_once_and_fails_the_job(sign_in: 
     azure = cloud.ports.azure
 
     def reverted(read: ListManagedNamespaces) -> dict[str, Json]:
-        return {name: without_labels(one) for name, one in azure.call(read).items()}
+        return {name: without_labels(document) for name, document in azure.call(read).items()}
 
     on_azure(cloud, ListManagedNamespaces, reverted)
     after(cloud, managed(more="labels: {a: b}"), extra=sign_in)

@@ -86,7 +86,7 @@ def test_an_approval_of_other_clusters_than_those_that_need_it_removes_nothing()
 def test_the_budget_of_the_fleet_allows_removals_without_an_approval() -> None:
     cloud = hydrated()
     after(cloud, {"pay": PAY}, budget=2)
-    shown = [(each.path, each.old, each.destroys) for each in item(cloud, "two").changes]
+    shown = [(change.path, change.old, change.destroys) for change in item(cloud, "two").changes]
     assert shown == [("systems[shop]", "shop (shop)", True)]
     assert objects(cloud, "two") == []
     assert objects(cloud, "one", "shop") == []
@@ -122,7 +122,7 @@ def test_the_rest_of_a_change_is_carried_out_while_the_removal_of_a_system_waits
     record = cloud.state.cluster("one")
     assert record is not None
     assert record.document["spec"]["tags"]["a"] == "b"
-    assert [one["name"] for one in record.document["systems"]] == ["pay", "shop"]
+    assert [document["name"] for document in record.document["systems"]] == ["pay", "shop"]
     assert objects(cloud, "one") == before
     assert phases(cloud)["one"] is Phase.READY
 
@@ -189,7 +189,7 @@ def test_a_namespace_that_leaves_a_system_is_removed_alone() -> None:
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     left = objects(cloud, "one")
-    assert not [each for each in left if "jobs" in each]
+    assert not [name for name in left if "jobs" in name]
     assert "Kustomization shop/shop" in left
     assert cloud.kubernetes.connect(cluster_id("one")).get(WEB) is not None
 
@@ -210,7 +210,7 @@ def test_a_team_has_no_rights_left_in_a_namespace_that_another_one_was_given(giv
     push(cloud, fleet("one", "two", systems=systems, budget=2) | folder)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
-    assert not [each for each in objects(cloud, "one", "shop") if f" {given}" in each]
+    assert not [name for name in objects(cloud, "one", "shop") if f" {given}" in name]
     assert f"RoleBinding {given}/store-reconciler-admin" in objects(cloud, "one", "store")
     assert f"Kustomization {stays}/shop" in objects(cloud, "one", "shop")
 
@@ -257,7 +257,7 @@ def test_an_object_that_copies_our_labels_is_not_removed() -> None:
     }
     world.create(kind, "pay", {**quota, "metadata": metadata}, Write(manager="kubectl-create"))
     after(cloud, {"pay": PAY}, budget=2)
-    left = [ref_of(one) for one in api.list("v1", "ServiceAccount", labels=SYSTEM)]
+    left = [ref_of(document) for document in api.list("v1", "ServiceAccount", labels=SYSTEM)]
     assert ObjectRef("v1", "ServiceAccount", "theirs", "pay") in left
 
 
@@ -267,7 +267,7 @@ def test_objects_of_a_system_that_no_accepted_commit_removed_stay_and_are_named(
     assert record is not None
     document = {
         **record.document,
-        "systems": [one for one in record.document["systems"] if one["name"] == "pay"],
+        "systems": [document for document in record.document["systems"] if document["name"] == "pay"],
     }
     cloud.state.save(replace(record, document=document, digest="another"))
     after(cloud, {"pay": PAY}, extra="  tags: {a: b}\n")

@@ -44,7 +44,7 @@ def test_a_system_is_on_each_of_its_clusters_with_all_that_confines_it() -> None
         "ServiceAccount shop/shop",
     ]
     assert objects(cloud, "one", "shop") == objects(cloud, "two", "shop") == shop
-    assert [each for each in objects(cloud, "one", "pay") if "Namespace" in each] == ["Namespace pay"]
+    assert [name for name in objects(cloud, "one", "pay") if "Namespace" in name] == ["Namespace pay"]
     assert objects(cloud, "two", "pay") == []
     web = cloud.kubernetes.connect(cluster_id("two")).get(ObjectRef("apps/v1", "Deployment", "web", "shop"))
     assert web is not None, "Flux applied the team's folder, in the team's namespace"
@@ -61,7 +61,7 @@ def test_the_objects_name_the_tenant_the_security_level_and_the_groups_by_their_
     labels = namespace["metadata"]["labels"]
     assert labels["toolkit.fluxcd.io/tenant"] == "shop"
     assert labels["pod-security.kubernetes.io/enforce"] == "baseline"
-    assert [(one["kind"], one["name"]) for one in binding["subjects"]] == [("Group", GROUP)]
+    assert [(subject["kind"], subject["name"]) for subject in binding["subjects"]] == [("Group", GROUP)]
     assert quota["spec"]["hard"] == {"requests.cpu": "4", "requests.memory": "8Gi", "pods": "20"}
 
 

@@ -83,7 +83,7 @@ def test_groups_and_clusters_are_listed_by_subscription_and_by_group(served: Ser
     served.created()
     served.send("PUT", f"{AT}/resourceGroups/other", {"location": "eastus"})
     assert [group["name"] for group in served.json(f"{AT}/resourcegroups")["value"]] == ["rg", "other"]
-    assert [one["name"] for one in served.json(f"{AT}{CLUSTERS}")["value"]] == ["one"]
+    assert [document["name"] for document in served.json(f"{AT}{CLUSTERS}")["value"]] == ["one"]
     (listed,) = served.json(f"{AT}/resourceGroups/RG{CLUSTERS}")["value"]
     assert listed == served.json(ONE)
     assert served.json(f"{AT}/resourceGroups/other{CLUSTERS}")["value"] == []
@@ -150,7 +150,7 @@ def test_a_pool_shows_its_upgrades_and_a_cluster_the_versions_of_new_pools(serve
     assert [upgrade["kubernetesVersion"] for upgrade in profile["upgrades"]] == ["1.36.2"]
     assert profile["latestNodeImageVersion"] == NODE_IMAGES[-1]
     versions = served.json(f"{ONE}/availableAgentPoolVersions")["properties"]["agentPoolVersions"]
-    assert [each["kubernetesVersion"] for each in versions if each["default"]] == ["1.36.2"]
+    assert [version["kubernetesVersion"] for version in versions if version["default"]] == ["1.36.2"]
     missing = served.send("GET", f"{ONE}/agentPools/none/upgradeProfiles/default")
     assert code(missing) == (404, "NotFound")
 

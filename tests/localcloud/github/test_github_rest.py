@@ -240,9 +240,9 @@ def test_the_reading_calls_answer_as_github_does(server: GitHubServer) -> None:
     assert (second["status"], second["commits"], second["files"]) == ("ahead", [], [])
     three = git.commit({"clusters/b/cluster.yaml": b"1"})
     oldest = get(server, f"{root}/compare/{one}...main?per_page=1").json()
-    assert ([each["sha"] for each in oldest["commits"]], oldest["total_commits"]) == ([two], 2)
+    assert ([commit["sha"] for commit in oldest["commits"]], oldest["total_commits"]) == ([two], 2)
     every = get(server, f"{root}/compare/{one}...main").json()["commits"]
-    assert [each["sha"] for each in every] == [two, three]
+    assert [document["sha"] for document in every] == [two, three]
     git.reset(two)
     listed = get(server, f"{root}/contents/clusters?ref={one}").json()
     assert [(entry["type"], entry["path"]) for entry in listed] == [("dir", "clusters/a")]

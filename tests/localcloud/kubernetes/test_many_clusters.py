@@ -150,7 +150,10 @@ def test_many_api_servers_share_their_threads_and_each_admits_its_own_credential
         before = threading.active_count()
         texts = {cluster: plane.start(cluster, []) for cluster in CLUSTERS}
         assert threading.active_count() <= before
-        swapped = {one: texts[one].replace(plane.url(one), plane.url(CLUSTERS[0])) for one in CLUSTERS}
+        swapped = {
+            cluster: texts[cluster].replace(plane.url(cluster), plane.url(CLUSTERS[0]))
+            for cluster in CLUSTERS
+        }
         with closing(
             KubernetesConnections(texts.__getitem__, aad_token=None, clock=system_clock)
         ) as connections:

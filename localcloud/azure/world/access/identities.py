@@ -51,9 +51,9 @@ class Identities:
 
     def inside(self, subscription: str, group: str) -> list[Json]:
         """Return the identities in a group, as a list of its resources has them."""
-        documents = (one.document for one in self._identities.values())
+        documents = (identity.document for identity in self._identities.values())
         place = group_key(subscription, group)
-        return [one for one in documents if group_key(*_place(one["id"])) == place]
+        return [document for document in documents if group_key(*_place(document["id"])) == place]
 
     def delete_inside(self, subscription: str, group: str) -> None:
         """Delete the identities of a group with it."""
@@ -104,7 +104,9 @@ class Identities:
     def list_federated_credentials(self, subscription: str, group: str, name: str) -> list[Json]:
         """Return the federated credentials of an identity."""
         with self._engine.request(subscription, limits.ARM_READ):
-            return [copied(one) for one in self._of(subscription, group, name).credentials.values()]
+            return [
+                copied(credential) for credential in self._of(subscription, group, name).credentials.values()
+            ]
 
     def get_federated_credential(self, subscription: str, group: str, name: str, credential: str) -> Json:
         """Return a federated credential."""
@@ -193,8 +195,10 @@ def _checked(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_room(identity: _Identity, name: str, properties: Mapping[str, Any]) -> None:
-    others = {key: one["properties"] for key, one in identity.credentials.items() if key != name}
-    same = [key for key, one in others.items() if _pair(one) == _pair(properties)]
+    others = {
+        key: credential["properties"] for key, credential in identity.credentials.items() if key != name
+    }
+    same = [key for key, document in others.items() if _pair(document) == _pair(properties)]
     if same:
         message = f"Issuer and subject combination already exists for this Managed Identity: {same[0]}."
         raise ArmError(409, "Conflict", message)

@@ -67,7 +67,9 @@ class PolicyAssignments:
                 "timestamp": at.isoformat(),
             }
             key = ("resourceId", "policyAssignmentName", "policyDefinitionReferenceId")
-            kept = [one for one in self._states if any(one[name] != record[name] for name in key)]
+            kept = [
+                document for document in self._states if any(document[name] != record[name] for name in key)
+            ]
             self._states = [*kept, record]
 
     def list_policy_assignments(self, subscription: str, group: str) -> list[Json]:
@@ -75,7 +77,7 @@ class PolicyAssignments:
         with self._engine.request(subscription, limits.ARM_READ):
             self._engine.group(subscription, group)
             below = f"/subscriptions/{subscription}/resourcegroups/{group}/".lower()
-            return [copied(one) for key, one in sorted(self._assignments.items()) if key.startswith(below)]
+            return [copied(item) for key, item in sorted(self._assignments.items()) if key.startswith(below)]
 
     def put_policy_assignment(self, cluster: ClusterId, assignment: str, body: Json) -> Accepted:
         """Create or replace an assignment, at once."""
@@ -109,7 +111,7 @@ class PolicyAssignments:
             before = self._assignments.pop(resource.lower(), None)
             if before is None:
                 return Accepted("", resource, 204)
-            self._states = [one for one in self._states if one["policyAssignmentName"] != assignment]
+            self._states = [state for state in self._states if state["policyAssignmentName"] != assignment]
             return self._engine.accept(Accepted("delete-policy-assignment", resource, 200, copied(before)))
 
     def query_policy_states(self, cluster: ClusterId, wanted: str) -> list[Json]:
@@ -117,10 +119,10 @@ class PolicyAssignments:
         names = {_named(part) for part in wanted.split(" or ")}
         with self._engine.request(cluster.subscription, limits.ARM_READ):
             found = [
-                copied(one)
-                for one in self._states
-                if one["resourceId"] == cluster.resource.lower()
-                and one["policyAssignmentName"].lower() in names
+                copied(state)
+                for state in self._states
+                if state["resourceId"] == cluster.resource.lower()
+                and state["policyAssignmentName"].lower() in names
             ]
             return sorted(found, key=lambda one: str(one["complianceState"]), reverse=True)
 

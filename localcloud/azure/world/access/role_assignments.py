@@ -64,9 +64,9 @@ class RoleAssignments:
         with self._engine.request(subscription, limits.ARM_READ):
             below = f"/subscriptions/{subscription}".lower()
             return [
-                copied(one)
-                for key, one in sorted(self._assignments.items())
-                if key.startswith(f"{below}/") and (not principal or _of(one, principal))
+                copied(item)
+                for key, item in sorted(self._assignments.items())
+                if key.startswith(f"{below}/") and (not principal or _of(item, principal))
             ]
 
     def get_role_assignment(self, subscription: str, scope: str, name: str) -> Json:
@@ -123,10 +123,10 @@ class RoleAssignments:
 
     def _check_new(self, subscription: str, properties: Json) -> None:
         below = f"/subscriptions/{subscription}/".lower()
-        here = [one for key, one in self._assignments.items() if key.startswith(below)]
-        for one in here:
-            if all(one["properties"][key].lower() == properties[key].lower() for key in _FIXED):
-                found = f"The ID of the existing role assignment is {UUID(one['name']).hex}."
+        here = [assignment for key, assignment in self._assignments.items() if key.startswith(below)]
+        for document in here:
+            if all(document["properties"][key].lower() == properties[key].lower() for key in _FIXED):
+                found = f"The ID of the existing role assignment is {UUID(document['name']).hex}."
                 message = f"The role assignment already exists. {found}"
                 raise ArmError(409, "RoleAssignmentExists", message)
         if len(here) >= self.most:

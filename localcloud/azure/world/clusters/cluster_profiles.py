@@ -97,7 +97,9 @@ def _addresses(resource: str, profile: Json) -> list[dict[str, str]]:
     group = resource.partition("/providers/")[0]
     count = (profile.get("managedOutboundIPs") or {}).get("count") or 1
     ids = [uuid5(NAMESPACE_URL, f"{resource}/{number}") for number in range(count)]
-    return [{"id": f"{group}/providers/Microsoft.Network/publicIPAddresses/{each}"} for each in ids]
+    return [
+        {"id": f"{group}/providers/Microsoft.Network/publicIPAddresses/{identifier}"} for identifier in ids
+    ]
 
 
 def _addon(resource: str, name: str, addon: dict[str, Any]) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class ManagedNamespaces:
     def list_managed_namespaces(self, cluster: ClusterId) -> list[Json]:
         """Return the managed namespaces of a cluster."""
         with self._engine.request(cluster.subscription, limits.ARM_READ, limits.ANY_OTHER):
-            return [copied(one) for one in self._engine.cluster(cluster).namespaces.values()]
+            return [copied(namespace) for namespace in self._engine.cluster(cluster).namespaces.values()]
 
     def get_managed_namespace(self, cluster: ClusterId, name: str) -> Json:
         """Return a managed namespace."""
@@ -217,7 +217,7 @@ def _allowed(direction: str, peers: str, rule: str) -> dict[str, Any]:
 
 
 def _namespace(inside: InsideCluster, name: str) -> Json | None:
-    found = (one for one in inside.list("v1", "Namespace") if one["metadata"]["name"] == name)
+    found = (document for document in inside.list("v1", "Namespace") if document["metadata"]["name"] == name)
     return next(found, None)
 
 

@@ -40,7 +40,7 @@ def apply(cluster: InsideCluster, name: str, properties: Json, protected: Mappin
         cluster.apply(_object("v1", "Secret", f"{name}-auth", namespace, type="Opaque", data=data))
     for manifest in _objects(name, namespace, properties, with_secret=bool(protected.get("httpsKey"))):
         cluster.apply(manifest)
-    wanted = {f"{name}-{one}" for one in properties.get("kustomizations") or {}}
+    wanted = {f"{name}-{kustomization}" for kustomization in properties.get("kustomizations") or {}}
     for live in _own(cluster, name, namespace):
         called = live["metadata"]["name"]
         if called not in wanted:
@@ -60,17 +60,19 @@ def report(cluster: InsideCluster, name: str, properties: Json) -> dict[str, Any
     """Return what Azure shows of a configuration's objects, and of those that they applied."""
     namespace = str(properties["namespace"])
     kind = _kind_of(properties)
-    sources = [one for one in cluster.list(KINDS[kind][0], kind) if _place(one) == (namespace, name)]
+    sources = [
+        document for document in cluster.list(KINDS[kind][0], kind) if _place(document) == (namespace, name)
+    ]
     own = list(_own(cluster, name, namespace))
     children = [
-        one
-        for each, (api_version, _) in KINDS.items()
-        for one in cluster.list(api_version, each)
-        if _parent(one) in {_place(parent) for parent in own}
-        and _place(one) not in {_place(each) for each in own}
+        entry
+        for kind, (api_version, _) in KINDS.items()
+        for entry in cluster.list(api_version, kind)
+        if _parent(entry) in {_place(parent) for parent in own}
+        and _place(entry) not in {_place(document) for document in own}
     ]
-    statuses = [_status(one) for one in (*sources, *own, *children)]
-    states = {one["complianceState"] for one in statuses} or {"Pending"}
+    statuses = [_status(document) for document in (*sources, *own, *children)]
+    states = {status["complianceState"] for status in statuses} or {"Pending"}
     shown: dict[str, Any] = {
         "statuses": statuses,
         "complianceState": next(state for state in _WORST if state in states),
@@ -91,10 +93,10 @@ def _kind_of(properties: Json) -> str:
 
 def _own(cluster: InsideCluster, name: str, namespace: str) -> Iterator[Json]:
     label = {"clusterconfig.azure.com/name": name}
-    for one in cluster.list(APPLIED, "Kustomization"):
-        labels = one["metadata"].get("labels") or {}
-        if one["metadata"].get("namespace") == namespace and label.items() <= labels.items():
-            yield one
+    for document in cluster.list(APPLIED, "Kustomization"):
+        labels = document["metadata"].get("labels") or {}
+        if document["metadata"].get("namespace") == namespace and label.items() <= labels.items():
+            yield document
 
 
 def _place(one: Json) -> tuple[str, str]:
@@ -108,7 +110,7 @@ def _parent(one: Json) -> tuple[str, str]:
 
 def _status(one: Json) -> dict[str, Any]:
     conditions = (one.get("status") or {}).get("conditions") or ()
-    ready: Json = next((each for each in conditions if each["type"] == "Ready"), {})
+    ready: Json = next((condition for condition in conditions if condition["type"] == "Ready"), {})
     current = ready.get("observedGeneration") == one["metadata"].get("generation")
     state = _STATES.get(str(ready.get("status")), "Pending") if current else "Pending"
     namespace, parent = _parent(one)
@@ -119,7 +121,7 @@ def _status(one: Json) -> dict[str, Any]:
         "kind": one["kind"],
         "complianceState": "Suspended" if one["spec"].get("suspend") else state,
         "appliedBy": {"name": parent, "namespace": namespace} if parent else None,
-        "statusConditions": [{field: each.get(field) for field in fields} for each in conditions],
+        "statusConditions": [{field: condition.get(field) for field in fields} for condition in conditions],
         "helmReleaseProperties": None,
     }
 
@@ -143,19 +145,21 @@ def _objects(name: str, namespace: str, properties: Json, *, with_secret: bool) 
     if secret:
         source["secretRef"] = {"name": secret}
     yield _object(KINDS[kind][0], kind, name, namespace, labels, spec=source)
-    for key, one in (properties.get("kustomizations") or {}).items():
+    for key, kustomization in (properties.get("kustomizations") or {}).items():
         spec = {
             "sourceRef": {"kind": kind, "name": name},
-            "path": one.get("path") or "",
-            "prune": bool(one.get("prune")),
-            "wait": bool(one.get("wait")),
-            "interval": f"{one.get('syncIntervalInSeconds') or 600}s",
-            "timeout": f"{one.get('timeoutInSeconds') or 600}s",
-            "dependsOn": [{"name": f"{name}-{each}"} for each in one.get("dependsOn") or ()],
+            "path": kustomization.get("path") or "",
+            "prune": bool(kustomization.get("prune")),
+            "wait": bool(kustomization.get("wait")),
+            "interval": f"{kustomization.get('syncIntervalInSeconds') or 600}s",
+            "timeout": f"{kustomization.get('timeoutInSeconds') or 600}s",
+            "dependsOn": [
+                {"name": f"{name}-{document}"} for document in kustomization.get("dependsOn") or ()
+            ],
             "suspend": suspend,
         }
-        if one.get("postBuild") is not None:
-            spec["postBuild"] = one["postBuild"]
+        if kustomization.get("postBuild") is not None:
+            spec["postBuild"] = kustomization["postBuild"]
         yield _object(APPLIED, "Kustomization", f"{name}-{key}", namespace, labels, spec=spec)
 
 

@@ -221,7 +221,7 @@ def _configuration(
             properties[section] = {**_SOURCE_DEFAULTS, **properties[section]}
     applied = properties.get("kustomizations") or {}
     properties["kustomizations"] = {
-        key: {**_KUSTOMIZATION_DEFAULTS, "name": key, **one} for key, one in applied.items()
+        key: {**_KUSTOMIZATION_DEFAULTS, "name": key, **document} for key, document in applied.items()
     }
     if before is not None:  # the last report stays until the agents send another one
         shown = ("statuses", "complianceState", "sourceSyncedCommitId", "sourceUpdatedAt", "statusUpdatedAt")

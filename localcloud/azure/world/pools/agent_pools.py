@@ -92,11 +92,14 @@ def _set_machines(pool: dict[str, Any]) -> None:
         return
     manual, automatic = scale.get("manual") or [], scale.get("autoscale") or []
     nodes = [
-        {"size": each.get("size"), "count": each.get("count" if "count" in each else "minCount") or 0}
-        for each in (*manual, *automatic)
+        {
+            "size": document.get("size"),
+            "count": document.get("count" if "count" in document else "minCount") or 0,
+        }
+        for document in (*manual, *automatic)
     ]
     pool["virtualMachineNodesStatus"] = nodes
-    pool |= {"count": sum(each["count"] for each in nodes), "vmSize": next((e["size"] for e in nodes), None)}
+    pool |= {"count": sum(node["count"] for node in nodes), "vmSize": next((e["size"] for e in nodes), None)}
 
 
 def _check_count(name: str, pool: dict[str, Any], existing: Json | None) -> None:

@@ -25,7 +25,7 @@ NOT_SHOWN = (_RECENT, _TARGET)
 
 def recently_used(pool: Json) -> Sequence[Json]:
     """Return the versions that a pool ran before, as its upgrade profile shows them: the oldest first."""
-    return [dict(each) for each in pool.get(_RECENT) or ()]
+    return [dict(document) for document in pool.get(_RECENT) or ()]
 
 
 def remember(pool: dict[str, Any], now: datetime) -> None:

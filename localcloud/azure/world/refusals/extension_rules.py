@@ -27,7 +27,9 @@ def _no_name(asked: Asked) -> bool:
 
 def _unknown_needs(asked: Asked) -> bool:
     applied = asked.now("properties.kustomizations") or {}
-    return any(name not in applied for one in applied.values() for name in one.get("dependsOn") or ())
+    return any(
+        name not in applied for document in applied.values() for name in document.get("dependsOn") or ()
+    )
 
 
 EXTENSIONS = (

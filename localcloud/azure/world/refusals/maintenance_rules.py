@@ -18,7 +18,7 @@ def _ends_before_start(asked: Asked) -> bool:
 
 
 def _hours(asked: Asked) -> bool:
-    slots = [hour for each in asked.now("timeInWeek") or () for hour in each.get("hourSlots") or ()]
+    slots = [hour for document in asked.now("timeInWeek") or () for hour in document.get("hourSlots") or ()]
     return any(not 0 <= hour <= 23 for hour in slots)
 
 

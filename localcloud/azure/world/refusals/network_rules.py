@@ -13,7 +13,9 @@ _NET = "networkProfile"
 
 
 def _ranges(asked: Asked, name: str) -> list[str]:
-    return asked.says(f"{_NET}.{name}s") or [one for one in [asked.says(f"{_NET}.{name}")] if one]
+    return asked.says(f"{_NET}.{name}s") or [
+        document for document in [asked.says(f"{_NET}.{name}")] if document
+    ]
 
 
 def _network_of(text: str) -> Any:

@@ -41,8 +41,8 @@ def _not_base64(asked: Asked) -> bool:
 
 
 def _ports(asked: Asked) -> bool:
-    for one in asked.says("networkProfile.allowedHostPorts") or ():
-        first, last = one.get("portStart", 1), one.get("portEnd", 65535)
+    for statement in asked.says("networkProfile.allowedHostPorts") or ():
+        first, last = statement.get("portStart", 1), statement.get("portEnd", 65535)
         if not 1 <= first <= last <= 65535:
             return True
     return False

@@ -132,7 +132,9 @@ def drill(ports: Ports) -> schema.Drill:
         raise Refusal(502, f"the fleet repository could not be read: {error.kind}: {error}") from error
     records = {record.name: record for record in ports.state.clusters()}
     clusters = [_resolved(cluster) for _, cluster in sorted(desired.clusters.items())]
-    listed, unread = _list(_subscriptions([*clusters, *(one.desired for one in records.values())]), ports)
+    listed, unread = _list(
+        _subscriptions([*clusters, *(record.desired for record in records.values())]), ports
+    )
     return projected(
         schema.Drill,
         ports.config,
@@ -153,7 +155,9 @@ def _resolved(cluster: Desired) -> Desired:
 
 
 def _subscriptions(clusters: Iterable[Desired]) -> list[str]:
-    return sorted({one.azure_names.subscription_id.lower() for one in clusters if not one.is_existing})
+    return sorted(
+        {cluster.azure_names.subscription_id.lower() for cluster in clusters if not cluster.is_existing}
+    )
 
 
 def _list(subscriptions: Sequence[str], ports: Ports) -> tuple[Mapping[str, Json], Mapping[str, str]]:
@@ -164,11 +168,11 @@ def _list(subscriptions: Sequence[str], ports: Ports) -> tuple[Mapping[str, Json
     listed: dict[str, Json] = {}
     unread: dict[str, str] = {}
     found = ports.together(partial(_listed, ports=ports), subscriptions)
-    for subscription, one in zip(subscriptions, found, strict=True):
-        if isinstance(one, str):
-            unread[subscription] = one
+    for subscription, entry in zip(subscriptions, found, strict=True):
+        if isinstance(entry, str):
+            unread[subscription] = entry
         else:
-            listed |= one
+            listed |= entry
     return listed, unread
 
 
@@ -219,7 +223,7 @@ def _outcome(
         return "takeover", owner.describe_tags(existing), []
     rivals = owner.rivals(existing)
     if rivals:
-        named = " and ".join(dict.fromkeys(str(each) if each.id else "no installation" for each in rivals))
+        named = " and ".join(dict.fromkeys(str(rival) if rival.id else "no installation" for rival in rivals))
         return "takeover", f"its tags name {named}", []
     differs = _differences(rebuilt.desired, owner, existing)
     return ("differs", "it is not as git has it", differs) if differs else ("rebuilt", "", [])
@@ -259,7 +263,7 @@ def _orphans(
     ports: Ports,
 ) -> Iterator[schema.DrilledOrphan]:
     """Yield the clusters with the fleet's tags that git does not have."""
-    known, config = {one.id.resource.lower() for one in clusters}, ports.config
+    known, config = {cluster.id.resource.lower() for cluster in clusters}, ports.config
     for place, existing in sorted(listed.items()):
         name = tag(existing, CLUSTER_TAG) or ""
         owner = Owner(config.fleet, config.repository, name, config.previous_repository)

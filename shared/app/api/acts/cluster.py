@@ -46,7 +46,7 @@ def replay(
     def decide(record: ClusterRecord) -> Transition:
         same = record.observed_generation == record.generation
         left = (
-            tuple(each.path for each in record.divergence.drift.to_approve)
+            tuple(field.path for field in record.divergence.drift.to_approve)
             if record.divergence.drift and same
             else ()
         )

@@ -62,7 +62,7 @@ def _drop_numbers(ports: Ports) -> None:
     for promotion in state.promotions():
         state.save_promotion(replace(promotion, number=0, url="", values=(), digest=""))
     known = state.announced()
-    routes = {name: replace(each, issues={}) for name, each in known.routes.items()}
+    routes = {name: replace(route, issues={}) for name, route in known.routes.items()}
     state.save_announced(replace(known, routes=routes))
 
 
@@ -86,10 +86,10 @@ WRONG_TEST = 'the body must be {"route": "name"}'
 def try_route(name: str, actor: str, ports: Ports) -> schema.RouteReceipt:
     """Send a test message to a route at once, whatever waits for it; the answer has its error."""
     fleet = ports.state.fleet()
-    route = next((each for each in fleet.rules.routes if each.name == name), None)
+    route = next((route for route in fleet.rules.routes if route.name == name), None)
     if route is None:
-        known = ", ".join(each.name for each in fleet.rules.routes) or "none"
-        near = meant(name, (each.name for each in fleet.rules.routes))
+        known = ", ".join(route.name for route in fleet.rules.routes) or "none"
+        near = meant(name, (route.name for route in fleet.rules.routes))
         raise Refusal(404, f"the newest plan has no route {cut(name, 63)}; it has: {known}{near}")
     by = operator(actor)
     title = f"{ports.config.fleet}: a test of the route {name}"

@@ -60,7 +60,7 @@ def promote(
     found = evaluate(source, target, chosen or tuple(What), Head(ports.state.fleet(), ports))
     problem = refusal(found, named=bool(chosen))
     if problem:
-        known = {each.place.environment for each in ports.state.summaries()} - {""}
+        known = {summary.place.environment for summary in ports.state.summaries()} - {""}
         hints = (meant(name, known) for name in (source, target) if name not in known)
         raise Refusal(409, problem + "".join(hints))
     by = operator(actor)
@@ -135,7 +135,7 @@ def _asked(
         now=ports.clock(),
     )
     if failing:
-        _refuse(". ".join(f"{each.problem}: {each.remedy}" for each in failing))
+        _refuse(". ".join(f"{requirement.problem}: {requirement.remedy}" for requirement in failing))
     if asked_for(found.pool) == target:
         _refuse(f"git asks for this rollback already: roadstead why {record.name} says what it waits for")
     content = _edited(record.name, found, target, head)
@@ -178,7 +178,7 @@ def _edited(name: str, found: _Found, target: Versions, head: Head) -> str:
     after = head.resolve(name, text)
     if isinstance(after, str):
         _refuse(f"the manifest of {name} would be invalid: {after}")
-    pools = {each.name: each for each in after.spec.node_pools}
+    pools = {pool.name: pool for pool in after.spec.node_pools}
     if asked_for(pools[found.pool.name]) != target:
         _refuse(f"another file sets the versions of the pool {found.pool.name}")
     return text

@@ -149,12 +149,12 @@ def why_not(
         )
     if kind is ActKind.APPROVE:
         stages = enumerate(rollout.stages)
-        waiting = [one.name for number, one in stages if rollout.missing_approvals(number, now)]
+        waiting = [stage.name for number, stage in stages if rollout.missing_approvals(number, now)]
         if subject not in waiting:
             known = ", ".join(waiting) or "no stage"
             verb = "do" if len(waiting) > 1 else "does"
             waits = f"an approval is of a stage that waits for one, and {known} {verb}"
-            names = [each.name for each in rollout.stages]
+            names = [stage.name for stage in rollout.stages]
             if subject in names:
                 return waits
             hint = meant(subject, names) or f"; it has {', '.join(names)}"
@@ -163,7 +163,7 @@ def why_not(
             return f"you have approved stage {subject}, and it waits for somebody else"
         if not person and rollout.has_people(subject, now):
             return f"a person has approved stage {subject}, and it waits for another person, not for {by}"
-        closed = [each for each in rollout.stages if each.name == subject and not each.gate.takes(now)]
+        closed = [stage for stage in rollout.stages if stage.name == subject and not stage.gate.takes(now)]
         if closed:
             return f"stage {subject} is approved in its hours alone: {closed[0].gate.hours_text}"
     timed = rollout.windows or rollout.freezes or any(map(_can_be_overridden, rollout.stages))
@@ -171,7 +171,7 @@ def why_not(
         return (
             "no change window, no freeze and no gate with a time or a check is in the strategy of the rollout"
         )
-    if kind is ActKind.SKIP and all(each.cluster != subject for each in rollout.members):
-        hint = meant(subject, (each.cluster for each in rollout.members))
+    if kind is ActKind.SKIP and all(member.cluster != subject for member in rollout.members):
+        hint = meant(subject, (member.cluster for member in rollout.members))
         return f"{subject[:63]} is not in the rollout of {rollout.commit[:8]}{hint}"
     return ""

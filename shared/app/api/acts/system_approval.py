@@ -129,7 +129,7 @@ def _is_signed(headers: Mapping[str, str], body: bytes, secret: str) -> bool:
     signed = f"{identity}.{seconds}.".encode(errors="replace") + body
     expected = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
     given = headers.get("webhook-signature", "").split(" ")
-    values = [each.removeprefix(_VERSION) for each in given if each.startswith(_VERSION)]
+    values = [name.removeprefix(_VERSION) for name in given if name.startswith(_VERSION)]
     equal = [hmac.compare_digest(expected.encode(), value.encode(errors="replace")) for value in values]
     return bool(key) and any(equal)  # without a key it takes as long
 

@@ -97,7 +97,9 @@ def names_of_page(
     summaries: Sequence[ClusterSummary], selection: Selection, page: Page
 ) -> tuple[Sequence[str], str | None]:
     """Return the names of the clusters of a page, and the ``after`` of the next one, None for the last."""
-    keyed = sorted((selection.key(each), each.name) for each in summaries if selection.matches(each))
+    keyed = sorted(
+        (selection.key(summary), summary.name) for summary in summaries if selection.matches(summary)
+    )
     left = [pair for pair in keyed if pair[0] > page.after]
     shown = left[: page.limit]
     return [name for _, name in shown], shown[-1][0] if len(left) > len(shown) else None

@@ -52,8 +52,8 @@ SHOWN = 20
 
 def sweep_view(record: SweepRecord) -> schema.Sweep:
     """Return when the fleet was swept, which lists concluded nothing, and the orphans."""
-    problems = [each for each in record.listings if each.problems]
-    orphans = [orphan for each in record.listings for orphan in each.orphans]
+    problems = [listing for listing in record.listings if listing.problems]
+    orphans = [orphan for listing in record.listings for orphan in listing.orphans]
     return projected(
         schema.Sweep,
         record,
@@ -104,7 +104,7 @@ def fleet_view(
     items = items_of(newest)
     missing = not_created(items, ports.state)
     approvable = sorted(newest.plan.deletes_needing_approval) if newest else []
-    corrections = [each.name for each in summaries or () if each.divergence.to_approve]
+    corrections = [summary.name for summary in summaries or () if summary.divergence.to_approve]
     return projected(
         schema.Fleet,
         ports.config,
@@ -172,8 +172,8 @@ def _with_names(
     if plan_record is None:
         raise UnknownCommit(selection.commit)
     items, newest = items_of(plan_record), selection.commit == fleet.commit
-    has = (each for each in summaries if each.name in items)
-    names = frozenset(each.name for each in has if reached(items[each.name], each, newest=newest))
+    has = (summary for summary in summaries if summary.name in items)
+    names = frozenset(summary.name for summary in has if reached(items[summary.name], summary, newest=newest))
     return replace(selection, names=names)
 
 

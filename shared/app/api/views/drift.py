@@ -23,19 +23,19 @@ REASONS, FINDINGS = 3, 20
 def drift_view(ports: Ports, page: Page) -> schema.Drift:
     """Return a page of the clusters that differ; no other record is read as a whole."""
     summaries = ports.state.summaries(details=True)
-    names = [each.name for each in summaries if each.divergence.drifted or _is_found(each)]
+    names = [summary.name for summary in summaries if summary.divergence.drifted or _is_found(summary)]
     shown = [name for name in names if name > page.after][: page.limit]
     records = ports.state.clusters_named(shown)
-    proposals = {each.cluster: each for each in ports.state.proposals()} if shown else {}
-    clusters = [_cluster(each, proposals.get(each.name)) for each in records if _differs(each)]
+    proposals = {proposal.cluster: proposal for proposal in ports.state.proposals()} if shown else {}
+    clusters = [_cluster(record, proposals.get(record.name)) for record in records if _differs(record)]
     sweep = ports.state.sweep()
-    found = [each.name for each in summaries if _is_found_inside(each)]
+    found = [summary.name for summary in summaries if _is_found_inside(summary)]
     return {
         "clusters": clusters,
         "count": len(names),
         "inside": [*_inside(ports.state.clusters_named(found[:FINDINGS]))],
         "insideCount": len(found),
-        "outside": sum(each.place.existing for each in summaries),
+        "outside": sum(summary.place.existing for summary in summaries),
         "activityLog": _unread(sweep.listings),
         "proposals": sweep.proposals,
         "next": page.next(shown),
@@ -55,7 +55,7 @@ def drift_of_cluster(name: str, ports: Ports) -> schema.Drift | None:
         "inside": (inside := [*_inside([record])]),
         "insideCount": len(inside),
         "outside": int(record.desired.is_existing),
-        "activityLog": _unread([each for each in sweep.listings if each.subscription == own]),
+        "activityLog": _unread([listing for listing in sweep.listings if listing.subscription == own]),
         "proposals": sweep.proposals,
         "next": None,
     }
@@ -64,9 +64,9 @@ def drift_of_cluster(name: str, ports: Ports) -> schema.Drift | None:
 def _unread(listings: Sequence[Listing]) -> str:
     """Return why the activity log of some subscriptions was not read, once for each reason."""
     found: defaultdict[str, list[str]] = defaultdict(list)
-    for each in listings:
-        if each.activity:
-            found[each.activity].append(each.subscription)
+    for listing in listings:
+        if listing.activity:
+            found[listing.activity].append(listing.subscription)
     sentences = []
     for reason, subscriptions in found.items():
         more = f" and {len(subscriptions) - 1} more" if len(subscriptions) > 1 else ""

@@ -42,7 +42,7 @@ def plans_view(ports: Ports) -> schema.Plans:
         plan_records.append(current)
     return {
         "plans": [_summary(record, newest=record.plan.commit == newest) for record in plan_records],
-        "corrections": [each.name for each in ports.state.summaries() if each.divergence.to_approve],
+        "corrections": [summary.name for summary in ports.state.summaries() if summary.divergence.to_approve],
     }
 
 
@@ -145,7 +145,10 @@ def _approval(approval: messages.Approval | None) -> schema.Approval | None:
 
 def promotions_view(ports: Ports) -> schema.Promotions:
     """Return the promotions that were ever asked for, and those of the rules."""
-    fleet, known = ports.state.fleet(), {each.target: each for each in ports.state.promotions()}
+    fleet, known = (
+        ports.state.fleet(),
+        {promotion.target: promotion for promotion in ports.state.promotions()},
+    )
     rules = {rule.target: rule.source for rule in fleet.rules.promotions}
     for target, source in rules.items():
         known.setdefault(target, Promotion(target, source))
@@ -168,9 +171,9 @@ def _state(promotion: Promotion) -> str:
     """Return what became of the newest pull request, as far as it is known."""
     if not promotion.values:
         return "none"
-    if all(each in promotion.merged for each in promotion.values):
+    if all(value in promotion.merged for value in promotion.values):
         return "merged"
-    return "declined" if all(each in promotion.declined for each in promotion.values) else "open"
+    return "declined" if all(value in promotion.declined for value in promotion.values) else "open"
 
 
 def _holds(promotion: Promotion, fleet: FleetRecord) -> Iterator[schema.PromotionHold]:
@@ -180,7 +183,11 @@ def _holds(promotion: Promotion, fleet: FleetRecord) -> Iterator[schema.Promotio
         return
     lifted = {each.value: each.at for each in promotion.lifted}
     has = {*had.file, *had.clusters}
-    withdrew = [each.value for each in had.withdrawn if had.withdrew(each.value, lifted.get(each.value))]
+    withdrew = [
+        withdrawal.value
+        for withdrawal in had.withdrawn
+        if had.withdrew(withdrawal.value, lifted.get(withdrawal.value))
+    ]
     found: dict[Value, HoldReason] = dict.fromkeys(promotion.declined, HoldReason.DECLINED)
     found |= dict.fromkeys([*promotion.merged, *withdrew], HoldReason.WITHDRAWN)
     for value, reason in sorted(found.items()):

@@ -38,7 +38,7 @@ _UNFINISHED = (Standing.WAITING, Standing.BUSY, Standing.IN_FLIGHT, Standing.UNK
 def rollouts_view(ports: Ports) -> schema.Rollouts:
     """Return the rollouts that are stored, newest first."""
     fleet, summaries = ports.state.fleet(), ports.state.summaries()
-    decided = (_decided(each, fleet, summaries, ports.clock()) for each in ports.state.rollouts())
+    decided = (_decided(rollout, fleet, summaries, ports.clock()) for rollout in ports.state.rollouts())
     return {"rollouts": [_summary(each, fleet.rollout) for each in decided]}
 
 
@@ -86,7 +86,7 @@ def wait_of(name: str, decision: Decision) -> Wait | None:
     if name not in decision.start:
         return decision.waits.get(name)
     rollout = decision.rollout
-    member = next(each for each in rollout.members if each.cluster == name)
+    member = next(member for member in rollout.members if member.cluster == name)
     since = rollout.follows(member.stage, member.group)
     return Wait(WaitReason.NEXT, rollout.stages[member.stage].name, member.group, since=since)
 
@@ -169,8 +169,8 @@ def _left(decision: Decision, now: datetime) -> Iterator[Work]:
         if rollout.has_passed(stage, number):
             continue
         rule = rollout.stages[stage].groups[number]
-        own = (each for each in rollout.members if (each.stage, each.group) == (stage, number))
-        left = sum(decision.standings[each.cluster] in _UNFINISHED for each in own)
+        own = (member for member in rollout.members if (member.stage, member.group) == (stage, number))
+        left = sum(decision.standings[member.cluster] in _UNFINISHED for member in own)
         soaked = now - watched.get((stage, number), now)
         yield Work(left, rule.bound, max(timedelta(0), rule.soak - soaked))
 
@@ -215,7 +215,7 @@ def _checks(decision: Decision, number: int, now: datetime) -> Iterator[schema.R
 
 def _group(rollout: Rollout, decision: Decision, stage: int, number: int) -> schema.RolloutGroup:
     rule = rollout.stages[stage].groups[number]
-    own = [each.cluster for each in rollout.members if (each.stage, each.group) == (stage, number)]
+    own = [member.cluster for member in rollout.members if (member.stage, member.group) == (stage, number)]
     counts = Counter(decision.standings[name] for name in own)
     passed = next((p.at for p in decision.rollout.passed if (p.stage, p.group) == (stage, number)), None)
     return {

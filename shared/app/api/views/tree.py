@@ -27,7 +27,7 @@ def tree_view(name: str, ports: Ports) -> schema.Tree | None:
     view = cluster_view(record, None, ports.state.sweep(), ports.clock())
     inside = record.observation.inside
     parts = inside.parts if inside else ()
-    conditions = {each["type"]: each for each in view["conditions"]}
+    conditions = {condition["type"]: condition for condition in view["conditions"]}
     return projected(
         schema.Tree,
         view,
@@ -42,7 +42,12 @@ def tree_view(name: str, ports: Ports) -> schema.Tree | None:
 
 def _system(stored: Json, parts: Sequence[Part]) -> schema.SystemOnCluster:
     """Return a system with what a check found unhealthy in its namespaces."""
-    found = [each for part in parts for each in part.unhealthy if each.namespace in stored["namespaces"]]
+    found = [
+        unhealthy
+        for part in parts
+        for unhealthy in part.unhealthy
+        if unhealthy.namespace in stored["namespaces"]
+    ]
     return projected(schema.SystemOnCluster, stored, unhealthy=found)
 
 

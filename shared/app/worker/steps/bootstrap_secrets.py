@@ -125,7 +125,9 @@ def ensure_secrets(context: StepContext) -> Outcome:
         ready.append((manifest, before))
     created = _create_namespaces(wanted, api)
     record_secrets({secret_ref(secret) for secret in wanted}, api)
-    applied = sum((apply_over(before, one, api, entirely=True) for one, before in ready), ApplyResult())
+    applied = sum(
+        (apply_over(before, document, api, entirely=True) for document, before in ready), ApplyResult()
+    )
     return Done("; ".join(filter(None, (created, applied.note("Secret"), *kept[:SHOWN]))))
 
 
@@ -177,7 +179,7 @@ def remove_former_secrets(context: StepContext, api: KubernetesApi) -> str:
     inventory = api.get(SECRETS_INVENTORY)
     if inventory is None:
         return ""
-    wanted = {secret_ref(one) for one in context.desired.spec.bootstrap_secrets}
+    wanted = {secret_ref(bootstrap_secret) for bootstrap_secret in context.desired.spec.bootstrap_secrets}
     former = sorted((ref for ref in listed_in(inventory) - wanted if ref.kind == "Secret"), key=str)
     used = set(_used_by_flux(context.desired.spec.flux))
     removed: list[str] = []
@@ -220,10 +222,17 @@ def _remove(ref: ObjectRef, api: KubernetesApi) -> str | None:
 
 def _used_by_flux(flux: Flux) -> Collection[str]:
     """Return the Secrets that what Flux pulls and applies names."""
-    references = [flux.secret_ref, *(one.secret_ref for one in flux.sources)]
-    references += [one.decryption.secret_ref for one in flux.kustomizations if one.decryption]
-    named = [one.name for one in references if one is not None]
+    references = [flux.secret_ref, *(source.secret_ref for source in flux.sources)]
+    references += [
+        kustomization.decryption.secret_ref
+        for kustomization in flux.kustomizations
+        if kustomization.decryption
+    ]
+    named = [reference.name for reference in references if reference is not None]
     variables = (
-        each for one in flux.kustomizations if one.post_build for each in one.post_build.substitute_from
+        source
+        for kustomization in flux.kustomizations
+        if kustomization.post_build
+        for source in kustomization.post_build.substitute_from
     )
-    return {*named, *(each.name for each in variables if each.kind == "Secret")}
+    return {*named, *(variable.name for variable in variables if variable.kind == "Secret")}

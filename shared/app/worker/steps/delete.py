@@ -155,8 +155,8 @@ def _deleted_clusters(context: StepContext, inside: Sequence[str]) -> Sequence[s
     Azure Resource Manager answers the list from a cache, which has a deleted resource for minutes
     (Azure/azure-rest-api-specs, issues 21221 and 38962). AKS itself says whether a cluster exists.
     """
-    clusters = [each for each in map(ClusterId.of, inside) if each is not None]
-    if len(clusters) < len(inside) or any(context.azure(GetCluster(each)) for each in clusters):
+    clusters = [cluster_id for cluster_id in map(ClusterId.of, inside) if cluster_id is not None]
+    if len(clusters) < len(inside) or any(context.azure(GetCluster(cluster)) for cluster in clusters):
         return ()
     return inside
 
@@ -164,7 +164,7 @@ def _deleted_clusters(context: StepContext, inside: Sequence[str]) -> Sequence[s
 def _others(context: StepContext, deleted: Sequence[str]) -> bool:
     """Return whether there are others than the cluster of the job, which the step before has read twice."""
     own = context.cluster.resource.lower()
-    return any(each.lower() != own for each in deleted)
+    return any(name.lower() != own for name in deleted)
 
 
 def _names(resources: Sequence[str]) -> str:
@@ -182,7 +182,7 @@ def finalize(context: StepContext) -> Outcome:
     state.remove_group_member(group, member)
     deletes = (Step.DELETE_CLUSTER, Step.DELETE_RESOURCE_GROUP)
     retained = [record.condition(CONDITIONS[step]) for step in deletes if _is_retained(record, step)]
-    return Done("; ".join(["deleted", *(each.message for each in retained if each)]))
+    return Done("; ".join(["deleted", *(condition.message for condition in retained if condition)]))
 
 
 def _is_retained(record: ClusterRecord, step: Step) -> bool:

@@ -341,12 +341,12 @@ RoleAssignments = Annotated[tuple[RoleAssignment, ...], Field(max_length=50)]
 
 def differ(credentials: Sequence[FederatedCredential], roles: Sequence[RoleAssignment]) -> None:
     """Raise ValueError where two entries have one name, or ask for the same."""
-    subjects = [f"{one.identity.lower()} and {one.subject}" for one in credentials]
-    assigned = [f"{one.role.lower()} for {one.principal.lower()} at {one.scope.lower()}" for one in roles]
+    subjects = [f"{credential.identity.lower()} and {credential.subject}" for credential in credentials]
+    assigned = [f"{role.role.lower()} for {role.principal.lower()} at {role.scope.lower()}" for role in roles]
     for field, what, named in (
-        ("federatedCredentials", "entries named", [one.name for one in credentials]),
+        ("federatedCredentials", "entries named", [credential.name for credential in credentials]),
         ("federatedCredentials", "entries for", subjects),
-        ("roleAssignments", "entries named", [one.name for one in roles]),
+        ("roleAssignments", "entries named", [role.name for role in roles]),
         ("roleAssignments", "entries for", assigned),
     ):
         if len(set(named)) < len(named):

@@ -121,8 +121,8 @@ class BootstrapSecret(Manifest):
 def differ(secrets: Sequence[BootstrapSecret]) -> None:
     """Raise ValueError where two entries have one name, or are one Secret."""
     for what, named in (
-        ("entries named", [one.name for one in secrets]),
-        ("entries for the Secret", [one.place for one in secrets]),
+        ("entries named", [secret.name for secret in secrets]),
+        ("entries for the Secret", [secret.place for secret in secrets]),
     ):
         if len(set(named)) < len(named):
             twice = min(name for name in named if named.count(name) > 1)

@@ -213,7 +213,7 @@ class Flux(FirstSource):
     def first(self) -> Kustomization:
         """The Kustomization of ``path``, with what an entry of its name changes."""
         return next(
-            (one for one in self.kustomizations if one.name == MAIN),
+            (kustomization for kustomization in self.kustomizations if kustomization.name == MAIN),
             Kustomization.model_validate({"name": MAIN}),
         ).model_copy(update={"path": self.path})
 
@@ -237,21 +237,26 @@ class Flux(FirstSource):
         _differ("sources", sources)
         if MAIN in sources:
             raise ValueError(f"sources: {MAIN} is the source of spec.flux.repository; choose another name")
-        names = [one.name for one in self.kustomizations]
+        names = [kustomization.name for kustomization in self.kustomizations]
         _differ("kustomizations", names)
-        for one in self.kustomizations:
-            if one.source is not None and one.source not in (MAIN, *sources):
+        for kustomization in self.kustomizations:
+            if kustomization.source is not None and kustomization.source not in (MAIN, *sources):
                 raise ValueError(
-                    f"kustomizations[{one.name}].source: there is no source {one.source}; "
-                    f"{_known([MAIN, *sources])}"
+                    f"kustomizations[{kustomization.name}].source: there is no source "
+                    f"{kustomization.source}; {_known([MAIN, *sources])}"
                 )
-            for needed in one.depends_on:
+            for needed in kustomization.depends_on:
                 if needed.name not in (MAIN, *names):
                     raise ValueError(
-                        f"kustomizations[{one.name}].dependsOn: there is no Kustomization {needed.name}; "
-                        f"{_known([MAIN, *names])}"
+                        f"kustomizations[{kustomization.name}].dependsOn: there is no Kustomization "
+                        f"{needed.name}; {_known([MAIN, *names])}"
                     )
-        circle = _circle({one.name: [each.name for each in one.depends_on] for one in self.kustomizations})
+        circle = _circle(
+            {
+                kustomization.name: [dependency.name for dependency in kustomization.depends_on]
+                for kustomization in self.kustomizations
+            }
+        )
         if circle:
             raise ValueError(f"kustomizations: {' needs '.join(circle)}; remove one dependsOn")
         return self

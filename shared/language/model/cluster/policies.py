@@ -104,21 +104,21 @@ def check_policies(entries: Sequence[PolicyAssignment], spec: Mapping[str, Any])
 
     ``spec`` has the valid fields that come before.
     """
-    names = [one.name for one in entries]
+    names = [entry.name for entry in entries]
     if len(set(names)) < len(names):
         twice = min(name for name in names if names.count(name) > 1)
         raise ValueError(f"has two entries named {twice}; they must differ")
-    for one in entries:
-        found = _OF_SUBSCRIPTION.match(one.definition)
+    for entry in entries:
+        found = _OF_SUBSCRIPTION.match(entry.definition)
         own = spec.get("subscription_id")
         if found and own and found["subscription"].lower() != own.lower():
             raise ValueError(
-                f"{one.name}: Azure assigns a definition of a subscription only there; "
+                f"{entry.name}: Azure assigns a definition of a subscription only there; "
                 "put it into a management group"
             )
-        if one.mode == KUBERNETES and not _has_addon(spec):
+        if entry.mode == KUBERNETES and not _has_addon(spec):
             raise ValueError(
-                f"{one.name} needs addonProfiles.azurepolicy.enabled: true; or set mode: "
+                f"{entry.name} needs addonProfiles.azurepolicy.enabled: true; or set mode: "
                 "Indexed or All, if the definition is about the cluster as a resource"
             )
 

@@ -121,7 +121,7 @@ def _after(
 
 def _quota(quotas: Sequence[ClusterQuota], subscription: str, location: str) -> int | None:
     """Return the quota that is most about a subscription and region, None for none."""
-    fitting = [one for one in quotas if one.fits(subscription, location)]
+    fitting = [quota for quota in quotas if quota.fits(subscription, location)]
     return max(fitting, key=lambda one: one.precision).clusters if fitting else None
 
 
@@ -238,10 +238,18 @@ def clashes_between(
     seen = seen.and_of(replaced.values())
     found: dict[str, Sequence[Finding]] = {}
     if seen.may_clash:
-        found |= {name: each for name, each in duplicates(_in_azure(existing)).items() if name in clusters}
+        found |= {
+            name: duplicate for name, duplicate in duplicates(_in_azure(existing)).items() if name in clusters
+        }
     if seen.existing:
         found |= same_kubeconfigs(clusters)
-        _add(found, ((name, (one,)) for name, one in foreign_kubeconfigs(clusters, limits.vaults)))
+        _add(
+            found,
+            (
+                (name, (duplicate_path,))
+                for name, duplicate_path in foreign_kubeconfigs(clusters, limits.vaults)
+            ),
+        )
     if seen.secrets:
         _add(found, foreign_vaults(clusters, limits.vaults).items())
     in_all = seen.and_of(stay[name] for name in stay.keys() - existing.keys())

@@ -45,8 +45,8 @@ def broken_references(spec: ClusterSpec) -> Iterator[tuple[Path, str]]:
     secrets = spec.bootstrap_secrets
     if not secrets and spec.flux.events is None:
         return
-    here = {one.called: one for one in secrets if one.namespace == MAIN}
-    elsewhere = {one.called: one for one in secrets if one.namespace != MAIN}
+    here = {secret.called: secret for secret in secrets if secret.namespace == MAIN}
+    elsewhere = {secret.called: secret for secret in secrets if secret.namespace != MAIN}
     for path, reference, what, choices in _references(spec.flux):
         found = here.get(reference.name)
         if found is not None:
@@ -108,12 +108,12 @@ def _of_registries(flux: Flux, here: Mapping[str, BootstrapSecret]) -> Iterator[
 
 
 def _of_decryption(flux: Flux, here: Mapping[str, BootstrapSecret]) -> Iterator[tuple[Path, str]]:
-    for one in flux.kustomizations:
-        reference = one.decryption.secret_ref if one.decryption else None
+    for kustomization in flux.kustomizations:
+        reference = kustomization.decryption.secret_ref if kustomization.decryption else None
         found = here.get(reference.name) if reference else None
         if found is not None and not any(key.endswith((_AGE, _PGP)) or key == _VAULT for key in found.keys):
             message = f"Flux decrypts with a key that ends with {_AGE} or {_PGP}; {found.name} has none"
-            yield ("flux", "kustomizations", one.name, "decryption", "secretRef", "name"), message
+            yield ("flux", "kustomizations", kustomization.name, "decryption", "secretRef", "name"), message
 
 
 def _of_events(flux: Flux, here: Mapping[str, BootstrapSecret]) -> Iterator[tuple[Path, str]]:

@@ -46,8 +46,8 @@ def impossible_ways(spec: ClusterSpec) -> Iterator[tuple[Path, str]]:
         return
     yield from _of_cluster(spec)
     yield from _of_sources(spec.flux)
-    for one in spec.flux.kustomizations:
-        yield from _of_kustomization(one, spec.flux)
+    for kustomization in spec.flux.kustomizations:
+        yield from _of_kustomization(kustomization, spec.flux)
 
 
 def _of_cluster(spec: ClusterSpec) -> Iterator[tuple[Path, str]]:
@@ -97,7 +97,7 @@ def _of_kustomization(one: Kustomization, flux: Flux) -> Iterator[tuple[Path, st
     yield from _whole_seconds(one, ("interval", "retry_interval", "timeout"), place)
     own = one.source or MAIN
     sources: Mapping[str, str] = {MAIN: MAIN} | {
-        each.name: each.source or MAIN for each in flux.kustomizations
+        kustomization.name: kustomization.source or MAIN for kustomization in flux.kustomizations
     }
     for needed in one.depends_on:
         other = sources[needed.name]

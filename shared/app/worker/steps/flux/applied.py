@@ -37,11 +37,13 @@ class LiveObjects:
         place = _place(ref)
         if place not in self._listed and self._wanted[place] < 2:
             return self._api.get(ref)
-        return next((one for one in self._list(place) if one["metadata"]["name"] == ref.name), None)
+        return next(
+            (document for document in self._list(place) if document["metadata"]["name"] == ref.name), None
+        )
 
     def know(self, ref: ObjectRef, kin: Sequence[Json]) -> None:
         """Spare the read of the objects of this one's kind in its namespace: they are among these."""
-        self._listed[_place(ref)] = [one for one in kin if _place(ref_of(one)) == _place(ref)]
+        self._listed[_place(ref)] = [document for document in kin if _place(ref_of(document)) == _place(ref)]
 
     def kin(self, ref: ObjectRef) -> Sequence[Json]:
         """Return all objects of this one's kind that are in its namespace, or that have none."""

@@ -156,7 +156,9 @@ def install(manifests: Sequence[Json], live: LiveObjects, api: KubernetesApi) ->
 
     What runs something comes last: it may need every definition.
     """
-    applied = apply_differing([one for one in manifests if one["kind"] == "Namespace"], live, api)
+    applied = apply_differing(
+        [manifest for manifest in manifests if manifest["kind"] == "Namespace"], live, api
+    )
     record_components(manifests, live, api)
     definitions = [manifest for manifest in manifests if manifest["kind"] == DEFINITION]
     defined = apply_definitions(definitions, live, api)
@@ -168,7 +170,7 @@ def install(manifests: Sequence[Json], live: LiveObjects, api: KubernetesApi) ->
     wait = established(definitions, live, api)
     if wait:
         return wait
-    applied += apply_differing([one for one in rest if one["kind"] not in INERT], live, api)
+    applied += apply_differing([document for document in rest if document["kind"] not in INERT], live, api)
     return applied.note("object", " of Flux")
 
 
@@ -177,7 +179,12 @@ def _deployments(manifests: Sequence[Json], live: LiveObjects) -> list[Json] | N
     refs = [flux_objects.ref_of(manifest) for manifest in manifests if manifest["kind"] == "Deployment"]
     wanted = {replace(ref, namespace=ref.namespace or "default") for ref in refs}
     places = {ref.namespace: ref for ref in sorted(wanted, key=str)}
-    ours = [one for ref in places.values() for one in live.kin(ref) if flux_objects.ref_of(one) in wanted]
+    ours = [
+        document
+        for ref in places.values()
+        for document in live.kin(ref)
+        if flux_objects.ref_of(document) in wanted
+    ]
     return ours if len(ours) == len(wanted) else None
 
 

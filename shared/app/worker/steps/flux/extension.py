@@ -187,8 +187,8 @@ def _seen(context: StepContext, name: str, body: Json, live: Json) -> Iterator[F
     source = ObjectRef("", "Bucket" if kind == "AzureBlob" else kind, name, NAMESPACE)
     objects = {(one.ref.kind, one.ref.name, one.ref.namespace): one for one in reported(live)}
     applied = [
-        ObjectRef("", KUSTOMIZATION.kind, f"{name}-{each}", NAMESPACE)
-        for each in body["properties"]["kustomizations"]
+        ObjectRef("", KUSTOMIZATION.kind, f"{name}-{kustomization}", NAMESPACE)
+        for kustomization in body["properties"]["kustomizations"]
     ]
     outdated, resume = is_outdated(live), f"az k8s-configuration flux update --name {name} --suspend false"
     for ref in (source, *applied):
@@ -217,8 +217,8 @@ def _at_commit(context: StepContext, name: str, one: ObjectReport, live: Json) -
 def _place(context: StepContext, name: str, ref: ObjectRef) -> str:
     """Return the field of the manifest with an object, "" for what Flux itself applied."""
     own: Mapping[str, str] = {
-        f"{one.source or MAIN}-{one.name}": f"spec.flux.kustomizations[{one.name}]"
-        for one in context.desired.spec.flux.kustomizations
+        f"{applied.source or MAIN}-{applied.name}": f"spec.flux.kustomizations[{applied.name}]"
+        for applied in context.desired.spec.flux.kustomizations
     }
     if ref.namespace != NAMESPACE:
         return ""

@@ -43,17 +43,19 @@ def applied_revision(context: StepContext, api: KubernetesApi) -> AppliedRevisio
     """
     manifests = sync_objects(context.desired, None)
     live = LiveObjects([flux_objects.ref_of(manifest) for manifest in manifests], api)
-    sources = [one for one in manifests if one["kind"] != flux_objects.KUSTOMIZATION.kind]
-    states = [_found(one, live, context) for one in sources]
+    sources = [manifest for manifest in manifests if manifest["kind"] != flux_objects.KUSTOMIZATION.kind]
+    states = [_found(source, live, context) for source in sources]
     wait = _first_wait(context, states)
     if wait:
         return _other_credentials(context, api, states) or wait
-    revisions = {(one.ref.kind, one.ref.name): _revision(one) for one in states}
+    revisions = {(state.ref.kind, state.ref.name): _revision(state) for state in states}
     stale = older_commit(context, revisions[_key(source_ref(context.desired.spec.flux.main))])
     if stale:
         return stale
-    applied = [one for one in manifests if one["kind"] == flux_objects.KUSTOMIZATION.kind]
-    states = [_at_revision(_found(one, live, context), one, revisions, context) for one in applied]
+    applied = [manifest for manifest in manifests if manifest["kind"] == flux_objects.KUSTOMIZATION.kind]
+    states = [
+        _at_revision(_found(document, live, context), document, revisions, context) for document in applied
+    ]
     wait = _first_wait(context, states) or _first_wait(context, _children(context, api, states, revisions))
     return wait or AppliedRevision(_revision(states[0]), context.ports.clock())
 
@@ -65,7 +67,7 @@ def _other_credentials(
 
     An earlier step has applied those; a deployment of the app may have brought others since.
     """
-    if context.record.recovering or not any(isinstance(one.state, FluxFailure) for one in sources):
+    if context.record.recovering or not any(isinstance(source.state, FluxFailure) for source in sources):
         return None
     for manifest in sync_objects(context.desired, context.ports.config.git_credentials):
         secret = flux_objects.ref_of(manifest) == flux_objects.SECRET
@@ -115,7 +117,7 @@ def _children(
     What somebody suspended is at rest.
     """
     manifests = flux_objects.components(context.ports.git_host.blob(context.desired.components))
-    objects = [one for kind in kinds_of_flux(context, manifests) for one in api.list(*kind)]
+    objects = [document for kind in kinds_of_flux(context, manifests) for document in api.list(*kind)]
     for live in _descendants(objects, {(one.ref.namespace, one.ref.name) for one in parents}):
         ref, spec = flux_objects.ref_of(live), live.get("spec") or {}
         if spec.get("suspend"):
@@ -133,11 +135,11 @@ def _descendants(objects: Sequence[Json], parents: set[tuple[str, str]]) -> list
     found: list[Json] = []
     rest = list(objects)
     while True:
-        children = [one for one in rest if _parent(one) in parents]
+        children = [document for document in rest if _parent(document) in parents]
         if not children:
             return found
         found += children
-        rest = [one for one in rest if _parent(one) not in parents]
+        rest = [document for document in rest if _parent(document) not in parents]
         parents = {
             (ref.namespace, ref.name)
             for ref in map(flux_objects.ref_of, children)

@@ -44,10 +44,12 @@ def _installed_before(wanted: Collection[ObjectRef], found: LiveObjects) -> froz
     A component that names no namespace counts only where its kind has none.
     """
     return frozenset(
-        ref_of(one)
+        ref_of(document)
         for ref in wanted
-        for one in found.kin(ref)
-        if _applied_by_us(one) and ref_of(one).namespace == ref.namespace and not _of_other_steps(one)
+        for document in found.kin(ref)
+        if _applied_by_us(document)
+        and ref_of(document).namespace == ref.namespace
+        and not _of_other_steps(document)
     )
 
 
@@ -96,7 +98,7 @@ def remove_former(manifests: Sequence[Json], api: KubernetesApi) -> str:
 def _objects_of(definition: Json, api: KubernetesApi) -> int:
     """Return how many objects of a definition exist."""
     spec = definition["spec"]
-    version = next((one["name"] for one in spec["versions"] if one.get("served")), None)
+    version = next((version["name"] for version in spec["versions"] if version.get("served")), None)
     return 0 if version is None else len(api.list(f"{spec['group']}/{version}", spec["names"]["kind"]))
 
 
@@ -132,13 +134,15 @@ def has_unknown_teams(
 
 def _is_new(manifests: Sequence[Json], live: LiveObjects) -> bool:
     """Return whether a cluster lacks every definition of the components, and so has no object of Flux."""
-    definitions = [one for one in manifests if one["kind"] == "CustomResourceDefinition"]
-    return bool(definitions) and all(_listed(one, live) is None for one in definitions)
+    definitions = [manifest for manifest in manifests if manifest["kind"] == "CustomResourceDefinition"]
+    return bool(definitions) and all(_listed(definition, live) is None for definition in definitions)
 
 
 def _runs(manifests: Sequence[Json], live: LiveObjects) -> bool:
     """Return whether what runs of Flux is as these components have it: not locked down, then."""
-    return all(is_applied(one, _listed(one, live)) for one in manifests if one["kind"] in _RUNS)
+    return all(
+        is_applied(manifest, _listed(manifest, live)) for manifest in manifests if manifest["kind"] in _RUNS
+    )
 
 
 def _listed(manifest: Json, live: LiveObjects) -> Json | None:

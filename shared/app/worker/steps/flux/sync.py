@@ -88,7 +88,9 @@ def other_source(context: StepContext) -> list[str]:
 
 def _undefined(context: StepContext, wanted: Sequence[Json]) -> Fail | None:
     """Return the failure for a source of a kind that the components do not define."""
-    needed = {(one["kind"], one["apiVersion"]) for one in wanted if one["kind"] in _OPTIONAL}
+    needed = {
+        (document["kind"], document["apiVersion"]) for document in wanted if document["kind"] in _OPTIONAL
+    }
     if not needed or context.desired.has_operator:  # its FluxInstance, which is Ready, defines them
         return None
     path, main = context.desired.spec.flux.components, context.desired.spec.flux.kind
@@ -109,7 +111,7 @@ def _undefined(context: StepContext, wanted: Sequence[Json]) -> Fail | None:
 
 def _defined(manifests: Sequence[Json]) -> set[tuple[str, str]]:
     """Return the kinds that components define, each in every version that it is served in."""
-    specs = [one["spec"] for one in manifests if one["kind"] == "CustomResourceDefinition"]
+    specs = [manifest["spec"] for manifest in manifests if manifest["kind"] == "CustomResourceDefinition"]
     return {
         (spec["names"]["kind"], f"{spec['group']}/{version['name']}")
         for spec in specs
@@ -131,7 +133,7 @@ def _remove_former(wanted: set[ObjectRef], api: KubernetesApi) -> str:
     Only what Roadstead alone applies is deleted. An Alert goes before its Provider, and a Kustomization
     before the source that it uses.
     """
-    former = [one for one in _sync_objects_of(api) if ref_of(one) not in wanted]
+    former = [sync_object for sync_object in _sync_objects_of(api) if ref_of(sync_object) not in wanted]
     if not former:
         return ""
     installed = listed_in(api.get(INVENTORY) or {})

@@ -44,13 +44,13 @@ def first_unready(context: StepContext, api: KubernetesApi) -> Outcome | None:
 
     What its team suspended is at rest.
     """
-    systems = [read_system(one) for one in context.desired.systems]
+    systems = [read_system(system) for system in context.desired.systems]
     if not systems:
         return None
     kinds = [(SOURCE_API, kind) for kind in sorted({system.source.kind for system in systems})]
     kinds.append((KUSTOMIZATION.api_version, KUSTOMIZATION.kind))
-    listed = [one for kind in kinds for one in api.list(*kind, labels=SYSTEM)]
-    live = {ref_of(one): one for one in listed}
+    listed = [document for kind in kinds for document in api.list(*kind, labels=SYSTEM)]
+    live = {ref_of(document): document for document in listed}
     waits: list[Wait] = []
     for system in systems:
         found = _unready(system, live)
@@ -108,7 +108,7 @@ def verify(context: StepContext) -> Outcome:
     """Wait until Flux has applied the commit of the job, or a newer one, and the nodes are up to date."""
     api = context.kubernetes()
     deployments = api.list("apps/v1", "Deployment", namespace=flux_objects.NAMESPACE)
-    rollouts = unfinished([one for one in deployments if flux_objects.is_ours(one)])
+    rollouts = unfinished([deployment for deployment in deployments if flux_objects.is_ours(deployment)])
     if rollouts:
         return rollout_wait(context, rollouts)
     installing = instance_wait(context, api)
@@ -163,7 +163,8 @@ def _compared(context: StepContext, existing: Json) -> tuple[Verification, bool]
     )
     left = context.desired.left
     differs = bool(busy(existing["properties"])) or any(
-        each.path not in left for each in drift_of(context.desired, context.owner, existing, unmanaged)
+        difference.path not in left
+        for difference in drift_of(context.desired, context.owner, existing, unmanaged)
     )
     return Verification("" if differs or left else live_digest(existing), unmanaged), not differs
 

@@ -54,8 +54,8 @@ def _hold(
     )
     if not found:
         return None
-    problems = "; ".join(each.problem for each in found)
-    remedies = "; ".join(dict.fromkeys(each.remedy for each in found))
+    problems = "; ".join(requirement.problem for requirement in found)
+    remedies = "; ".join(dict.fromkeys(requirement.remedy for requirement in found))
     return Wait(
         OBSERVE_SECONDS,
         f"the node pool {name} is not rolled back: {problems}",

@@ -44,7 +44,7 @@ def ensure_systems(context: StepContext) -> Outcome:
     Objects of other systems are not written. A cluster that never had a system costs no call. Namespaces that
     Azure manages are written before the objects in them, and removed after these.
     """
-    systems = tuple(read_system(one) for one in context.desired.systems)
+    systems = tuple(read_system(system) for system in context.desired.systems)
     if not systems and not context.record.removals.systems:
         return Done()
     api = context.kubernetes()
@@ -59,14 +59,14 @@ def ensure_systems(context: StepContext) -> Outcome:
     if refused:
         return refused
     applied = ApplyResult()
-    for manifest in (one for objects in wanted.values() for one in objects):
+    for manifest in (document for objects in wanted.values() for document in objects):
         whole = manifest["kind"] != _NAMESPACE
         applied += apply_over(found.get(ref_of(manifest)), manifest, api, entirely=whole)
     left = _leftovers(systems, wanted, context.record.removals.systems, found)
     wait = _remove(left.removed, api) or managed.after()
     if wait:
         return wait
-    removed = [str(ref_of(one)) for one in left.removed]
+    removed = [str(ref_of(document)) for document in left.removed]
     deleted = f"removed {some_of(removed, SHOWN)}" if removed else ""
     notes = (applied.note("object", " of systems"), deleted, *left.stays[:SHOWN], managed.note())
     return Done("; ".join(filter(None, notes)))
@@ -79,7 +79,10 @@ def _brings_flux(wanted: Mapping[str, Sequence[Json]], found: LabelledLists) -> 
     somebody created the cluster again.
     """
     mine = (
-        ref_of(one) for objects in wanted.values() for one in objects if one["kind"] == KUSTOMIZATION.kind
+        ref_of(document)
+        for objects in wanted.values()
+        for document in objects
+        if document["kind"] == KUSTOMIZATION.kind
     )
     return any(found.get(ref) is None for ref in mine)
 
@@ -173,7 +176,11 @@ def _remove(leftovers: Sequence[Json], api: KubernetesApi) -> Wait | None:
         for live in leftovers:
             if (kinds is None or live["kind"] in kinds) and "deletionTimestamp" not in live["metadata"]:
                 api.delete(live)
-        going = [ref_of(one) for one in leftovers if one["kind"] == last and api.get(ref_of(one)) is not None]
+        going = [
+            ref_of(leftover)
+            for leftover in leftovers
+            if leftover["kind"] == last and api.get(ref_of(leftover)) is not None
+        ]
         if going:
             return Wait(GONE_SECONDS, f"the {going[0]} is being deleted, with everything in it")
     return None

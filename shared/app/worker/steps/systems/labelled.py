@@ -31,7 +31,7 @@ class LabelledLists:
                     raise
                 listed = ()
                 self._unknown.add(kind)
-            self._found[kind] = {ref_of(one): one for one in listed}
+            self._found[kind] = {ref_of(document): document for document in listed}
 
     def knows(self, api_version: str, kind: str) -> bool:
         """Return whether the cluster serves a kind."""

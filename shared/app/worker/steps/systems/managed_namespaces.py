@@ -170,7 +170,7 @@ class Managed:
 
     def note(self) -> str:
         """Describe what stays although git does not have it here, "" for nothing."""
-        ours = {name for name, one in self.live.items() if self.context.owner.owns(one)}
+        ours = {name for name, document in self.live.items() if self.context.owner.owns(document)}
         unasked = sorted(ours - self.wanted.keys() - {*self._released, *self._removed})
         if not unasked:
             return ""
@@ -201,12 +201,12 @@ class Managed:
             yield Candidate(companion, self.live.get(name), self.found.namespace(name))
 
     def _refused(self) -> Iterator[Wait]:
-        found = (refusal(each, self.context.owner) for each in self._candidates())
-        return (each for each in found if each)
+        found = (refusal(candidate, self.context.owner) for candidate in self._candidates())
+        return (wait for wait in found if wait)
 
     def _bodies(self) -> dict[str, Mapping[str, Any]]:
         """Return the bodies to write: of what differs, failed, or would delete what is to stay."""
-        bodies = {each.name: each.body(self.context) for each in self._candidates()}
+        bodies = {candidate.name: candidate.body(self.context) for candidate in self._candidates()}
         for names, fields_of in ((self._released, without_deletion), (self._removed, kept_against_git)):
             for name in names:
                 fields = fields_of(self.live[name])
