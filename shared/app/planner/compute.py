@@ -69,8 +69,7 @@ def compute_plan(
     earlier = ports.state.plan(head)
     before = earlier.plan if earlier else None
     continues = isinstance(request, RolloutRequest) and head == fleet.commit
-    first = _first_generation(inputs, fleet, ports)
-    lost = first > 1 and not (fleet.app.first_generation or fleet.is_behind)
+    first, lost = _first_generation(inputs, fleet, ports)
     recovery = Recovery(now, fleet.epoch + 1) if lost else fleet.recovery
     fleet = replace(fleet, app=replace(fleet.app, first_generation=first), recovery=recovery)
     approved = approved_plan(request, inputs, fleet, earlier, ports)
@@ -150,25 +149,29 @@ def _member(item: Item, inputs: PlanInputs) -> Iterator[tuple[str, GroupMember]]
 # settings show which. The generations of a new state begin above any that the lost one had.
 
 
-def _first_generation(inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> int:
-    """Return the generation of a new cluster; a state without records reads Azure for it, once.
+def _first_generation(inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> tuple[int, bool]:
+    """Return the generation of a new cluster, and whether the tables are found to be lost only now.
 
-    It is 0, and decided by a later plan, while git has no cluster.
+    A state without records reads Azure for that, once. The generation is 0, and decided by a later plan,
+    while git has no cluster. Where nobody knows whether tables were lost, it is above any too, and no
+    recovery begins: the step that finds a cluster of another life asks a person.
     """
     if fleet.app.first_generation:
-        return fleet.app.first_generation
-    if not (inputs.records or inputs.unreadable or inputs.desired.clusters):
-        return 0
-    lost = fleet.is_behind or (not (inputs.records or inputs.unreadable) and _were_lost(inputs, ports))
-    if not lost:
-        return 1
+        return fleet.app.first_generation, False
+    known = bool(inputs.records or inputs.unreadable)
+    if not (known or inputs.desired.clusters):
+        return 0, False
+    lost = False if known or fleet.is_behind else _were_lost(inputs, ports)
+    if lost is False and not fleet.is_behind:
+        return 1, False
     first = above_any(ports.clock())
-    log.warning("the tables were lost, or cannot be known not to be: generations begin at %d", first)
-    return first
+    why = "are not known to be those of a new app" if lost is None else "were lost"
+    log.warning("the tables %s: generations begin at %d", why, first)
+    return first, lost is True
 
 
-def _were_lost(inputs: PlanInputs, ports: Ports) -> bool:
-    """Return whether Azure has clusters of this app, which has no record of any; True where nobody knows.
+def _were_lost(inputs: PlanInputs, ports: Ports) -> bool | None:
+    """Return whether Azure has clusters of this app, which has no record of any; None where nobody knows.
 
     It happens once in the life of a state, so it takes no token of Azure's limits: a refusal is an answer.
     """
@@ -183,7 +186,7 @@ def _were_lost(inputs: PlanInputs, ports: Ports) -> bool:
                 return True
     except ReconcileError as error:
         log.warning("whether Azure has clusters of this app could not be read: %s", error)
-        return True
+        return None
     return False
 
 
