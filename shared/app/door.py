@@ -100,11 +100,11 @@ def newer_epoch(fleet: FleetRecord, ports: Ports) -> int:
     Tables that have one, and were compared some minutes ago, are not compared again.
     """
     group, known, elapsed = ports.config.app_group, ports.compared.tables_at, ports.elapsed()
-    if group is None or (fleet.epoch and known is not None and elapsed - known <= COMPARE_SECONDS):
+    if group is None or (fleet.tables.epoch and known is not None and elapsed - known <= COMPARE_SECONDS):
         return 0
     found = tag({"tags": ports.azure.call(GetTags(group))}, EPOCH_TAG) or ""
     outside = int(found) if found.isdecimal() else 0
-    if fleet.epoch < outside:
+    if fleet.tables.epoch < outside:
         return outside
     ports.compared.tables_at = elapsed
     return 0
@@ -112,13 +112,17 @@ def newer_epoch(fleet: FleetRecord, ports: Ports) -> int:
 
 def with_next_epoch(fleet: FleetRecord) -> FleetRecord:
     """Return the fleet's record with the next epoch, which is saved before the jobs of a plan begin."""
-    return fleet if fleet.is_behind else replace(fleet, epoch=fleet.epoch + 1)
+    return (
+        fleet
+        if fleet.is_behind
+        else replace(fleet, tables=replace(fleet.tables, epoch=fleet.tables.epoch + 1))
+    )
 
 
 def put_epoch(fleet: FleetRecord, ports: Ports) -> None:
     """Write the epoch of the fleet's record outside the tables, after it was saved."""
     if ports.config.app_group is not None and not fleet.is_behind:
-        body = {"operation": "Merge", "properties": {"tags": {EPOCH_TAG: str(fleet.epoch)}}}
+        body = {"operation": "Merge", "properties": {"tags": {EPOCH_TAG: str(fleet.tables.epoch)}}}
         ports.azure.call(PatchTags(ports.config.app_group, body))
 
 

@@ -256,12 +256,12 @@ def source_of(read: BranchHead, ports: Ports) -> Source:
 
 def is_own(read: BranchHead, fleet: FleetRecord, ports: Ports) -> bool:
     """Return whether a head is of the fleet's source, or the fleet has none yet."""
-    return fleet.source in (None, source_of(read, ports))
+    return fleet.origin.source in (None, source_of(read, ports))
 
 
 def require_own(read: BranchHead, fleet: FleetRecord, ports: Ports) -> None:
     """Raise OtherRepository for a head of another source."""
-    known, found = fleet.source, source_of(read, ports)
+    known, found = fleet.origin.source, source_of(read, ports)
     if known is None or known == found:
         return
     if known.repository != found.repository:
@@ -271,7 +271,7 @@ def require_own(read: BranchHead, fleet: FleetRecord, ports: Ports) -> None:
 
 def require_name(fleet: FleetRecord, ports: Ports) -> None:
     """Raise OtherRepository where the last read of the branch was that of a repository with our name."""
-    known, found = fleet.source, fleet.other_source
+    known, found = fleet.origin.source, fleet.origin.other_source
     if known is not None and found is not None and known.repository != found.repository:
         raise _other(known, found, ports)
 

@@ -103,7 +103,13 @@ class Scene:
             and found.divergence.drift.approval
             and found.divergence.drift.approval.by
         )
-        return job, approval, fleet.source, fleet.other_source, tuple(self.cloud.state.dead_letters(9))
+        return (
+            job,
+            approval,
+            fleet.origin.source,
+            fleet.origin.other_source,
+            tuple(self.cloud.state.dead_letters(9)),
+        )
 
     def told(self) -> list[str]:
         """Return the events of the act."""

@@ -107,8 +107,8 @@ def fleet_problem(fleet: FleetRecord, newest: PlanRecord | None = None) -> schem
         problem, action = _contested(fleet.contested), TAKEOVER
     elif newest and newest.plan.fleet_file_problem:
         problem, action = newest.plan.fleet_file_problem, CORRECT_FILE
-    elif fleet.recovery:
-        since = f"{fleet.recovery.since:%Y-%m-%d %H:%M:%S} UTC"
+    elif fleet.tables.recovery:
+        since = f"{fleet.tables.recovery.since:%Y-%m-%d %H:%M:%S} UTC"
         problem = f"the tables were lost or restored: since {since} clusters are compared, and not written to"
         action = "Wait until every cluster was compared. Then decide about those that wait for a takeover."
     return {"problem": problem, "waiting": fleet.waiting or underway, "fleetSuggestedAction": action}

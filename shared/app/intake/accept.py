@@ -59,7 +59,7 @@ def _ignored(delivery: Pushed | PullChanged | Reviewed, ports: Ports) -> HttpRes
     if ports.state.delivery_seen(delivery.digest):
         return HttpResult(200, {"ignored": "this delivery was queued before", "delivery": delivery.delivery})
     fleet = ports.state.fleet()
-    source = fleet.source
+    source = fleet.origin.source
     if source is not None and delivery.repository not in (0, source.repository):
         same_name = f"{ports.config.repository} with the id {delivery.repository}"
         return HttpResult(

@@ -139,7 +139,7 @@ def _read(commit: str, deletes: Mapping[str, datetime], fleet: FleetRecord, port
     def no(verdict: Verdict, **details: str) -> ReviewAnswer:
         return ReviewAnswer(ReviewCheck(verdict, now, details))
 
-    repository = fleet.source.repository if fleet.source else 0
+    repository = fleet.origin.source.repository if fleet.origin.source else 0
     pull = pull_of(commit, config.branch, repository, host.merged_as(commit))
     if pull is None:
         return no(Verdict.NO_PULL, branch=config.branch)

@@ -93,7 +93,7 @@ def head_to_plan(request: ToPlan, ports: Ports) -> HeadDecision:
     known = fleet
     if read is None:
         known = with_read(fleet, BranchRead(head, now))
-        known = replace(known, source=source_of(head, ports), other_source=None)
+        known = replace(known, origin=replace(known.origin, source=source_of(head, ports), other_source=None))
     descends = partial(_is_descendant, ports)
     with about(commit=head.commit):
         decided = decide_head(
@@ -113,7 +113,7 @@ def _read_head(request: ToPlan, fleet: FleetRecord, now: datetime, ports: Ports)
         require_own(found, fleet, ports)
     except ReconcileError as error:
         if isinstance(error, OtherRepository):
-            failed = replace(failed, other_source=source_of(found, ports))
+            failed = replace(failed, origin=replace(failed.origin, other_source=source_of(found, ports)))
         ports.telemetry.record(of_plan(request.commit, now, ports.clock(), error.kind))
         report_unreadable(request, error, failed, ports)
         return None

@@ -136,8 +136,8 @@ def as_planned(computed: ComputedPlan, plan: Plan, fleet: FleetRecord) -> FleetR
         replacing={**unread, **remembered(computed.replaced, plan.items)},
         unreadable=plan.unreadable,
     )
-    if fleet.is_behind and fleet.recovery is not None:  # every record is a part of it
-        fleet = replace(fleet, epoch=fleet.recovery.epoch)
+    if fleet.is_behind and fleet.tables.recovery is not None:  # every record is a part of it
+        fleet = replace(fleet, tables=replace(fleet.tables, epoch=fleet.tables.recovery.epoch))
     return replace(
         fleet,
         commit=plan.commit,

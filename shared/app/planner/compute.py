@@ -70,8 +70,10 @@ def compute_plan(
     before = earlier.plan if earlier else None
     continues = isinstance(request, RolloutRequest) and head == fleet.commit
     first, lost = _first_generation(inputs, fleet, ports)
-    recovery = Recovery(now, fleet.epoch + 1) if lost else fleet.recovery
-    fleet = replace(fleet, app=replace(fleet.app, first_generation=first), recovery=recovery)
+    recovery = Recovery(now, fleet.tables.epoch + 1) if lost else fleet.tables.recovery
+    fleet = replace(
+        fleet, app=replace(fleet.app, first_generation=first), tables=replace(fleet.tables, recovery=recovery)
+    )
     approved = approved_plan(request, inputs, fleet, earlier, ports)
     staged = stage(approved.plan.without_oversized(before), before, inputs, fleet, ports, continues=continues)
     items = tuple(_with_life(item, inputs, fleet, ports) for item in staged.plan.items)

@@ -107,7 +107,7 @@ def read_selection(commit: str, written: Written, fleet: FleetRecord, ports: Por
         newest = ports.git_host.changes(commit, "", 1)
         message = next((change.message for change in newest if change.commit == commit), "")
     if asks_labels(written.strategies):
-        repository = fleet.source.repository if fleet.source else 0
+        repository = fleet.origin.source.repository if fleet.origin.source else 0
         pull = pull_of(commit, ports.config.branch, repository, ports.git_host.merged_as(commit))
         labels = pull.labels if pull else labels
     return CommitRequest(tuple(trailer_values(message, TRAILER)), labels)

@@ -27,8 +27,10 @@ log = logging.getLogger(__name__)
 def begin_recovery(fleet: FleetRecord, epoch: int, ports: Ports) -> FleetRecord:
     """Have every record only compare, or go on with that. ``epoch`` is that outside the tables."""
     if not fleet.is_behind:
-        log.warning("the tables are of epoch %d, and %d began: a recovery begins", fleet.epoch, epoch)
-        fleet = ports.state.save_fleet(replace(fleet, recovery=Recovery(ports.clock(), epoch)))
+        log.warning("the tables are of epoch %d, and %d began: a recovery begins", fleet.tables.epoch, epoch)
+        fleet = ports.state.save_fleet(
+            replace(fleet, tables=replace(fleet.tables, recovery=Recovery(ports.clock(), epoch)))
+        )
     names = [record.name for record in ports.state.clusters() if not record.recovering]
     ports.together(partial(_recover, ports=ports), names)
     return fleet
@@ -50,12 +52,12 @@ def _recover(name: str, ports: Ports) -> None:
 def end_recovery(ports: Ports) -> None:
     """End a recovery whose records were all compared, and have the head planned as usual."""
     fleet = ports.state.fleet()
-    if fleet.recovery is None or fleet.is_behind or fleet.planning:
+    if fleet.tables.recovery is None or fleet.is_behind or fleet.planning:
         return
     if any(record.to_compare for record in ports.state.clusters()):
         return
     try:
-        saved = ports.state.save_fleet(replace(fleet, recovery=None))
+        saved = ports.state.save_fleet(replace(fleet, tables=replace(fleet.tables, recovery=None)))
     except Stale:
         return  # the next tick finds it again
     log.warning("the recovery has ended: every record was compared")

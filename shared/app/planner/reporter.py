@@ -70,7 +70,7 @@ def report_open_plans(ports: Ports) -> None:
     """
     fleet = ports.state.fleet()
     plan_records = ports.state.open_plans()
-    if fleet.other_source:
+    if fleet.origin.other_source:
         return
     if fleet.commit in plan_records.unreadable_names:
         _plan_unfinished(fleet.commit, ports)
@@ -222,7 +222,7 @@ def _save_contested(fleet: FleetRecord, clusters: Listed[ClusterSummary], ports:
     """Save which clusters wait for a takeover; a planner that is at work has it reported at its end."""
     waiting = {summary.name for summary in clusters if summary.contested}
     contested = tuple(sorted(waiting | (clusters.unreadable_names & {*fleet.contested})))
-    if contested == fleet.contested or fleet.planning or fleet.other_source:
+    if contested == fleet.contested or fleet.planning or fleet.origin.other_source:
         return
     try:
         ports.state.save_fleet(replace(fleet, contested=contested))

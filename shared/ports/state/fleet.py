@@ -124,6 +124,26 @@ class FleetRules:
 
 
 @dataclass(frozen=True)
+class TablesAge:
+    """How old the tables are, by what stands outside them."""
+
+    epoch: int = 0
+    """How often a hand-over began that these tables know; the same number stands outside them."""
+    recovery: Recovery | None = None
+    """The recovery that has records left to compare, None for none."""
+
+
+@dataclass(frozen=True)
+class FleetOrigin:
+    """The repository of the fleet."""
+
+    source: Source | None = None
+    """Where the fleet is planned from; None before the first plan."""
+    other_source: Source | None = None
+    """What was read instead at last, which a takeover accepts; None when it was ``source``."""
+
+
+@dataclass(frozen=True)
 class FleetRecord:
     """The state of the planner: what it planned last, what it plans now, and what prevents the next plan."""
 
@@ -141,20 +161,16 @@ class FleetRecord:
     """How far that is; None for no ``planning``."""
     app: AppIdentity = AppIdentity()
     """The ids of this app, and the first generation of its clusters."""
-    epoch: int = 0
-    """How often a hand-over began that these tables know; the same number stands outside them."""
-    recovery: Recovery | None = None
-    """The recovery that has records left to compare, None for none."""
+    tables: TablesAge = TablesAge()
+    """Whether the tables may be older than what began."""
     reads: HeadReads = HeadReads()
     """When the branch was read."""
     expects: Expectations = Expectations()
     """What the last plan left for another one."""
     rules: FleetRules = FleetRules()
     """What fleet.yaml says to those who read no git."""
-    source: Source | None = None
-    """Where the fleet is planned from; None before the first plan."""
-    other_source: Source | None = None
-    """What was read instead at last, which a takeover accepts; None when it was ``source``."""
+    origin: FleetOrigin = FleetOrigin()
+    """Where the fleet is planned from."""
     contested: tuple[str, ...] = ()
     """The clusters that wait for a takeover, as of the last report."""
     gaps: Gaps = field(default_factory=Gaps)
@@ -176,7 +192,7 @@ class FleetRecord:
     @property
     def is_behind(self) -> bool:
         """Whether a recovery began, and not every record is known to be a part of it."""
-        return self.recovery is not None and self.epoch < self.recovery.epoch
+        return self.tables.recovery is not None and self.tables.epoch < self.tables.recovery.epoch
 
     @property
     def stands_still(self) -> bool:

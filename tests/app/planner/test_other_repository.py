@@ -103,10 +103,12 @@ def test_another_branch_in_the_settings_is_planned_only_once_it_is_accepted() ->
 
 def test_a_fleet_without_a_source_has_that_of_its_next_plan() -> None:
     cloud = ready()
-    cloud.state.save_fleet(replace(cloud.state.fleet(), source=None))
+    cloud.state.save_fleet(
+        replace(cloud.state.fleet(), origin=replace(cloud.state.fleet().origin, source=None))
+    )
     push(cloud, files("  tags: {team: shop}\n"))
     cloud.run()
-    assert cloud.state.fleet().source == Source(1, "main")
+    assert cloud.state.fleet().origin.source == Source(1, "main")
 
 
 @pytest.mark.parametrize(("number", "status"), [(1, 202), (2, 200), (None, 202)])
@@ -130,10 +132,10 @@ def test_a_pull_request_of_another_repository_of_the_same_name_is_ignored() -> N
 def test_the_first_plan_records_the_repository() -> None:
     cloud = MemoryCloud()
     commit = cloud.repository.push(files())
-    assert cloud.state.fleet().source is None
+    assert cloud.state.fleet().origin.source is None
     assert accept(pushed(cloud, commit), cloud.ports).status == 202
     cloud.run()
-    assert cloud.state.fleet().source == Source(1, "main")
+    assert cloud.state.fleet().origin.source == Source(1, "main")
 
 
 def test_no_pull_request_of_a_repository_that_has_taken_the_name_over_is_closed() -> None:

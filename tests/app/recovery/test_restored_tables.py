@@ -46,7 +46,7 @@ def epoch(cloud: MemoryCloud) -> int:
 def recovered(cloud: MemoryCloud) -> bool:
     """Let the recovery go on for a while; return whether it has ended."""
     cloud.run(seconds=1800, until=lambda: False)
-    return cloud.state.fleet().recovery is None
+    return cloud.state.fleet().tables.recovery is None
 
 
 # The epoch: it grows before the jobs of a plan begin, and outside the tables it stands in a tag.
@@ -56,13 +56,13 @@ def test_the_epoch_grows_once_for_each_plan_that_begins_jobs() -> None:
     cloud = MemoryCloud(config=CONFIG, throttle=False)
     push(cloud, fleet_files.fleet("one", "two", "three"))
     cloud.run()
-    assert (epoch(cloud), cloud.state.fleet().epoch) == (1, 1)
+    assert (epoch(cloud), cloud.state.fleet().tables.epoch) == (1, 1)
     push(cloud, fleet_files.fleet("one", "two", "three") | AGAIN)
     cloud.run()
     assert epoch(cloud) == 1
     push(cloud, fleet_files.fleet("one", "two", budget=1))
     cloud.run()
-    assert (epoch(cloud), cloud.state.fleet().epoch) == (2, 2)
+    assert (epoch(cloud), cloud.state.fleet().tables.epoch) == (2, 2)
     writes = [write for write in cloud.azure.accepted if write["accepted"] == "update-tags"]
     assert len(writes) == 2
 
@@ -82,7 +82,7 @@ def test_no_job_begins_before_the_epoch_stands_outside_the_tables() -> None:
     assert phases(cloud) == {}
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
-    assert epoch(cloud) == cloud.state.fleet().epoch
+    assert epoch(cloud) == cloud.state.fleet().tables.epoch
 
 
 def test_tables_of_a_moment_since_which_no_plan_began_jobs_need_no_recovery() -> None:
@@ -108,7 +108,7 @@ def test_it_ends_when_every_record_was_compared_and_nothing_was_written() -> Non
     cloud.run()
     before = accepted(cloud)
     cloud.restore(older)
-    cloud.run(until=lambda: cloud.state.fleet().recovery is not None)
+    cloud.run(until=lambda: cloud.state.fleet().tables.recovery is not None)
     assert fleet_view(cloud.ports)["problem"].startswith("the tables were lost or restored")
     cloud.run()
     assert recovered(cloud)
@@ -116,7 +116,7 @@ def test_it_ends_when_every_record_was_compared_and_nothing_was_written() -> Non
     assert phases(cloud) == dict.fromkeys(("one", "two", "three"), Phase.READY)
     assert accepted(cloud) == before
     assert not any(each.recovering for each in cloud.state.clusters())
-    assert epoch(cloud) == cloud.state.fleet().epoch
+    assert epoch(cloud) == cloud.state.fleet().tables.epoch
     message = cloud.state.events("one", 1)[0].message
     assert "the record was recovered, and nothing was written" in message
 

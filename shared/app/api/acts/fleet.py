@@ -34,12 +34,12 @@ def accept_source(actor: str, ports: Ports) -> schema.SourceReceipt:
     In another repository, a number is that of another issue or pull request: those of the former are dropped.
     """
     fleet = ports.state.fleet()
-    source = fleet.other_source
+    source = fleet.origin.other_source
     if source is None:
         raise Refusal(409, "the fleet is planned from the repository and branch of its settings")
-    if fleet.source is not None and fleet.source.repository != source.repository:
+    if fleet.origin.source is not None and fleet.origin.source.repository != source.repository:
         _drop_numbers(ports)
-    after = replace(fleet, source=source, other_source=None)
+    after = replace(fleet, origin=replace(fleet.origin, source=source, other_source=None))
     try:
         ports.state.save_fleet(after)
     except (Stale, Unavailable):
