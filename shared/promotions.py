@@ -252,7 +252,7 @@ def of_environment(
 
 def concerns(what: What, cluster: Desired) -> bool:
     """Return whether a cluster can have such a value: one outside Roadstead's AKS has no version of git."""
-    return what is not What.VERSION or not cluster.is_existing
+    return what is not What.VERSION or not cluster.is_attached
 
 
 def proven(

@@ -172,7 +172,7 @@ def shown_phase(record: ClusterRecord) -> Phase:
 
     One outside Azure is released, and not deleted.
     """
-    if record.phase is Phase.DELETING and record.desired.is_existing:
+    if record.phase is Phase.DELETING and record.desired.is_attached:
         return Phase.RELEASING
     return Phase.EXEMPT if record.finding and is_exempt(record) else record.phase
 

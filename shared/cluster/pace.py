@@ -65,7 +65,7 @@ def starts(
         desired = clusters.get(item.cluster)
         if item.action is not Action.CREATE or item.cluster in small or desired is None:
             continue
-        if desired.is_existing:  # Azure has no part in it
+        if desired.is_attached:  # Azure has no part in it
             continue
         subscription = desired.id.subscription.lower()
         bucket, start = reserve(buckets.get(subscription, Bucket(at)), PACE, now=at)

@@ -112,7 +112,7 @@ class Desired:
         return (existing.kubeconfig.vault, existing.kubeconfig.secret) if existing else None
 
     @property
-    def is_existing(self) -> bool:
+    def is_attached(self) -> bool:
         """Whether it exists outside Roadstead, so that nothing of it is in Azure."""
         return self.spec.existing is not None
 
@@ -325,7 +325,7 @@ class StoredCluster(Desired):
         return (found["vault"], found["secret"]) if found else None
 
     @property
-    def is_existing(self) -> bool:
+    def is_attached(self) -> bool:
         """Whether it exists outside Roadstead, so that nothing of it is in Azure."""
         return self.kubeconfig is not None
 

@@ -199,7 +199,7 @@ def ending_of(record: ClusterRecord) -> Sequence[tuple[Certificate, str]]:
     if record.observation.inside is None:
         return ()
     seen, at = record.observation.inside.certificates, record.observation.inside.at
-    return tuple(ending(seen, at, in_azure=not record.desired.is_existing))
+    return tuple(ending(seen, at, in_azure=not record.desired.is_attached))
 
 
 def _of_certificate(certificate: Certificate, record: ClusterRecord) -> Notification:
@@ -234,7 +234,7 @@ def _shortened(text: str, limit: int) -> str:
 
 def deleted(record: ClusterRecord, at: datetime) -> Notification:
     """Return the notification that a cluster no longer exists, or no longer is this fleet's, as git asked."""
-    kind = Kind.RELEASED if record.desired.is_existing else Kind.DELETED
+    kind = Kind.RELEASED if record.desired.is_attached else Kind.DELETED
     return replace(_fact(kind, record), at=at)
 
 

@@ -193,7 +193,7 @@ def _of_attached(item: Item, desired: DesiredFleet, recorded: Mapping[str, Recor
     if item.hold is None or item.retained:
         return item
     record, cluster = recorded.get(item.cluster), desired.clusters.get(item.cluster)
-    attached = is_attached(record.document) if record else cluster is not None and cluster.is_existing
+    attached = is_attached(record.document) if record else cluster is not None and cluster.is_attached
     return replace(item, hold=item.hold.of_release()) if attached else item
 
 

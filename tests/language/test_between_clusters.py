@@ -118,7 +118,7 @@ def asked_of_all(stage: ClusterStage, reaches_private: bool | None) -> dict[str,
     in_azure = {
         name: desired.azure_names
         for name, desired in {**clusters, **replaced}.items()
-        if not desired.is_existing
+        if not desired.is_attached
     }
     quotas = shared.layers.manifest.spec.cluster_quotas if shared.layers.manifest else ()
     found: dict[str, list[Any]] = {}

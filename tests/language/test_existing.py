@@ -30,14 +30,14 @@ def test_a_cluster_elsewhere_takes_from_the_defaults_what_runs_on_it_and_nothing
     assert stored.keys() <= FIELDS | set(EMPTY)
     assert stored["flux"]["repository"] == "https://github.com/example/fleet"
     assert not any(stored[field] for field in EMPTY)
-    assert found.is_existing
+    assert found.is_attached
     assert found.kubeconfig == ("ops", "harbour")
 
 
 def test_its_stored_form_is_read_as_it_was_written() -> None:
     found = harbour().clusters["harbour"]
     again = Desired.from_document(found.document())
-    assert (again.is_existing, again.kubeconfig, again.problem) == (True, ("ops", "harbour"), "")
+    assert (again.is_attached, again.kubeconfig, again.problem) == (True, ("ops", "harbour"), "")
     assert again.spec == found.spec
     assert again == found
 

@@ -59,7 +59,7 @@ def rebuild(
     if location and not new:
         raise UsageError("--location is for --as; otherwise change the manifest of the cluster itself")
     cluster = tree.resolve().clusters.get(name)
-    attached = cluster is not None and cluster.is_existing
+    attached = cluster is not None and cluster.is_attached
     if new:
         create_beside(tree, name, new, location, attached=attached)
         return

@@ -80,7 +80,7 @@ class StepContext:
 
     def kubernetes(self) -> KubernetesApi:
         """Return the Kubernetes API of the cluster."""
-        if self.desired.is_existing:
+        if self.desired.is_attached:
             return self._elsewhere
         api = self.ports.kubernetes.connect(self.cluster)
         return private_api(api) if self.desired.is_private else api

@@ -180,7 +180,7 @@ def certificates_of(record: ClusterRecord, now: datetime) -> list[schema.EndingC
     """Return the certificates of a cluster's API server that end soon, as the last check saw them."""
     seen, in_azure = (
         record.observation.inside.certificates if record.observation.inside else (),
-        not record.desired.is_existing,
+        not record.desired.is_attached,
     )
     found = ending(seen, now, in_azure=in_azure)
     return [projected(schema.EndingCertificate, certificate, message=text) for certificate, text in found]

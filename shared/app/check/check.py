@@ -124,7 +124,7 @@ def _affordable(record: ClusterRecord, waiting: list[ClusterRecord], limiter: Ra
 
     That is a kubeconfig, or its maintenance windows.
     """
-    if record.desired.is_existing:
+    if record.desired.is_attached:
         return True
     subscription = record.desired.id.subscription
     return (record.observation.api_server is not None and not WINDOWS.concerns(record)) or (

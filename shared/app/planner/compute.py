@@ -143,7 +143,7 @@ def _member(item: Item, inputs: PlanInputs) -> Iterator[tuple[str, GroupMember]]
     record = inputs.records.get(item.cluster)
     cluster = record.desired if record else inputs.desired.clusters.get(item.cluster)
     uid = record.uid if record else item.uid
-    if cluster is not None and uid and not cluster.is_existing:
+    if cluster is not None and uid and not cluster.is_attached:
         yield cluster.id.group.key, GroupMember(item.cluster, uid)
 
 
@@ -179,7 +179,7 @@ def _were_lost(inputs: PlanInputs, ports: Ports) -> bool | None:
     """
     if not ports.config.installation:
         return False
-    in_azure = (cluster for cluster in inputs.desired.clusters.values() if not cluster.is_existing)
+    in_azure = (cluster for cluster in inputs.desired.clusters.values() if not cluster.is_attached)
     named = {cluster.id.subscription.lower() for cluster in in_azure}
     try:
         for subscription in sorted({*named, *inputs.desired.subscriptions}):

@@ -187,7 +187,7 @@ def _not_storable(item: Item, error: TooLarge) -> Item:
 def _awaits_deletion(item: Item, record: ClusterRecord | None) -> Item:
     """Return the item of an update that a delete prevents; the end of that delete requests another plan."""
     hold = Hold(HoldKind.AWAITS_DELETION)
-    if record is not None and record.desired.is_existing:
+    if record is not None and record.desired.is_attached:
         hold = hold.of_release()
     return Item(item.cluster, Action.ON_HOLD, item.generation - 1, item.uid, hold=hold)
 

@@ -129,7 +129,7 @@ def check(part: SweepRequest, end: float, sources: Sources, ports: Ports) -> Lis
         record = readable(name, ports.state)
         if record is None or not is_at_rest(record):
             continue
-        if record.desired.is_existing:
+        if record.desired.is_attached:
             changed = apply_again(record, ports) or changed
             continue
         if is_at_time(part.sweep) and _is_held_on(record, ports):

@@ -331,7 +331,7 @@ def _delete_record(leased: LeasedRecord, outcome: Done, ports: Ports) -> None:
     record = leased.record
     after = apply_outcome(record, outcome, now=ports.clock(), jitter=0)
     ports.telemetry.record(of_outcome(record, after, outcome))
-    reason = RELEASED if record.desired.is_existing else DELETED
+    reason = RELEASED if record.desired.is_attached else DELETED
     deleted = [replace(event, reason=reason) for event in events_between(record, after, outcome)]
     store_deletion(record, ports)
     try:

@@ -37,7 +37,7 @@ def accepted_event(
         return _event(record, REBUILD, f"{what} again{approval}")
     what = "the cluster's removal in" if record.deleting else f"generation {record.generation} of"
     approval = f", approved by {approved}" if approved else ""
-    removal = "release" if record.desired.is_existing else "delete"
+    removal = "release" if record.desired.is_attached else "delete"
     taken_back = f", which has the cluster again: its {removal} had not started" if restored else ""
     return _event(record, "Accepted", f"{what} commit {record.commit[:8]}{approval}{taken_back}")
 

@@ -208,7 +208,7 @@ def of_outcome(before: ClusterRecord, after: ClusterRecord, outcome: Outcome) ->
     if not after.job.active:
         recipe = before.job.recipe
         result = (
-            (RELEASED if before.desired.is_existing else DELETED)
+            (RELEASED if before.desired.is_attached else DELETED)
             if before.deleting and not error
             else after.phase
         )

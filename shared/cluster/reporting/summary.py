@@ -34,13 +34,13 @@ class SummaryDetails:
 
 @dataclass(frozen=True)
 class SummaryPlace:
-    """Where the cluster lives; ``existing``: it is not in Azure."""
+    """Where the cluster lives; ``attached``: it is not in Azure."""
 
     environment: str
     location: str
     subscription: str
     resource_group: str
-    existing: bool = False
+    attached: bool = False
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class ClusterSummary:
     @property
     def shown_phase(self) -> Phase:
         """The phase that people see."""
-        if self.phase is Phase.DELETING and self.place.existing:
+        if self.phase is Phase.DELETING and self.place.attached:
             return Phase.RELEASING
         return Phase.EXEMPT if self.absence.exempt_until and self.phase is Phase.FAILED else self.phase
 
@@ -148,7 +148,7 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
             location=record.document["spec"]["location"],
             subscription=record.desired.azure_names.subscription_id,
             resource_group=record.desired.azure_names.resource_group,
-            existing=record.desired.is_existing,
+            attached=record.desired.is_attached,
         ),
         lost=record.lost,
         finding=record.finding,

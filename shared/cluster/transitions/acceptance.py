@@ -137,7 +137,7 @@ def accept_delete(record: ClusterRecord, *, commit: str, now: datetime, generati
         record,
         generation=generation or record.generation + 1,
         phase=Phase.DELETING,
-        job=_following_job(record, Recipe.RELEASE if record.desired.is_existing else Recipe.DELETE, now),
+        job=_following_job(record, Recipe.RELEASE if record.desired.is_attached else Recipe.DELETE, now),
         commit=commit,
         updated=now,
     )
@@ -242,7 +242,7 @@ def _of_another_life(contest: Contest) -> bool:
 
 
 def _bringing(desired: Desired) -> Recipe:
-    return Recipe.ATTACH if desired.is_existing else Recipe.PROVISION
+    return Recipe.ATTACH if desired.is_attached else Recipe.PROVISION
 
 
 def _following_job(record: ClusterRecord, recipe: Recipe, now: datetime) -> Job:

@@ -186,7 +186,7 @@ def _not_in_azure(node: Node, tenant: Tenant, clusters: Mapping[str, Desired]) -
             else f"spec.namespaces[{place[1]}]"
         )
         yield problem_at(node.find(("spec", *place)).mark, path, why)
-    outside = next((name for name in tenant.clusters if clusters[name].is_existing), None)
+    outside = next((name for name in tenant.clusters if clusters[name].is_attached), None)
     if outside is not None:
         mark = node.find(("spec", "managedNamespaces")).mark
         why = f"{outside} has provider: existing, where Azure manages no namespace; select AKS clusters only"

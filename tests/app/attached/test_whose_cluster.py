@@ -168,5 +168,5 @@ def test_a_cluster_that_moves_to_azure_keeps_its_last_valid_spec() -> None:
     assert plan is not None
     (item,) = plan.plan.items
     assert "spec.provider cannot change from existing to aks" in str(item.hold)
-    assert record(cloud).desired.is_existing
+    assert record(cloud).desired.is_attached
     assert api(cloud).get(OWNER_MAP) is not None

@@ -96,7 +96,7 @@ def read_live(names: Sequence[str], ports: Ports) -> schema.Live:
 def _read(record: ClusterRecord, ports: Ports) -> schema.LiveCluster:
     existing, problem = None, ""
     try:
-        if record.desired.is_existing:
+        if record.desired.is_attached:
             problem = "it is not in Azure: checks read it from inside"
         else:
             existing = ports.azure.call(GetCluster(record.desired.id))
@@ -107,7 +107,7 @@ def _read(record: ClusterRecord, ports: Ports) -> schema.LiveCluster:
     return projected(
         schema.LiveCluster,
         record,
-        resource="" if record.desired.is_existing else record.desired.id.resource,
+        resource="" if record.desired.is_attached else record.desired.id.resource,
         phase=shown_phase(record),
         existing=existing,
         unmanaged=record.observation.verified.unmanaged if record.observation.verified else None,
@@ -156,7 +156,7 @@ def _resolved(cluster: Desired) -> Desired:
 
 def _subscriptions(clusters: Iterable[Desired]) -> list[str]:
     return sorted(
-        {cluster.azure_names.subscription_id.lower() for cluster in clusters if not cluster.is_existing}
+        {cluster.azure_names.subscription_id.lower() for cluster in clusters if not cluster.is_attached}
     )
 
 
@@ -207,7 +207,7 @@ def _outcome(
     rebuilt: ClusterRecord, existing: Json | None, unread: Mapping[str, str], ports: Ports
 ) -> tuple[schema.DrillOutcome, str, list[str]]:
     """Return the outcome, its reason, and the fields that differ."""
-    if rebuilt.desired.is_existing:
+    if rebuilt.desired.is_attached:
         return "unknown", _INSIDE, []
     problem = unread.get(rebuilt.desired.azure_names.subscription_id.lower())
     if problem is not None:

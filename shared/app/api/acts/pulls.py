@@ -143,7 +143,7 @@ def _asked(
 
 
 def _found(record: ClusterRecord, pool: str, head: Head, ports: Ports) -> _Found:
-    if record.desired.is_existing:
+    if record.desired.is_attached:
         _refuse(f"{record.name} is attached: Roadstead does not manage its node pools")
     manifest = head.manifest(record.name)
     desired = (

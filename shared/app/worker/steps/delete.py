@@ -174,7 +174,7 @@ def _names(resources: Sequence[str]) -> str:
 def finalize(context: StepContext) -> Outcome:
     """Let the engine remove the record, and report what stays in Azure; the events stay as well."""
     record = context.record
-    if record.desired.is_existing:
+    if record.desired.is_attached:
         released = record.condition(CONDITIONS[Step.RELEASE])
         return Done("; ".join(["released", *([released.message] if released else [])]))
     state, group, member = context.ports.state, group_of(record), member_of(record)

@@ -85,7 +85,7 @@ def _refused(context: StepContext) -> Fail | None:
 
 def _held(context: StepContext, would: str) -> Outcome:
     """Return the wait of a step that would write to a cluster whose record is recovering."""
-    found = None if context.desired.is_existing else context.azure(GetCluster(context.cluster))
+    found = None if context.desired.is_attached else context.azure(GetCluster(context.cluster))
     return held(context, found, would)
 
 
@@ -104,12 +104,12 @@ def run_step(record: ClusterRecord, ports: Ports, *, inside: bool = False) -> Ou
     instead = orphaned(context) or _refused(context) or suspended(context)
     if instead:
         return instead
-    elsewhere = context.desired.is_existing
+    is_attached = context.desired.is_attached
     if record.recovering:
         context = replace(context, ports=without_writes(ports))
     elif inside:
         context = replace(context, ports=knowing_whose(context))
-    others = _WITH_EXTENSION if context.desired.has_extension else _ELSEWHERE if elsewhere else {}
+    others = _WITH_EXTENSION if context.desired.has_extension else _ELSEWHERE if is_attached else {}
     run = others.get(step, _STEPS[step])
     try:
         return run(context)
@@ -124,7 +124,7 @@ def run_step(record: ClusterRecord, ports: Ports, *, inside: bool = False) -> Ou
     except VaultUnavailable:
         raise
     except Unavailable:
-        entered = step in IN_THE_CLUSTER and not elsewhere
+        entered = step in IN_THE_CLUSTER and not is_attached
         found = context.azure(GetCluster(context.cluster)) if entered else None
         if found is not None and is_stopped(found):
             return stopped(context, found)

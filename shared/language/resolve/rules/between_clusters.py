@@ -89,7 +89,7 @@ def _clusters(
     regions: dict[tuple[str, str], list[tuple[bool, str]]] = {}
     subscriptions: dict[str, list[tuple[bool, str]]] = {}
     for name, cluster in (*clusters.items(), *_invalid(clusters, recorded)):
-        if cluster.is_existing:
+        if cluster.is_attached:
             continue
         subscription, location = cluster.place
         one = (not (name in recorded or cluster.adopt), name)
@@ -261,7 +261,7 @@ def clashes_between(
 
 
 def _in_azure(clusters: Mapping[str, Desired]) -> Mapping[str, AzureNames]:
-    return {name: cluster.azure_names for name, cluster in clusters.items() if not cluster.is_existing}
+    return {name: cluster.azure_names for name, cluster in clusters.items() if not cluster.is_attached}
 
 
 def _add(found: dict[str, Sequence[Finding]], more: Iterable[tuple[str, Sequence[Finding]]]) -> None:

@@ -120,8 +120,8 @@ def verify(context: StepContext) -> Outcome:
     waiting = first_unready(context, api)
     if waiting:
         return waiting
-    elsewhere = context.desired.is_existing
-    ended = verified_elsewhere(api, applied) if elsewhere else verified_in_azure(context, applied)
+    attached = context.desired.is_attached
+    ended = verified_elsewhere(api, applied) if attached else verified_in_azure(context, applied)
     if not isinstance(ended, Done):
         return ended
     note = "; ".join(filter(None, (str(applied), remove_former_secrets(context, api))))

@@ -35,7 +35,7 @@ def knowing_whose(context: StepContext) -> Ports:
     def require(*_: object) -> None:
         nonlocal known
         if not known:
-            found = attached.still_ours(context) if context.desired.is_existing else read_ours(context)
+            found = attached.still_ours(context) if context.desired.is_attached else read_ours(context)
             if not isinstance(found, Mapping):
                 raise NotWritten(found)
             known = True

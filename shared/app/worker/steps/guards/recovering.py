@@ -26,7 +26,7 @@ def held(context: StepContext, existing: Json | None, would: str) -> Wait:
     """Return the wait of a cluster whose job would write, with what differs."""
     if context.record.deleting:
         return _wait(context, existing, f"the job would {would}", _VERIFY)
-    if existing is None and not context.desired.is_existing:
+    if existing is None and not context.desired.is_attached:
         return _wait(context, existing, f"it does not exist in Azure, where the job would {would}", CONFIRM)
     differences = differing_fields(context, existing) if existing else []
     differs = f"it differs from git in {some_of(differences, SHOWN)}" if differences else ""

@@ -120,7 +120,7 @@ def not_removed(context: StepContext, existing: Json, *, started: bool) -> Wait 
     item = next((item for item in items if item.cluster == record.name), None)
     if item is not None and item.hold is not None and item.needs_action and not item.retained:
         reason = f"{again}, and does not keep it: {item.hold.cause}"
-        remedy = _RESTORE.format("releases" if record.desired.is_existing else "deletes")
+        remedy = _RESTORE.format("releases" if record.desired.is_attached else "deletes")
         return Wait(OBSERVE_SECONDS, reason, action_required=remedy, open_ended=True, restored=True)
     send(
         PlanRequest(again=True, reason="a cluster that git has again"),
@@ -138,7 +138,7 @@ def _lost_replacement(context: StepContext, files: Files) -> Wait | None:
         new = state.cluster(name) if name in files.folders else None
         if new is not None and not new.ready:
             reason = f"{name}, which replaces the cluster, is not Ready any more: it is {new.phase.value}"
-            remedy = _BESIDE.format(name, "release" if context.desired.is_existing else "delete")
+            remedy = _BESIDE.format(name, "release" if context.desired.is_attached else "delete")
             return Wait(OBSERVE_SECONDS, reason, action_required=remedy, open_ended=True, restored=True)
     return None
 

@@ -252,7 +252,7 @@ def suspended(context: StepContext) -> Wait | None:
 def _drift(context: StepContext) -> str:
     """Describe how the cluster in Azure differs from the manifest; a failed read is not retried."""
     desired, owner = context.desired, context.owner
-    if desired.is_existing:
+    if desired.is_attached:
         return "checks go on"
     try:
         existing = context.azure(GetCluster(context.cluster))
