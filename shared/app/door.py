@@ -22,7 +22,8 @@ from shared.azure.ownership import tag
 from shared.cluster.failures.errors import ReconcileError, Unavailable
 from shared.cluster.job import JobQueue
 from shared.frozen import replace
-from shared.ports import FleetRecord, Ports
+from shared.language.desired import digest_of
+from shared.ports import FleetConfig, FleetRecord, Ports
 from shared.ports.azure import GetTags, PatchTags
 from shared.ports.process import KnownTime
 
@@ -32,7 +33,8 @@ _OF_JOBS = tuple(queue.value for queue in JobQueue)
 
 COMPARE_SECONDS = 180.0
 """How long a comparison serves."""
-EPOCH_TAG = "roadstead-epoch"
+EPOCH_TAG = "roadstead-epoch-{fleet}-{digest}"
+"""``digest`` is of the branch and the id of the settings: apps in one resource group have a tag each."""
 SLOW = 3.0
 """Seconds; an answer that takes longer says too little of the time."""
 
@@ -94,6 +96,11 @@ def enter_with_records(ports: Ports) -> Ports:
     return inside
 
 
+def epoch_tag(config: FleetConfig) -> str:
+    """Return the name of the tag that has the epoch of an app, by what its settings say of it."""
+    return EPOCH_TAG.format(fleet=config.fleet, digest=digest_of([config.branch, config.installation])[:8])
+
+
 def newer_epoch(fleet: FleetRecord, ports: Ports) -> int:
     """Return the epoch outside the tables where that of the fleet's record is smaller, otherwise 0.
 
@@ -102,7 +109,7 @@ def newer_epoch(fleet: FleetRecord, ports: Ports) -> int:
     group, known, elapsed = ports.config.app_group, ports.compared.tables_at, ports.elapsed()
     if group is None or (fleet.tables.epoch and known is not None and elapsed - known <= COMPARE_SECONDS):
         return 0
-    found = tag({"tags": ports.azure.call(GetTags(group))}, EPOCH_TAG) or ""
+    found = tag({"tags": ports.azure.call(GetTags(group))}, epoch_tag(ports.config)) or ""
     outside = int(found) if found.isdecimal() else 0
     if fleet.tables.epoch < outside:
         return outside
@@ -112,17 +119,15 @@ def newer_epoch(fleet: FleetRecord, ports: Ports) -> int:
 
 def with_next_epoch(fleet: FleetRecord) -> FleetRecord:
     """Return the fleet's record with the next epoch, which is saved before the jobs of a plan begin."""
-    return (
-        fleet
-        if fleet.is_behind
-        else replace(fleet, tables=replace(fleet.tables, epoch=fleet.tables.epoch + 1))
-    )
+    next_one = replace(fleet.tables, epoch=fleet.tables.epoch + 1)
+    return fleet if fleet.is_behind else replace(fleet, tables=next_one)
 
 
 def put_epoch(fleet: FleetRecord, ports: Ports) -> None:
     """Write the epoch of the fleet's record outside the tables, after it was saved."""
     if ports.config.app_group is not None and not fleet.is_behind:
-        body = {"operation": "Merge", "properties": {"tags": {EPOCH_TAG: str(fleet.tables.epoch)}}}
+        tags = {epoch_tag(ports.config): str(fleet.tables.epoch)}
+        body = {"operation": "Merge", "properties": {"tags": tags}}
         ports.azure.call(PatchTags(ports.config.app_group, body))
 
 

@@ -52,5 +52,5 @@ CONTEST_MUTATIONS = (
     _mutation(the_steps_of_a_contested_cluster_count_as_done, "contested", "false ready"),
     _mutation(another_installation_is_not_looked_for, "contested"),
     _mutation(the_cluster_of_another_installation_gets_no_tag, "contested"),
-    _mutation(the_contest_tag_stops_nobody, "contested", "duplicate message"),
+    _mutation(the_contest_tag_stops_nobody, "contested"),
 )

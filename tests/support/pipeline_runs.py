@@ -23,8 +23,8 @@ def pushed(cloud: MemoryCloud, commit: str) -> Pushed:
     return Pushed("d1", f"push-{commit}", commit, cloud.clock().replace(microsecond=0))
 
 
-def push(cloud: MemoryCloud, files: dict[str, bytes]) -> str:
-    commit = cloud.repository.push(files)
+def push(cloud: MemoryCloud, files: dict[str, bytes], branch: str = "main") -> str:
+    commit = cloud.repository.push(files, branch=branch)
     assert accept(pushed(cloud, commit), cloud.ports).status == 202
     return commit
 

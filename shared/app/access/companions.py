@@ -91,30 +91,19 @@ class Reads:
         return issuer
 
 
-def _unwritten(*place: object) -> Write:
-    """Refuse a write that no step of companions makes."""
-    raise NotImplementedError(place)
-
-
 @dataclass(frozen=True)
 class CompanionCalls(Generic[C]):
-    """How the companions of one kind are read and written.
+    """How the companions of one kind are read.
 
     ``live`` reads what Azure has of the kind where it can list that, and what it has of the wanted ones.
-    ``resolved`` adds to what git wants what only Azure knows of it. A write takes the cluster, the id of the
-    place where the companion is, and its name there. ``exists`` is whether a resource of an earlier manifest
-    that no list shows is still there. ``homeless`` says what a companion belongs to and does not exist, ""
-    for nothing: no step creates that. ``hindrance`` is what keeps all of them from being written.
+    ``resolved`` adds to what git wants what only Azure knows of it. ``homeless`` says what a companion
+    belongs to and does not exist, "" for nothing: no step creates that.
     """
 
     companion: type[C]
     live: Callable[[Reads, Sequence[C]], Live]
     resolved: Callable[[Reads, Sequence[C]], Sequence[C]] = lambda _, wanted: wanted
-    put: Callable[[ClusterId, str, str, Json], Write] = _unwritten
-    delete: Callable[[ClusterId, str, str], Write] = _unwritten
-    exists: Callable[[Reads, str, str], bool] = lambda *_: False
     homeless: Callable[[Reads, C], str] = lambda *_: ""
-    hindrance: Callable[[Reads, Sequence[C], Live], Wait | None] = lambda *_: None
 
     def concerns(self, record: ClusterRecord) -> bool:
         """Return whether the manifest of a cluster has any."""
@@ -137,17 +126,34 @@ class CompanionCalls(Generic[C]):
             )
         ]
 
-    def going(self, reads: Reads, live: Live, wanted: Sequence[C], former: Sequence[str]) -> Collection[str]:
-        """Return the keys of ours that git does not want: those listed, and those of earlier manifests."""
-        cluster, is_ours = reads.context.cluster, self.companion.is_ours
-        listed = {key for key in live if is_ours(cluster, key, live[key])}
-        unlisted = {key for key in former if key not in live and self.exists(reads, *self.place(key))}
-        return (listed | unlisted) - {companion.key for companion in wanted}
-
     def place(self, resource: str) -> tuple[str, str]:
         """Return the id of the place where a resource is, and its name there."""
         place, _, name = resource.rpartition(self.companion.segment)
         return place, name
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenCompanions(CompanionCalls[C]):
+    """How the companions of a kind are also written, by the steps of companions.
+
+    A write takes the cluster, the id of the place where the companion is, and its name there. A kind without
+    a ``delete`` loses none. ``exists`` is whether a resource of an earlier manifest that no list shows is
+    still there. ``hindrance`` is what keeps all of them from being written.
+    """
+
+    put: Callable[[ClusterId, str, str, Json], Write]
+    delete: Callable[[ClusterId, str, str], Write] | None = None
+    exists: Callable[[Reads, str, str], bool] = lambda *_: False
+    hindrance: Callable[[Reads, Sequence[C], Live], Wait | None] = lambda *_: None
+
+    def going(self, reads: Reads, live: Live, wanted: Sequence[C], former: Sequence[str]) -> Collection[str]:
+        """Return the keys of ours that git does not want: those listed, and those of earlier manifests."""
+        if self.delete is None:
+            return ()
+        cluster, is_ours = reads.context.cluster, self.companion.is_ours
+        listed = {key for key in live if is_ours(cluster, key, live[key])}
+        unlisted = {key for key in former if key not in live and self.exists(reads, *self.place(key))}
+        return (listed | unlisted) - {companion.key for companion in wanted}
 
 
 def _windows(reads: Reads, _: Sequence[WindowCompanion]) -> Live:
@@ -301,19 +307,19 @@ def _of(scope: str) -> SubscriptionId:
     return SubscriptionId(scope.split("/")[2])
 
 
-WINDOWS = CompanionCalls(
+WINDOWS = WrittenCompanions(
     WindowCompanion,
     _windows,
     put=lambda cluster, _, name, body: PutMaintenance(cluster, name, body),
 )
-POLICIES = CompanionCalls(
+POLICIES = WrittenCompanions(
     PolicyCompanion,
     _policies,
     put=lambda cluster, _, name, body: PutPolicyAssignment(cluster, name, body),
     delete=lambda cluster, _, name: DeletePolicyAssignment(cluster, name),
     exists=lambda reads, *_: reads.context.job.step.name is Step.POLICIES,  # at first the list may lag behind
 )
-CREDENTIALS = CompanionCalls(
+CREDENTIALS = WrittenCompanions(
     CredentialCompanion,
     _credentials,
     _with_issuer,
@@ -325,7 +331,7 @@ CREDENTIALS = CompanionCalls(
     homeless=_without_identity,
     hindrance=_without_room,
 )
-ROLES = CompanionCalls(
+ROLES = WrittenCompanions(
     RoleCompanion,
     _roles,
     _with_ids,

@@ -7,13 +7,15 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import take_over
 from shared.app.api.views.clusters import fleet_view
-from shared.app.door import EPOCH_TAG
+from shared.app.door import epoch_tag
 from shared.app.recovery.missed_work import resend_overdue
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.job import ContestKind
 from shared.cluster.recipes import IN_THE_CLUSTER, STEPS, Recipe, Step
 from shared.cluster.record import Phase
+from shared.frozen import replace
 from shared.ports.azure import GetCluster, GetGroup, GetTags, PatchTags
+from shared.ports.state.fleet import TablesAge
 from shared.resource_ids import ObjectRef
 from tests.support import clusters_elsewhere as elsewhere
 from tests.support import fleet_files
@@ -40,7 +42,7 @@ INSIDE = [step for step in STEPS[Recipe.PROVISION] if step in IN_THE_CLUSTER]
 
 
 def epoch(cloud: MemoryCloud) -> int:
-    return int(cloud.ports.azure.call(GetTags(APP_GROUP)).get(EPOCH_TAG, "0"))
+    return int(cloud.ports.azure.call(GetTags(APP_GROUP)).get(epoch_tag(cloud.ports.config), "0"))
 
 
 def recovered(cloud: MemoryCloud) -> bool:
@@ -50,6 +52,23 @@ def recovered(cloud: MemoryCloud) -> bool:
 
 
 # The epoch: it grows before the jobs of a plan begin, and outside the tables it stands in a tag.
+
+
+def test_apps_that_share_a_resource_group_have_an_epoch_each() -> None:
+    first = MemoryCloud(config=CONFIG, throttle=False)
+    push(first, fleet_files.fleet("one"))
+    first.run()
+    configs = [replace(CONFIG, branch="staging"), replace(CONFIG, installation="another")]
+    for number, config in enumerate(configs):
+        second = MemoryCloud(config=config, peer=first, throttle=False)
+        push(second, fleet_files.fleet(f"of-{number}"), config.branch)
+        second.run()
+        assert second.state.fleet().tables == TablesAge(1)
+    first.clock.advance(3600)
+    first.run(seconds=1800)
+    assert first.state.fleet().tables == TablesAge(1)
+    others = [epoch_tag(config) for config in (*configs, replace(CONFIG, fleet="other"))]
+    assert len({epoch_tag(CONFIG), *others}) == 4
 
 
 def test_the_epoch_grows_once_for_each_plan_that_begins_jobs() -> None:

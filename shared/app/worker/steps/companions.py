@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from shared.app.access.companions import CREDENTIALS, POLICIES, ROLES, WINDOWS, CompanionCalls, Reads
+from shared.app.access.companions import CREDENTIALS, POLICIES, ROLES, WINDOWS, Reads, WrittenCompanions
 from shared.app.access.contests import NotWritten, exists_again
 from shared.app.access.context import StepContext
 from shared.azure.companion import Companion, writes_of
@@ -22,7 +22,7 @@ from shared.sentences import many
 StepFunction = Callable[[StepContext], Outcome]
 
 
-def ensure(*kinds: CompanionCalls[Any]) -> StepFunction:
+def ensure(*kinds: WrittenCompanions[Any]) -> StepFunction:
     """Return the step that brings the companions of some kinds to the manifest, one kind after the other."""
 
     def step(context: StepContext) -> Outcome:
@@ -32,7 +32,7 @@ def ensure(*kinds: CompanionCalls[Any]) -> StepFunction:
     return step
 
 
-def remove(*kinds: CompanionCalls[Any]) -> StepFunction:
+def remove(*kinds: WrittenCompanions[Any]) -> StepFunction:
     """Return the step that removes all companions of some kinds of a deleted cluster: Azure keeps them."""
 
     def step(context: StepContext) -> Outcome:
@@ -75,13 +75,13 @@ def differing_windows(context: StepContext) -> list[str]:
     return [window.path for window in wanted if window.written(live.get(window.key), left) is not None]
 
 
-def _known(kind: CompanionCalls[Any], record: ClusterRecord) -> Sequence[str]:
+def _known(kind: WrittenCompanions[Any], record: ClusterRecord) -> Sequence[str]:
     """Return the ids of all that present and earlier manifests have of a kind."""
     former = kind.companion.ids_among(record.removals.companions)
     return tuple(dict.fromkeys((*former, *kind.companion.stored(record.document))))
 
 
-def _ensured(kind: CompanionCalls[Any], reads: Reads) -> Iterator[str]:
+def _ensured(kind: WrittenCompanions[Any], reads: Reads) -> Iterator[str]:
     """Write what differs of one kind, and remove what git does not have; yield notes, "" for nothing."""
     context = reads.context
     former = kind.companion.ids_among(context.record.removals.companions)
@@ -110,7 +110,7 @@ def _ensured(kind: CompanionCalls[Any], reads: Reads) -> Iterator[str]:
     yield _removed(kind, context, upkeep.last)
 
 
-def _write(kind: CompanionCalls[Any], context: StepContext, companion: Companion, body: Json) -> None:
+def _write(kind: WrittenCompanions[Any], context: StepContext, companion: Companion, body: Json) -> None:
     """Write a companion; one that is not below the cluster says that it is what lacks its place."""
     try:
         context.azure(kind.put(context.cluster, *kind.place(companion.id), body))
@@ -122,8 +122,10 @@ def _write(kind: CompanionCalls[Any], context: StepContext, companion: Companion
         raise Dependency(missing, request_id=error.request_id) from None
 
 
-def _removed(kind: CompanionCalls[Any], context: StepContext, resources: Sequence[str]) -> str:
+def _removed(kind: WrittenCompanions[Any], context: StepContext, resources: Sequence[str]) -> str:
     """Remove resources; return what was done, "" for nothing."""
+    if kind.delete is None:
+        return ""
     for resource in resources:
         context.azure(kind.delete(context.cluster, *kind.place(resource)))
     return f"removed {many(len(resources), kind.companion.noun)}" if resources else ""
