@@ -24,7 +24,7 @@ from shared.app.check.changed_paths import check_changed_paths
 from shared.app.outbox import request_whole_check, request_whole_sweep
 from shared.app.recovery import housekeeping, missed_work
 from shared.app.runs import record_run
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.measurements import Measurement, Span
 from shared.ports import FleetConfig, Kubernetes, KubernetesApi, Ports, Timing
 from tests.support import fleet_files

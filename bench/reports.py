@@ -17,7 +17,7 @@ from bench.counting import Counted
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.outbox import send
 from shared.cluster.messages import ReportRequest
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.cluster.transitions.acceptance import accept_new
 from shared.plan.plan import Action, Item, Plan
 from shared.ports import FleetRecord, PlanRecord

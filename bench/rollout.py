@@ -20,7 +20,7 @@ from localcloud.azure.world.arm_resources import Timings
 from localcloud.kubernetes.world.controllers import Delays
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import Pushed
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports import FleetConfig, Timing
 from shared.ports.process import MOST
 from tests.support import fleet_files

@@ -19,7 +19,7 @@ from shared.app.api import schema
 from shared.app.api.parts import Page
 from shared.app.api.views.cluster_list import EVERYTHING, Selection, Sort
 from shared.app.api.views.clusters import fleet_view
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.cluster.transitions.acceptance import accept_new
 from shared.plan.plan import Action, Item, Plan
 from shared.ports import FleetRecord, PlanRecord, Ports

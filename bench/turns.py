@@ -19,7 +19,8 @@ from bench.fleet import ENVIRONMENTS, generate
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.planner.planner import handle
 from shared.cluster.messages import PlanRequest, RolloutRequest, ToPlan
-from shared.cluster.record import READY, Condition, Phase
+from shared.cluster.record import READY
+from shared.cluster.record_parts import Condition, Phase
 from shared.cluster.transitions.acceptance import accept_new
 from shared.language.resolve.repository_layout import Files, blob_id
 from shared.language.resolve.resolver import resolve

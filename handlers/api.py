@@ -27,7 +27,7 @@ from shared.app.api.views.plan_page import message_page, plan_page
 from shared.app.api.views.rollouts import rollout_view, rollouts_view
 from shared.app.health import Health, health_view, ready_view
 from shared.app.http_result import HttpResult, rejected
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.masking import cut
 from shared.ports import Ports
 

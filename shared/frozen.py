@@ -61,6 +61,7 @@ def _frozen(kind: type[Any], *, order: bool = False, **options: Any) -> type[Any
 
     def compared_by(comparison: Callable[[Any, Any], bool]) -> Callable[[object, object], Any]:
         def compares(self: object, other: object) -> Any:
+            # NotImplemented is the answer by which Python asks the other value, as dataclasses give it.
             alike = other.__class__ is self.__class__
             return comparison(values(self), values(other)) if alike else NotImplemented
 

@@ -1,4 +1,4 @@
-"""JSON values: their types, and how two of them are compared.
+"""JSON values: their types, their digest, and how two of them are compared.
 
 ``children`` pairs the values directly below two others; ``differing`` descends to the values that differ. An
 absent value is None.
@@ -6,6 +6,8 @@ absent value is None.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -70,3 +72,11 @@ def merged(base: Json, over: Json) -> dict[str, Any]:
         nested = isinstance(value, Mapping) and isinstance(below, Mapping)
         result[key] = merged(below or {}, value) if nested else value
     return result
+
+
+def digest_of(document: Any) -> str:
+    """Return 16 hexadecimal digits of a SHA-256 over canonical JSON."""
+    return hashlib.sha256(_CANONICAL.encode(document).encode()).hexdigest()[:16]
+
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from shared.cluster.record import READY, ClusterRecord, Phase
+from shared.cluster.record import READY, ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.frozen import dataclass
 from shared.kubernetes_versions import needs_upgrade, runs_newer
 from shared.language.desired import Desired

@@ -17,7 +17,8 @@ from shared.app.api.acts.approval import approve
 from shared.app.api.acts.cluster import replay, take_over
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import Pushed
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.resource_ids import ClusterId
 from simulation.desired_files import files_of

@@ -22,7 +22,7 @@ from shared.azure.ownership import tag
 from shared.cluster.failures.errors import ReconcileError, Unavailable
 from shared.cluster.job import JobQueue
 from shared.frozen import replace
-from shared.language.desired import digest_of
+from shared.json_tree import digest_of
 from shared.ports import FleetConfig, FleetRecord, Ports
 from shared.ports.azure import GetTags, PatchTags
 from shared.ports.process import KnownTime

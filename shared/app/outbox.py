@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from shared.cluster.envelopes import Envelope
 from shared.cluster.failures.errors import Unreadable
 from shared.cluster.forms import NewerForm
 from shared.cluster.health import needs_check, next_check
 from shared.cluster.messages import (
     CheckMessage,
-    Envelope,
     PlanRequest,
     QueueMessage,
     QueueRequest,
@@ -27,7 +27,7 @@ from shared.cluster.messages import (
 )
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.measurements import WAITING_MESSAGES, Measurement
-from shared.language.desired import digest_of
+from shared.json_tree import digest_of
 from shared.ports import FleetRecord, Message, Ports, Queue
 
 log = logging.getLogger(__name__)

@@ -21,9 +21,9 @@ from shared.azure.node_pools.body import pool_leaves, version_of
 from shared.azure.node_pools.replacement import serving
 from shared.azure.ownership import Owner
 from shared.frozen import dataclass
-from shared.json_tree import Json
+from shared.json_tree import Json, digest_of
 from shared.kubernetes_versions import image_older, runs_newer
-from shared.language.desired import Desired, digest_of
+from shared.language.desired import Desired
 from shared.language.model.node_pool import NodePool
 
 _OWN_TAG = re.compile(r"(^|\.)tags\.roadstead-[a-z-]+\Z", re.IGNORECASE)

@@ -15,15 +15,8 @@ from shared.cluster.failures.errors import (
     classes,
 )
 from shared.cluster.job import Failure
-from shared.cluster.record import (
-    READY,
-    Absence,
-    ClusterRecord,
-    Condition,
-    ConditionReason,
-    Phase,
-    finding_of_sweep,
-)
+from shared.cluster.record import READY, ClusterRecord, finding_of_sweep
+from shared.cluster.record_parts import Absence, Condition, ConditionReason, Phase
 from shared.frozen import replace
 from shared.language.model.cluster.drift import DriftRule
 from shared.masking import cut

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from shared.cluster.job import Delay, JobQueue, due
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.frozen import dataclass
 
 LONGEST_BACKLOG = 3600.0

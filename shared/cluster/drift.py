@@ -10,7 +10,7 @@ from typing import Any
 from shared.azure.drift.activity import FieldAuthor
 from shared.azure.drift.policy import MAX_CORRECTIONS, DriftDecision
 from shared.frozen import dataclass, replace
-from shared.language.desired import digest_of
+from shared.json_tree import digest_of
 from shared.language.model.cluster.drift import DriftAction
 from shared.masking import cut
 from shared.sentences import some_of

@@ -14,7 +14,8 @@ from shared.cluster.conditions import MESSAGE_LIMIT, is_unfinished, with_conditi
 from shared.cluster.drift import exhausted
 from shared.cluster.failures.errors import FluxUnhealthy, PlatformUnhealthy, SecretsUnhealthy, Unhealthy
 from shared.cluster.outcomes import Done, Fail, Outcome
-from shared.cluster.record import READY, ClusterRecord, Condition, finding_of_sweep, of_health
+from shared.cluster.record import READY, ClusterRecord, finding_of_sweep, of_health
+from shared.cluster.record_parts import Condition
 from shared.frozen import dataclass, replace
 from shared.kubernetes.health import CHANGED, MISSING, SUSPENDED
 from shared.language.model.cluster.drift import DriftAction

@@ -8,7 +8,7 @@ from shared.cluster.drift import Verification
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.job import AcceptedWrite, Contest, WaitingOn
 from shared.cluster.recipes import Step
-from shared.cluster.record import RunningVersions
+from shared.cluster.record_parts import RunningVersions
 from shared.frozen import dataclass
 
 

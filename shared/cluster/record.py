@@ -9,14 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from shared.azure.compliance import Compliance
-from shared.azure.differences import Difference
-from shared.azure.drift.activity import FieldAuthor
-from shared.cluster.drift import Correction, Drift, HeldStart, Verification
 from shared.cluster.failures.errors import (
     ClusterMissing,
     ClusterStopped,
@@ -29,214 +24,23 @@ from shared.cluster.failures.errors import (
 from shared.cluster.history import Event
 from shared.cluster.job import Delay, Job
 from shared.cluster.recipes import CONDITIONS, Step
+from shared.cluster.record_parts import (
+    NOTHING_REMOVED,
+    AzureLife,
+    Condition,
+    Divergence,
+    Observation,
+    Ownership,
+    Phase,
+    Removals,
+)
 from shared.frozen import dataclass, field
-from shared.kubernetes.inside import Inside
-from shared.kubernetes.kubeconfig import ApiServer
 from shared.language.desired import Desired
 
 READY = CONDITIONS[Step.VERIFY]
 _FINDINGS = frozenset(kind.__name__ for kind in classes(NoLongerReady))
 _OF_HEALTH = frozenset(kind.__name__ for kind in classes(Unhealthy))
 _TRANSIENT = frozenset(kind.__name__ for kind in (*classes(Retryable), DeadLettered))
-
-
-class Phase(StrEnum):
-    """The state of a cluster in one word."""
-
-    PROVISIONING = "Provisioning"
-    UPDATING = "Updating"
-    DELETING = "Deleting"
-    READY = "Ready"
-    STALLED = "Stalled"
-    SUSPENDED = "Suspended"
-    FAILED = "Failed"
-    EXEMPT = "Exempt"
-    """What is shown, and never stored, of a Failed cluster that an exemption has be missing or stopped."""
-    RELEASING = "Releasing"
-    """Likewise, of a Deleting cluster outside Azure: nothing that runs there is deleted."""
-
-
-class ConditionReason(StrEnum):
-    """Why a condition has its status, where that is not the class of an error."""
-
-    DONE = "Done"
-    RETAINED = "Retained"
-    WAITING = "Waiting"
-    STALLED = "Stalled"
-    SUSPENDED = "Suspended"
-    RESTARTED = "Restarted"
-    DRIFTED = "Drifted"
-    NOT_COMPARED = "NotCompared"
-
-
-@dataclass(frozen=True)
-class Condition:
-    """As in Kubernetes: a ``status`` of None is "Unknown", and ``since`` is when it last changed.
-
-    ``observed_generation`` is the generation that it is about, ``verified`` when it was found so at last.
-    """
-
-    type: str
-    status: bool | None
-    reason: str
-    message: str
-    since: datetime
-    observed_generation: int
-    verified: datetime
-
-
-@dataclass(frozen=True)
-class AppliedRevision:
-    """The revision that the first Kustomization said it applied last, "" for none, and when that was read."""
-
-    revision: str
-    read_at: datetime
-
-    def __str__(self) -> str:
-        return f"Flux applied {self.revision or 'nothing'}, read at {self.read_at:%Y-%m-%d %H:%M:%S} UTC"
-
-
-@dataclass(frozen=True)
-class RunningVersions:
-    """What ran when a cluster was verified or compared last: the version of its control plane, and its nodes;
-    "" and 0 for what is not known. ``flux`` is what a job or a check read last of Flux, None where neither
-    could read it. ``renamed`` has the manifest's name of each node pool
-    that has another one in Azure, because it replaced one; also once somebody has deleted it.
-    """
-
-    kubernetes_version: str = ""
-    nodes: int = 0
-    flux: AppliedRevision | None = None
-    renamed: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Absence:
-    """What a sweep found of a cluster that is missing or stopped: the class of the error, and since when.
-
-    ``act`` is who deleted or stopped it, and when, by Azure's activity log; None as long as that does not say
-    it. ``exemption`` is the rule of its policy by which that is ignored, "" for none, and ``expires`` the
-    rule's last day.
-    """
-
-    kind: str
-    since: datetime
-    act: FieldAuthor | None = None
-    exemption: str = ""
-    expires: str = ""
-
-
-@dataclass(frozen=True)
-class Removals:
-    """What accepted specs had of a cluster, and is still to be removed.
-
-    ``keys`` are the labels and taints of each node pool, ``systems`` the namespaces of each system,
-    ``configurations`` those of Flux as Microsoft's extension, and ``companions`` the resource ids of
-    companions, in lower case.
-    """
-
-    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    systems: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    configurations: tuple[str, ...] = ()
-    companions: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class CompanionState:
-    """The fields in which companions differed when a check could read all of them last.
-
-    ``compliance`` is what it read of Azure Policy, None before that.
-    """
-
-    differences: tuple[Difference, ...] = ()
-    compliance: Compliance | None = None
-
-
-NOTHING_REMOVED, UNREAD_COMPANIONS = Removals(), CompanionState()
-
-
-@dataclass(frozen=True)
-class AzureLife:
-    """One life of the cluster in Azure, from its creation to its delete.
-
-    ``group_requested``: Azure was asked to create the resource group, or may have been, and
-    ``creation_requested``: the cluster. ``was_tagged``: the cluster has had our tags, because Azure accepted
-    a write of it or it matched the manifest. ``had_systems``: an accepted spec had systems, or a job found
-    namespaces of some, so that teams' objects may be on the cluster. None of these becomes false again.
-
-    ``delete_accepted``: Azure accepted the delete of this life, so that parts of it may be gone, and
-    ``deleted`` is its ``resourceUID``, "" where that is unknown. ``life`` is the id of this life where that
-    is not the record's ``uid``. ``recreating``: somebody asked that the missing cluster is created again;
-    until it is verified. ``rebuilt_for`` is the time of the rebuild that this life was created for, "" for
-    none.
-    """
-
-    group_requested: bool = False
-    creation_requested: bool = False
-    was_tagged: bool = False
-    had_systems: bool = False
-    delete_accepted: bool = False
-    deleted: str = ""
-    life: str = ""
-    recreating: bool = False
-    rebuilt_for: str = ""
-
-
-@dataclass(frozen=True)
-class Ownership:
-    """Who manages the cluster.
-
-    ``installation`` is the id of the app's state. A takeover overrules the installations in ``overruled``
-    until our tags are on the cluster; ``predecessors`` are all that one ever overruled. ``has_rival``:
-    another installation managed the cluster too, or had marked it, when it was read last.
-
-    ``recovering``: the record may not know what was written to the cluster last, so that the job only
-    compares: nothing is written until the cluster is verified, or an operator takes it over.
-
-    ``cluster_uid`` is the identity of a cluster that exists outside Roadstead: the uid of its namespace
-    kube-system when a step entered it last, "" before that, and for any other cluster.
-    """
-
-    installation: str = ""
-    overruled: tuple[str, ...] = ()
-    predecessors: tuple[str, ...] = ()
-    has_rival: bool = False
-    recovering: bool = False
-    cluster_uid: str = ""
-
-
-@dataclass(frozen=True)
-class Observation:
-    """What was read of the cluster last; None for what was never read.
-
-    ``running`` is what runs, ``verified`` how Azure showed the cluster when it was compared with git, and
-    ``inside`` what a check found inside it. ``companions`` is what a check read of the companions. ``loss``
-    is what is known of a cluster that is missing or stopped, None once it is verified again. ``facts`` are
-    what manifests on the cluster can use as variables. ``api_server`` is where a token of the app opened its
-    Kubernetes API, None when the next connection needs a kubeconfig.
-    """
-
-    running: RunningVersions | None = None
-    verified: Verification | None = None
-    inside: Inside | None = None
-    companions: CompanionState = UNREAD_COMPANIONS
-    loss: Absence | None = None
-    facts: Mapping[str, str] | None = None
-    api_server: ApiServer | None = None
-
-
-@dataclass(frozen=True)
-class Divergence:
-    """How the cluster differs from git, and what is done about it.
-
-    ``drift`` are the fields that differed when it was compared last, None for none. ``corrections`` are those
-    of this generation. ``held`` is what keeps a correction from starting that the last sweep wanted, None for
-    nothing.
-    """
-
-    drift: Drift | None = None
-    corrections: tuple[Correction, ...] = ()
-    held: HeldStart | None = None
 
 
 @dataclass(frozen=True)

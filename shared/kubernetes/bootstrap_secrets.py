@@ -12,10 +12,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from shared.json_tree import Json
+from shared.json_tree import Json, digest_of
 from shared.kubernetes.field_ownership import MANAGER, appliers, changed_by_others
 from shared.kubernetes.flux_objects import DIGEST, NAMESPACE, is_ours
-from shared.language.desired import digest_of
 from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret
 from shared.resource_ids import ObjectRef
 

@@ -12,8 +12,7 @@ import yaml
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from shared.frozen import dataclass, field
-from shared.json_tree import Json
-from shared.language.desired import digest_of
+from shared.json_tree import Json, digest_of
 from shared.resource_ids import ObjectRef
 
 NAMESPACE = "flux-system"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,6 +9,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from shared.frozen import dataclass, field, replace
+from shared.json_tree import digest_of
 from shared.language.cluster_systems import normalised_systems, read_system, systems_in
 from shared.language.model.cluster.access import EXISTING
 from shared.language.model.cluster.flux import EXTENSION, OPERATOR
@@ -396,11 +395,3 @@ def normalised(document: Mapping[str, Any]) -> Mapping[str, Any]:
         return document
     systems = normalised_systems(systems_in(document))
     return {**document, **spec, **({"systems": systems} if systems else {})}
-
-
-def digest_of(document: Any) -> str:
-    """Return 16 hexadecimal digits of a SHA-256 over canonical JSON."""
-    return hashlib.sha256(_CANONICAL.encode(document).encode()).hexdigest()[:16]
-
-
-_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from shared.frozen import dataclass, replace
-from shared.language.desired import digest_of
+from shared.json_tree import digest_of
 from shared.notifications.kinds import KINDS, Severity
 from shared.notifications.notification import Notification
 from shared.sentences import many, some_of

@@ -11,7 +11,8 @@ from shared.cluster.drift import Drift, DriftedField, is_news
 from shared.cluster.failures.retry import DEFAULTS, Policies
 from shared.cluster.history import by_whom
 from shared.cluster.messages import Approval
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.diagnosis import diagnose
 from shared.frozen import dataclass, field, replace
 from shared.kubernetes.kubeconfig import Certificate, ending

@@ -18,14 +18,13 @@ from shared.frozen import dataclass, field
 from shared.kubernetes.flux_objects import GitCredentials
 from shared.language.resolve.work import PLAN_WORK
 from shared.ports.azure import Azure
-from shared.ports.git_host import (
+from shared.ports.git_host import BranchHead, Capability, CommitStatus, GitHost, TreeEntry
+from shared.ports.kubernetes import Kubernetes, KubernetesApi
+from shared.ports.process import Comparisons, Stays, Together, TokenCache, in_threads
+from shared.ports.pull_requests import (
     Annotation,
-    BranchHead,
-    Capability,
     Check,
     Comment,
-    CommitStatus,
-    GitHost,
     MergedPull,
     NewCommit,
     Pull,
@@ -33,10 +32,7 @@ from shared.ports.git_host import (
     PullText,
     Review,
     ReviewState,
-    TreeEntry,
 )
-from shared.ports.kubernetes import Kubernetes, KubernetesApi
-from shared.ports.process import Comparisons, Stays, Together, TokenCache, in_threads
 from shared.ports.services import (
     Channels,
     Endpoints,

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from shared.cluster.failures.errors import ClusterMissing
-from shared.cluster.record import ClusterRecord, Phase, recreates
+from shared.cluster.record import ClusterRecord, recreates
+from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.summary import summary_of
 from shared.frozen import replace
 from shared.language.desired import Desired

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from shared.cluster.forms import UnreadableRecord
-from shared.cluster.record import Phase, of_health
+from shared.cluster.record import of_health
+from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.frozen import dataclass, replace
 from shared.rollouts.calendar import Closure, closed

@@ -14,7 +14,8 @@ from enum import StrEnum
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import approve_correction
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.resource_ids import ClusterId
 from simulation.actors.by_hand import ByHand

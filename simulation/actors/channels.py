@@ -16,7 +16,7 @@ from typing import Protocol
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.missed_work import wake_notifier
 from shared.cluster.failures.errors import Dependency, ReconcileError, Throttled, Unauthenticated, Unavailable
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.notifications.digest import Outgoing
 from shared.notifications.kinds import Kind
 from shared.notifications.notification import Notification

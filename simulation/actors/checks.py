@@ -16,7 +16,8 @@ from shared.cluster.conditions import is_at_rest, is_unfinished
 from shared.cluster.failures.errors import FluxUnhealthy
 from shared.cluster.health import FLUX
 from shared.cluster.recipes import Step
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.ports import Ports
 from shared.resource_ids import ClusterId, ObjectRef

@@ -13,7 +13,8 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from shared.app.outbox import request_whole_check
-from shared.cluster.record import READY, ClusterRecord, Phase
+from shared.cluster.record import READY, ClusterRecord
+from shared.cluster.record_parts import Phase
 from simulation.actors.kinds import IDENTITY_ACCESS
 from simulation.actors.upkeep import Upkeep
 from simulation.event_loop import EventLoop

@@ -22,7 +22,7 @@ from shared.app.intake.accept import accept
 from shared.app.intake.webhook import PullChanged
 from shared.app.outbox import request_whole_sweep
 from shared.cluster.failures.errors import Conflict
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports import Ports
 from simulation.actors.kinds import PROMOTIONS
 from simulation.actors.upkeep import Upkeep

@@ -15,7 +15,8 @@ import yaml
 
 from localcloud.github.world.pull_requests import PullRecord
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from simulation.actors.rollouts import under_way
 from simulation.desired_files import files_of
 from simulation.desired_state import DesiredCluster

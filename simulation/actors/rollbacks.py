@@ -18,7 +18,8 @@ import yaml
 from shared.app.api.acts.pulls import roll_back
 from shared.app.http_result import HttpResult
 from shared.cluster.failures.errors import Conflict
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.ports import Ports
 from simulation.actors.kinds import ROLLBACKS

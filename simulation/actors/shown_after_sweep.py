@@ -17,7 +17,8 @@ from shared.app.api.views.clusters import cluster_detail
 from shared.app.api.views.drift import drift_of_cluster, drift_view
 from shared.azure.changes.writes import is_stopped
 from shared.cluster.failures.errors import ClusterContested
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from simulation.desired_state import EXEMPT, DesiredCluster
 from simulation.history import FleetHistory

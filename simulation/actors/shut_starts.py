@@ -16,7 +16,8 @@ from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.azure_engine import key_of
 from shared.app.outbox import request_whole_sweep
 from shared.cluster.failures.retry import with_limits
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.ports import Ports
 from simulation.desired_state import CORRECTED
 from simulation.event_loop import Actor, EventLoop

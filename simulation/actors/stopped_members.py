@@ -17,7 +17,8 @@ from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.azure_engine import key_of
 from shared.app.outbox import request_whole_sweep
 from shared.cluster.failures.errors import ClusterStopped
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.rollouts.rollout import State
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators, cluster_id

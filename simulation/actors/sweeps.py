@@ -17,7 +17,8 @@ from shared.app.outbox import request_whole_sweep
 from shared.azure.changes.writes import is_stopped
 from shared.cluster.conditions import is_at_rest
 from shared.cluster.failures.errors import ClusterMissing, ClusterStopped
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from simulation.actors.approved_corrections import ApprovedCorrections
 from simulation.actors.drift import Drift
 from simulation.actors.drift_among_faults import DriftAmongFaults

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from localcloud.kubernetes.world.kinds import BUILT_IN, NAMESPACE
 from localcloud.kubernetes.world.object_store import At
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from simulation.actors.kinds import SYSTEMS
 from simulation.actors.upkeep import Upkeep
 from simulation.event_loop import EventLoop

@@ -14,7 +14,8 @@ from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.clusters import fleet_view
 from shared.cluster.job import ContestKind
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.resource_ids import ClusterId
 from simulation.history import FleetHistory
 from simulation.invariants.context import FROZEN, Context

@@ -13,7 +13,8 @@ from datetime import UTC, datetime, timedelta
 import yaml
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.ports import FleetRecord
 from simulation.desired_state import DesiredFleet
 from simulation.history import LONG_AGO

@@ -12,7 +12,8 @@ from datetime import datetime
 
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.resource_ids import ClusterId
 from simulation.invariants.context import FROZEN, Context
 from simulation.rule import RuleViolated

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.rollouts.rollout import Member, Rollout, State
 from simulation.desired_state import DesiredFleet
 from simulation.history import LONG_AGO

@@ -12,7 +12,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import ClusterRecord, Phase, of_health
+from shared.cluster.record import ClusterRecord, of_health
+from shared.cluster.record_parts import Phase
 from shared.rollouts.rollout import Member, Rollout, Stage, State
 from simulation.history import LONG_AGO
 from simulation.invariants.approvals import approved_in_time, newly_entered

@@ -12,7 +12,8 @@ from shared.app.api import schema
 from shared.app.api.views.clusters import cluster_detail
 from shared.app.api.views.why import why_view
 from shared.cluster.job import Delay
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from simulation.desired_state import WINDOW, DesiredCluster
 from simulation.event_loop import MAX_SKEW, EventLoop

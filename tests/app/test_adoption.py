@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports.azure import PutCluster, PutGroup, PutMaintenance, PutPool
 from shared.resource_ids import GroupId
 from tests.support import fleet_files

@@ -14,7 +14,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.door import COMPARE_SECONDS, SLOW, NotReady, enter
 from shared.app.health import Health
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports import Ports
 from tests.support import fleet_files
 from tests.support.function_calls import ADMIN, functions

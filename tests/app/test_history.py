@@ -17,7 +17,8 @@ from shared.cluster.failures.errors import Stale
 from shared.cluster.history import Event
 from shared.cluster.job import Lease
 from shared.cluster.recipes import STEPS, Recipe
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.cluster.transitions.acceptance import accept_delete
 from shared.ports.azure import PutCluster
 from tests.support import fleet_files

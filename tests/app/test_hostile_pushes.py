@@ -12,7 +12,7 @@ from cli.text import printable
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.plans import plan_view
 from shared.app.planner.commit_status import Progress, status_of
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.plan.plan import Plan
 from shared.ports import FleetConfig, PlanLimits, Timing
 from tests.support import fleet_files

@@ -15,7 +15,8 @@ from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from shared.cluster.failures.errors import Unauthenticated
 from shared.cluster.job import Lease
 from shared.cluster.recipes import Step
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.cluster.transitions.acceptance import accept_delete
 from shared.ports.azure import GetCluster, GetGroup, PutCluster, PutGroup
 from tests.support import fleet_files, one_cluster

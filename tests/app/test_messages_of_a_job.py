@@ -11,7 +11,8 @@ import pytest
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.recipes import Step
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.cluster.transitions.acceptance import accept_delete
 from shared.json_tree import Json
 from shared.ports import FleetConfig, Timing

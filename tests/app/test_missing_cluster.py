@@ -8,7 +8,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import replay
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports.azure import GetCluster, GetGroup
 from tests.support.one_cluster import ONE, advice, cluster, files, pool, ready, record, suspended
 from tests.support.pipeline_runs import accepted, phases, push, status

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shared.app.api.views.clusters import fleet_view
 from shared.app.api.views.why import why_view
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, ready, status
 

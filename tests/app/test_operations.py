@@ -11,7 +11,7 @@ from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.job import Failure
 from shared.cluster.recipes import Step
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.ports.azure import ListMaintenance, PutCluster, PutMaintenance, PutPool, Write, WriteResponse
 from tests.support import fleet_files

@@ -13,7 +13,8 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.clusters import fleet_view
 from shared.cluster.failures.errors import ReconcileError, TooLarge, Unauthorized, Unavailable
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.language.resolve.cluster_resolver import MAX_RESOLVED_BYTES
 from tests.support import fleet_files
 from tests.support.function_calls import call

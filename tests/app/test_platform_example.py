@@ -10,7 +10,7 @@ from localcloud.kubernetes.world.kinds import BUILT_IN
 from localcloud.kubernetes.world.object_store import At, Object
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.why import why_view
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from tests.support.identity_access import with_identity
 from tests.support.pipeline_runs import phases, push, status
 from tests.support.platform_example import platform_example

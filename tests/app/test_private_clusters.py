@@ -10,7 +10,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.why import why_view
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.resource_ids import ClusterId
 from tests.support.one_cluster import advice, files, ready, record
 from tests.support.pipeline_runs import phases, push

@@ -7,7 +7,7 @@ from typing import Any
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import Pushed
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports import KubernetesApi
 from shared.ports.azure import GetCluster, GetGroup, PutCluster
 from shared.resource_ids import GroupId

@@ -12,7 +12,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.access.rate_limiter import BACKOFF, TRIES, RateLimited, RateLimiter
 from shared.azure.rate_limits import AKS_OTHER, ARM_READ, ARM_WRITE, Bucket, reserve
 from shared.cluster.failures.errors import Stale, Throttled, Unavailable
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports import Ports
 from shared.ports.azure import PutCluster, WriteResponse
 from tests.support import fleet_files

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from shared.cluster.failures.errors import Withheld
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from tests.support import fleet_files
 from tests.support.one_cluster import advice, files, ready, record, tombstoned
 from tests.support.pipeline_runs import accepted, phases, push, step_until

@@ -8,7 +8,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import replay
 from shared.app.api.views.clusters import events_view
 from shared.app.api.views.why import why_view
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from tests.support import fleet_files
 from tests.support.pipeline_runs import failed, phases, push, status
 

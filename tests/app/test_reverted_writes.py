@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.ports.azure import (
     DeleteCluster,

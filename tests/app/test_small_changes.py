@@ -8,9 +8,10 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.servicebus.world.broker_values import Draft
+from shared.cluster.envelopes import job_message
 from shared.cluster.job import JobQueue
-from shared.cluster.messages import job_message
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.ports.azure import PutGroup
 from tests.support.fleet_files import all_at_once, cluster, fleet
 from tests.support.hand_overs import CONFIG, CUT, plan_step, plan_steps

@@ -9,7 +9,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.azure.rate_limits import ARM_WRITE
 from shared.cluster.job import Delay
 from shared.cluster.recipes import Step
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from tests.support import fleet_files
 from tests.support.limited_clusters import without_tokens
 from tests.support.one_cluster import ONE, WINDOW, advice, cluster, files, pool, ready, record, suspended

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cli.commands.write.import_cluster import text_of
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.language.yaml.parser import parse
 from shared.ports.azure import GetCluster, PutCluster, PutGroup, PutMaintenance
 from shared.resource_ids import ClusterId

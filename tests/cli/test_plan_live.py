@@ -11,7 +11,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports.azure import GetCluster
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, files, pool, ready, record

@@ -11,7 +11,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.plan_page import plan_page
 from shared.app.api.views.plans import plan_view
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.notifications.kinds import Kind
 from tests.support.clusters_elsewhere import SECRET, attached, cloud_with_harbour, files
 from tests.support.fleet_files import fleet

@@ -15,7 +15,7 @@ from cli.terminal.rollout_view import rollout_view as shown_rollout
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.rollouts import rollout_view
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.rollouts.rollout import Rollout, State
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from tests.support.one_cluster import files, ready
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around

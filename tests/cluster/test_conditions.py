@@ -13,7 +13,8 @@ from shared.cluster.conditions import STALLED
 from shared.cluster.failures.errors import ClusterStopped, QuotaExceeded, Throttled, Unavailable
 from shared.cluster.outcomes import Done, Fail, Outcome, Restart, Retry, Wait
 from shared.cluster.recipes import Step, deadline
-from shared.cluster.record import READY, ClusterRecord, Condition, Phase
+from shared.cluster.record import READY, ClusterRecord
+from shared.cluster.record_parts import Condition, Phase
 from shared.cluster.reporting.summary import summary_of
 from shared.cluster.transitions.acceptance import accept_change, accept_delete, accept_retry, start_correction
 from shared.cluster.transitions.apply_outcome import apply_outcome

@@ -20,7 +20,8 @@ from shared.cluster.failures.retry import RetryPolicy, policy_for
 from shared.cluster.job import Lease
 from shared.cluster.outcomes import Done, Fail, Retry, Wait
 from shared.cluster.recipes import STEPS, Recipe, Step, deadline
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.diagnosis import Diagnosis, NewestPlan, diagnose
 from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.plan.holds import Hold, HoldKind

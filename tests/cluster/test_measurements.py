@@ -14,7 +14,8 @@ from shared.cluster.history import Gaps
 from shared.cluster.job import Delay, JobQueue, NextRun
 from shared.cluster.outcomes import Done, Fail, Outcome, Restart, Retry, Wait
 from shared.cluster.recipes import Step
-from shared.cluster.record import ClusterRecord, Condition, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Condition, Phase
 from shared.cluster.reporting.measurements import (
     CLUSTERS,
     CONDITIONS,

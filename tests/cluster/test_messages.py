@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from pydantic import BaseModel
 
+from shared.cluster.envelopes import job_message
 from shared.cluster.forms import NewerForm
 from shared.cluster.messages import (
     JobMessage,
@@ -24,7 +25,6 @@ from shared.cluster.messages import (
     StatusRequest,
     SweepRequest,
     commit_of,
-    job_message,
     request_of,
 )
 from tests.support.cluster_records import record

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from shared.cluster.continuations import Continuation, continuations_of
 from shared.cluster.pace import PACE, small_change, starts
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.language.desired import Desired
 from shared.plan.plan import Action, Item
 from tests.support.cluster_records import record

@@ -18,12 +18,12 @@ import pytest
 from localcloud.azure.wire.authorization import action_of, allows
 from localcloud.memory.memory_cloud import QUEUES
 from localcloud.servicebus.world.broker_values import Draft
+from shared.cluster.envelopes import job_message
 from shared.cluster.failures.errors import Unauthorized
-from shared.cluster.messages import job_message
 from shared.cluster.recipes import Step
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports.azure import AzureCall, DeleteCluster, DeleteGroup
-from shared.ports.git_host import Proposing
+from shared.ports.pull_requests import Proposing
 from shared.settings import App
 from tests.support import fleet_files
 from tests.support.azure_operations import OPERATIONS

@@ -12,7 +12,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.tables.memory_state import MemoryState
 from shared.app.recovery.missed_work import plan_missed_head, resend_overdue
 from shared.cluster.failures.errors import Unreadable
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports import FleetRecord, State
 from shared.ports.state.app import ACTS
 from shared.ports.state.clusters import CLUSTERS, FLEETS

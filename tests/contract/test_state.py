@@ -17,7 +17,7 @@ from shared.cluster.failures.errors import ClusterMissing, ReconcileError, Stale
 from shared.cluster.job import Contest, ContestKind, start_step
 from shared.cluster.outcomes import Fail, Wait
 from shared.cluster.recipes import Step
-from shared.cluster.record import CompanionState, Phase
+from shared.cluster.record_parts import CompanionState, Phase
 from shared.cluster.reporting.summary import summary_of
 from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.language.model.cluster.drift import DriftAction

@@ -15,7 +15,7 @@ from localcloud.common.certificates import Authority
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.adapters.channels import AppChannels
 from shared.app.recovery.missed_work import wake_notifier
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.notifications.digest import MOST_MESSAGES
 from shared.notifications.record import MOST_PENDING
 from tests.support import fleet_files

@@ -25,7 +25,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.adapters.telemetry import open_telemetry
 from shared.app.recovery.housekeeping import measure_fleet
 from shared.app.runs import record_end
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.measurements import (
     CLUSTERS,
     END_AGE,

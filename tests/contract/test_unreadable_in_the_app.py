@@ -15,7 +15,7 @@ from shared.app.health import Health, health_view
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from shared.app.recovery.housekeeping import purge_expired
 from shared.app.recovery.missed_work import plan_missed_head, resend_overdue
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports.state.app import ACTS
 from shared.ports.state.clusters import CLUSTERS, EVENTS, FLEETS
 from shared.ports.state.plans import PLANS

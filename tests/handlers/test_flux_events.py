@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from localcloud.flux.http_posts import HttpPosts
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.events import FLUX_REPORTED
 from tests.support.function_calls import functions
 from tests.support.hypothesis_settings import GENERATED

@@ -18,6 +18,7 @@ from handlers.acts import ACTS
 from handlers.sign_in import PRINCIPAL, SignIn
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
+from shared.cluster.envelopes import job_message
 from shared.cluster.history import FoundBy
 from shared.cluster.messages import (
     ActRequest,
@@ -32,7 +33,6 @@ from shared.cluster.messages import (
     ProposeRequest,
     RolloutAct,
     SweepRequest,
-    job_message,
 )
 from tests.support.function_calls import ADMIN, functions
 from tests.support.odd_bodies import odd_bodies

@@ -11,7 +11,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.approval import approve
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from tests.support import fleet_files
 from tests.support.function_calls import ADMIN, functions
 from tests.support.pipeline_runs import push

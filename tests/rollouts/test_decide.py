@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from shared.cluster.forms import UnreadableRecord
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.rollouts.calendar import Freeze
 from shared.rollouts.decide import decide
 from shared.rollouts.report import describe, describe_wait, remedy

@@ -7,7 +7,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.rollouts.rollout import State
 from shared.rollouts.strategy import GroupRule, StageRule
 from shared.rollouts.waits import Standing

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.rollouts.calendar import Freeze, Window
 from shared.rollouts.rollout import ActKind, Refused, StageDecision, act_on
 from shared.rollouts.strategy import GroupRule

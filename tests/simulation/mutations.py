@@ -20,7 +20,7 @@ from shared.app.recovery import missed_work
 from shared.app.worker import worker
 from shared.app.worker.steps import cluster, registry
 from shared.azure.ownership import Owner
-from shared.cluster import messages
+from shared.cluster import envelopes
 from shared.cluster.record import ClusterRecord
 from shared.cluster.transitions import acceptance
 from shared.cluster.transitions import lease as leases
@@ -95,7 +95,7 @@ def azure_accepts_a_write_over_any_version(patch: pytest.MonkeyPatch) -> None:
 def every_message_has_its_own_id(patch: pytest.MonkeyPatch) -> None:
     numbers = itertools.count()
     patch.setattr(
-        messages, "continuation_id", lambda record, copy="": f"{record.name}:{next(numbers)}{copy and ''}"
+        envelopes, "continuation_id", lambda record, copy="": f"{record.name}:{next(numbers)}{copy and ''}"
     )
 
 

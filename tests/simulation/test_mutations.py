@@ -28,3 +28,9 @@ def test_the_simulation_fails_when(mutation: Mutation, monkeypatch: pytest.Monke
             assert not mutation.violated(seed)
             return
     pytest.fail(f"{MOST_SEEDS} seeds passed without the rule")
+
+
+def test_every_mutation_removes_something_that_is_there() -> None:
+    for mutation in ALL:
+        with pytest.MonkeyPatch.context() as patch:
+            mutation.remove(patch)

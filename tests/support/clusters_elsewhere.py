@@ -6,7 +6,8 @@ from localcloud.keyvault.example_secrets import EXAMPLE_VAULT
 from localcloud.kubernetes.world.kubernetes_clusters import outside
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.kubernetes.kubeconfig import OWNER_MAP
 from shared.ports import FleetConfig, KubernetesApi
 from tests.support import fleet_files

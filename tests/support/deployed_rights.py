@@ -26,8 +26,8 @@ from shared.adapters.arm import ArmRequests
 from shared.cluster.failures.errors import Unauthorized
 from shared.ports import Azure, Message, Ports, Queue
 from shared.ports.azure import AzureCall
-from shared.ports.git_host import Proposing
 from shared.ports.process import Comparisons
+from shared.ports.pull_requests import Proposing
 from shared.settings import App
 from tests.support.azure_operations import example
 from tests.support.azure_ports import SUBSCRIPTION, StaticCredential

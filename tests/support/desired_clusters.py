@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from shared.language.desired import Desired, digest_of
+from shared.json_tree import digest_of
+from shared.language.desired import Desired
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.fleet_rules import Guards
 from shared.language.resolve.desired_fleet import DesiredFleet

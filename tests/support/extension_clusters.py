@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.kubernetes.kubeconfig import Kubeconfig
 from shared.ports import KubernetesApi

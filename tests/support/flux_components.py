@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from tests.support.one_cluster import files
 from tests.support.pipeline_runs import phases, push

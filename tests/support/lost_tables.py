@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports import FleetConfig, Timing
 from shared.resource_ids import GroupId
 from tests.support.one_cluster import ONE

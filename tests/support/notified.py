@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.notifications.kinds import Kind
 from tests.support import fleet_files
 from tests.support.notifications import notifying

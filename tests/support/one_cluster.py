@@ -8,7 +8,8 @@ from typing import Any
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.why import why_view
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.ports import KubernetesApi
 from shared.ports.azure import GetCluster

@@ -7,7 +7,7 @@ import json
 from localcloud.common.flux_manifests import NAMESPACE, definition_of, deployment
 from localcloud.kubernetes.world.object_store import At
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.kubernetes.flux_instance import INSTANCE
 from shared.resource_ids import ObjectRef

@@ -12,7 +12,7 @@ from localcloud.servicebus.world.broker_values import SessionLock
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import Pushed
 from shared.app.worker.worker import INVOCATION_SECONDS
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports import FleetRecord, Ports
 from tests.support import fleet_files
 from tests.support.replaced_ports import Around

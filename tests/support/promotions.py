@@ -9,7 +9,7 @@ from shared.app.api.views.plans import promotions_view
 from shared.app.http_result import HttpResult
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import PullChanged
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports.state import Promotion
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, pushed

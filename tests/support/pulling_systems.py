@@ -6,7 +6,7 @@ import json
 
 from localcloud.common.flux_manifests import definition
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from tests.support.flux_components import FILE
 from tests.support.pipeline_runs import phases, push
 from tests.support.sources import CLIENT, WITH_IDENTITY

@@ -12,7 +12,7 @@ import json
 from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports import FleetConfig, Timing
 from tests.support.flux_components import FILE, deployment, fleet
 from tests.support.one_cluster import files

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from shared.cluster.recipes import Step
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.summary import ClusterSummary, SummaryPlace
 from shared.rollouts.begin import Candidate, begin
 from shared.rollouts.decide import Decision, decide

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.rollout import act_on_rollout
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.rollouts.rollout import ActKind, Rollout
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push

@@ -10,7 +10,8 @@ from shared.app.sweep.sweep import handle as handle_request
 from shared.azure.rate_limits import ARM_READ, Bucket, correct
 from shared.cluster.conditions import IN_SYNC
 from shared.cluster.messages import SweepRequest
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.ports.azure import GetCluster, ListClusters
 from shared.resource_ids import ClusterId
 from tests.support import fleet_files

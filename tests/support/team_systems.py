@@ -6,7 +6,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.outbox import send
 from shared.cluster.failures.errors import Dependency
 from shared.cluster.messages import Approval, PlanRequest
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import ref_of
 from shared.kubernetes.system_objects import KINDS, SYSTEM

@@ -12,9 +12,9 @@ from localcloud.github.world.pull_requests import PullRecord
 from localcloud.github.world.reviews import ReviewRecord
 from localcloud.github.world.text_limits import MAX_ANNOTATIONS
 from shared.cluster.failures.errors import Conflict, Dependency, Unauthorized
-from shared.ports.git_host import (
+from shared.ports.git_host import Capability, co_authors
+from shared.ports.pull_requests import (
     Annotation,
-    Capability,
     Check,
     Comment,
     MergedPull,
@@ -24,7 +24,6 @@ from shared.ports.git_host import (
     PullText,
     Review,
     ReviewState,
-    co_authors,
 )
 
 APP_AUTHOR = "roadstead[bot]"

@@ -16,7 +16,7 @@ from github.Repository import Repository as GitHubApi
 from shared.adapters.github.client import PAGE, GitHubClient, checked, json_call
 from shared.adapters.github.reviews import GitHubReviews, labels_of
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, Unauthorized
-from shared.ports.git_host import Annotation, Check, Comment, NewCommit, Pull, PullText
+from shared.ports.pull_requests import Annotation, Check, Comment, NewCommit, Pull, PullText
 
 COMMENT_PAGES = 5
 """Our comment is among the first of a pull request, because it is written when the pull request opens."""

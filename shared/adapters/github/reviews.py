@@ -13,7 +13,8 @@ from typing import Any
 
 from shared.adapters.github.client import PAGE, GitHubClient, T, checked, json_call, moment
 from shared.cluster.failures.errors import Dependency, Unauthorized
-from shared.ports.git_host import Addressee, MergedPull, PullAuthors, Review, ReviewState, co_authors
+from shared.ports.git_host import Addressee, co_authors
+from shared.ports.pull_requests import MergedPull, PullAuthors, Review, ReviewState
 
 PAGES = 10
 COMMITS = 250

@@ -11,7 +11,7 @@ from shared.azure.node_pools.replacement import serving
 from shared.azure.ownership import Owner
 from shared.cluster.failures.errors import Interrupted, InvalidManifest, NotYetVisible, from_operation
 from shared.cluster.outcomes import Fail, Outcome, Restart, Retry, Wait
-from shared.cluster.record import AppliedRevision, RunningVersions
+from shared.cluster.record_parts import AppliedRevision, RunningVersions
 from shared.json_tree import Json
 from shared.ports.azure.errors import cause_of
 

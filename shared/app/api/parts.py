@@ -18,7 +18,8 @@ from shared.cluster.failures.errors import Unreadable, is_wait
 from shared.cluster.failures.remedies import suggested_action
 from shared.cluster.forms import Listed, UnreadableRecord
 from shared.cluster.history import Event
-from shared.cluster.record import ClusterRecord, Condition
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Condition
 from shared.cluster.reporting.diagnosis import CORRECT_FILE
 from shared.cluster.reporting.events import RELEASED
 from shared.frozen import dataclass

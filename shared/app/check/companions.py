@@ -31,7 +31,8 @@ from shared.azure.identity_access import RoleCompanion
 from shared.azure.policies import PolicyCompanion
 from shared.cluster.failures.errors import Dependency, ReconcileError
 from shared.cluster.messages import SweepRequest
-from shared.cluster.record import ClusterRecord, CompanionState
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import CompanionState
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json
 from shared.ports import Ports

@@ -15,6 +15,7 @@ from shared.app.records import Transition, change
 from shared.app.sweep.conclusions import is_beside
 from shared.app.worker.steps.flux.waiting import commits_behind
 from shared.cluster.conditions import FLUX_REPORTS, with_condition, without_condition
+from shared.cluster.envelopes import Envelope
 from shared.cluster.health import (
     HEALTHY,
     Finding,
@@ -23,8 +24,9 @@ from shared.cluster.health import (
     checked,
     outcome_of,
 )
-from shared.cluster.messages import CheckMessage, Envelope, ReportRequest, StatusRequest, SweepRequest
-from shared.cluster.record import AppliedRevision, ClusterRecord, Condition, RunningVersions
+from shared.cluster.messages import CheckMessage, ReportRequest, StatusRequest, SweepRequest
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import AppliedRevision, Condition, RunningVersions
 from shared.cluster.reporting.events import FLUX_REPORTED, events_between, renewed_event
 from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.kubernetes.health import Fault

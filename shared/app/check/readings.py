@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from shared.cluster.conditions import is_unfinished
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json
 from shared.kubernetes.health import CHANGED, MISSING, Fault

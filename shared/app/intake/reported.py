@@ -17,10 +17,10 @@ from shared.app.intake.flux_event import MAX_BODY_BYTES, EventKeys, FluxEvent, r
 from shared.app.outbox import send_all
 from shared.app.records import Transition, change
 from shared.cluster.conditions import FLUX_REPORTS, is_at_rest
+from shared.cluster.envelopes import checks_of, copy_of
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.health import HealthCondition
 from shared.cluster.job import Delay
-from shared.cluster.messages import checks_of, copy_of
 from shared.cluster.recipes import IN_THE_CLUSTER
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import reported_event

@@ -23,8 +23,9 @@ from shared.cluster.failures.errors import Dependency, ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.forms import UnreadableRecord
 from shared.cluster.messages import NotifyRequest
-from shared.cluster.record import ClusterRecord, Phase
-from shared.language.desired import digest_of
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
+from shared.json_tree import digest_of
 from shared.logs import about
 from shared.masking import cut
 from shared.notifications import deliveries, record

@@ -9,7 +9,7 @@ from shared.app.notifications import of_dead_letter
 from shared.cluster.failures.errors import Unauthenticated, Unreadable
 from shared.cluster.failures.remedies import FailedPart, suggested_action
 from shared.cluster.reporting.diagnosis import CORRECT_FILE
-from shared.language.desired import digest_of
+from shared.json_tree import digest_of
 from shared.masking import cut
 from shared.notifications.kinds import Kind
 from shared.notifications.notification import ACTION_LIMIT, NAMED, Notification, brief

@@ -9,7 +9,7 @@ from shared.cluster.drift import moment
 from shared.cluster.failures.remedies import FleetProblem
 from shared.cluster.forms import UnreadableRecord
 from shared.cluster.messages import ReportRequest
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.frozen import dataclass
 from shared.plan.plan import REMOVALS, Action, Item, Plan

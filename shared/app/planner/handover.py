@@ -20,9 +20,10 @@ from shared.app.door import put_epoch, with_next_epoch
 from shared.app.outbox import send_all
 from shared.app.planner.compute import ComputedPlan
 from shared.app.records import Transition, change
+from shared.cluster.envelopes import continuation
 from shared.cluster.failures.errors import Stale, TooLarge, Unreadable
 from shared.cluster.history import Gaps, by_whom
-from shared.cluster.messages import Approval, continuation
+from shared.cluster.messages import Approval
 from shared.cluster.pace import starting, starts
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import accepted_event

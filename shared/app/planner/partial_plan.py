@@ -17,8 +17,9 @@ from datetime import timedelta
 from shared.app.planner.compute import ComputedPlan
 from shared.app.planner.rollouts import RolloutStart, starting_of
 from shared.app.repository import PlanInputs, read_some
+from shared.cluster.envelopes import Envelope
 from shared.cluster.failures.errors import ReconcileError
-from shared.cluster.messages import Envelope, RolloutRequest
+from shared.cluster.messages import RolloutRequest
 from shared.cluster.pace import small_change
 from shared.cluster.record import ClusterRecord
 from shared.frozen import replace

@@ -15,7 +15,7 @@ from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.history import Act
 from shared.cluster.messages import Approval, RolloutAct, ToPlan
 from shared.frozen import replace
-from shared.language.desired import digest_of
+from shared.json_tree import digest_of
 from shared.plan.plan import Plan
 from shared.ports import FleetRecord, Ports
 from shared.rollouts.decide import Decision

@@ -26,9 +26,9 @@ from shared.app.proposals.texts import commit_text, promotion_over_text, promoti
 from shared.cluster.drift import PROMOTIONS
 from shared.cluster.failures.errors import ReconcileError, Terminal, Unreadable
 from shared.cluster.messages import PromoteRequest, PromotionAsked, PromotionRequest
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.summary import ClusterSummary
-from shared.language.desired import digest_of
+from shared.json_tree import digest_of
 from shared.ports import FleetRecord, Ports, Pull
 from shared.ports.state import LiftedHold, Promotion
 from shared.promotions import HoldReason, Obstacle, Rule, Value, What, describe

@@ -9,7 +9,7 @@ from datetime import datetime
 from shared.app.proposals.own_pull import declined_after
 from shared.cluster.drift import BRANCHES, Drift, DriftedField
 from shared.cluster.reporting.summary import ClusterSummary
-from shared.language.desired import digest_of
+from shared.json_tree import digest_of
 from shared.language.model.cluster.drift import DriftAction
 from shared.masking import MASKED
 from shared.ports import Pull

@@ -16,20 +16,19 @@ from datetime import datetime
 from shared.app.notifications import notifications_of, store_dead_letter
 from shared.app.outbox import next_check_of, send_all
 from shared.app.records import Transition, again, change
+from shared.cluster.envelopes import Envelope, copy_of
 from shared.cluster.failures.errors import DeadLettered, Retryable, Unreadable
 from shared.cluster.failures.remedies import FailedPart, FleetProblem
 from shared.cluster.forms import NewerForm
 from shared.cluster.job import JobQueue
 from shared.cluster.messages import (
     CheckMessage,
-    Envelope,
     JobMessage,
     PlanRequest,
     QueueRequest,
     ReportRequest,
     ToPlan,
     commit_of,
-    copy_of,
     message_of_worker,
     request_of,
 )

@@ -13,19 +13,18 @@ from shared.app.outbox import send, send_all
 from shared.app.repository import is_own
 from shared.app.runs import record_end
 from shared.cluster.continuations import Continuation, continuation_of, overdue, served_until
+from shared.cluster.envelopes import Envelope, continuation
 from shared.cluster.failures.errors import ReconcileError, Stale
 from shared.cluster.failures.remedies import FailedPart, FleetProblem
 from shared.cluster.history import FoundBy
 from shared.cluster.job import JobQueue
 from shared.cluster.messages import (
-    Envelope,
     MissedHead,
     NotifyRequest,
     PlanRequest,
     ReportRequest,
     ReviewRequest,
     RolloutRequest,
-    continuation,
 )
 from shared.cluster.reporting.measurements import of_plan, of_queues
 from shared.logs import about, about_record

@@ -18,8 +18,8 @@ from shared.app.sweep.sources import Sources
 from shared.app.sweep.verdicts import verdict
 from shared.cluster.conditions import is_at_rest, is_unfinished
 from shared.cluster.drift import attributed
+from shared.cluster.envelopes import Envelope
 from shared.cluster.failures.errors import ClusterMissing
-from shared.cluster.messages import Envelope
 from shared.cluster.record import ClusterRecord
 from shared.json_tree import Json
 from shared.logs import about_record

@@ -18,21 +18,16 @@ from shared.azure.node_pools.replacement import serving
 from shared.azure.ownership import Owner
 from shared.cluster.conditions import IN_SYNC, found_of, is_unfinished, loss_of, own_failure
 from shared.cluster.drift import Verification, digest_of_proposal, exhausted
+from shared.cluster.envelopes import Envelope, checks_of, continuation
 from shared.cluster.failures.errors import ReconcileError, Unexpected, classes
 from shared.cluster.health import CORRECTED, FLUX, applies_again
 from shared.cluster.history import Event
 from shared.cluster.job import ContestKind, Failure
-from shared.cluster.messages import (
-    Envelope,
-    ProposeRequest,
-    RolloutRequest,
-    SweepRequest,
-    checks_of,
-    continuation,
-)
+from shared.cluster.messages import ProposeRequest, RolloutRequest, SweepRequest
 from shared.cluster.outcomes import Done, Fail, Outcome
 from shared.cluster.recipes import Step
-from shared.cluster.record import ClusterRecord, Phase, finding_of_sweep
+from shared.cluster.record import ClusterRecord, finding_of_sweep
+from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.events import correction_event, drift_event, events_between, restarted_event
 from shared.cluster.transitions.acceptance import (
     accept_retry,
@@ -42,9 +37,8 @@ from shared.cluster.transitions.acceptance import (
 )
 from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.frozen import dataclass, replace
-from shared.json_tree import Json
+from shared.json_tree import Json, digest_of
 from shared.kubernetes.inside import facts_of
-from shared.language.desired import digest_of
 from shared.language.model.cluster.drift import DriftAction
 from shared.rollouts.calendar import Start
 from shared.rollouts.shut import Calendar, held_start

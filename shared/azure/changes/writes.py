@@ -10,9 +10,8 @@ from shared.azure.changes.conditions import Surroundings
 from shared.azure.changes.effects import effect_of, missing_conditions
 from shared.azure.changes.field_effects import Effect
 from shared.frozen import dataclass
-from shared.json_tree import Json
+from shared.json_tree import Json, digest_of
 from shared.kubernetes_versions import needs_upgrade, runs_newer
-from shared.language.desired import digest_of
 
 
 class ImmutableChange(ValueError):

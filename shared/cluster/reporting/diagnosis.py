@@ -21,7 +21,8 @@ from shared.cluster.health import error_of, faults_of, unread_of
 from shared.cluster.history import by_whom
 from shared.cluster.job import Delay, Failure
 from shared.cluster.recipes import STEPS, Step, deadline
-from shared.cluster.record import READY, ClusterRecord, Condition, Phase, of_health
+from shared.cluster.record import READY, ClusterRecord, of_health
+from shared.cluster.record_parts import Condition, Phase
 from shared.cluster.reporting.events import RELEASED
 from shared.cluster.review_check import ReviewCheck
 from shared.frozen import dataclass, field, replace

@@ -11,7 +11,8 @@ from shared.cluster.history import Event, by_whom
 from shared.cluster.job import Contest, ContestKind
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.cluster.recipes import Step
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.frozen import replace
 from shared.masking import cut
 

@@ -13,7 +13,8 @@ from shared.cluster.health import HealthCondition
 from shared.cluster.history import Gaps
 from shared.cluster.job import JobQueue
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Retry
-from shared.cluster.record import READY, ClusterRecord, Phase
+from shared.cluster.record import READY, ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.events import DELETED, RELEASED
 from shared.cluster.reporting.summary import MORE, ClusterSummary
 from shared.frozen import dataclass, field

@@ -9,7 +9,8 @@ from datetime import datetime
 from shared.cluster.conditions import IN_SYNC, found_of, is_exempt, unnamed_since
 from shared.cluster.drift import Drift, digest_of_proposal
 from shared.cluster.recipes import STEPS, Recipe, Step
-from shared.cluster.record import READY, ClusterRecord, Phase
+from shared.cluster.record import READY, ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.frozen import dataclass, field
 from shared.masking import cut
 

@@ -23,15 +23,8 @@ from shared.cluster.failures.errors import ClusterMissing, ClusterStopped, NoLon
 from shared.cluster.health import HealthCondition
 from shared.cluster.job import Contest, ContestKind, Job, job_after, new_job
 from shared.cluster.recipes import CONDITIONS, STEPS, Recipe, Step
-from shared.cluster.record import (
-    UNREAD_COMPANIONS,
-    AzureLife,
-    ClusterRecord,
-    Condition,
-    Phase,
-    Removals,
-    working_phase,
-)
+from shared.cluster.record import ClusterRecord, working_phase
+from shared.cluster.record_parts import UNREAD_COMPANIONS, AzureLife, Condition, Phase, Removals
 from shared.frozen import replace
 from shared.language.cluster_systems import systems_in
 from shared.language.desired import Desired

@@ -21,15 +21,8 @@ from shared.cluster.failures.retry import DEFAULTS, Policies, policy_for, wait_b
 from shared.cluster.job import AcceptedWrite, ContestKind, Delay, Failure, NextRun, StepState, start_step
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.cluster.recipes import CONDITIONS, STEPS, Recipe, Step, deadline, next_step
-from shared.cluster.record import (
-    NOTHING_REMOVED,
-    READY,
-    ClusterRecord,
-    Condition,
-    ConditionReason,
-    Phase,
-    working_phase,
-)
+from shared.cluster.record import READY, ClusterRecord, working_phase
+from shared.cluster.record_parts import NOTHING_REMOVED, Condition, ConditionReason, Phase
 from shared.cluster.transitions.acceptance import apply_finding
 from shared.frozen import replace
 from shared.masking import cut

@@ -33,16 +33,18 @@ from shared.language.model.node_pool_parts import (
     CreationData,
     GatewayProfile,
     GpuProfile,
+    PoolRollback,
+    PoolSecurityProfile,
+    PoolUpgradeSettings,
+    PowerState,
+    VirtualMachinesProfile,
+)
+from shared.language.model.node_pool_system import (
     KubeletConfig,
     LinuxOsConfig,
     LocalDnsProfile,
     PoolNetworkProfile,
-    PoolRollback,
-    PoolSecurityProfile,
-    PoolUpgradeSettings,
     PoolWindowsProfile,
-    PowerState,
-    VirtualMachinesProfile,
 )
 
 # Labels and taints of nodes, and who may set which.

@@ -14,8 +14,8 @@ from typing import Any
 from pydantic import BaseModel, create_model
 
 from shared.frozen import dataclass, replace
-from shared.json_tree import Json
-from shared.language.desired import Desired, StoredCluster, digest_of
+from shared.json_tree import Json, digest_of
+from shared.language.desired import Desired, StoredCluster
 from shared.language.model.base import Manifest
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.kinds import Cluster, ClusterMetadata

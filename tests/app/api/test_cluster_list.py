@@ -14,7 +14,7 @@ from shared.app.api.views.cluster_list import Selection, Sort, counts_of, names_
 from shared.app.api.views.clusters import fleet_view
 from shared.cluster.forms import Listed
 from shared.cluster.recipes import Step
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.summary import ClusterSummary, SummaryPlace
 
 SMALL = 120

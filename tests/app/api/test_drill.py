@@ -11,7 +11,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.azure import drill
 from shared.app.api.acts.cluster import take_over
-from shared.cluster.record import Phase, Removals
+from shared.cluster.record_parts import Phase, Removals
 from shared.ports.azure import ListClusters
 from shared.ports.process import in_threads
 from tests.support import fleet_files

@@ -12,7 +12,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.cluster_list import Selection
 from shared.app.api.views.clusters import fleet_view
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from tests.support import fleet_files
 from tests.support.function_calls import ADMIN, functions
 from tests.support.pipeline_runs import phases, push

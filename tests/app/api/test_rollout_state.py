@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from shared.app.api.views.rollouts import rollout_view, rollouts_view
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.rollouts.rollout import State
 from tests.support.pipeline_runs import phases, push, step_until
 from tests.support.replaced_ports import Noted

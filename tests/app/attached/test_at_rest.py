@@ -12,7 +12,7 @@ from shared.app.api.acts.azure import drill, read_live
 from shared.app.api.views.clusters import cluster_detail
 from shared.app.api.views.tree import tree_view
 from shared.app.api.views.why import why_view
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import FACTS
 from tests.support.checks import check, condition
 from tests.support.clusters_elsewhere import SECRET, api, attached, files, record, world

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from shared.app.outbox import send_all
-from shared.cluster.messages import continuation
+from shared.cluster.envelopes import continuation
 from shared.cluster.recipes import STEPS, Recipe
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.cluster.transitions.acceptance import accept_retry
 from shared.kubernetes.flux_objects import FACTS
 from tests.support.calls_inside import counted

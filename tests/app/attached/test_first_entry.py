@@ -6,7 +6,7 @@ from typing import Any
 
 from localcloud.kubernetes.world.kubernetes_clusters import outside
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import FACTS, KUSTOMIZATION, ref_of
 from shared.kubernetes.sync_objects import facts_object
 from tests.support.calls_inside import counted

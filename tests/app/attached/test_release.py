@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from localcloud.memory.memory_cloud import Counter
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import SOURCE
 from tests.support.calls_inside import counted
 from tests.support.clusters_elsewhere import SECRET, api, attached, cloud_with_harbour, files, owner, record

@@ -6,7 +6,7 @@ from localcloud.keyvault.example_secrets import EXAMPLE_VAULT
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import take_over
 from shared.cluster.job import ContestKind
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.frozen import replace
 from shared.kubernetes.flux_objects import FACTS
 from shared.kubernetes.kubeconfig import OWNER_MAP

@@ -8,7 +8,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.why import why_view
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.kubernetes.kubeconfig import AUTHORITY, SERVER, Certificate
 from tests.support.checks import check
 from tests.support.one_cluster import ready, world

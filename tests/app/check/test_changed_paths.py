@@ -17,7 +17,7 @@ from shared.app.check import changed_paths
 from shared.app.check.changed_paths import SETTLED, check_changed_paths
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.health import HealthCondition
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from tests.support import fleet_files
 from tests.support.checks import check, condition, refused_since
 from tests.support.one_cluster import files, pool, ready, record, suspended

@@ -14,16 +14,12 @@ from shared.app.check import check as checks
 from shared.app.outbox import request_whole_check, send, send_all
 from shared.app.sweep import sweep
 from shared.azure.rate_limits import Limit
+from shared.cluster.envelopes import checks_of
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.health import HealthCondition
-from shared.cluster.messages import (
-    CHECK_SESSIONS,
-    CHECKED_TOGETHER,
-    CheckMessage,
-    SweepRequest,
-    checks_of,
-)
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.messages import CHECK_SESSIONS, CHECKED_TOGETHER, CheckMessage, SweepRequest
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.cluster.transitions.acceptance import accept_retry
 from shared.kubernetes.kubeconfig import ApiServer
 from shared.ports import Message

@@ -18,7 +18,7 @@ from shared.azure.managed_namespaces import NamespaceCompanion
 from shared.azure.policies import PolicyCompanion
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.health import HealthCondition
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.cluster.stored_record import from_json, to_json
 from shared.ports.azure import (
     ListFederatedCredentials,

@@ -15,7 +15,7 @@ from shared.app.api.views.clusters import cluster_detail
 from shared.app.api.views.why import why_view
 from shared.app.worker.steps.flux.waiting import MOST, described
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import KUSTOMIZATION, NAMESPACE, SOURCE
 from shared.ports.git_host import Change
 from shared.resource_ids import ObjectRef

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import KUSTOMIZATION, NAMESPACE, SOURCE
 from shared.resource_ids import ObjectRef
 from tests.support.checks import check, condition

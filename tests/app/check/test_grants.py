@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports.azure import GetCluster, ListFederatedCredentials, ListRoleAssignments
 from shared.ports.azure.calls import AzureCall
 from tests.support import fleet_files

@@ -13,8 +13,9 @@ from shared.app.check import check as checks
 from shared.app.outbox import send_all
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from shared.app.worker import worker
-from shared.cluster.messages import CheckMessage, checks_of
-from shared.cluster.record import Phase
+from shared.cluster.envelopes import checks_of
+from shared.cluster.messages import CheckMessage
+from shared.cluster.record_parts import Phase
 from tests.support.checks import check, condition, pass_time, refused_since, take_tokens
 from tests.support.one_cluster import ENTRA, ONE, files, ready, record
 from tests.support.pipeline_runs import another_worker_for_each_message, phases, push

@@ -9,7 +9,8 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.tree import tree_view
 from shared.cluster.health import HealthCondition
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import NAMESPACE, SOURCE
 from shared.resource_ids import ObjectRef
 from tests.support.bootstrap_secrets import AGE, NEXT, VALUE, value_of, with_value

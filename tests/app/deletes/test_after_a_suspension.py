@@ -10,7 +10,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.approval import approve
 from shared.app.api.views.why import why_view
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.plan.holds import HoldKind
 from shared.plan.plan import Action, Item
 from shared.ports import Message

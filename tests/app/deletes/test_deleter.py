@@ -9,11 +9,13 @@ import pytest
 from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from shared.app.worker import worker
+from shared.cluster.envelopes import job_message
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.job import JobQueue
-from shared.cluster.messages import JobMessage, job_message
+from shared.cluster.messages import JobMessage
 from shared.cluster.recipes import Step
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.ports.azure import DeleteCluster, PutCluster, WriteResponse
 from tests.support import fleet_files
 from tests.support.pipeline_runs import accepted, deliver_due, one_step_a_message, phases, push, ready

@@ -9,7 +9,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import replay
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.recipes import Step
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.ports import FleetConfig, Timing
 from shared.ports.azure import (

@@ -7,7 +7,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import replay, take_over
 from shared.cluster.job import ContestKind
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports.azure import GetCluster, PutCluster
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, advice, cluster, files, record, tombstoned

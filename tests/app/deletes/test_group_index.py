@@ -10,7 +10,8 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.servicebus.world.broker_values import SessionLock
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.ports import FleetRecord, GroupMember, Ports
 from tests.support import fleet_files
 from tests.support.one_cluster import SUBSCRIPTION

@@ -15,7 +15,8 @@ from shared.app.worker.steps.guards.still_removed import member_of
 from shared.cluster.failures.errors import Conflict, Locked, Retryable, Throttled, Unauthorized, Unavailable
 from shared.cluster.failures.retry import DEFAULTS
 from shared.cluster.recipes import Step
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.cluster.transitions.lease import MAX_ABANDONED_LEASES
 from shared.json_tree import Json
 from shared.ports import GroupMember, Timing

@@ -10,7 +10,8 @@ import pytest
 from localcloud.memory.memory_cloud import Counter, MemoryCloud, tripwired
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.job import Delay, Lease
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.ports.azure import DeleteCluster, GetCluster
 from tests.support import fleet_files

@@ -7,7 +7,7 @@ from collections import Counter
 from localcloud.kubernetes.world.kinds import BUILT_IN
 from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.kubernetes.bootstrap_secrets import SECRETS_INVENTORY
 from shared.kubernetes.flux_objects import FACTS, INVENTORY

@@ -11,7 +11,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from shared.cluster.recipes import Step
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.cluster.stored_record import to_json
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import GitCredentials

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports.azure import AzureCall, GetExtension, ListFluxConfigurations
 from tests.support.extension_clusters import (
     APPS,

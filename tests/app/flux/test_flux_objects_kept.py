@@ -10,7 +10,7 @@ import pytest
 from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.kubernetes.world.writes.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import KUSTOMIZATION, SOURCE, GitCredentials
 from shared.resource_ids import ObjectRef

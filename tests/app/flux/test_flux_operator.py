@@ -5,7 +5,7 @@ from __future__ import annotations
 from localcloud.kubernetes.world.object_store import At
 from localcloud.kubernetes.world.writes.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from tests.support.checks import check, condition
 from tests.support.one_cluster import advice, record, world
 from tests.support.operator_clusters import (

@@ -10,7 +10,7 @@ from localcloud.flux.sources.fetched import Source
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import replay
 from shared.cluster.recipes import Step
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import GitCredentials
 from tests.support.one_cluster import advice, files, record
 from tests.support.pipeline_runs import phases, push

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import FACTS
 from shared.resource_ids import ObjectRef
 from tests.support.one_cluster import advice, api, files, ready, record, world

@@ -9,7 +9,7 @@ import pytest
 from localcloud.kubernetes.world.object_store import Object
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.recipes import Step
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from tests.support import fleet_files
 from tests.support.flux_definitions import real_definitions, with_real_definitions
 from tests.support.one_cluster import files, record, world

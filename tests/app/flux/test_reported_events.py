@@ -24,7 +24,7 @@ from shared.cluster.failures.errors import VaultUnavailable
 from shared.cluster.health import HealthCondition
 from shared.cluster.history import Event
 from shared.cluster.recipes import Step
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.events import FLUX_REPORTED
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.kubernetes.sync_objects import ALERT, PROVIDER

@@ -6,7 +6,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.recipes import Step
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import KUSTOMIZATION, SOURCE
 from shared.resource_ids import ObjectRef
 from tests.support.flux_components import FILE

@@ -17,7 +17,8 @@ from shared.azure.rate_limits import ARM_READ
 from shared.cluster.job import Lease
 from shared.cluster.outcomes import Done, Outcome, Wait
 from shared.cluster.recipes import Step
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.cluster.transitions.acceptance import accept_change
 from shared.ports.process import Stays
 from tests.support import one_cluster

@@ -9,7 +9,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import Counter, Tripwire
 from shared.azure.identity_access import credential_name
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from tests.support import fleet_files
 from tests.support.crash_points import crash_points
 from tests.support.identity_access import ACCESS, ISSUER, assignments, credentials, with_identity

@@ -13,7 +13,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.azure.identity_access import credential_name
 from shared.cluster.failures.errors import from_http
 from shared.cluster.recipes import Step
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports.azure import PutRoleAssignment, WriteResponse
 from tests.support import fleet_files
 from tests.support.identity_access import (

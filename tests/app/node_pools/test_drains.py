@@ -12,7 +12,7 @@ from localcloud.kubernetes.world.kinds import NODE
 from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.kubernetes.world.writes.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports import Timing
 from shared.ports.azure import DeletePool
 from tests.support.one_cluster import ONE, advice, api, blocked_pod, files, nodes, pool, pools, ready, record

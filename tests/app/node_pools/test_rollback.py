@@ -9,7 +9,7 @@ from shared.app.api.acts.cluster import replay
 from shared.app.intake.accept import accept
 from shared.azure.changes.comparison import writable_pool
 from shared.cluster.failures.errors import Unauthorized
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports.azure import GetPoolUpgradeProfile, PutPool
 from tests.support.one_cluster import ONE, advice, files, pool, record
 from tests.support.pipeline_runs import accepted, phases, push, pushed, status

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localcloud.memory.memory_cloud import Counter
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from tests.support.crash_points import run_with_crashes, wire
 from tests.support.pipeline_runs import accepted, phases
 from tests.support.rollbacks import OLD, ask, merge, runs, upgraded

@@ -9,7 +9,7 @@ import pytest
 from localcloud.azure.world.pools.aks_nodes import nodes_of
 from localcloud.common.control_plane import Node
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.ports.azure import PutPool
 from tests.support.one_cluster import ONE, advice, files, nodes, pool, pools, ready, record

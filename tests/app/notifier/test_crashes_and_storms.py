@@ -11,7 +11,7 @@ from shared.app.notifier.notifier import handle
 from shared.app.recovery.missed_work import wake_notifier
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.messages import NotifyRequest
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.notifications.kinds import Kind
 from shared.notifications.notification import Notification
 from tests.support import fleet_files

@@ -13,7 +13,7 @@ from shared.app.intake.accept import accept
 from shared.app.planner.planner import handle
 from shared.cluster.failures.errors import Unauthenticated
 from shared.cluster.messages import Approval, PlanRequest
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports import BranchHead
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, pushed, ready, status

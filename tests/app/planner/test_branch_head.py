@@ -17,7 +17,7 @@ from shared.app.planner.branch import CONFIRM_READS, CONFIRM_SECONDS, LAG
 from shared.app.recovery import missed_work
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.messages import HeadConfirmation, PlanRequest
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports import PlanRecord
 from tests.support import fleet_files
 from tests.support.pipeline_runs import accepted, phases, push, pushed, ready, status

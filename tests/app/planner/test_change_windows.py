@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from shared.app.api.acts.rollout import act_on_rollout
 from shared.app.api.views.why import why_view
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.rollouts.calendar import SPREAD
 from shared.rollouts.rollout import ActKind, State
 from tests.support.pipeline_runs import phases, push, status

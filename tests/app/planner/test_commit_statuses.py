@@ -13,7 +13,7 @@ from shared.app.planner.commit_status import Progress, progress_of, status_of
 from shared.app.planner.reporter import OPEN_PLANS, report_open_plans
 from shared.app.recovery import missed_work
 from shared.cluster.failures.errors import Withheld
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.plan.holds import Hold, HoldKind
 from shared.plan.plan import Action, Item, Plan
 from tests.support import fleet_files

@@ -7,7 +7,7 @@ from typing import cast
 
 from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from localcloud.tables.memory_state import MemoryState
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports import State as StatePort
 from shared.rollouts.rollout import Rollout, State
 from tests.support.pipeline_runs import phases, push

@@ -10,7 +10,8 @@ from shared.app.planner import planner
 from shared.app.planner.reporter import report_open_plans
 from shared.cluster.failures.errors import TooLarge
 from shared.cluster.messages import Approval, PlanRequest
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.ports import Handover
 from tests.support.fleet_files import cluster, fleet
 from tests.support.hand_overs import (

@@ -8,7 +8,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.rollout import act_on_rollout
 from shared.app.api.views.why import why_view
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.plan.holds import HoldKind
 from shared.plan.plan import Action, Item
 from shared.ports.azure import GetCluster

@@ -14,7 +14,8 @@ from localcloud.memory.memory_cloud import Crash, MemoryCloud, tripwired
 from shared.app.planner import planner
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.messages import PlanRequest
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.ports import Message
 from tests.support.fleet_files import all_at_once, cluster, fleet
 from tests.support.hand_overs import (

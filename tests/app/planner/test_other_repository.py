@@ -12,7 +12,7 @@ from shared.app.api.acts.fleet import accept_source
 from shared.app.api.views.clusters import fleet_view
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import PullChanged, read_delivery
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports import Source
 from shared.ports.state import Promotion
 from tests.support import fleet_files

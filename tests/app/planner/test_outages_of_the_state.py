@@ -7,7 +7,7 @@ from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.failures.errors import Unauthorized, Unavailable
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports import Ports
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, ready, status

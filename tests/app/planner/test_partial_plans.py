@@ -19,7 +19,8 @@ from shared.app.planner.partial_plan import WHOLE_AFTER
 from shared.app.planner.planner import handle
 from shared.cluster.job import Contest, ContestKind
 from shared.cluster.messages import ActRequest, PlanRequest, RolloutAct, RolloutRequest
-from shared.cluster.record import READY, ClusterRecord, Condition, Phase, RunningVersions
+from shared.cluster.record import READY, ClusterRecord
+from shared.cluster.record_parts import Condition, Phase, RunningVersions
 from tests.support import team_systems
 from tests.support.crash_points import points_of_one_run
 from tests.support.replaced_ports import frozen, plan_at_once

@@ -9,8 +9,9 @@ from shared.app.pull_requests import pull_requests
 from shared.app.repository import read_desired, read_known
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.messages import PreviewRequest
-from shared.cluster.record import Phase
-from shared.language.desired import StoredCluster, digest_of
+from shared.cluster.record_parts import Phase
+from shared.json_tree import digest_of
+from shared.language.desired import StoredCluster
 from shared.plan.plan import Action
 from tests.support import fleet_files
 from tests.support.counted_calls import Calls

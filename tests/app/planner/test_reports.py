@@ -18,7 +18,8 @@ from shared.app.planner.planner import handle
 from shared.app.planner.reporter import STANDS_STILL, report_open_plans
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.messages import CLOCKS_DIFFER, ReportRequest, RolloutRequest
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.ports import CommitStatus, FleetConfig, PlanRecord, Timing
 from tests.support import fleet_files
 from tests.support.pipeline_runs import deliver_due, phases, push, ready, status, step_until

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.resource_ids import ClusterId
 from shared.rollouts.rollout import State
 from tests.support import fleet_files

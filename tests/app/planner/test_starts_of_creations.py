@@ -10,7 +10,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.why import why_view
 from shared.cluster.pace import PACE
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from tests.support.fleet_files import cluster, fleet
 from tests.support.hand_overs import CONFIG, plan_step, plan_steps
 from tests.support.pipeline_runs import phases, push

@@ -13,8 +13,9 @@ from shared.app.api.views.why import why_view
 from shared.app.outbox import send_all
 from shared.app.planner import planner
 from shared.app.planner.reporter import report_open_plans
-from shared.cluster.messages import Approval, PlanRequest, continuation
-from shared.cluster.record import Phase
+from shared.cluster.envelopes import continuation
+from shared.cluster.messages import Approval, PlanRequest
+from shared.cluster.record_parts import Phase
 from shared.cluster.transitions.acceptance import accept_new
 from shared.plan.holds import Hold, HoldKind
 from shared.plan.plan import Action

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, cluster, files, pool, ready, record
 from tests.support.pipeline_runs import phases, push

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 from localcloud.memory.memory_cloud import Counter, MemoryCloud, Tripwire
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from tests.support import fleet_files
 from tests.support.crash_points import crash_points
 from tests.support.one_cluster import files

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.pulls import promote
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from tests.support.pipeline_runs import accepted, phases, push, step_until
 from tests.support.promotions import (
     BRANCH,

@@ -13,7 +13,8 @@ from shared.app.api.views.plans import promotions_view
 from shared.app.proposals import promote
 from shared.app.proposals.texts import PROMOTION_OVER as OVER
 from shared.cluster.messages import CLOCKS_DIFFER, PromoteRequest
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from tests.support.drift_proposals import calls_to_host
 from tests.support.pipeline_runs import phases
 from tests.support.promotions import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shared.app.outbox import request_whole_sweep
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports.azure import GetCluster
 from shared.resource_ids import ClusterId
 from tests.support.drift_proposals import (

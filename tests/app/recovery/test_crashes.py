@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from localcloud.memory.memory_cloud import Counter, MemoryCloud, tripwired
 from shared.app.access.leased_record import LeasedRecord
 from shared.cluster.recipes import Step
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from tests.support import fleet_files, team_systems
 from tests.support.bootstrap_secrets import AGE, VALUE, value_of, with_value
 from tests.support.crash_points import Recorder

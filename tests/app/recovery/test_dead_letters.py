@@ -18,6 +18,7 @@ from shared.app.outbox import send
 from shared.app.planner import planner
 from shared.app.recovery import missed_work
 from shared.app.recovery.dead_letters import MAX_BYTES, ReceivedDeadLetter, handle_dead_letter
+from shared.cluster.envelopes import job_message
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.job import Lease
 from shared.cluster.messages import (
@@ -27,10 +28,10 @@ from shared.cluster.messages import (
     PreviewRequest,
     RolloutAct,
     RolloutRequest,
-    job_message,
 )
 from shared.cluster.outcomes import Retry
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.notifications.kinds import Kind
 from shared.ports import Message, Ports, Queue

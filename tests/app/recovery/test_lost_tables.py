@@ -5,7 +5,7 @@ from __future__ import annotations
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import take_over
 from shared.app.api.views.clusters import fleet_view
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports.azure import GetGroup
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, cluster, files, ready, record

@@ -15,16 +15,10 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.servicebus.world.broker_values import Draft
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from shared.app.worker import worker
+from shared.cluster.envelopes import job_message
 from shared.cluster.job import JobQueue
-from shared.cluster.messages import (
-    CheckMessage,
-    JobMessage,
-    PlanRequest,
-    PreviewRequest,
-    QueueRequest,
-    job_message,
-)
-from shared.cluster.record import Phase
+from shared.cluster.messages import CheckMessage, JobMessage, PlanRequest, PreviewRequest, QueueRequest
+from shared.cluster.record_parts import Phase
 from tests.support import fleet_files
 from tests.support.collected_telemetry import watched
 from tests.support.function_calls import functions

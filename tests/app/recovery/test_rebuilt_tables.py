@@ -14,7 +14,8 @@ from shared.app.worker import worker
 from shared.cluster.failures.errors import Unauthorized
 from shared.cluster.job import ContestKind, JobQueue
 from shared.cluster.messages import JobMessage
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import GitCredentials
 from shared.ports import FleetConfig
 from shared.ports.azure import GetGroup, ListClusters

@@ -12,7 +12,7 @@ from shared.app.recovery.missed_work import resend_overdue
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.job import ContestKind
 from shared.cluster.recipes import IN_THE_CLUSTER, STEPS, Recipe, Step
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.frozen import replace
 from shared.ports.azure import GetCluster, GetGroup, GetTags, PatchTags
 from shared.ports.state.fleet import TablesAge

@@ -17,7 +17,7 @@ from shared.cluster.failures.errors import Locked
 from shared.cluster.job import ContestKind, Delay
 from shared.cluster.messages import ReportRequest
 from shared.cluster.recipes import Step
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.ports import FleetConfig, Timing
 from shared.ports.azure import GetCluster, GetGroup, PatchCluster, PutCluster, WriteResponse

@@ -11,7 +11,7 @@ import pytest
 from localcloud.kubernetes.world.object_store import Write
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.failures.errors import Throttled, VaultForbidden, VaultUnavailable
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.kubernetes.bootstrap_secrets import SECRETS_INVENTORY, VERSIONS
 from shared.kubernetes.flux_objects import listed_in
 from shared.resource_ids import ObjectRef

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localcloud.memory.memory_cloud import Counter, MemoryCloud
 from shared.app.outbox import request_whole_check
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from tests.support.bootstrap_secrets import AGE, NEXT, SOPS, VALUE, value_of, with_value
 from tests.support.crash_points import run_with_crashes, wire
 from tests.support.one_cluster import api, files

@@ -19,7 +19,8 @@ from shared.azure.drift.policy import DriftDecision
 from shared.cluster.drift import drift_from
 from shared.cluster.failures.errors import Stale, Unavailable
 from shared.cluster.messages import SweepRequest
-from shared.cluster.record import ClusterRecord, Phase
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.language.model.cluster.drift import DriftAction
 from shared.ports.azure import UpgradeNodeImage
 from tests.support.one_cluster import ONE, advice, cluster, files, pool, pools, ready, record, suspended

@@ -14,7 +14,7 @@ from shared.app.sweep.activity import ActivityLog
 from shared.app.sweep.conclusions import conclude_from_list
 from shared.app.sweep.sources import Sources
 from shared.cluster.messages import SweepRequest
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from tests.support.fleet_files import all_at_once
 from tests.support.one_cluster import ONE, advice, cluster, files, pool, ready, record
 from tests.support.pipeline_runs import accepted, phases, push, status

@@ -12,7 +12,7 @@ from shared.cluster.failures.errors import FluxUnhealthy
 from shared.cluster.messages import CLOCKS_DIFFER, SweepRequest
 from shared.cluster.outcomes import Fail
 from shared.cluster.recipes import Step
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.cluster.transitions.apply_outcome import apply_outcome
 from tests.support.one_cluster import ONE, advice, cluster, files, pool, pools, ready, record, suspended
 from tests.support.pipeline_runs import accepted, phases, push, status

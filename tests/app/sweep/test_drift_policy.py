@@ -12,7 +12,7 @@ from shared.app.sweep.activity import ActivityLog
 from shared.app.sweep.sources import Sources
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.messages import SweepRequest
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.language.model.cluster.drift import DriftAction
 from shared.ports.azure import PutCluster, WriteResponse
 from tests.support.checks import check

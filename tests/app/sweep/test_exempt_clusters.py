@@ -16,7 +16,8 @@ from shared.app.api.views.tree import outputs_view
 from shared.app.api.views.why import why_view
 from shared.app.recovery.missed_work import wake_notifier
 from shared.cluster.history import Gaps
-from shared.cluster.record import READY, Phase
+from shared.cluster.record import READY
+from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.measurements import CLUSTERS, of_fleet
 from tests.support.notifications import notifying
 from tests.support.notified import OPS, kinds, titles

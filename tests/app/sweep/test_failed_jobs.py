@@ -8,7 +8,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import refresh, replay
 from shared.app.api.views.drift import drift_of_cluster
 from shared.app.api.views.why import why_view
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports.azure import GetCluster
 from tests.support.one_cluster import ONE, files, pool, ready, record
 from tests.support.pipeline_runs import accepted, phases, push, status

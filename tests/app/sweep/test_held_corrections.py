@@ -20,7 +20,7 @@ from shared.app.api.views.why import why_view
 from shared.app.outbox import request_whole_sweep
 from shared.cluster.drift import HeldStart
 from shared.cluster.messages import CLOCKS_DIFFER, SweepRequest
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports import Azure
 from shared.ports.azure import GetCluster, ListClusters, Page
 from tests.support.function_calls import ADMIN_KEY, functions

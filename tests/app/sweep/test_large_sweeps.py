@@ -17,7 +17,7 @@ from shared.app.sweep import sweep as sweeps
 from shared.azure.rate_limits import Bucket
 from shared.cluster.failures.errors import Stale, Throttled, Unavailable
 from shared.cluster.messages import SweepRequest
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.ports import Ports
 from shared.ports.azure import GetCluster, ListClusters
 from shared.ports.azure.calls import Page

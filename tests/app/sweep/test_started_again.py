@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.notifications.kinds import Kind
 from shared.notifications.notification import Notification
 from shared.ports.azure import StartCluster, WriteResponse

@@ -9,7 +9,7 @@ from shared.app.api.acts.cluster import refresh
 from shared.app.api.parts import FIRST_PAGE
 from shared.app.api.views.drift import drift_of_cluster, drift_view
 from shared.app.outbox import request_whole_sweep
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.notifications.kinds import Kind
 from shared.notifications.notification import Notification
 from tests.support.activity import ANN

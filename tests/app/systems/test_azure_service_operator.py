@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.why import why_view
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.resource_ids import ClusterId, ObjectRef
 from tests.support import fleet_files
 from tests.support.identity_access import credentials, with_identity

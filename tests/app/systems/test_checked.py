@@ -7,7 +7,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.tree import tree_view
 from shared.app.api.views.why import why_view
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import KUSTOMIZATION
 from shared.resource_ids import ObjectRef
 from tests.support.checks import check, condition

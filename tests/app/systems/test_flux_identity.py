@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.resource_ids import ObjectRef
 from tests.support.flux_components import FILE

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.kubernetes.flux_lockdown import FLAGS
 from shared.kubernetes.flux_objects import KUSTOMIZATION, SOURCE

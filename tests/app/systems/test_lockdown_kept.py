@@ -11,7 +11,7 @@ from localcloud.common.flux_manifests import NAMESPACE
 from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.kubernetes.world.writes.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.kubernetes.flux_lockdown import FLAGS
 from shared.kubernetes.flux_objects import KUSTOMIZATION

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 from localcloud.memory.memory_cloud import Counter, MemoryCloud, Tripwire
-from shared.cluster.record import NOTHING_REMOVED, Phase
+from shared.cluster.record_parts import NOTHING_REMOVED, Phase
 from shared.resource_ids import ObjectRef
 from tests.support.crash_points import crash_points
 from tests.support.pipeline_runs import phases, push

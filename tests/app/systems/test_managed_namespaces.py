@@ -9,7 +9,7 @@ import pytest
 from localcloud.kubernetes.world.object_store import Write
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.why import why_view
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.ports.azure import ListManagedNamespaces
 from shared.resource_ids import ObjectRef

@@ -6,7 +6,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.why import why_view
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.resource_ids import ObjectRef
 from tests.support.flux_components import FILE
 from tests.support.pulling_systems import AZURE, OCI, TEAM, brought, pulling, with_artifact

@@ -10,7 +10,7 @@ from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.plans import plan_view
 from shared.app.api.views.why import why_view
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import ref_of
 from shared.kubernetes.system_objects import SYSTEM
 from shared.plan.plan import Action

@@ -5,7 +5,7 @@ from __future__ import annotations
 from localcloud.kubernetes.world.object_store import Write
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.why import why_view
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import KUSTOMIZATION
 from shared.plan.plan import Action
 from shared.resource_ids import ObjectRef

@@ -16,9 +16,10 @@ from shared.app.records import Transition
 from shared.azure.drift.policy import is_version
 from shared.cluster.conditions import is_at_rest
 from shared.cluster.drift import CorrectionApproval, HeldStart
+from shared.cluster.envelopes import Envelope, checks_of, continuation
 from shared.cluster.health import problem_of
 from shared.cluster.history import by_whom
-from shared.cluster.messages import Envelope, ReportRequest, SweepRequest, checks_of, continuation
+from shared.cluster.messages import ReportRequest, SweepRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.diagnosis import diagnose
 from shared.cluster.reporting.events import correction_approved_event, replayed_event, taken_over_event

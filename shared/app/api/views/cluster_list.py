@@ -9,7 +9,7 @@ from enum import StrEnum
 from shared.app.api import schema
 from shared.app.api.parts import Page
 from shared.cluster.forms import Listed
-from shared.cluster.record import Phase
+from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.summary import ClusterSummary, SummaryDetails
 from shared.frozen import dataclass
 

@@ -37,7 +37,8 @@ from shared.cluster.forms import Listed, UnreadableRecord
 from shared.cluster.health import problem_of
 from shared.cluster.history import Gap
 from shared.cluster.recipes import STEPS
-from shared.cluster.record import READY, ClusterRecord, Condition, RunningVersions, of_health
+from shared.cluster.record import READY, ClusterRecord, of_health
+from shared.cluster.record_parts import Condition, RunningVersions
 from shared.cluster.reporting.diagnosis import NewestPlan, with_name
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.plan.plan import Item

@@ -16,7 +16,7 @@ from shared.azure.ownership import CONTEST_TAG, LIFE_TAG, tag
 from shared.cluster.failures.errors import AnotherCluster, NotOwned, SecretMissing
 from shared.cluster.job import Contest, ContestKind
 from shared.cluster.outcomes import Done, Fail, Outcome, Restart, Wait
-from shared.cluster.record import AppliedRevision, RunningVersions
+from shared.cluster.record_parts import AppliedRevision, RunningVersions
 from shared.frozen import replace
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import FACTS, is_ours

@@ -15,7 +15,8 @@ from shared.azure.companion import Companion, writes_of
 from shared.cluster.failures.errors import NOT_FOUND, Dependency
 from shared.cluster.outcomes import Done, Outcome
 from shared.cluster.recipes import CONDITIONS, Step
-from shared.cluster.record import ClusterRecord, ConditionReason
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import ConditionReason
 from shared.json_tree import Json
 from shared.sentences import many
 

@@ -24,7 +24,8 @@ from shared.cluster.job import AcceptedWrite, WriteKind
 from shared.cluster.messages import PlanRequest
 from shared.cluster.outcomes import Done, Fail, Outcome, Wait
 from shared.cluster.recipes import CONDITIONS, STEPS, Step
-from shared.cluster.record import ClusterRecord, ConditionReason
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import ConditionReason
 from shared.frozen import replace
 from shared.json_tree import Json
 from shared.ports.azure import DeleteCluster, DeleteGroup, GetCluster, GetGroup, ListResources

@@ -13,11 +13,10 @@ from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest
 from shared.cluster.job import WaitingOn, WaitKind
 from shared.cluster.outcomes import Done, Fail, Outcome, Wait
 from shared.frozen import replace
-from shared.json_tree import Json
+from shared.json_tree import Json, digest_of
 from shared.kubernetes import flux_instance, flux_objects
 from shared.kubernetes.flux_objects import is_applied, ref_of
 from shared.kubernetes.health import DeploymentRollout, unfinished
-from shared.language.desired import digest_of
 from shared.ports import KubernetesApi
 
 # The CustomResourceDefinitions of Flux: applied, established, and their objects in a version that stays.

@@ -10,7 +10,7 @@ from shared.app.worker.steps.flux.pinned import kinds_of_flux
 from shared.app.worker.steps.flux.sync import request_of
 from shared.app.worker.steps.flux.waiting import FluxProgress, first_wait, follows, older_commit
 from shared.cluster.outcomes import Outcome, Restart
-from shared.cluster.record import AppliedRevision
+from shared.cluster.record_parts import AppliedRevision
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes import flux_objects

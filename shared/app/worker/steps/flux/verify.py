@@ -16,7 +16,7 @@ from shared.app.worker.steps.node_pools import drain
 from shared.azure.differences import drift_of, live_digest, unmanaged_names
 from shared.cluster.drift import Verification
 from shared.cluster.outcomes import Done, Outcome, Restart, Wait
-from shared.cluster.record import AppliedRevision
+from shared.cluster.record_parts import AppliedRevision
 from shared.frozen import replace
 from shared.json_tree import Json
 from shared.kubernetes import flux_objects

@@ -34,8 +34,7 @@ from shared.cluster.failures.errors import (
 from shared.cluster.job import AcceptedWrite, WriteKind
 from shared.cluster.outcomes import Fail, Outcome, Retry, Wait
 from shared.frozen import dataclass, replace
-from shared.json_tree import Json
-from shared.language.desired import digest_of
+from shared.json_tree import Json, digest_of
 from shared.ports.azure import Conditional, GetCluster, StartCluster, WriteResponse
 from shared.ports.azure import Write as AzureWrite
 from shared.ports.azure.errors import cause_of

@@ -12,9 +12,8 @@ from shared.azure.changes.writes import pool_is_stopped, running_version
 from shared.cluster.failures.errors import Blocked
 from shared.cluster.job import AcceptedWrite, WaitingOn, WaitKind, WriteKind
 from shared.cluster.outcomes import Fail, Outcome, Wait
-from shared.json_tree import Json
+from shared.json_tree import Json, digest_of
 from shared.kubernetes.field_ownership import MANAGER
-from shared.language.desired import digest_of
 from shared.ports import KubernetesApi
 from shared.ports.kubernetes import CORDONED
 from shared.sentences import some_of

@@ -32,10 +32,9 @@ from shared.azure.ownership import Owner
 from shared.cluster.job import AcceptedWrite, WriteKind
 from shared.cluster.outcomes import Outcome, Wait
 from shared.frozen import dataclass, replace
-from shared.json_tree import Json
+from shared.json_tree import Json, digest_of
 from shared.kubernetes.system_objects import TENANT
 from shared.language.cluster_systems import ClusterSystem
-from shared.language.desired import digest_of
 from shared.language.model.system import ManagedNamespaces
 from shared.ports.azure import DeleteManagedNamespace, ListManagedNamespaces, PutManagedNamespace
 
