@@ -35,7 +35,7 @@ class ObjectId(NamedTuple):
 
 @dataclass(frozen=True)
 class BuiltObject:
-    """An object as Flux would apply it; ``file`` is the file of the repository that it comes from, "" unknown."""
+    """An object as Flux would apply it; ``file`` is the file that it comes from, "" where it is unknown."""
 
     manifest: Json
     file: str = ""
@@ -50,10 +50,10 @@ class BuiltObject:
 class Owner:
     """A Flux Kustomization, and what it owns.
 
-    ``spec`` is as Flux's API writes it, and ``file`` the file that asks for it: the manifest of the cluster, or
-    one of the platform. ``objects`` are what was built from its path; ``unbuilt`` says why that is not known,
-    "" where it is. ``variables`` are those that substitution replaced, each with its value; ``missing`` those
-    that had none, each with the files that use it.
+    ``spec`` is as Flux's API writes it, and ``file`` the file that asks for it: the manifest of the cluster,
+    or one of the platform. ``objects`` are what was built from its path; ``unbuilt`` says why that is not
+    known, "" where it is. ``variables`` are those that substitution replaced, each with its value;
+    ``missing`` those that had none, each with the files that use it.
     """
 
     id: ObjectId
@@ -82,10 +82,10 @@ class Owner:
 
 @dataclass(frozen=True)
 class Inventory:
-    """All Kustomizations of a cluster whose source is the fleet repository, those that others apply included.
+    """All Kustomizations of a cluster whose source is the fleet repository, those that others apply too.
 
-    ``unfollowed`` is what of the tree cannot be read, each with its place: a remote base, for example. What it
-    brings is not known.
+    ``unfollowed`` is what of the tree cannot be read, each with its place: a remote base, for example. What
+    it brings is not known.
     """
 
     owners: Mapping[ObjectId, Owner] = field(default_factory=dict)
