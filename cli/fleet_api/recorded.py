@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from cli.errors import CommandError
@@ -12,6 +13,12 @@ from cli.text import line
 from cli.worktree import Worktree
 from shared.app.api import schema
 from shared.language.desired import is_attached
+from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.language.resolve.repository_layout import Files
+from shared.platform.pins import FleetSource, pinned, pulled
+
+THESE_FILES = "these files"
+"""What stands for a commit in the pins of files that are none."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +57,7 @@ class Against:
 
     ``durations`` are how many seconds changes of each kind took in the fleet, ``replacing`` what the newest
     plan knew of clusters that others are to replace, and ``unreadable`` the clusters whose records the app
-    cannot read, with the reason.
+    cannot read, with the reason. ``source`` is the branch that the app plans, None where nobody says.
     """
 
     description: str
@@ -60,6 +67,14 @@ class Against:
     durations: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     replacing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unreadable: Mapping[str, str] = field(default_factory=dict)
+    source: FleetSource | None = None
+
+    def pins(self, desired: DesiredFleet, files: Files) -> DesiredFleet:
+        """Return a fleet of files with the pins that its clusters would get."""
+        if self.source is None:
+            return desired
+        documents = {name: cluster.document for name, cluster in (self.clusters or {}).items()}
+        return pinned(desired, THESE_FILES, documents, partial(pulled, files), self.source)
 
     def attached(self, names: Iterable[str]) -> Sequence[str]:
         """Return those of the clusters that are outside Azure."""
@@ -81,7 +96,9 @@ def recorded(tree: Worktree, api: Api) -> Against:
     replacing = {old: tuple(new) for old, new in view["replacing"].items()}
     description = f"{fleet} at {commit[:8] or 'no commit'}"
     unreadable = {record["key"]: record["problem"] for record in view["unreadable"]}
-    return Against(description, commit, clusters, _deletes(view), durations, replacing, unreadable)
+    tracked = view["source"]
+    source = FleetSource(tracked["server"], frozenset(tracked["repositories"]), tracked["branch"])
+    return Against(description, commit, clusters, _deletes(view), durations, replacing, unreadable, source)
 
 
 def _deletes(view: schema.Recorded) -> Deletes:

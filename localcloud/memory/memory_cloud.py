@@ -187,12 +187,12 @@ class MemoryCloud:
         azure = WorldAzure(self.azure)
         return Connections(self.kubernetes, lambda cluster: azure.call(GetKubeconfig(cluster)), self.clock)
 
-    def _source(self, url: str, branch: str) -> Source | None:
+    def _source(self, url: str, ref: str) -> Source | None:
         """Return what Flux reads at a URL; an unknown URL is the fleet's own repository."""
         named = (cloud for cloud in self._fleets if url.endswith(cloud.ports.config.repository))
         repository = next(named, self).repository
         try:
-            commit = repository.head(branch)
+            commit = repository.commit_at(ref)
         except Dependency:
             return Source("", dict)
         return Source(commit, lambda: repository.files(commit))

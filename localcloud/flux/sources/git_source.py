@@ -15,28 +15,28 @@ from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import Object
 
 ReadSource = Callable[[str, str], Source | None]
-"""Returns what is at (URL, branch), or None when there is no such repository."""
+"""Returns what is at (URL, branch or commit), or None when there is no such repository."""
 
 
 def fetch_branch(world: KubernetesWorld, read: ReadSource, value: Object) -> Fetched:
     """Return the branch that a GitRepository names; raise NotReady."""
     spec = value.get("spec") or {}
     url, ref = spec.get("url", ""), spec.get("ref") or {}
-    other = [name for name in ("tag", "semver", "commit", "name") if ref.get(name)]
+    other = [name for name in ("tag", "semver", "name") if ref.get(name)]
     if other:
-        raise NotReady("GitOperationFailed", f"this Flux follows branches only, not {other[0]}")
+        raise NotReady("GitOperationFailed", f"this Flux follows branches and commits, not {other[0]}")
     if url.startswith("ssh:"):
         raise NotReady("GitOperationFailed", "this Flux clones over HTTPS only, not over SSH")
-    branch = ref.get("branch", "master")
+    branch, commit = ref.get("branch", "master"), ref.get("commit", "")
     login = _login(world, value)
-    source = read(url, branch)
+    source = read(url, commit or branch)
     failed = f"failed to checkout and determine revision: unable to clone '{url}'"
     if source is None:
         raise NotReady("GitOperationFailed", f"{failed}: repository not found: Repository not found.")
     if source.accepts is not None and not source.accepts(login.user, login.password):
         raise NotReady("GitOperationFailed", f"{failed}: authentication required")
     if not source.revision:
-        missing = f'couldn\'t find remote ref "refs/heads/{branch}"'
+        missing = f'couldn\'t find remote ref "refs/heads/{branch}"' if not commit else "object not found"
         raise NotReady("GitOperationFailed", f"{failed}: {missing}")
     revision = f"{branch}@sha1:{source.revision}"
     stored = f"stored artifact for revision '{revision}'"

@@ -95,6 +95,11 @@ class GitRepository:
             raise Dependency(f"no branch {branch}")
         return found.sha
 
+    def commit_at(self, ref: str) -> str:
+        """Return a commit, or the one that a branch points to; raise Dependency."""
+        known = bool(_SHA.match(ref)) and self.read(f"{ref}^{{commit}}") is not None
+        return ref if known else self.head(ref)
+
     def read_head(self, branch: str) -> BranchHead:
         """Return the commit that the branch points to, and the time."""
         at = self.clock().replace(microsecond=0)

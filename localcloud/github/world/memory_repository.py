@@ -241,6 +241,10 @@ class MemoryRepository:
             raise InvalidManifest(f"No commit found for SHA: {commit}")
         self.statuses.add(commit, status)
 
+    def commit_at(self, ref: str) -> str:
+        """Return a commit, or the one that a branch points to; raise Dependency."""
+        return ref if ref in self._trees else self.head(ref)
+
     def files(self, commit: str) -> Mapping[str, bytes]:
         """Return every file at a commit with its content."""
         return {path: self._blobs[entry.sha] for path, entry in self._trees[commit].items()}

@@ -61,8 +61,8 @@ class Repositories:
         self._lock = threading.Lock()
         self._open: dict[Path, GitRepository] = {}
 
-    def __call__(self, url: str, branch: str) -> Source | None:
-        """Return a branch of the repository; None when there is no such repository."""
+    def __call__(self, url: str, ref: str) -> Source | None:
+        """Return a branch or a commit of the repository; None when there is no such repository."""
         match = self._url.fullmatch(url)
         path = self._root / f"{match[1]}.git" if match else self._root
         if ".." in path.parts or not (path / "HEAD").is_file():
@@ -72,7 +72,7 @@ class Repositories:
                 self._open[path] = GitRepository(path)
             repository = self._open[path]
         try:
-            commit = repository.head(branch)
+            commit = repository.commit_at(ref)
         except Dependency:
             return Source("", dict, self._accepts)
         return Source(commit, lambda: _files(repository, commit), self._accepts)
