@@ -96,7 +96,8 @@ def _write_commits(stream: IO[bytes], chance: random.Random, commits: int, files
 def _manifest(path: str, chance: random.Random, *, sealed: bool) -> bytes:
     name = path.rpartition("/")[2].removesuffix(".yaml")
     kind = "apiVersion: v1\nkind: ConfigMap"
-    content = "data:\n" + "\n".join(f"  key-{row}: v-{name}-{row}-{chance.randrange(10)}" for row in range(40))
+    rows = (f"  key-{row}: value-{name}-{row}-{chance.randrange(10)}\n" for row in range(40))
+    content = f"data:\n{''.join(rows)}"
     if sealed:
         kind = "apiVersion: bitnami.com/v1alpha1\nkind: SealedSecret"
         text = base64.b64encode(chance.randbytes(1500)).decode()
