@@ -15,7 +15,7 @@ from shared.language.model.cluster.access import EXISTING
 from shared.language.model.cluster.flux import EXTENSION, OPERATOR
 from shared.language.model.cluster.flux_source import FluxSource
 from shared.language.model.cluster.spec import EMPTY, FIELDS, ClusterSpec, ExistingSpec
-from shared.language.pin import Pin
+from shared.language.pin import PINNED_INTERVAL, Pin
 from shared.process_memory import recently_read
 from shared.resource_ids import ClusterId
 
@@ -157,8 +157,11 @@ class Desired:
     @property
     def main_source(self) -> FluxSource:
         """The first source of its Flux, at the commit of its pin."""
-        main = self.spec.flux.main
-        return main.model_copy(update={"commit": self.pin.commit}) if self.pin else main
+        main, pin = self.spec.flux.main, self.pin
+        if pin is None:
+            return main
+        ref = {"commit": pin.commit} if pin.direct else {"branch": pin.branch}
+        return main.model_copy(update={**ref, "interval": PINNED_INTERVAL})
 
     @property
     def problem(self) -> str:

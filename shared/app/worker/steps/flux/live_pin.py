@@ -15,11 +15,16 @@ from shared.cluster.outcomes import Wait
 from shared.frozen import replace
 from shared.json_tree import Json
 from shared.language.desired import Desired
+from shared.language.pin import PIN_BRANCHES
 
 
 def commit_in(ref: Json | None) -> str:
     """Return the commit of a ``ref`` of Flux, or of Azure; "" for one that follows a branch, and for none."""
-    return str((ref or {}).get("commit") or "")
+    given = ref or {}
+    branch = str(given.get("branch") or "")
+    return str(given.get("commit") or "") or (
+        branch.removeprefix(PIN_BRANCHES) if branch.startswith(PIN_BRANCHES) else ""
+    )
 
 
 def as_live(context: StepContext, live: str) -> Desired:
