@@ -100,10 +100,11 @@ class GitRepository:
             raise Dependency(f"no branch {branch}")
         return found.sha
 
-    def commit_at(self, ref: str) -> str:
-        """Return a commit, or the one that a branch points to; raise Dependency."""
-        known = bool(_SHA.match(ref)) and self.read(f"{ref}^{{commit}}") is not None
-        return ref if known else self.head(ref)
+    def target(self, ref: str) -> str:
+        """Return the commit that a ref points to, by its full name; "" when there is no such ref."""
+        whole = ref.startswith("refs/") and is_safe_name(ref)
+        found = self.read(f"{ref}^{{commit}}") if whole else None
+        return found.sha if found else ""
 
     def heads(self) -> Mapping[str, str]:
         """Return every branch with the commit that it points to."""

@@ -122,6 +122,10 @@ class MemoryRepository:
         self._parents[commit], self._others[commit] = parents[0], tuple(parents[1:])
         return commit
 
+    def target(self, ref: str) -> str:
+        """Return the commit that a ref points to, by its full name; "" when there is no such branch."""
+        return self._heads.get(ref.removeprefix("refs/heads/"), "")
+
     def heads(self) -> Mapping[str, str]:
         """Return every branch with the commit that it points to."""
         return dict(self._heads)
@@ -251,10 +255,6 @@ class MemoryRepository:
         if commit not in self._trees:
             raise InvalidManifest(f"No commit found for SHA: {commit}")
         self.statuses.add(commit, status)
-
-    def commit_at(self, ref: str) -> str:
-        """Return a commit, or the one that a branch points to; raise Dependency."""
-        return ref if ref in self._trees else self.head(ref)
 
     def files(self, commit: str) -> Mapping[str, bytes]:
         """Return every file at a commit with its content."""
