@@ -100,6 +100,12 @@ class GitRepository:
             raise Dependency(f"no branch {branch}")
         return found.sha
 
+    def target(self, ref: str) -> str:
+        """Return the commit that a ref points to, by its full name; "" when there is no such ref."""
+        whole = ref.startswith("refs/") and is_safe_name(ref)
+        found = self.read(f"{ref}^{{commit}}") if whole else None
+        return found.sha if found else ""
+
     def heads(self) -> Mapping[str, str]:
         """Return every branch with the commit that it points to."""
         found = refs(self.path)

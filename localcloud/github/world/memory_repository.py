@@ -122,6 +122,10 @@ class MemoryRepository:
         self._parents[commit], self._others[commit] = parents[0], tuple(parents[1:])
         return commit
 
+    def target(self, ref: str) -> str:
+        """Return the commit that a ref points to, by its full name; "" when there is no such branch."""
+        return self._heads.get(ref.removeprefix("refs/heads/"), "")
+
     def heads(self) -> Mapping[str, str]:
         """Return every branch with the commit that it points to."""
         return dict(self._heads)
