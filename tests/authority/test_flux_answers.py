@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.authority.flux_components import NAMESPACE
+from tests.authority.programs import SOURCE
 from tests.authority.real_flux import RealFlux, eventually, real_flux
 from tests.support import flux_scenarios
-from tests.support.flux_scenarios import FILES, KUSTOMIZATIONS, SOURCES
-from tests.support.recorded_answers import recorded
+from tests.support.flux_scenarios import (
+    FILES,
+    KUSTOMIZATIONS,
+    PIN_REPOSITORY,
+    PINNED,
+    SOURCES,
+    push_by_force,
+    write_pins,
+)
+from tests.support.recorded_answers import FOLDER, recorded
 
 pytestmark = pytest.mark.timeout(600)
 _KINDS = {"g": "GitRepository", "k": "Kustomization"}
 _REPOSITORY = "acme/fleet"
+_QUIET_SECONDS = 10.0
 
 
 @pytest.fixture
@@ -82,3 +94,41 @@ def test_the_real_controllers_report_what_is_recorded(flux: RealFlux) -> None:
         flux.request(_KINDS[kind], plain, "r1")
     eventually(lambda: reported(flux, real["second"]) == real["second"])
     assert reported(flux, real["second"]) == real["second"]
+
+
+def test_the_real_controllers_report_of_pins_what_is_recorded(tmp_path: Path) -> None:
+    with real_flux(tmp_path) as flux:
+        repository = flux.host.create_repository(PIN_REPOSITORY)
+        pins, url = write_pins(repository), flux.host.clone_url(PIN_REPOSITORY)
+        for name, ref in pins.refs().items():
+            flux.flux_object("GitRepository", name, {"interval": "1h", "url": url, "ref": dict(ref)})
+
+        def told() -> dict[str, Any]:
+            return {
+                name: pins.plain(flux_scenarios.shown_source(flux.get("GitRepository", name) or {}))
+                for name in pins.refs()
+            }
+
+        answers = {"first": _settled(told)}
+        push_by_force(repository, pins)
+        for name in pins.refs():
+            flux.request("GitRepository", name, "r1")
+        answers["forced"] = _settled(told)
+        flux.restart_sources()
+        eventually(lambda: told() != answers["forced"])
+        answers["lost"] = _settled(told)
+    if "RECORD_ANSWERS" in os.environ:
+        text = json.dumps({"version": SOURCE.version, **answers}, indent=1, ensure_ascii=False)
+        (FOLDER / PINNED).write_text(text + "\n")
+    assert {"version": SOURCE.version, **answers} == recorded(PINNED)
+
+
+def _settled(told: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return what is reported once it has not changed for ten seconds."""
+    last, since = told(), time.monotonic()
+    while time.monotonic() - since < _QUIET_SECONDS:
+        time.sleep(0.5)
+        now = told()
+        if now != last:
+            last, since = now, time.monotonic()
+    return last

@@ -90,7 +90,7 @@ def _flux_sees(cloud: MemoryCloud, head: str) -> None:
     read_source = cloud.kubernetes._extension._read  # type: ignore[attr-defined]
     fleet = "https://github.com/example/fleet"
     cloud.kubernetes._extension._read = (  # type: ignore[attr-defined]
-        lambda _url, branch: read_source(fleet, f"{branch}-as-flux-sees-it")
+        lambda _url, ref: read_source(fleet, replace(ref, name=f"{ref.name}-as-flux-sees-it"))
     )
 
 

@@ -24,7 +24,7 @@ from localcloud.common.certificates import Authority
 from localcloud.common.clock import system_clock
 from localcloud.common.control_plane import Node
 from localcloud.common.programs import program
-from localcloud.flux.flux_controllers import FluxExtension, Source
+from localcloud.flux.flux_controllers import FluxExtension, GitRef, Source
 from localcloud.kubernetes.wire.cluster_access import common_name
 from localcloud.kubernetes.wire.kubernetes_servers import LOG_NAME, KubernetesPlane
 from shared.resource_ids import ClusterId
@@ -84,8 +84,9 @@ class Fixture:
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[KubernetesPlane, Authority, Path]]:
     folder, authority = tmp_path_factory.mktemp("plane"), Authority()
 
-    def read(_url: str, branch: str) -> Source | None:
-        return Source("1" * 40, lambda: {"clusters/alpha/team.yaml": TEAM_FILE}) if branch == "main" else None
+    def read(_url: str, ref: GitRef) -> Source | None:
+        source = Source("1" * 40, lambda: {"clusters/alpha/team.yaml": TEAM_FILE})
+        return source if ref.name == "refs/heads/main" else None
 
     with KubernetesPlane(
         authority,
