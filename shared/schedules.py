@@ -81,7 +81,7 @@ def next_time(schedule: str, after: datetime) -> datetime:
         values = [field.values(text) for field, text in zip(_FIELDS, texts, strict=True)]
     except ValueError as error:
         raise ValueError(f'must be NCRONTAB such as "{EXAMPLE}", and in "{schedule}" {error}') from None
-    times = CronSim(" ".join(",".join(map(str, each)) for each in values), after)
+    times = CronSim(" ".join(",".join(map(str, numbers)) for numbers in values), after)
     times.day_and = True
     try:
         return next(times)

@@ -118,7 +118,7 @@ def _held(held: Sequence[Item], shown: Set[str]) -> Iterator[RenderableType]:
     lines = [f"{item.cluster}: {item.hold.cause}" for item in held if item.hold and item.cluster in shown]
     if lines:
         yield Text("\nFreezes and change windows:", style="bold")
-    yield from (indented(Text(line(each)), 2) for each in lines)
+    yield from (indented(Text(line(text)), 2) for text in lines)
 
 
 def _stages(rollout: Rollout | None, durations: Durations) -> Iterator[RenderableType]:

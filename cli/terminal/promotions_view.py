@@ -32,7 +32,7 @@ def promotions_view(found: Sequence[schema.Promotion], now: datetime) -> Rendera
     """Return some lines for each environment."""
     if not found:
         return Text("nothing was promoted yet, and fleet.yaml has no promotions")
-    return Group(*(each for promotion in printable(found) for each in _promotion(promotion, now)))
+    return Group(*(part for promotion in printable(found) for part in _promotion(promotion, now)))
 
 
 def _promotion(promotion: schema.Promotion, now: datetime) -> Iterator[RenderableType]:

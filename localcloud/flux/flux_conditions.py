@@ -71,9 +71,9 @@ def with_conditions(
     ``status.observedGeneration`` is raised only when Ready is True, as the controllers do.
     """
     generation = value["metadata"]["generation"]
-    conditions = [_stamped(value, one, generation, now) for one in found]
+    conditions = [_stamped(value, written, generation, now) for written in found]
     whole = {**status, "conditions": conditions}
-    if any(one.type == "Ready" and one.status == "True" for one in found):
+    if any(written.type == "Ready" and written.status == "True" for written in found):
         whole["observedGeneration"] = generation
     return handled(value, whole)
 
@@ -84,18 +84,18 @@ def handled(value: Object, status: Mapping[str, Any]) -> dict[str, Any]:
     return {**status, "lastHandledReconcileAt": asked} if asked else dict(status)
 
 
-def _stamped(value: Object, one: Condition, generation: int, now: datetime) -> dict[str, Any]:
-    before = condition(value, one.type)
+def _stamped(value: Object, written: Condition, generation: int, now: datetime) -> dict[str, Any]:
+    before = condition(value, written.type)
     same = (before.get("status"), before.get("reason"), before.get("message")) == (
-        one.status,
-        one.reason,
-        one.message,
+        written.status,
+        written.reason,
+        written.message,
     )
     return {
-        "type": one.type,
-        "status": one.status,
-        "reason": one.reason,
-        "message": one.message,
+        "type": written.type,
+        "status": written.status,
+        "reason": written.reason,
+        "message": written.message,
         "lastTransitionTime": before["lastTransitionTime"] if same else in_seconds(now),
-        "observedGeneration": generation if one.generation is None else one.generation,
+        "observedGeneration": generation if written.generation is None else written.generation,
     }

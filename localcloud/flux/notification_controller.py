@@ -81,7 +81,7 @@ class NotificationController:
         before = self._sent.get(key)
         if before is not None and at - before < _INTERVAL:
             return True
-        self._sent = {each: when for each, when in self._sent.items() if at - when < _INTERVAL} | {key: at}
+        self._sent = {sent: when for sent, when in self._sent.items() if at - when < _INTERVAL} | {key: at}
         return False
 
     def _send(self, event: FluxEvent, at: datetime, provider: Object) -> None:

@@ -20,10 +20,10 @@ def reconcile_due(
     world: KubernetesWorld,
     kind: tuple[str, str],
     schedule: Schedule,
-    one: Callable[[At, Object], None],
+    handle: Callable[[At, Object], None],
     watched: Callable[[At, Object], object] = lambda _at, _value: None,
 ) -> None:
-    """Call ``one`` with each object of a kind that is due, or whose ``watched`` changed."""
+    """Call ``handle`` with each object of a kind that is due, or whose ``watched`` changed."""
     found = world.kind(*kind)
     if found is None or not world.written(found):
         return
@@ -31,7 +31,7 @@ def reconcile_due(
         at = At(found, value["metadata"]["name"], value["metadata"]["namespace"])
         if schedule.is_due(value, watched(at, value)):
             with suppress(ApiError):  # another writer was faster: the next round continues
-                one(at, value)
+                handle(at, value)
 
 
 def with_finalizer(

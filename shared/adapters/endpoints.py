@@ -223,7 +223,9 @@ def _excerpt(body: bytes) -> str:
         found = _Refusal.model_validate_json(body)
     except ValidationError:
         return ""
-    text = "".join(each if each.isprintable() else " " for each in f"{found.errorType}: {found.error}")
+    text = "".join(
+        character if character.isprintable() else " " for character in f"{found.errorType}: {found.error}"
+    )
     return f": {cut(text, _EXCERPT)}"
 
 
@@ -237,4 +239,4 @@ def _values(body: bytes) -> Sequence[float]:
         raise Unexpected("Prometheus answers with warnings, so some data may be missing")
     if isinstance(answer.data, _Scalar):
         return (answer.data.result[1],)
-    return tuple(each.value[1] for each in answer.data.result)
+    return tuple(sample.value[1] for sample in answer.data.result)

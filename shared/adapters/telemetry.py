@@ -48,11 +48,11 @@ class OpenTelemetry:
     def record(self, observed: Iterable[Measurement | Span]) -> None:
         """Take measurements and spans; what fails is logged."""
         try:
-            for each in observed:
-                if isinstance(each, Span):
-                    self._span(each)
+            for item in observed:
+                if isinstance(item, Span):
+                    self._span(item)
                 else:
-                    self._record[each.metric](each.value, dict(each.attributes))
+                    self._record[item.metric](item.value, dict(item.attributes))
         except Exception:  # whatever a library raises here, the job goes on
             log.warning("a measurement was not recorded", exc_info=True)
 

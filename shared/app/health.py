@@ -182,7 +182,7 @@ class Health:
             for name, schedule in ports.config.timers.items()
         ]
         credentials = _credentials(host.credential, answers.get(host.name), now)
-        lacks = [each.value for each in Capability if each not in host.capabilities]
+        lacks = [capability.value for capability in Capability if capability not in host.capabilities]
         return Reading(now, services, timers, credentials, self._unreadable, lacks)
 
     def _read_records(self) -> None:

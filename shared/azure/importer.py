@@ -141,9 +141,9 @@ def _remove_azures_choices(typed: dict[str, Any], cluster: ClusterId, existing: 
     if from_azure or str((existing.get("identity") or {}).get("type")) != "UserAssigned":
         typed.pop("identityProfile", None)
     network = typed.get("networkProfile") or {}
-    for one in ("podCidr", "serviceCidr"):
-        if network.get(one) and network.get(f"{one}s") == [network[one]]:
-            del network[f"{one}s"]
+    for single in ("podCidr", "serviceCidr"):
+        if network.get(single) and network.get(f"{single}s") == [network[single]]:
+            del network[f"{single}s"]
 
 
 def _around_properties(existing: Json, parts: Parts) -> dict[str, Any]:

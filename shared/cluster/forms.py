@@ -194,4 +194,4 @@ class Listed(list[T]):
 
     def keyed(self, key: Callable[[T], str]) -> dict[str, T | UnreadableRecord]:
         """Return what the list has by its key, with the records that cannot be read by theirs."""
-        return {key(each): each for each in self} | {record.key: record for record in self.unreadable}
+        return {key(item): item for item in self} | {record.key: record for record in self.unreadable}

@@ -54,8 +54,8 @@ class About:
     """
 
     severity: Severity
-    one: str
-    many: str
+    noun: str
+    plural: str
     begins: str
     over: str
     meaning: str

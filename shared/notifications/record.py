@@ -95,7 +95,7 @@ def take(
     after = replace(
         known, routes={route.name: known.routes.get(route.name, RouteState()) for route in routes}
     )
-    for fact in sorted(stored, key=lambda each: (each.at, each.sequence, each.id)):
+    for fact in sorted(stored, key=lambda fact: (fact.at, fact.sequence, fact.id)):
         if fact.id not in known.accepted:
             after = _taken(after, fact, routes, now)
     return without_unused(replace(after, accepted=tuple(fact.id for fact in stored)))
@@ -233,5 +233,5 @@ def confirm(
         if not holds:
             after = _ended(after, known.facts[identifier].key, now, "", routes)
     left = {**known.confirmed, **dict.fromkeys(checked, now)}
-    confirmed = {each: left[each] for each in after.open.values() if each in left}
+    confirmed = {identifier: left[identifier] for identifier in after.open.values() if identifier in left}
     return without_unused(replace(after, confirmed=confirmed))

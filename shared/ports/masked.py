@@ -126,8 +126,8 @@ class _Masked:
             text = value if name in NAMES else self._mask.of_others(value)
             return value if text == value else text
         if isinstance(value, tuple | list):
-            each = [self._text(item, name) for item in value]
-            return value if all(map(operator.is_, each, value)) else type(value)(each)
+            items = [self._text(item, name) for item in value]
+            return value if all(map(operator.is_, items, value)) else type(value)(items)
         if not is_dataclass(value) or isinstance(value, type):
             return value
         changed = {}

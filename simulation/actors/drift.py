@@ -115,7 +115,7 @@ class Drift(ByHand):
         """Check the status of the newest commits: success unless a cluster differs for long."""
         for cloud in self._loop.clouds:
             shared = any(
-                each is not cloud and each.repository is cloud.repository for each in self._loop.clouds
+                other is not cloud and other.repository is cloud.repository for other in self._loop.clouds
             )
             if shared:
                 continue

@@ -99,7 +99,7 @@ class Promotions(Upkeep):
         history = operators.history
         now = operators.now.environment(LAST).components
         former = [history.desired(commit) for commit in reversed(history.head_line)]
-        had = [each.environment(LAST).components for each in former if each.environments]
+        had = [desired.environment(LAST).components for desired in former if desired.environments]
         before = next((value for value in had if value != now), None)
         if before is not None:
             operators.push(operators.now.with_components(LAST, before))

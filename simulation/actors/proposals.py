@@ -74,8 +74,8 @@ class Proposals:
         """Check, after a sweep, which pull requests are open, and what those propose that have to be."""
         for cloud in self._loop.clouds:
             self._each_has_drift(cloud)
-        for each in seen:
-            self._is_proposed(each)
+        for difference in seen:
+            self._is_proposed(difference)
 
     def _each_has_drift(self, cloud: MemoryCloud) -> None:
         fleet = cloud.ports.config.fleet
@@ -102,7 +102,7 @@ class Proposals:
             or cloud.ports.config.fleet in self._replaced
         ):
             return
-        pulls = [pull for each, pull in self._open(cloud) if each == name]
+        pulls = [pull for subject, pull in self._open(cloud) if subject == name]
         if len(pulls) != 1:
             raise RuleViolated(RULE, f"{name}: {seen.field} differs, and {len(pulls)} pull requests are open")
         found = _value(cloud, pulls[0], name, seen.field)
@@ -116,7 +116,7 @@ class Proposals:
         A merge writes nothing to Azure, and nothing differs after it. A cluster whose manifest is invalid
         stays at its last valid spec, which a merge does not change.
         """
-        opened = [(cloud, *each) for cloud in self._loop.clouds for each in self._open(cloud)]
+        opened = [(cloud, *opening) for cloud in self._loop.clouds for opening in self._open(cloud)]
         merged = [(cloud, name, pull) for cloud, name, pull in opened if self._acted(cloud, name, pull)]
         if not merged:
             return set()

@@ -125,7 +125,7 @@ class Rollouts:
         chance.shuffle(left)
         for name in ("first", "second")[: chance.randint(1, 2)]:
             some, left = left[: (size := chance.randint(1, 2))], left[size:]
-            groups = tuple(self._group(each) for each in ((0,), (1, 0))[chance.randint(0, 1)])
+            groups = tuple(self._group(numbers) for numbers in ((0,), (1, 0))[chance.randint(0, 1)])
             if some:
                 approvers = chance.randint(1, 2) if chance.random() < 0.2 else 0
                 stages.append(StagedStage(name, tuple(some), groups, approvers, shut=self._shut()))

@@ -90,4 +90,4 @@ class SecondApp:
             name = self._chance.choice(list(self.operators.now.clusters))
             self.operators.push(self.operators.now.without(name))
         elif act == "change":
-            self.operators.change(lambda one: replace(one, tag=self._chance.choice("pqr")))
+            self.operators.change(lambda cluster: replace(cluster, tag=self._chance.choice("pqr")))

@@ -150,7 +150,7 @@ class Secrets(Upkeep):
             self._require_hidden(to_json(record), *map(str, state.events(record.name, limit=500)))
 
     def _require_hidden(self, *texts: str) -> None:
-        for value in (each for values in self._values.values() for each in values):
+        for value in (secret for values in self._values.values() for secret in values):
             encoded = base64.b64encode(value.encode()).decode()
             if any(value in text or encoded in text for text in texts):
                 raise RuleViolated("secret shown", f"{value} is stored or sent")
@@ -167,7 +167,7 @@ class Secrets(Upkeep):
                 if (
                     value is None
                     and key in self._seen
-                    and not self._operators.history.took_back(cluster, lambda one: one.secrets, name)
+                    and not self._operators.history.took_back(cluster, lambda desired: desired.secrets, name)
                 ):
                     raise RuleViolated("unasked removal", f"{cluster} lost the Secret {name}")
                 if value is not None:

@@ -82,7 +82,7 @@ class Rollbacks:
         for history in self.context.histories.values():
             since = history.head_line[seen.place - 1 :]
             asked = [_pool(history, commit, name, pool) for commit in since]
-            if asked and all(each is not None and each.version == before for each in asked):
+            if asked and all(wanted is not None and wanted.version == before for wanted in asked):
                 what = f"{name}/{pool} was rolled back to {before}, and goes to {seen.version}"
                 raise RuleViolated(RULE, f"{what} although every commit since asks for {before}")
 
@@ -128,14 +128,16 @@ class Rollbacks:
         found = (
             commit
             for commit in history.head_line
-            if (each := _pool(history, commit, name, pool.name)) and each.rollback == pool.rollback
+            if (candidate := _pool(history, commit, name, pool.name)) and candidate.rollback == pool.rollback
         )
         return history.first_moved_at(next(found))
 
 
 def _pool(history: FleetHistory, commit: str, name: str, pool: str) -> Pool | None:
     cluster = history.desired(commit).clusters.get(name)
-    return next((each for each in cluster.pools if each.name == pool), None) if cluster else None
+    return (
+        next((candidate for candidate in cluster.pools if candidate.name == pool), None) if cluster else None
+    )
 
 
 def _numbers(version: str) -> tuple[int, ...]:

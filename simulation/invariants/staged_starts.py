@@ -247,17 +247,17 @@ class RolloutRules:
         One that was verified, and left out after that, counts as both.
         """
         for place in rollout.places():
-            own = [each for each in rollout.members if (each.stage, each.group) == place]
+            own = [peer for peer in rollout.members if (peer.stage, peer.group) == place]
             rule = _rule(rollout, own[0], staging) if place < (member.stage, member.group) and own else None
             if rule is None or not rule.success:
                 continue
-            seen = (self.seen.get((cloud.ports.config.fleet, each.cluster, each.uid)) for each in own)
+            seen = (self.seen.get((cloud.ports.config.fleet, peer.cluster, peer.uid)) for peer in own)
             ready = [
-                life is not None and life.is_verified(each) for each, life in zip(own, seen, strict=True)
+                life is not None and life.is_verified(peer) for peer, life in zip(own, seen, strict=True)
             ]
             left = sum(
-                not verified and _is_left_out(cloud, rollout, each)
-                for each, verified in zip(own, ready, strict=True)
+                not verified and _is_left_out(cloud, rollout, peer)
+                for peer, verified in zip(own, ready, strict=True)
             )
             needed = min(rule.needs(len(own)), len(own) - left)
             if sum(ready) < needed:
@@ -270,11 +270,11 @@ class RolloutRules:
         An instance with another clock may think that its own last question was not due.
         """
         fleet = cloud.ports.config.fleet
-        for each in rollout.members:
-            seen = self.seen.get((fleet, each.cluster, each.uid))
-            if seen is None or each.stage != member.stage or each == member:
+        for other in rollout.members:
+            seen = self.seen.get((fleet, other.cluster, other.uid))
+            if seen is None or other.stage != member.stage or other == member:
                 continue
-            if any(generation >= each.generation for generation in seen.started):
+            if any(generation >= other.generation for generation in seen.started):
                 return
         answers = [answer for _, answer in cloud.endpoints.asked]
         if answers.count(200) < 2 or answers[-1] != 200:
@@ -313,8 +313,8 @@ class RolloutRules:
         if rule is None:
             return
         group = _group_of(rollout, member)
-        flying = [each.cluster for each in group if self._is_flying(cloud, rollout, each)]
-        failed = [each.cluster for each in group if self._has_failed(cloud, rollout, each)]
+        flying = [peer.cluster for peer in group if self._is_flying(cloud, rollout, peer)]
+        failed = [peer.cluster for peer in group if self._has_failed(cloud, rollout, peer)]
         if len(flying) > rule.most or len(flying) + len(failed) > rule.budget:
             what = f"{', '.join(flying)} change and {', '.join(failed) or 'none'} failed"
             raise RuleViolated("rollout bound", f"{what}, and the rule is {rule}")
@@ -368,7 +368,7 @@ def _is_left_out(cloud: MemoryCloud, rollout: Rollout, member: Member) -> bool:
 
 
 def _group_of(rollout: Rollout, member: Member) -> list[Member]:
-    return [each for each in rollout.members if (each.stage, each.group) == (member.stage, member.group)]
+    return [other for other in rollout.members if (other.stage, other.group) == (member.stage, member.group)]
 
 
 def _rule(rollout: Rollout, member: Member, staging: Staging) -> StagedGroup | None:

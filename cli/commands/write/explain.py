@@ -151,14 +151,14 @@ def _source(node: Node | None) -> str:
 
 def laid_out(found: list[Line], width: int) -> Iterator[Text]:
     """Yield lines with their sources as aligned comments, or above lines that are too long for one."""
-    room = min(MOST, width - max((len(each.source) for each in found), default=0) - 4)
-    column = max((len(each.text) for each in found if each.source and len(each.text) <= room), default=0)
-    for each in found:
-        if not each.source:
-            yield Text(each.text)
-        elif len(each.text) <= room:
-            yield Text.assemble(each.text.ljust(column), (f"  # {each.source}", "dim"))
+    room = min(MOST, width - max((len(row.source) for row in found), default=0) - 4)
+    column = max((len(row.text) for row in found if row.source and len(row.text) <= room), default=0)
+    for row in found:
+        if not row.source:
+            yield Text(row.text)
+        elif len(row.text) <= room:
+            yield Text.assemble(row.text.ljust(column), (f"  # {row.source}", "dim"))
         else:
-            indent = " " * (len(each.text) - len(each.text.lstrip()))
-            yield Text(f"{indent}# {each.source}", style="dim")
-            yield Text(each.text)
+            indent = " " * (len(row.text) - len(row.text.lstrip()))
+            yield Text(f"{indent}# {row.source}", style="dim")
+            yield Text(row.text)

@@ -106,7 +106,7 @@ def _live(tree: Worktree, names: list[str], api: Api, output: Output, *, report_
             f"--live reads at most {MOST_LIVE} clusters, one by one, and these are {len(compared)}; "
             "name some with --cluster, or see roadstead drift"
         )
-    read = list(compare_live(compared, {name: each.document for name, each in known.items()}, api))
+    read = list(compare_live(compared, {name: cluster.document for name, cluster in known.items()}, api))
     others |= {comparison.name: comparison.waits for comparison in read if comparison.waits}
     found = [comparison for comparison in read if not comparison.waits]
     show(

@@ -32,7 +32,7 @@ def listed(place: Place, request: Request) -> Response:
     for pull in pulls.listed(state=state):
         body = pull_json(place, pull)
         found.append((pull.created_at, pull.number, {**body, "pull_request": {"url": body["url"]}}))
-    newest = [body for *_, body in sorted(found, key=lambda each: each[:2], reverse=True)]
+    newest = [body for *_, body in sorted(found, key=lambda entry: entry[:2], reverse=True)]
     return paged(request, newest, lambda body: body)
 
 

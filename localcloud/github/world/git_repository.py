@@ -112,14 +112,14 @@ class GitRepository:
 
     def changes_since(self, commit: str, earlier: str, most: int) -> Sequence[Change] | None:
         """Return the commits that an earlier one does not have; None for more than ``most``."""
-        known = all(_SHA.match(each) and self.read(f"{each}^{{commit}}") for each in (commit, earlier))
+        known = all(_SHA.match(sha) and self.read(f"{sha}^{{commit}}") for sha in (commit, earlier))
         if not known or merge_base(self.path, earlier, commit) is None:
             raise Dependency(f"no commit {commit}, or {earlier}")
         shas = rev_list(self.path, f"{earlier}..{commit}", limit=most + 1)
         return None if len(shas) > most else self._changes(shas)
 
     def _changes(self, shas: Sequence[str]) -> Sequence[Change]:
-        commits = [parse_commit(each) for each in map(self.read, shas) if each]
+        commits = [parse_commit(content) for content in map(self.read, shas) if content]
         return [
             Change(commit.sha, commit.author.email.lower(), commit.committer.email.lower(), commit.message)
             for commit in commits

@@ -127,7 +127,7 @@ class MemoryRepository:
     def changed_files(self, base: str, head: str) -> Sequence[ChangedFile]:
         """Return what changed from the newest common ancestor of two commits to the second."""
         line = set(self._line(base))
-        common = next((each for each in self._line(head) if each in line), "")
+        common = next((commit for commit in self._line(head) if commit in line), "")
         before, after = self._trees.get(common, {}), self._trees[head]
         removed = {path: entry for path, entry in before.items() if path not in after}
         found = [ChangedFile(path, "removed") for path in removed]
@@ -144,7 +144,7 @@ class MemoryRepository:
     def commits_of(self, base: str, head: str) -> Sequence[Change]:
         """Return the commits that only the second has."""
         line = set(self._line(base))
-        return [self._change(each) for each in self._line(head) if each not in line]
+        return [self._change(commit) for commit in self._line(head) if commit not in line]
 
     def has(self, commit: str, base: str, head: str) -> bool:
         """Return whether a commit is among those that only the second of two has."""
@@ -159,7 +159,7 @@ class MemoryRepository:
                 (self._parents.get(following, ""), *self._others.get(following, ()))
                 for following in next_ones
             )
-            next_ones = [each for some in parents for each in some if each and each not in line]
+            next_ones = [parent for some in parents for parent in some if parent and parent not in line]
         return list(line)
 
     def _first_line(self, commit: str) -> list[str]:
@@ -190,9 +190,9 @@ class MemoryRepository:
         if commit not in self._trees:
             raise Dependency(f"no commit {commit}")
         found = (
-            self._change(each)
-            for each in self._first_line(commit)
-            if not path or self._below(each, path) != self._below(self._parents.get(each, ""), path)
+            self._change(ancestor)
+            for ancestor in self._first_line(commit)
+            if not path or self._below(ancestor, path) != self._below(self._parents.get(ancestor, ""), path)
         )
         return [*islice(found, most)]
 

@@ -120,8 +120,8 @@ def _touched(output: bytes) -> Touched:
     touched = Touched()
     kinds = {b"A": touched.added, b"D": touched.removed}
     fields = iter(output.split(b"\0"))
-    for each in fields:
-        status = each.lstrip(b"\n")  # git writes a line end between a commit's id and its files
+    for entry in fields:
+        status = entry.lstrip(b"\n")  # git writes a line end between a commit's id and its files
         if status:
             kinds.get(status, touched.modified).append(next(fields).decode(errors="replace"))
     return touched
@@ -138,9 +138,9 @@ def rev_list(path: Path, *revisions: str, limit: int, paths: Sequence[str] = ())
     return found.decode().split()
 
 
-def merge_base(path: Path, one: str, other: str) -> str | None:
+def merge_base(path: Path, commit: str, other: str) -> str | None:
     """Return the newest common ancestor of two commits, or None when they have none."""
     try:
-        return run_git(path, "merge-base", one, other).decode().strip()
+        return run_git(path, "merge-base", commit, other).decode().strip()
     except GitError:
         return None

@@ -40,7 +40,7 @@ def required(field_path: str, text: str = "") -> Problem:
 
 def unsupported(field_path: str, value: Any, values: Iterable[str]) -> Problem:
     """Return the problem of a value that is none of those supported."""
-    shown = ", ".join(as_json(one) for one in values)
+    shown = ", ".join(as_json(supported) for supported in values)
     text = f"Unsupported value: {as_json(value)}: supported values: {shown}"
     return Problem(field_path, "FieldValueNotSupported", text)
 

@@ -142,8 +142,8 @@ class KubernetesPlane:
         self._controllers.join(5)
         with self._lock:
             running, self._running = list(self._running.values()), {}
-        for one in running:
-            one.closing.set()
+        for cluster in running:
+            cluster.closing.set()
         self._servers.close()
 
     def __enter__(self) -> KubernetesPlane:

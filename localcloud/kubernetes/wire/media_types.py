@@ -45,7 +45,7 @@ def accepted(request: Request, *, custom: bool, streamed: bool = False) -> Accep
     header = request.headers.get("Accept", "").strip()
     if not header:
         return Accepted()
-    for clause in sorted(_clauses(header), key=lambda one: -one.quality):
+    for clause in sorted(_clauses(header), key=lambda clause: -clause.quality):
         shown_as = clause.parameters.get("as", "")
         if shown_as and (
             shown_as not in _CONVERSIONS

@@ -143,8 +143,8 @@ def _aggregated(name: str, roles: Mapping[str, ClusterRole], seen: frozenset[str
         return
     yield from role.rules
     if role.aggregates:
-        for other, each in roles.items():
-            if each.labels.get(role.aggregates) == "true":
+        for other, other_role in roles.items():
+            if other_role.labels.get(role.aggregates) == "true":
                 yield from _aggregated(other, roles, seen | {name})
 
 

@@ -165,8 +165,8 @@ class RateLimiter:
         two calls on one empty bucket would take each other's indefinitely.
         """
         now = self._ports.clock()
-        for each in unused:
-            self.reservations.setdefault(self._own_key(each, subscription), []).insert(0, now)
+        for unused_limit in unused:
+            self.reservations.setdefault(self._own_key(unused_limit, subscription), []).insert(0, now)
         last, at = (limit, subscription), reservation
         for (repeated, target), count in self._called.items():
             for _ in range(count):

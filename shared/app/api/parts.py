@@ -77,7 +77,7 @@ def whole_moments(
     last = found[-1].at
     since = last.replace(microsecond=last.microsecond // 1000 * 1000)
     same_moment = read(SAME_MOMENT, since + timedelta(milliseconds=1))
-    found += [each for each in same_moment if each.at >= since and each not in found]
+    found += [item for item in same_moment if item.at >= since and item not in found]
     return found, last.isoformat()
 
 

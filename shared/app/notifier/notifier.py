@@ -216,7 +216,7 @@ def _subject(message: Outgoing) -> Mapping[str, str]:
     facts = [fact for group in message.groups for fact in group.facts]
     clusters = {fact.subject if fact.of_cluster else "" for fact in facts}
     found = {"cluster": clusters, "commit": {fact.commit for fact in facts}}
-    return {name: each for name, some in found.items() if len(some) == 1 for each in some}
+    return {name: value for name, some in found.items() if len(some) == 1 for value in some}
 
 
 def _failed(route: Route, error: ReconcileError, known: NotifierRecord, ports: Ports) -> NotifierRecord:

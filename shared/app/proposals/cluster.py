@@ -154,7 +154,7 @@ def _manifest(
     paths = {field.path for field in fields}
     return propose(
         manifest,
-        [each.difference for each in decided if each.path in paths],
+        [decision.difference for decision in decided if decision.path in paths],
         partial(turn.head.resolve, live.name),
         lambda desired: drift_of(desired, live.owner, live.existing, known),
     )

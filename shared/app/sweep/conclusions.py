@@ -129,7 +129,7 @@ def _attributed(
     """Return the record with who changed what has differed for some hours at most, as the log has it."""
     since = activity.asked_since(before.desired.id.subscription, now)
     drift = attributed(
-        compared.divergence.drift, since, lambda each: activity.change(before, each, pools, now)
+        compared.divergence.drift, since, lambda field: activity.change(before, field, pools, now)
     )
     return (
         compared

@@ -316,7 +316,9 @@ def _with_flux(
     """
     if decided is None:
         return ()
-    versions = [each for each in decided if is_version(each.path) and not each.difference.left_alone]
+    versions = [
+        decision for decision in decided if is_version(decision.path) and not decision.difference.left_alone
+    ]
     left = any(version.action is not DriftAction.CORRECT for version in versions)
     if left or is_unfinished(record) or not applies_again(record, now):
         return decided
@@ -364,7 +366,9 @@ def _started_again(record: ClusterRecord, existing: Json, owner: Owner, now: dat
     if not record.started_again or STOPPED in exhausted(record.divergence.corrections, now):
         return record
     others = decided_of(record, existing, owner, now)
-    if others is None or any(is_version(each.path) and not each.difference.left_alone for each in others):
+    if others is None or any(
+        is_version(decision.path) and not decision.difference.left_alone for decision in others
+    ):
         return record
     counts = [f"nodePools[{pool.name}].count" for pool in record.desired.spec.node_pools]
     left = [DriftDecision(Difference(path, None, None), DriftAction.REPORT) for path in counts]

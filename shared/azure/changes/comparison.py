@@ -159,12 +159,12 @@ def _match(path: Path, pattern: list[str]) -> bool:
     return len(path) == len(pattern) and all(p in ("*", key) for key, p in zip(path, pattern, strict=True))
 
 
-def alike(one: Any, other: Any, path: Path = ()) -> bool:
+def alike(value: Any, other: Any, path: Path = ()) -> bool:
     """Return whether two JSON values are equal except for the order of lists whose order means nothing.
 
     ``path`` may begin with more keys than ARM's, such as a manifest's ``spec``.
     """
-    return _in_order(one, path) == _in_order(other, path)
+    return _in_order(value, path) == _in_order(other, path)
 
 
 def _in_order(value: Any, path: Path) -> str:

@@ -124,7 +124,7 @@ class PolicyAssignments:
                 if state["resourceId"] == cluster.resource.lower()
                 and state["policyAssignmentName"].lower() in names
             ]
-            return sorted(found, key=lambda one: str(one["complianceState"]), reverse=True)
+            return sorted(found, key=lambda state: str(state["complianceState"]), reverse=True)
 
 
 def _check(assignment: str, given: Mapping[str, Any]) -> None:

@@ -151,9 +151,9 @@ def _found(record: ClusterRecord, pool: str, head: Head, ports: Ports) -> _Found
     )
     if manifest is None or isinstance(desired, str):
         _refuse(f"the manifest of {record.name} cannot be changed: {desired}")
-    wanted = next((each for each in desired.spec.node_pools if each.name == pool), None)
+    wanted = next((candidate for candidate in desired.spec.node_pools if candidate.name == pool), None)
     if wanted is None:
-        names = ", ".join(each.name for each in desired.spec.node_pools)
+        names = ", ".join(candidate.name for candidate in desired.spec.node_pools)
         _refuse(f"{record.name} has no node pool {cut(pool, 63)}; it has {names}")
     owner = StepContext.of(record, ports).owner
     existing = RateLimiter(None, ports).over(ports).azure.call(GetCluster(record.desired.id))

@@ -87,7 +87,7 @@ def _approve(system: str, statement: Statement, at: datetime, ports: Ports) -> s
     if rollout is None:
         raise Refusal(404, f"the commit {statement.commit} has no rollout")
     rollout = shown(rollout, ports.state.fleet())
-    if not any(each.name == stage and each.gate.system == system for each in rollout.stages):
+    if not any(planned.name == stage and planned.gate.system == system for planned in rollout.stages):
         raise Refusal(403, f"no stage {stage} of the rollout is approved by {system}")
     by = _named(system)
     if not _is_known(rollout, statement, by, at):

@@ -126,5 +126,5 @@ def _not_proposed(field: DriftedField, proposal: Proposal | None) -> str:
     """Return why no pull request has a field that is to be proposed, "" where one has."""
     if field.action is not DriftAction.PROPOSE or proposal is None:
         return ""
-    reasons = (each.reason for each in proposal.left_out if each.path == field.path)
+    reasons = (omitted.reason for omitted in proposal.left_out if omitted.path == field.path)
     return next(reasons, proposal.problem)

@@ -178,10 +178,10 @@ def _state(promotion: Promotion) -> str:
 
 def _holds(promotion: Promotion, fleet: FleetRecord) -> Iterator[schema.PromotionHold]:
     """Yield the values that the environment has not, and that no rule gives to it."""
-    had = next((each for each in fleet.rules.had if each.environment == promotion.target), None)
+    had = next((values for values in fleet.rules.had if values.environment == promotion.target), None)
     if had is None:
         return
-    lifted = {each.value: each.at for each in promotion.lifted}
+    lifted = {hold.value: hold.at for hold in promotion.lifted}
     has = {*had.file, *had.clusters}
     withdrew = [
         withdrawal.value

@@ -39,7 +39,7 @@ def rollouts_view(ports: Ports) -> schema.Rollouts:
     """Return the rollouts that are stored, newest first."""
     fleet, summaries = ports.state.fleet(), ports.state.summaries()
     decided = (_decided(rollout, fleet, summaries, ports.clock()) for rollout in ports.state.rollouts())
-    return {"rollouts": [_summary(each, fleet.rollout) for each in decided]}
+    return {"rollouts": [_summary(decision, fleet.rollout) for decision in decided]}
 
 
 def shown(rollout: Rollout, fleet: FleetRecord) -> Rollout:
@@ -164,7 +164,7 @@ def as_object(found: Estimate) -> schema.RolloutEstimate:
 
 def _left(decision: Decision, now: datetime) -> Iterator[Work]:
     rollout = decision.rollout
-    watched = {(each.stage, each.group): each.at for each in rollout.watched}
+    watched = {(watch.stage, watch.group): watch.at for watch in rollout.watched}
     for stage, number in rollout.places():
         if rollout.has_passed(stage, number):
             continue
@@ -235,10 +235,10 @@ def _group(rollout: Rollout, decision: Decision, stage: int, number: int) -> sch
 
 def _decisions(rollout: Rollout) -> Iterator[schema.RolloutDecision]:
     """Yield what people decided and what still holds, oldest first."""
-    decided = [(ActKind.APPROVE, each) for each in rollout.people.approved]
-    decided += [(ActKind.SKIP, each) for each in rollout.people.skipped]
+    decided = [(ActKind.APPROVE, decision) for decision in rollout.people.approved]
+    decided += [(ActKind.SKIP, decision) for decision in rollout.people.skipped]
     decided += [(ActKind.PAUSE, rollout.people.paused)] if rollout.people.paused else []
     decided += [(ActKind.ABORT, rollout.people.aborted)] if rollout.people.aborted else []
     decided += [(ActKind.OVERRIDE, rollout.people.overridden)] if rollout.people.overridden else []
-    for act, each in sorted(decided, key=lambda pair: pair[1].at):
-        yield projected(schema.RolloutDecision, each, act=act.value)
+    for act, decision in sorted(decided, key=lambda pair: pair[1].at):
+        yield projected(schema.RolloutDecision, decision, act=act.value)
