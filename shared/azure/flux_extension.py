@@ -119,11 +119,11 @@ def changed_fields(body: Json, live: Json, *, facts: bool = True) -> list[str]:
     variables with the facts of the cluster do not count: they follow with the next job.
     """
     wanted, found = dict(body["properties"]), dict(live.get("properties") or {})
-    applied, existing = wanted.pop("kustomizations", {}), found.pop("kustomizations", None) or {}
+    applied, shown = wanted.pop("kustomizations", {}), found.pop("kustomizations", None) or {}
     paths = list(_differing(wanted, found, ""))
-    paths += [f"kustomizations[{name}]" for name in applied.keys() ^ existing.keys()]
-    for name in applied.keys() & existing.keys():
-        ours, other = dict(applied[name]), existing[name] or {}
+    paths += [f"kustomizations[{name}]" for name in applied.keys() ^ shown.keys()]
+    for name in applied.keys() & shown.keys():
+        ours, other = dict(applied[name]), shown[name] or {}
         post_build, at = ours.pop("postBuild", None), f"kustomizations[{name}]"
         paths += _differing(ours, other, at)
         if _variables(post_build, facts=facts) != _variables(other.get("postBuild"), facts=facts):

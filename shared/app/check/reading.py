@@ -69,8 +69,8 @@ def read_extension(context: StepContext) -> Reading:
             sum(isinstance(report.state, state) for report in own) for state in (Ready, Suspended)
         )
         parts.append(count.reported(kind, len(own), ready, suspended, faults))
-    existing = context.azure(GetCluster(cluster))
-    pools = [] if existing is None else profiles_of(existing)
+    live = context.azure(GetCluster(cluster))
+    pools = [] if live is None else profiles_of(live)
     inside = Inside(now, tuple(parts))
     revision = reported_revision(found[MAIN]) if MAIN in found else ""
     return Reading(

@@ -58,7 +58,7 @@ class DriftDecision:
 def decide(
     differences: Sequence[Difference],
     policy: DriftPolicy | None,
-    existing: Json,
+    live: Json,
     *,
     pools: Mapping[str, Json],
     exhausted: Collection[str],
@@ -75,7 +75,7 @@ def decide(
         _decided(
             difference,
             policy or DriftPolicy(),
-            _surroundings(difference.path, existing, pools),
+            _surroundings(difference.path, live, pools),
             exhausted,
             now,
         )
@@ -229,8 +229,8 @@ def _is_pool(path: str) -> bool:
     return path.startswith("nodePools[") and path.endswith("]")
 
 
-def _surroundings(path: str, existing: Json, pools: Mapping[str, Json]) -> Surroundings:
-    properties, name = existing["properties"], path.partition("[")[2].partition("]")[0]
+def _surroundings(path: str, live: Json, pools: Mapping[str, Json]) -> Surroundings:
+    properties, name = live["properties"], path.partition("[")[2].partition("]")[0]
     return Surroundings(properties, properties, pools.get(name, {}))
 
 

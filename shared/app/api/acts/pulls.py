@@ -156,14 +156,14 @@ def _found(record: ClusterRecord, pool: str, head: Head, ports: Ports) -> _Found
         names = ", ".join(candidate.name for candidate in desired.spec.node_pools)
         _refuse(f"{record.name} has no node pool {cut(pool, 63)}; it has {names}")
     owner = StepContext.of(record, ports).owner
-    existing = RateLimiter(None, ports).over(ports).azure.call(GetCluster(record.desired.id))
-    if existing is None or not owner.owns(existing):
+    live = RateLimiter(None, ports).over(ports).azure.call(GetCluster(record.desired.id))
+    if live is None or not owner.owns(live):
         _refuse(f"Azure does not show the cluster {record.name} as this fleet's")
-    mine = serving(profiles_of(existing), owner).get(pool, ())
+    mine = serving(profiles_of(live), owner).get(pool, ())
     if len(mine) != 1:
         state = "is being replaced" if mine else "does not exist in Azure"
         _refuse(f"the node pool {pool} of {record.name} {state}")
-    return _Found(desired, wanted, manifest, existing, mine[0])
+    return _Found(desired, wanted, manifest, live, mine[0])
 
 
 def _edited(name: str, found: _Found, target: Versions, head: Head) -> str:

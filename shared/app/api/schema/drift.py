@@ -109,7 +109,7 @@ LIVE_CLUSTERS = 10
 
 
 class LiveCluster(TypedDict):
-    """A cluster: ``existing`` is ARM's document, None where Azure has none, or with a ``problem``.
+    """A cluster: ``live`` is ARM's document, None where Azure has none, or with a ``problem``.
 
     ``unmanaged`` names what it had beyond git when it was verified, None where nobody looked then.
     """
@@ -117,7 +117,7 @@ class LiveCluster(TypedDict):
     name: str
     resource: str
     phase: str
-    existing: dict[str, Any] | None
+    live: dict[str, Any] | None
     unmanaged: list[str] | None
     problem: str
 

@@ -90,7 +90,7 @@ _COMPLETE = (
 )
 
 
-def not_removed(context: StepContext, existing: Json, *, started: bool) -> Wait | Fail | None:
+def not_removed(context: StepContext, live: Json, *, started: bool) -> Wait | Fail | None:
     """Return the wait of a delete that git no longer asks for, None when it may be sent.
 
     ``started``: Azure has accepted it before, in this life of the cluster.

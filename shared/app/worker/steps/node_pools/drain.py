@@ -72,7 +72,7 @@ LOST = timedelta(minutes=5)
 """How long after its grace period the drain waits for a pod that ends: its node may no longer exist."""
 
 
-def behind(context: StepContext, existing: Json) -> Wait | None:
+def behind(context: StepContext, live: Json) -> Wait | None:
     """Return the wait for nodes of ours that are older than Azure shows, None when none is.
 
     No pool drains now, so nodes that an earlier drain cordoned, of a pool that stays, are uncordoned. A
@@ -81,7 +81,7 @@ def behind(context: StepContext, existing: Json) -> Wait | None:
     api = context.kubernetes()
     running = {
         str(profile["name"]): running_version(profile, "orchestratorVersion")
-        for profile in profiles_of(existing)
+        for profile in profiles_of(live)
         if context.owner.owns(profile) and not pool_is_stopped(profile)
     }
     nodes = api.list("v1", "Node")
