@@ -62,7 +62,7 @@ def measure(cloud: MemoryCloud, selection: Selection = EVERYTHING, *, pages: boo
     return _counted(cloud, lambda ports: fleet_view(ports, Page("", SHOWN), selection)["clusters"])
 
 
-def _whole(ports: Ports, selection: Selection) -> list[schema.ClusterSummary]:
+def _whole(ports: Ports, selection: Selection) -> list[schema.ClusterSummaryView]:
     view = fleet_view(ports, Page("", 500), selection)
     found = view["clusters"]
     while view["next"]:
@@ -71,7 +71,7 @@ def _whole(ports: Ports, selection: Selection) -> list[schema.ClusterSummary]:
     return found
 
 
-def _counted(cloud: MemoryCloud, ask: Callable[[Ports], list[schema.ClusterSummary]]) -> Answer:
+def _counted(cloud: MemoryCloud, ask: Callable[[Ports], list[schema.ClusterSummaryView]]) -> Answer:
     state: Any = Counted(cloud.state)
     began = time.process_time()
     found = ask(replace(cloud.ports, state=state))

@@ -102,7 +102,7 @@ def _add_of_cluster(
 def _add_pages(routes: Routes, ports: Ports) -> None:
     """Add the reads that come in pages."""
 
-    @routes.add("clusters", "clusters", Role.READER, answer=schema.Fleet, query=PAGED + SELECTED)
+    @routes.add("clusters", "clusters", Role.READER, answer=schema.FleetView, query=PAGED + SELECTED)
     def fleet(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         try:
             selection = _selection(req.params)
@@ -130,23 +130,23 @@ def _add_pages(routes: Routes, ports: Ports) -> None:
             return reply(rejected(400, WRONG_PAGE))
         return reply(HttpResult(200, audit_view(limit, before, ports)))
 
-    @routes.add("drift", "drift", Role.READER, answer=schema.Drift, query=(*PAGED, "cluster"))
+    @routes.add("drift", "drift", Role.READER, answer=schema.DriftView, query=(*PAGED, "cluster"))
     def drifted(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         name = req.params.get("cluster")
         if name:
             return _of_cluster(name, drift.drift_of_cluster(name, ports), ports)
         return _paged(req, lambda page: drift.drift_view(ports, page))
 
-    @routes.add("plan", "plans/{commit}", Role.READER, answer=schema.Plan, query=PAGED)
+    @routes.add("plan", "plans/{commit}", Role.READER, answer=schema.PlanView, query=PAGED)
     def plan(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         commit = req.route_params["commit"]
         return _paged(req, lambda page: plans.plan_view(commit, ports, page), _not_planned(commit))
 
-    @routes.add("recorded", "recorded", Role.READER, answer=schema.Recorded, query=PAGED)
+    @routes.add("recorded", "recorded", Role.READER, answer=schema.RecordedFleet, query=PAGED)
     def recorded(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         return _paged(req, lambda page: plans.recorded_view(ports, page))
 
-    @routes.add("rollout", "rollouts/{commit}", Role.READER, answer=schema.Rollout, query=PAGED)
+    @routes.add("rollout", "rollouts/{commit}", Role.READER, answer=schema.RolloutView, query=PAGED)
     def rollout(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         commit = req.route_params["commit"]
         missing = f"the commit {cut(commit, 40)} has no rollout (give the full id)"
@@ -165,7 +165,7 @@ def _add_health(routes: Routes, app: Health) -> None:
     The probe's route passes the sign-in of the platform, so that it believes no identity at all.
     """
 
-    @routes.add("health", "health", Role.READER, answer=schema.Health)
+    @routes.add("health", "health", Role.READER, answer=schema.HealthView)
     def health(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         return reply(health_view(app.read()))
 

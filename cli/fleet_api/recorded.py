@@ -84,7 +84,7 @@ def recorded(tree: Worktree, api: Api) -> Against:
     return Against(description, commit, clusters, _deletes(view), durations, replacing, unreadable)
 
 
-def _deletes(view: schema.Recorded) -> Deletes:
+def _deletes(view: schema.RecordedFleet) -> Deletes:
     given = view["approval"]
     return Deletes(
         tuple(cluster["name"] for cluster in view["clusters"] if cluster["needsApproval"]),

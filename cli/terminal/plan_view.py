@@ -191,7 +191,7 @@ def _group(items: Sequence[Item]) -> Iterator[RenderableType]:
         yield indented(_change(change), _MARGIN)
 
 
-def _change(change: schema.Change) -> Text:
+def _change(change: schema.ChangeView) -> Text:
     """Return a change: the field, both values, and on the next line its effect and its source."""
     old, new = line(change["old"]) or "nothing", line(change["new"]) or "nothing"
     mild = "yellow" if change["effect"] in (Effect.REIMAGED, Effect.NEVER_LOWERED) else "dim"

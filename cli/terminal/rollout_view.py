@@ -32,7 +32,7 @@ def rollouts_view(found: Sequence[schema.RolloutSummary], now: datetime) -> Rend
     return Group(*lines)
 
 
-def rollout_view(view: schema.Rollout, now: datetime) -> RenderableType:
+def rollout_view(view: schema.RolloutView, now: datetime) -> RenderableType:
     """Return how far a rollout is, stage by stage, and why its clusters wait."""
     view = printable(view)
     head = Text(f"{view['commit'][:8]}  {view['state']}", style="bold")

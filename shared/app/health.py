@@ -232,7 +232,7 @@ def _credentials(name: str, head: BranchHead | None, now: datetime) -> Sequence[
 def health_view(reading: Reading) -> HttpResult:
     """Return all that was found, with the status 503 for an app that is not ready."""
     unreadable = None if reading.unreadable is None else unreadable_records(reading.unreadable)
-    body = projected(schema.Health, reading, live=True, checkedAt=reading.at, unreadable=unreadable)
+    body = projected(schema.HealthView, reading, live=True, checkedAt=reading.at, unreadable=unreadable)
     return HttpResult(200 if reading.ready else 503, body)
 
 

@@ -85,7 +85,7 @@ def replay_each(api: Api, names: Sequence[str], reason: str) -> None:
         echo(f"Started {started} of {len(names)}.")
 
 
-def _failed(clusters: Sequence[schema.ClusterSummary], error_class: str) -> list[str]:
+def _failed(clusters: Sequence[schema.ClusterSummaryView], error_class: str) -> list[str]:
     found = [cluster for cluster in clusters if cluster["phase"] == "Failed"]
     return [
         cluster["name"]

@@ -89,7 +89,7 @@ def _take_over(api: Api, name: str, reason: str) -> bool:
     return True
 
 
-def _described(clusters: Sequence[schema.ClusterSummary]) -> RenderableType:
+def _described(clusters: Sequence[schema.ClusterSummaryView]) -> RenderableType:
     """Return the clusters, and why each waits."""
     parts: list[RenderableType] = []
     for cluster in clusters:

@@ -106,7 +106,7 @@ def _report(text: str) -> None:
     sys.stdout.flush()
 
 
-def _progress(api: Api, name: str, state: State, plan: schema.Plan | None) -> tuple[bool, str]:
+def _progress(api: Api, name: str, state: State, plan: schema.PlanView | None) -> tuple[bool, str]:
     """Return whether a cluster has the state, and what to report; raise CommandError if it never will.
 
     ``plan`` is to be carried out before; without one, what the cluster has accepted counts.
@@ -136,7 +136,7 @@ def _progress(api: Api, name: str, state: State, plan: schema.Plan | None) -> tu
     return False, _waiting(api, view)
 
 
-def _waiting(api: Api, view: schema.Cluster) -> str:
+def _waiting(api: Api, view: schema.ClusterView) -> str:
     """Return how far a cluster is, and who must act where it does not go on by itself."""
     told = [": ".join(filter(None, (view["phase"], view["reason"])))]
     plan = view["plan"]
@@ -150,7 +150,7 @@ def _waiting(api: Api, view: schema.Cluster) -> str:
     return "; ".join(filter(None, (*told, why["suggestedAction"])))
 
 
-def _item(plan: schema.Plan | None, name: str) -> schema.PlanItem | None:
+def _item(plan: schema.PlanView | None, name: str) -> schema.PlanItem | None:
     """Return what a plan does to a cluster, None without a plan; raise CommandError if it has no cluster."""
     if plan is None:
         return None
@@ -160,6 +160,6 @@ def _item(plan: schema.Plan | None, name: str) -> schema.PlanItem | None:
     return item
 
 
-def _found(plan: schema.Plan | None, name: str) -> schema.PlanItem | None:
+def _found(plan: schema.PlanView | None, name: str) -> schema.PlanItem | None:
     """Return what a plan does to a cluster, None without a plan, and for one that it does not have."""
     return next((item for item in plan["items"] if item["cluster"] == name), None) if plan else None

@@ -81,11 +81,11 @@ def audit_view(limit: int, before: datetime | None, ports: Ports) -> schema.Audi
     return {"acts": [act_of(act) for act in acts], "next": next_before}
 
 
-def acts_on(cluster: str, ports: Ports) -> list[schema.Act]:
+def acts_on(cluster: str, ports: Ports) -> list[schema.ActView]:
     """Return the acts on a cluster among the newest ones; a read is in the audit alone."""
     return [act_of(act) for act in newest_changes(ports.state) if cluster in act.clusters]
 
 
-def act_of(act: Act) -> schema.Act:
+def act_of(act: Act) -> schema.ActView:
     """Return an act as the API shows it."""
-    return projected(schema.Act, act)
+    return projected(schema.ActView, act)

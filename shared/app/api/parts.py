@@ -86,16 +86,16 @@ def names_in(page: Listed[ClusterRecord]) -> Sequence[str]:
     return sorted(page.keyed(attrgetter("name")))
 
 
-def unreadable_records(records: Iterable[UnreadableRecord]) -> list[schema.UnreadableRecord]:
+def unreadable_records(records: Iterable[UnreadableRecord]) -> list[schema.UnreadableRecordView]:
     """Return records that cannot be read, each once, and what to do."""
     action = suggested_action(Unreadable.__name__, failed=False)
     return [
-        projected(schema.UnreadableRecord, record, problem=str(record), suggestedAction=action)
+        projected(schema.UnreadableRecordView, record, problem=str(record), suggestedAction=action)
         for record in dict.fromkeys(records)
     ]
 
 
-def fleet_problem(fleet: FleetRecord, newest: PlanRecord | None = None) -> schema.FleetProblem:
+def fleet_problem(fleet: FleetRecord, newest: PlanRecord | None = None) -> schema.FleetProblemView:
     """Return what prevents a newer commit from being planned, and what an operator can do about it.
 
     With the newest plan, an invalid fleet.yaml is such a problem too.
@@ -165,13 +165,16 @@ def failure_of(record: ClusterRecord) -> schema.Failure | None:
     return projected(schema.Failure, failure, **{"class": failure.kind})
 
 
-def retirements_of(record: ClusterRecord, now: datetime) -> list[schema.Retirement]:
+def retirements_of(record: ClusterRecord, now: datetime) -> list[schema.RetirementView]:
     """Return what AKS retires of a cluster, by its accepted spec and the version that it runs."""
     running = record.observation.running.kubernetes_version if record.observation.running else ""
     found = retiring(record.document["spec"], now.date(), running=running)
     return [
         projected(
-            schema.Retirement, retirement.announced, field=path_text(retirement.path), message=str(retirement)
+            schema.RetirementView,
+            retirement.announced,
+            field=path_text(retirement.path),
+            message=str(retirement),
         )
         for retirement in found
     ]
@@ -200,11 +203,11 @@ def policies_of(record: ClusterRecord) -> list[schema.Policy]:
     ]
 
 
-def condition_of(condition: Condition, listed: datetime | None = None) -> schema.Condition:
+def condition_of(condition: Condition, listed: datetime | None = None) -> schema.ConditionView:
     """Return a condition as Kubernetes writes one; ``listed`` is when a sweep confirmed it, if one has."""
     verified = max(condition.verified, listed or condition.verified)
     return projected(
-        schema.Condition,
+        schema.ConditionView,
         condition,
         status="Unknown" if condition.status is None else str(condition.status),
         lastTransitionTime=condition.since,
@@ -212,9 +215,9 @@ def condition_of(condition: Condition, listed: datetime | None = None) -> schema
     )
 
 
-def event_of(event: Event) -> schema.Event:
+def event_of(event: Event) -> schema.EventView:
     """Return an event as Kubernetes writes one."""
-    return projected(schema.Event, event, type="Warning" if event.warning else "Normal")
+    return projected(schema.EventView, event, type="Warning" if event.warning else "Normal")
 
 
 def iso(moment: datetime | None) -> str | None:

@@ -63,7 +63,7 @@ def test_a_sweep_updates_the_version_and_the_nodes_that_run() -> None:
     assert (shown["nodes"], shown["fluxRevision"]) == (6, revision)
 
 
-def running(cloud: MemoryCloud) -> schema.ClusterSummary:
+def running(cloud: MemoryCloud) -> schema.ClusterSummaryView:
     (found,) = fleet_view(cloud.ports)["clusters"]
     return found
 

@@ -65,7 +65,7 @@ def sweep_view(record: SweepRecord) -> schema.Sweep:
         problemCount=len(problems),
         orphans=orphans[:SHOWN],
         orphanCount=len(orphans),
-        paths=projected(schema.PathsCheck, record.paths, plannedAt=record.paths.since),
+        paths=projected(schema.PathsCheckView, record.paths, plannedAt=record.paths.since),
     )
 
 
@@ -73,7 +73,7 @@ EVENTS_SHOWN = 20
 NOT_CREATED_SHOWN = NEEDS_APPROVAL_SHOWN = 20
 
 
-View = Callable[[ClusterRecord, Item | None, SweepRecord, datetime], schema.ClusterSummary]
+View = Callable[[ClusterRecord, Item | None, SweepRecord, datetime], schema.ClusterSummaryView]
 """Returns a cluster as it is now, as ``cluster_view`` does."""
 
 
@@ -83,7 +83,7 @@ def fleet_view(
     selection: Selection = EVERYTHING,
     *,
     view: View | None = None,
-) -> schema.Fleet:
+) -> schema.FleetView:
     """Return the fleet: what was planned last, and a page of its clusters; raise UnknownCommit.
 
     ``view`` is for a caller that knows the views of unchanged clusters; the default is ``cluster_view``. The
@@ -107,7 +107,7 @@ def fleet_view(
     approvable = sorted(newest.plan.deletes_needing_approval) if newest else []
     corrections = [summary.name for summary in summaries or () if summary.divergence.to_approve]
     return projected(
-        schema.Fleet,
+        schema.FleetView,
         ports.config,
         fleet_problem(fleet, newest),
         commit=fleet.commit,
@@ -125,7 +125,7 @@ def fleet_view(
         failingChannels=[] if page.after else failing_channels(fleet, ports),
         counts=None if summaries is None else counts_of(summaries, selection),
         sweep=None if page.after else sweep_view(sweep),
-        repairedGaps=projected(schema.Gaps, fleet.gaps, last=_repaired(fleet.gaps.last)),
+        repairedGaps=projected(schema.GapsView, fleet.gaps, last=_repaired(fleet.gaps.last)),
         clusters=[
             (view or cluster_view)(record, items.get(record.name), sweep, ports.clock()) for record in records
         ],
@@ -178,12 +178,12 @@ def _with_names(
     return replace(selection, names=names)
 
 
-def _repaired(last: Gap | None) -> schema.Gap | None:
+def _repaired(last: Gap | None) -> schema.GapView | None:
     """Return the newest head that no webhook had announced."""
-    return projected(schema.Gap, last, foundBy=last.by) if last else None
+    return projected(schema.GapView, last, foundBy=last.by) if last else None
 
 
-def cluster_detail(name: str, ports: Ports) -> schema.Cluster | schema.MissingCluster | None:
+def cluster_detail(name: str, ports: Ports) -> schema.ClusterView | schema.MissingCluster | None:
     """Return one cluster with its spec and newest events; None when nothing is known of it."""
     record = ports.state.cluster(name)
     newest = ports.state.events(name, EVENTS_SHOWN)
@@ -214,7 +214,7 @@ def describe_unknown(name: str, ports: Ports) -> str:
 
 def cluster_view(
     record: ClusterRecord, item: Item | None, sweep: SweepRecord, now: datetime
-) -> schema.ClusterSummary:
+) -> schema.ClusterSummaryView:
     """Return a cluster as it is now; ``item`` is its part of the newest plan.
 
     A sweep saves nothing of a cluster that is as its record says: the list of its subscription says when.
@@ -226,7 +226,7 @@ def cluster_view(
     found = bool(record.finding) and not of_health(record.finding)
     failure = failure_of(record)
     return projected(
-        schema.ClusterSummary,
+        schema.ClusterSummaryView,
         record,
         record.desired,
         spec,

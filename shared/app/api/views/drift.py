@@ -20,7 +20,7 @@ from shared.ports.state import Listing, Proposal
 REASONS, FINDINGS = 3, 20
 
 
-def drift_view(ports: Ports, page: Page) -> schema.Drift:
+def drift_view(ports: Ports, page: Page) -> schema.DriftView:
     """Return a page of the clusters that differ; no other record is read as a whole."""
     summaries = ports.state.summaries(details=True)
     names = [summary.name for summary in summaries if summary.divergence.drifted or _is_found(summary)]
@@ -42,7 +42,7 @@ def drift_view(ports: Ports, page: Page) -> schema.Drift:
     }
 
 
-def drift_of_cluster(name: str, ports: Ports) -> schema.Drift | None:
+def drift_of_cluster(name: str, ports: Ports) -> schema.DriftView | None:
     """Return the drift of one cluster; None when the fleet has no such cluster."""
     record = ports.state.cluster(name)
     if record is None:
@@ -112,9 +112,9 @@ def _cluster(record: ClusterRecord, proposal: Proposal | None) -> schema.Drifted
     )
 
 
-def _field(field: DriftedField, proposal: Proposal | None) -> schema.DriftedField:
+def _field(field: DriftedField, proposal: Proposal | None) -> schema.DriftedFieldView:
     return projected(
-        schema.DriftedField,
+        schema.DriftedFieldView,
         field,
         note="; ".join(filter(None, (field.note, _not_proposed(field, proposal)))),
         changedBy=field.by,

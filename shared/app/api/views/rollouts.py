@@ -35,7 +35,7 @@ _OF_A_GROUP = (
 _UNFINISHED = (Standing.WAITING, Standing.BUSY, Standing.IN_FLIGHT, Standing.UNKNOWN)
 
 
-def rollouts_view(ports: Ports) -> schema.Rollouts:
+def rollouts_view(ports: Ports) -> schema.RolloutsView:
     """Return the rollouts that are stored, newest first."""
     fleet, summaries = ports.state.fleet(), ports.state.summaries()
     decided = (_decided(rollout, fleet, summaries, ports.clock()) for rollout in ports.state.rollouts())
@@ -47,7 +47,7 @@ def shown(rollout: Rollout, fleet: FleetRecord) -> Rollout:
     return as_now(rollout, (fleet.rollout, fleet.planning), fleet.planning or fleet.commit)
 
 
-def rollout_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.Rollout | None:
+def rollout_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.RolloutView | None:
     """Return a rollout with a page of the clusters that do not start now; None for an unknown one."""
     stored = ports.state.rollout(commit)
     if stored is None:
