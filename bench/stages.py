@@ -17,7 +17,7 @@ from bench.parallel import ParallelCloud
 from bench.rollout import CONFIG, LONGEST, OFTEN
 from localcloud.azure.world.arm_resources import Timings
 from shared.app.intake.accept import accept
-from shared.app.intake.webhook import Pushed
+from shared.app.intake.webhook import Push
 from shared.ports import FleetConfig
 from shared.rollouts.rollout import State
 from shared.rollouts.strategy import REST, at_most
@@ -127,7 +127,7 @@ def _subscription(number: int) -> str:
 
 def _push(cloud: ParallelCloud, files: dict[str, bytes]) -> str:
     commit = cloud.repository.push(files)
-    accept(Pushed(commit[:8], f"push-{commit}", commit), cloud.ports)
+    accept(Push(commit[:8], f"push-{commit}", commit), cloud.ports)
     return commit
 
 

@@ -9,10 +9,10 @@ from urllib.parse import quote, urlencode
 
 import httpx
 
-from cli.errors import ApiError, NoAnswer, NotFound, Refused
+from cli.errors import ApiError, NoAnswer, NotFound, RequestRefused
 from shared.app.api import schema
 
-__all__ = ["Api", "ApiError", "NotFound", "Refused"]
+__all__ = ["Api", "ApiError", "NotFound", "RequestRefused"]
 
 ATTEMPTS = 3
 PAGE = 500
@@ -269,7 +269,7 @@ class Api:
         if reply.status_code == 404:
             raise NotFound(str(body.get("error") or "not found"))
         if reply.status_code == 409:
-            raise Refused(str(body.get("error") or "refused"))
+            raise RequestRefused(str(body.get("error") or "refused"))
         if not reply.is_success and not (reply.status_code in accepts and "error" not in body):
             failed = NoAnswer if _may_answer_soon(reply) else ApiError
             raise failed(f"{self.url} answered {reply.status_code}: {str(body.get('error', ''))[:300]}")

@@ -15,7 +15,7 @@ from shared.language.desired import is_attached
 
 
 @dataclass(frozen=True)
-class Recorded:
+class AcceptedSpec:
     """A cluster as its last accepted commit has it.
 
     That a record is older than Azure changes its generation, which no list of changes shows.
@@ -55,7 +55,7 @@ class Against:
 
     description: str
     commit: str = ""
-    clusters: Mapping[str, Recorded] | None = None
+    clusters: Mapping[str, AcceptedSpec] | None = None
     deletes: Deletes = Deletes()
     durations: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     replacing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -94,8 +94,8 @@ def _deletes(view: schema.RecordedFleet) -> Deletes:
     )
 
 
-def _cluster(found: schema.RecordedCluster) -> Recorded:
-    return Recorded(
+def _cluster(found: schema.RecordedCluster) -> AcceptedSpec:
+    return AcceptedSpec(
         found["document"],
         found["digest"],
         found["generation"],

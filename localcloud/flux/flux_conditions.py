@@ -13,7 +13,7 @@ from localcloud.kubernetes.world.object_store import Object
 _REQUESTED = "reconcile.fluxcd.io/requestedAt"
 
 
-class NotReady(Exception):
+class ObjectNotReady(Exception):
     """Why an object is not ready: the reason and message of its condition, "False" or "Unknown".
 
     ``retry`` is after how many seconds the controller tries again; None: after its usual time.
@@ -27,7 +27,7 @@ class NotReady(Exception):
 
 
 @dataclass(frozen=True)
-class Condition:
+class FluxCondition:
     """A condition as its controller sets it; ``generation`` None: of the present one."""
 
     type: str
@@ -37,9 +37,9 @@ class Condition:
     generation: int | None = None
 
 
-def kept(found: Mapping[str, Any]) -> Condition:
+def kept(found: Mapping[str, Any]) -> FluxCondition:
     """Return a condition that a reconciliation leaves as it is."""
-    return Condition(
+    return FluxCondition(
         found["type"], found["status"], found["reason"], found["message"], found["observedGeneration"]
     )
 
@@ -64,7 +64,7 @@ def is_ready(value: Object) -> bool:
 
 
 def with_conditions(
-    value: Object, status: Mapping[str, Any], found: Sequence[Condition], now: datetime
+    value: Object, status: Mapping[str, Any], found: Sequence[FluxCondition], now: datetime
 ) -> dict[str, Any]:
     """Return the status with exactly these conditions.
 
@@ -84,7 +84,7 @@ def handled(value: Object, status: Mapping[str, Any]) -> dict[str, Any]:
     return {**status, "lastHandledReconcileAt": asked} if asked else dict(status)
 
 
-def _stamped(value: Object, written: Condition, generation: int, now: datetime) -> dict[str, Any]:
+def _stamped(value: Object, written: FluxCondition, generation: int, now: datetime) -> dict[str, Any]:
     before = condition(value, written.type)
     same = (before.get("status"), before.get("reason"), before.get("message")) == (
         written.status,

@@ -177,7 +177,7 @@ class UnreadableRecord:
         return f"{place} cannot be read: {self.problem}"
 
 
-class Listed(list[T]):
+class RecordList(list[T]):
     """What a list has that can be read; ``unreadable`` are the records that it lacks.
 
     For who concludes something from what a list lacks, a record that cannot be read is there.

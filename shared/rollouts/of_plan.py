@@ -8,7 +8,7 @@ from datetime import datetime
 from shared.cluster.reporting.summary import summary_of
 from shared.frozen import dataclass, replace
 from shared.language.desired import Desired, is_attached
-from shared.language.model.rollout import Rollout as Written
+from shared.language.model.rollout import RolloutSpec as Written
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.plan.holds import NEVER, RETRY, Hold, HoldKind
 from shared.plan.plan import Action, Item, Plan, RecordedState

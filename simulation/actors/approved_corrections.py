@@ -30,7 +30,7 @@ POOL = "byhand"
 PATH = f"nodePools[{POOL}]"
 
 
-class Answer(StrEnum):
+class CorrectionAnswer(StrEnum):
     """What is answered to a correction that waits."""
 
     NOTHING = "nothing"
@@ -40,12 +40,12 @@ class Answer(StrEnum):
 
 
 @dataclass(frozen=True)
-class Waiting:
+class PendingCorrection:
     """A pool that somebody created, and what is answered."""
 
     cloud: MemoryCloud
     cluster: ClusterId
-    answer: Answer
+    answer: CorrectionAnswer
 
 
 class ApprovedCorrections(ByHand):
@@ -67,7 +67,7 @@ class ApprovedCorrections(ByHand):
             shown = {case.cluster: self._correction(case) for case in waiting}
             for case in waiting:
                 self._change_before(case)
-            if any(case.answer is Answer.APPROVED_TOO_LATE for case in waiting):
+            if any(case.answer is CorrectionAnswer.APPROVED_TOO_LATE for case in waiting):
                 self._after_operations()
             for case in waiting:
                 self._answer(case, shown[case.cluster])
@@ -77,7 +77,7 @@ class ApprovedCorrections(ByHand):
                 self._remove(case)
             self._after_operations()
 
-    def _create(self, cloud: MemoryCloud, record: ClusterRecord) -> list[Waiting]:
+    def _create(self, cloud: MemoryCloud, record: ClusterRecord) -> list[PendingCorrection]:
         """Create a pool with the tags of the first one, where its cluster is Ready."""
         cluster = key_of(record.desired.id)
         live = self._owned(cloud, record)
@@ -90,7 +90,7 @@ class ApprovedCorrections(ByHand):
         body = {**kept, "mode": "User", "count": 1, "tags": tags}
         with self._changing(cluster):
             cloud.azure.put_pool(cluster, POOL, {"properties": body})
-            return [Waiting(cloud, cluster, self._chance.choice([*Answer]))]
+            return [PendingCorrection(cloud, cluster, self._chance.choice([*CorrectionAnswer]))]
         return []
 
     @contextmanager
@@ -99,7 +99,7 @@ class ApprovedCorrections(ByHand):
         with super()._changing(cluster):
             yield
 
-    def _is_shown_and_exists(self, case: Waiting) -> None:
+    def _is_shown_and_exists(self, case: PendingCorrection) -> None:
         record = case.cloud.state.cluster(case.cluster.name)
         if record is None or record.phase is not Phase.READY:
             return
@@ -114,7 +114,7 @@ class ApprovedCorrections(ByHand):
                 RULE, f"{what} its delete waits for an approval against its policy, or does not"
             )
 
-    def _correction(self, case: Waiting) -> str:
+    def _correction(self, case: PendingCorrection) -> str:
         """Return what identifies the corrections that wait for an approval."""
         record = case.cloud.state.cluster(case.cluster.name)
         return (
@@ -123,44 +123,44 @@ class ApprovedCorrections(ByHand):
             else ""
         )
 
-    def _change_before(self, case: Waiting) -> None:
-        if case.answer is Answer.APPROVED_TOO_LATE:
+    def _change_before(self, case: PendingCorrection) -> None:
+        if case.answer is CorrectionAnswer.APPROVED_TOO_LATE:
             self._scale(case)
 
-    def _answer(self, case: Waiting, shown: str) -> None:
+    def _answer(self, case: PendingCorrection, shown: str) -> None:
         """Approve what was shown, where the answer is an approval; scale the pool where it is too early."""
-        if case.answer is Answer.NOTHING or not shown:
+        if case.answer is CorrectionAnswer.NOTHING or not shown:
             return
         with self._loop.as_actor(Actor(self._loop.clock())):
             result = approve_correction(case.cluster.name, shown, "operator", case.cloud.ports)
         self._loop.log("the correction of %s is approved: %d", case.cluster.name, result.status)
-        if result.ok and case.answer is Answer.APPROVED_TOO_LATE:
+        if result.ok and case.answer is CorrectionAnswer.APPROVED_TOO_LATE:
             raise RuleViolated(RULE, f"{case.cluster.name}: an approval of what is no longer so counts")
-        if case.answer is Answer.APPROVED_TOO_EARLY:
+        if case.answer is CorrectionAnswer.APPROVED_TOO_EARLY:
             self._scale(case)
 
-    def _scale(self, case: Waiting) -> None:
+    def _scale(self, case: PendingCorrection) -> None:
         if self._exists(case):
             with self._changing(case.cluster):
                 case.cloud.azure.interventions.scale(case.cluster, POOL, 2)
 
-    def _was_deleted_if_approved(self, case: Waiting) -> None:
+    def _was_deleted_if_approved(self, case: PendingCorrection) -> None:
         record = case.cloud.state.cluster(case.cluster.name)
         if record is None or record.phase is not Phase.READY:
             return
-        approved = case.answer is Answer.APPROVED and case.cluster.name in CORRECTED
+        approved = case.answer is CorrectionAnswer.APPROVED and case.cluster.name in CORRECTED
         if self._exists(case) is approved:
             done = "is not deleted" if approved else "is deleted"
             raise RuleViolated(
                 RULE, f"{case.cluster.name}: the pool that git does not have {done}: {case.answer}"
             )
 
-    def _exists(self, case: Waiting) -> bool:
+    def _exists(self, case: PendingCorrection) -> bool:
         live: Json | None = self._oracle.live(case.cluster)
         pools = live["properties"]["agentPoolProfiles"] if live is not None and not is_going(live) else ()
         return any(pool["name"] == POOL for pool in pools)
 
-    def _remove(self, case: Waiting) -> None:
+    def _remove(self, case: PendingCorrection) -> None:
         if self._exists(case):
             with self._changing(case.cluster):
                 case.cloud.azure.delete_pool(case.cluster, POOL)

@@ -16,7 +16,7 @@ from shared.app.outbox import request_whole_check
 from shared.cluster.record import READY, ClusterRecord
 from shared.cluster.record_parts import Phase
 from simulation.actors.kinds import IDENTITY_ACCESS
-from simulation.actors.upkeep import Upkeep
+from simulation.actors.upkeep import ActorUpkeep
 from simulation.event_loop import EventLoop
 from simulation.granted import OF_PERSONS, Granted, create_by_hand, granted_in
 from simulation.history import AzureHistory
@@ -38,7 +38,7 @@ class _Life(NamedTuple):
     created_for: int
 
 
-class Grants(Upkeep):
+class Grants(ActorUpkeep):
     """They act on the first fleet, where there is only one. ``replaced`` counts lost tables by fleet."""
 
     def __init__(

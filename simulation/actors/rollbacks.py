@@ -23,7 +23,7 @@ from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.ports import Ports
 from simulation.actors.kinds import ROLLBACKS
-from simulation.actors.upkeep import Upkeep
+from simulation.actors.upkeep import ActorUpkeep
 from simulation.desired_files import files_of
 from simulation.desired_state import NEWEST_IMAGE, OFF, PATCH, DesiredCluster, Rollback
 from simulation.event_loop import MAX_SKEW, EventLoop
@@ -47,7 +47,7 @@ VERSION, UPGRADED = "1.36", "1.37"
 QUIET = timedelta(hours=2)
 
 
-class Rollbacks(Upkeep):
+class RollbackActor(ActorUpkeep):
     """They act on all fleets; ``replaced`` counts how often the tables of a fleet were lost."""
 
     def __init__(

@@ -20,7 +20,7 @@ from simulation.actors.kinds import ROLLOUTS
 from simulation.actors.shut_starts import ShutStarts
 from simulation.actors.stage_approvers import StageApprovers
 from simulation.actors.stopped_members import StoppedMembers
-from simulation.desired_state import DesiredCluster, DesiredFleet
+from simulation.desired_state import DesiredCluster, RequestedFleet
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
 from simulation.staging import (
@@ -61,7 +61,7 @@ CONCLUSIONS = ("success", "failure", "neutral")
 TRAILERS = ("", SELECTED, SELECTED, MISTYPED)
 
 
-class Rollouts:
+class RolloutActor:
     """They act on all fleets, in one seed of some, from a random stream of their own."""
 
     def __init__(
@@ -100,7 +100,7 @@ class Rollouts:
         """How often they acted."""
         return self._own_acts + self._in_shut_stages.acts + self._stopped.acts + self._approvers.acts
 
-    def staged(self, operators: Operators, wanted: DesiredFleet) -> DesiredFleet:
+    def staged(self, operators: Operators, wanted: RequestedFleet) -> RequestedFleet:
         """Return a fleet with its strategy."""
         fleet = operators.fleet
         staging, selectable = self._staging[fleet], self._selectable[fleet]

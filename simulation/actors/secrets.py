@@ -16,7 +16,7 @@ from shared.app.outbox import request_whole_check
 from shared.cluster.record_parts import Phase
 from shared.cluster.stored_record import to_json
 from simulation.actors.kinds import SECRETS
-from simulation.actors.upkeep import Upkeep
+from simulation.actors.upkeep import ActorUpkeep
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
 from simulation.rule import RuleViolated
@@ -27,7 +27,7 @@ CHECK = timedelta(hours=1)
 _SEEN_EVERY = 10.0
 
 
-class Secrets(Upkeep):
+class Secrets(ActorUpkeep):
     """They act on the first fleet, where there is only one."""
 
     def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
 from shared.rollouts.rollout import Member, Rollout, State
-from simulation.desired_state import DesiredFleet
+from simulation.desired_state import RequestedFleet
 from simulation.history import LONG_AGO
 from simulation.invariants.context import CLOCKS, Context
 from simulation.invariants.staged_starts import RolloutRules
@@ -40,7 +40,7 @@ class RolloutEnds:
         if desired.final_in_force is not None and not failed and not after.people.overridden:
             self._past_the_final_gate(cloud, after, desired.final_in_force, reached)
 
-    def _selected(self, cloud: MemoryCloud, rollout: Rollout, *, at_once: bool = True) -> DesiredFleet:
+    def _selected(self, cloud: MemoryCloud, rollout: Rollout, *, at_once: bool = True) -> RequestedFleet:
         """Return the fleet of the commit that selects the strategy: the newest one that changed a member.
 
         A commit that changes no cluster goes on with the rollout before it, in its strategy (docs/fleet.md).

@@ -29,7 +29,7 @@ _OWN = ("suspend", "deletionProtection", "drift")
 
 
 @dataclass
-class Seen:
+class MemberLife:
     """What was seen of a life of a cluster; ``verified`` has when each generation was verified first.
 
     ``failed`` is when it failed last, ``failures`` the generations at which it did. ``found`` is since when a
@@ -67,7 +67,7 @@ class RolloutRules:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self.seen: dict[tuple[str, str, str], Seen] = {}
+        self.seen: dict[tuple[str, str, str], MemberLife] = {}
         """What was seen of each life, by the fleet, the name and the uid."""
         self._stopped: dict[tuple[str, str], datetime] = {}
         """When a pause, or an abort, was stored."""
@@ -91,7 +91,7 @@ class RolloutRules:
     def saved(self, cloud: MemoryCloud, before: ClusterRecord | None, after: ClusterRecord) -> None:
         """Note where a cluster stands, and check one that got a new generation."""
         fleet, now = cloud.ports.config.fleet, self._context.loop.clock()
-        seen = self.seen.setdefault((fleet, after.name, after.uid), Seen())
+        seen = self.seen.setdefault((fleet, after.name, after.uid), MemberLife())
         if after.observed_generation == after.generation and after.phase is Phase.READY:
             seen.verified.setdefault(after.generation, now)
         if after.failed and (before is None or not before.failed):

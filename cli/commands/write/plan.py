@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.errors import CommandError, ExitCode, UsageError
-from cli.fleet_api.recorded import Against, Recorded, recorded
+from cli.fleet_api.recorded import AcceptedSpec, Against, recorded
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, RepositoryPath, Timeout, Url, connect
 from cli.terminal import plan_view
 from cli.terminal.output import Output, OutputOption, show
@@ -120,7 +120,7 @@ def _live(tree: Worktree, names: list[str], api: Api, output: Output, *, report_
     return ExitCode.CHANGES if report_changes and any(map(live_view.differs, found)) else ExitCode.OK
 
 
-def _not_compared(name: str, desired: DesiredFleet, known: Mapping[str, Recorded]) -> str:
+def _not_compared(name: str, desired: DesiredFleet, known: Mapping[str, AcceptedSpec]) -> str:
     """Return why a cluster is not compared with Azure, "" where it is."""
     if name not in desired.clusters:
         return "its manifest is invalid" if name in desired.invalid else "the files do not have it"

@@ -15,7 +15,7 @@ from localcloud.github.world.pull_requests import Pulls
 from shared.cluster.failures.errors import Dependency, InvalidManifest, Unavailable
 from shared.language.resolve.repository_layout import blob_id
 from shared.ports import BranchHead, Clock, CommitStatus, TreeEntry
-from shared.ports.git_host import Change
+from shared.ports.git_host import BranchCommit
 
 _SHA = re.compile(r"[0-9a-f]{40}\Z")
 _SUBMODULE = "160000"
@@ -141,7 +141,7 @@ class MemoryRepository:
                 found.append(ChangedFile(path, "modified" if path in before else "added"))
         return found
 
-    def commits_of(self, base: str, head: str) -> Sequence[Change]:
+    def commits_of(self, base: str, head: str) -> Sequence[BranchCommit]:
         """Return the commits that only the second has."""
         line = set(self._line(base))
         return [self._change(commit) for commit in self._line(head) if commit not in line]
@@ -185,7 +185,7 @@ class MemoryRepository:
         """Return whether a commit comes after another, or is it."""
         return earlier in self._line(commit)
 
-    def changes(self, commit: str, path: str, most: int) -> Sequence[Change]:
+    def changes(self, commit: str, path: str, most: int) -> Sequence[BranchCommit]:
         """Return the newest commits that changed something at or below a path."""
         if commit not in self._trees:
             raise Dependency(f"no commit {commit}")
@@ -196,16 +196,16 @@ class MemoryRepository:
         )
         return [*islice(found, most)]
 
-    def changes_since(self, commit: str, earlier: str, most: int) -> Sequence[Change] | None:
+    def changes_since(self, commit: str, earlier: str, most: int) -> Sequence[BranchCommit] | None:
         """Return the commits that an earlier one does not have; None for more than ``most``."""
         if not {commit, earlier} <= self._trees.keys() or not {*self._line(commit)} & {*self._line(earlier)}:
             raise Dependency(f"no commit {commit}, or {earlier}")
         found = self.commits_of(earlier, commit)
         return None if len(found) > most else found
 
-    def _change(self, commit: str) -> Change:
+    def _change(self, commit: str) -> BranchCommit:
         author = self._authors.get(commit, _OPERATOR).lower()
-        return Change(commit, author, _OPERATOR, self._messages.get(commit, ""))
+        return BranchCommit(commit, author, _OPERATOR, self._messages.get(commit, ""))
 
     def _below(self, commit: str, path: str) -> dict[str, TreeEntry]:
         tree = self._trees.get(commit, {})

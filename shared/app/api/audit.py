@@ -24,7 +24,7 @@ MAX_CLUSTERS = 10_000
 
 
 @dataclass(frozen=True)
-class Request:
+class AuditedAct:
     """What a caller asks for: an action on a target, the clusters that it concerns, and why."""
 
     action: str
@@ -33,7 +33,9 @@ class Request:
     reason: str = ""
 
 
-def audited(request: Request, caller: Caller, ports: Ports, effect: Callable[[], HttpResult]) -> HttpResult:
+def audited(
+    request: AuditedAct, caller: Caller, ports: Ports, effect: Callable[[], HttpResult]
+) -> HttpResult:
     """Carry an act out and return its result; without its record, nothing happens.
 
     An act that is interrupted keeps a record without a result, and so does one whose result cannot be saved.

@@ -16,7 +16,7 @@ from shared.azure.policies import PolicyCompanion
 from shared.azure.retirements import retiring
 from shared.cluster.failures.errors import Unreadable, is_wait
 from shared.cluster.failures.remedies import suggested_action
-from shared.cluster.forms import Listed, UnreadableRecord
+from shared.cluster.forms import RecordList, UnreadableRecord
 from shared.cluster.history import Event
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Condition
@@ -41,7 +41,7 @@ TAKEOVER = (
 
 
 @dataclass(frozen=True)
-class Page:
+class ClusterPage:
     """A page of a list of clusters: at most ``limit``, in order of their names, after the name ``after``."""
 
     after: str = ""
@@ -52,7 +52,7 @@ class Page:
         return names[-1] if len(names) >= self.limit else None
 
 
-FIRST_PAGE = Page()
+FIRST_PAGE = ClusterPage()
 
 
 class _Dated(Protocol):
@@ -81,7 +81,7 @@ def whole_moments(
     return found, last.isoformat()
 
 
-def names_in(page: Listed[ClusterRecord]) -> Sequence[str]:
+def names_in(page: RecordList[ClusterRecord]) -> Sequence[str]:
     """Return the names of a page of clusters, with those whose records cannot be read."""
     return sorted(page.keyed(attrgetter("name")))
 
@@ -250,7 +250,7 @@ def projected(shape: type[Shape], *sources: object, **computed: Any) -> Shape:
 
 
 @dataclass(frozen=True)
-class _Field:
+class _ShapeField:
     """A field of a shape, what a source may call it, the shape of its parts, and what is empty."""
 
     name: str
@@ -260,19 +260,19 @@ class _Field:
 
 
 @cache
-def _fields(shape: type[Any]) -> Sequence[_Field]:
+def _fields(shape: type[Any]) -> Sequence[_ShapeField]:
     return [_field(name, hint) for name, hint in get_type_hints(shape).items()]
 
 
-def _field(name: str, hint: Any) -> _Field:
+def _field(name: str, hint: Any) -> _ShapeField:
     attribute = re.sub("[A-Z]", r"_\g<0>", name).lower()
     kinds = get_args(hint) if get_origin(hint) is UnionType else (hint,)
     part = next((of for kind in kinds for of in (kind, *get_args(kind)) if is_typeddict(of)), None)
     empty = (lambda: None) if NoneType in kinds else get_origin(hint) or hint
-    return _Field(name, (attribute, attribute.removesuffix("_at")), part, empty)
+    return _ShapeField(name, (attribute, attribute.removesuffix("_at")), part, empty)
 
 
-def _found(field: _Field, sources: Sequence[object]) -> object:
+def _found(field: _ShapeField, sources: Sequence[object]) -> object:
     for source in sources:
         if isinstance(source, Mapping):
             if field.name in source:

@@ -29,7 +29,7 @@ from shared.app.planner.commit_status import (
 from shared.app.records import again
 from shared.cluster.failures.errors import ReconcileError, Retryable, Stale, Unreadable, Withheld
 from shared.cluster.failures.retry import wait_before_retry
-from shared.cluster.forms import Listed
+from shared.cluster.forms import RecordList
 from shared.cluster.messages import NotifyRequest, PlanRequest, ReportRequest, StatusRequest
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.frozen import replace
@@ -218,7 +218,7 @@ def _planned_since(fleet: FleetRecord, ports: Ports) -> bool:
     return (now.commit, now.planning, now.at) != (fleet.commit, fleet.planning, fleet.at)
 
 
-def _save_contested(fleet: FleetRecord, clusters: Listed[ClusterSummary], ports: Ports) -> None:
+def _save_contested(fleet: FleetRecord, clusters: RecordList[ClusterSummary], ports: Ports) -> None:
     """Save which clusters wait for a takeover; a planner that is at work has it reported at its end."""
     waiting = {summary.name for summary in clusters if summary.contested}
     contested = tuple(sorted(waiting | (clusters.unreadable_names & {*fleet.contested})))

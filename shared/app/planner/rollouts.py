@@ -19,7 +19,7 @@ from shared.app.planner.gate_checks import read_selection, with_checks
 from shared.app.planner.plan_problems import answer_act
 from shared.app.records import again
 from shared.app.repository import PlanInputs
-from shared.cluster.forms import Listed
+from shared.cluster.forms import RecordList
 from shared.cluster.messages import PromoteRequest, ReportRequest, RolloutAct, RolloutRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.summary import summary_of
@@ -220,7 +220,7 @@ def _read_members(rollout: Rollout, ports: Ports) -> Seen:
     if len(rollout.members) > READ_ALONE:
         return ports.state.summaries().keyed(attrgetter("name"))
     listed = ports.state.clusters_named([member.cluster for member in rollout.members])
-    return Listed(map(summary_of, listed), listed.unreadable).keyed(attrgetter("name"))
+    return RecordList(map(summary_of, listed), listed.unreadable).keyed(attrgetter("name"))
 
 
 # What lets clusters start between two plans: an act, a time, or the end of a job.

@@ -13,7 +13,7 @@ from shared.app.notifications import notifications_of
 from shared.app.outbox import next_check_of, send_all
 from shared.app.records import Transition, change
 from shared.app.sweep.activity import ActivityLog
-from shared.app.sweep.corrections import Shown, compare, correct, is_news
+from shared.app.sweep.corrections import Sighting, compare, correct, is_news
 from shared.app.sweep.sources import Sources
 from shared.app.sweep.verdicts import verdict
 from shared.cluster.conditions import is_at_rest, is_unfinished
@@ -103,7 +103,7 @@ def _conclusion(
     found = verdict(live, context.owner, unfinished=is_unfinished(record))
     if found:
         found = replace(found, error=activity.named(found.error, record, now))
-    shown = Shown(live, found, context.owner, lambda: ports.state.fleet().rules.calendar, now)
+    shown = Sighting(live, found, context.owner, lambda: ports.state.fleet().rules.calendar, now)
     compared = compare(record, shown)
     if compared.turned:
         log.warning("%s: %s", record.name, found.error if found else "as it was before")

@@ -56,7 +56,7 @@ ReadCalendar = Callable[[], Calendar]
 
 
 @dataclass(frozen=True)
-class Shown:
+class Sighting:
     """What Azure shows of a cluster at a time; ``live`` is None for no cluster, ``found`` what is wrong.
 
     ``calendar`` reads the freezes and change windows in force, where a job would start.
@@ -86,7 +86,7 @@ class Comparison:
     decided: Sequence[DriftDecision] | None = None
 
 
-def compare(record: ClusterRecord, shown: Shown) -> Comparison:
+def compare(record: ClusterRecord, shown: Sighting) -> Comparison:
     """Return what Azure shows of a cluster, and what differs from git where it can be compared."""
     found, now, live = shown.found, shown.now, shown.live
     concluded, events = record, list[Event]()
@@ -103,7 +103,7 @@ def compare(record: ClusterRecord, shown: Shown) -> Comparison:
     return Comparison(compared, concluded, tuple(events), turned, True, decided)
 
 
-def correct(before: ClusterRecord, compared: Comparison, shown: Shown) -> Transition:
+def correct(before: ClusterRecord, compared: Comparison, shown: Sighting) -> Transition:
     """Return the record with the job that the policy starts, unless something holds it, and what is sent.
 
     ``before`` is the record before the comparison. What was found out about the differences is in its record.
@@ -134,7 +134,7 @@ def is_news(before: ClusterRecord, compared: Comparison, after: ClusterRecord) -
     return compared.turned or _differs_since(before) != _differs_since(after)
 
 
-def _corrected(before: ClusterRecord, compared: Comparison, shown: Shown) -> tuple[ClusterRecord, str]:
+def _corrected(before: ClusterRecord, compared: Comparison, shown: Sighting) -> tuple[ClusterRecord, str]:
     """Return the record with the job that the policy starts, and what that corrects, "" for no job."""
     record, now, live = compared.record, shown.now, shown.live
     if compared.of_values:

@@ -122,7 +122,7 @@ class ChangeWindow(Manifest):
     ``corrections`` of drift. A retry is what its job does."""
 
 
-class Freeze(Manifest):
+class FreezeSpec(Manifest):
     """A time in which Roadstead starts on some clusters nothing that it is for, whatever window is open."""
 
     name: ObjectName

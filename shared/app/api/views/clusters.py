@@ -10,7 +10,7 @@ from functools import partial
 from shared.app.api import schema
 from shared.app.api.parts import (
     FIRST_PAGE,
-    Page,
+    ClusterPage,
     certificates_of,
     condition_of,
     event_of,
@@ -27,13 +27,13 @@ from shared.app.api.parts import (
     unreadable_records,
     whole_moments,
 )
-from shared.app.api.views.cluster_list import EVERYTHING, Selection, counts_of, names_of_page
+from shared.app.api.views.cluster_list import EVERYTHING, ClusterSelection, counts_of, names_of_page
 from shared.app.api.views.notifications import failing_channels
 from shared.app.api.views.rollouts import waits_now
 from shared.app.http_result import unknown_cluster
 from shared.app.planner.commit_status import reached
 from shared.cluster.conditions import IN_SYNC, exempt_text, is_at_rest, shown_phase
-from shared.cluster.forms import Listed, UnreadableRecord
+from shared.cluster.forms import RecordList, UnreadableRecord
 from shared.cluster.health import problem_of
 from shared.cluster.history import Gap
 from shared.cluster.recipes import STEPS
@@ -79,8 +79,8 @@ View = Callable[[ClusterRecord, Item | None, SweepRecord, datetime], schema.Clus
 
 def fleet_view(
     ports: Ports,
-    page: Page = FIRST_PAGE,
-    selection: Selection = EVERYTHING,
+    page: ClusterPage = FIRST_PAGE,
+    selection: ClusterSelection = EVERYTHING,
     *,
     view: View | None = None,
 ) -> schema.FleetView:
@@ -91,7 +91,7 @@ def fleet_view(
     does a list of some; a later page of the list of all clusters has no counts.
     """
     fleet, sweep = ports.state.fleet(), ports.state.sweep()
-    summaries: Listed[ClusterSummary] | None = None
+    summaries: RecordList[ClusterSummary] | None = None
     if not page.after or not selection.everything:
         summaries = ports.state.summaries(details=selection.needs_details)
         selection = _with_names(selection, summaries, fleet, ports)
@@ -134,10 +134,10 @@ def fleet_view(
 
 
 def _lacking(
-    records: Listed[ClusterRecord],
-    summaries: Listed[ClusterSummary] | None,
-    page: Page,
-    selection: Selection,
+    records: RecordList[ClusterRecord],
+    summaries: RecordList[ClusterSummary] | None,
+    page: ClusterPage,
+    selection: ClusterSelection,
 ) -> Iterable[UnreadableRecord]:
     """Return the records that a page lacks: of the whole list, each is on the page where it would be.
 
@@ -164,8 +164,8 @@ class UnknownCommit(LookupError):
 
 
 def _with_names(
-    selection: Selection, summaries: Sequence[ClusterSummary], fleet: FleetRecord, ports: Ports
-) -> Selection:
+    selection: ClusterSelection, summaries: Sequence[ClusterSummary], fleet: FleetRecord, ports: Ports
+) -> ClusterSelection:
     """Return the selection with the clusters that have its commit: as its plan asks, or newer."""
     if not selection.commit:
         return selection

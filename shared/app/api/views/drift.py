@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from shared.app.api import schema
-from shared.app.api.parts import Page, iso, projected
+from shared.app.api.parts import ClusterPage, iso, projected
 from shared.app.proposals.remembered import proposes
 from shared.cluster.conditions import found_of, is_exempt
 from shared.cluster.drift import DriftedField
@@ -20,7 +20,7 @@ from shared.ports.state import Listing, Proposal
 REASONS, FINDINGS = 3, 20
 
 
-def drift_view(ports: Ports, page: Page) -> schema.DriftView:
+def drift_view(ports: Ports, page: ClusterPage) -> schema.DriftView:
     """Return a page of the clusters that differ; no other record is read as a whole."""
     summaries = ports.state.summaries(details=True)
     names = [summary.name for summary in summaries if summary.divergence.drifted or _is_found(summary)]

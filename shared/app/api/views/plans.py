@@ -9,7 +9,7 @@ from operator import attrgetter
 from shared.app.api import schema
 from shared.app.api.parts import (
     FIRST_PAGE,
-    Page,
+    ClusterPage,
     iso,
     items_of,
     names_in,
@@ -46,7 +46,7 @@ def plans_view(ports: Ports) -> schema.PlansView:
     }
 
 
-def plan_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.PlanView | None:
+def plan_view(commit: str, ports: Ports, page: ClusterPage = FIRST_PAGE) -> schema.PlanView | None:
     """Return the plan of a commit and its progress; None when that commit was not planned."""
     plan_record = ports.state.plan(commit)
     if plan_record is None:
@@ -102,7 +102,7 @@ def _how_to_approve(plan: Plan) -> str:
     )
 
 
-def recorded_view(ports: Ports, page: Page = FIRST_PAGE) -> schema.RecordedFleet:
+def recorded_view(ports: Ports, page: ClusterPage = FIRST_PAGE) -> schema.RecordedFleet:
     """Return what the next plan is compared with: the clusters as accepted, and the commit planned last."""
     fleet = ports.state.fleet()
     records = ports.state.clusters_page(page.after, page.limit)

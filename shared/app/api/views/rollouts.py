@@ -9,9 +9,9 @@ from operator import attrgetter
 
 from shared.app.api import schema
 from shared.app.api.access import Role
-from shared.app.api.parts import FIRST_PAGE, Page, iso, projected
+from shared.app.api.parts import FIRST_PAGE, ClusterPage, iso, projected
 from shared.cluster.failures.errors import Unreadable
-from shared.cluster.forms import Listed
+from shared.cluster.forms import RecordList
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.ports import FleetRecord, Ports
 from shared.rollouts.begin import as_now
@@ -47,7 +47,7 @@ def shown(rollout: Rollout, fleet: FleetRecord) -> Rollout:
     return as_now(rollout, (fleet.rollout, fleet.planning), fleet.planning or fleet.commit)
 
 
-def rollout_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.RolloutView | None:
+def rollout_view(commit: str, ports: Ports, page: ClusterPage = FIRST_PAGE) -> schema.RolloutView | None:
     """Return a rollout with a page of the clusters that do not start now; None for an unknown one."""
     stored = ports.state.rollout(commit)
     if stored is None:
@@ -106,7 +106,7 @@ def waiting_cluster(name: str, wait: Wait, commit: str) -> schema.WaitingCluster
 
 
 def _decided(
-    rollout: Rollout, fleet: FleetRecord, summaries: Listed[ClusterSummary], now: datetime
+    rollout: Rollout, fleet: FleetRecord, summaries: RecordList[ClusterSummary], now: datetime
 ) -> Decision:
     """Return what a rollout decides now; nothing is saved, and nothing starts."""
     decision = decide(shown(rollout, fleet), summaries.keyed(attrgetter("name")), now)

@@ -185,14 +185,14 @@ def _remaining(context: StepContext, leaving: Sequence[Json], api: KubernetesApi
     The first few in the order of their names come first, so that a message names the same pods at each step.
     The others begin at another node each time: blocked pods do not prevent the eviction of others.
     """
-    random, listed = context.ports.random, _Listed(context, api)
+    random, listed = context.ports.random, _PodsOfNodes(context, api)
     nodes = sorted(leaving, key=_name)
     named = _first(listed, nodes, SHOWN)[:SHOWN]
     others = _first(listed, _rotated(nodes, random()), EVICTIONS)
     return [*named, *(pod for pod in _rotated(others, random()) if pod not in named)]
 
 
-def _first(listed: _Listed, nodes: Sequence[Json], count: int) -> list[Json]:
+def _first(listed: _PodsOfNodes, nodes: Sequence[Json], count: int) -> list[Json]:
     """Return the pods of the first nodes that have so many of them together."""
     moving: list[Json] = []
     for node in nodes:
@@ -202,7 +202,7 @@ def _first(listed: _Listed, nodes: Sequence[Json], count: int) -> list[Json]:
     return moving
 
 
-class _Listed:
+class _PodsOfNodes:
     """The pods that have to move from each node, listed once in a step."""
 
     def __init__(self, context: StepContext, api: KubernetesApi) -> None:
