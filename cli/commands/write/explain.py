@@ -151,14 +151,14 @@ def _source(node: Node | None) -> str:
 
 def laid_out(found: list[Line], width: int) -> Iterator[Text]:
     """Yield lines with their sources as aligned comments, or above lines that are too long for one."""
-    room = min(MOST, width - max((len(row.source) for row in found), default=0) - 4)
-    column = max((len(row.text) for row in found if row.source and len(row.text) <= room), default=0)
-    for row in found:
-        if not row.source:
-            yield Text(row.text)
-        elif len(row.text) <= room:
-            yield Text.assemble(row.text.ljust(column), (f"  # {row.source}", "dim"))
+    room = min(MOST, width - max((len(entry.source) for entry in found), default=0) - 4)
+    column = max((len(entry.text) for entry in found if entry.source and len(entry.text) <= room), default=0)
+    for entry in found:
+        if not entry.source:
+            yield Text(entry.text)
+        elif len(entry.text) <= room:
+            yield Text.assemble(entry.text.ljust(column), (f"  # {entry.source}", "dim"))
         else:
-            indent = " " * (len(row.text) - len(row.text.lstrip()))
-            yield Text(f"{indent}# {row.source}", style="dim")
-            yield Text(row.text)
+            indent = " " * (len(entry.text) - len(entry.text.lstrip()))
+            yield Text(f"{indent}# {entry.source}", style="dim")
+            yield Text(entry.text)
