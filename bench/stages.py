@@ -19,7 +19,7 @@ from localcloud.azure.world.arm_resources import Timings
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import Push
 from shared.ports import FleetConfig
-from shared.rollouts.rollout import State
+from shared.rollouts.rollout import RolloutState
 from shared.rollouts.strategy import REST, at_most
 from tests.support import fleet_files
 
@@ -58,7 +58,7 @@ class Change:
     seconds: float
     real: float
     ready: int
-    state: State | None
+    state: RolloutState | None
     refused: int
 
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from shared.app.api.acts.rollout import act_on_rollout
 from shared.cluster.failures.errors import ReconcileError, Unavailable
-from shared.rollouts.rollout import ActKind, Rollout, State
+from shared.rollouts.rollout import ActKind, Rollout, RolloutState
 from shared.rollouts.waits import spent_checks
 from simulation.actors.kinds import ROLLOUTS
 from simulation.actors.shut_starts import ShutStarts
@@ -234,7 +234,7 @@ class RolloutActor:
                 override = partial(act_on_rollout, commit, ActKind.OVERRIDE, "", PEOPLE[0], reason="an end")
                 self._loop.log("%s: override of what %s has on hold", operators.fleet, commit[:8])
                 self._loop.run_function(operators.cloud, override)
-            if _left(operators) or (rollout is not None and rollout.state is State.ABORTED):
+            if _left(operators) or (rollout is not None and rollout.state is RolloutState.ABORTED):
                 operators.push(replace(operators.now, note=operators.now.note + 1))
                 continue
             if rollout is None:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
-from shared.rollouts.rollout import Member, Rollout, State
+from shared.rollouts.rollout import Member, Rollout, RolloutState
 from simulation.desired_state import RequestedFleet
 from simulation.history import LONG_AGO
 from simulation.invariants.context import CLOCKS, Context
@@ -24,7 +24,9 @@ class RolloutEnds:
     def decided(self, cloud: MemoryCloud, before: Rollout | None, after: Rollout) -> None:
         """Check a version of a rollout against the one before."""
         fleet, desired = cloud.ports.config.fleet, self._selected(cloud, after)
-        ended = after.state is State.COMPLETED and (before is None or before.state is not State.COMPLETED)
+        ended = after.state is RolloutState.COMPLETED and (
+            before is None or before.state is not RolloutState.COMPLETED
+        )
         if not ended or self._context.replaced[fleet] or desired.in_force is None:
             return
         failed, reached = False, after.began

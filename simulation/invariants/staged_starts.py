@@ -14,7 +14,7 @@ from typing import Any
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record import ClusterRecord, of_health
 from shared.cluster.record_parts import Phase
-from shared.rollouts.rollout import Member, Rollout, Stage, State
+from shared.rollouts.rollout import Member, Rollout, RolloutState, Stage
 from simulation.history import LONG_AGO
 from simulation.invariants.approvals import approved_in_time, newly_entered
 from simulation.invariants.context import CLOCKS, Context
@@ -81,7 +81,7 @@ class RolloutRules:
                 approved_in_time(self._context, cloud, after, stage)
         stops, stopped = _is_stopped(after), before is not None and _is_stopped(before)
         key = (cloud.ports.config.fleet, after.commit)
-        if before is None or (before.state is not State.ACTIVE and after.state is State.ACTIVE):
+        if before is None or (before.state is not RolloutState.ACTIVE and after.state is RolloutState.ACTIVE):
             self._began[key] = self._context.loop.actor.since
         if stops and not stopped:
             self._stopped[key] = self._context.loop.clock()
@@ -352,7 +352,7 @@ class RolloutRules:
 def _is_stopped(rollout: Rollout) -> bool:
     """Return whether a person has paused or aborted a rollout."""
     people = rollout.people
-    return rollout.state is State.ABORTED or (people.paused is not None and not people.inherited)
+    return rollout.state is RolloutState.ABORTED or (people.paused is not None and not people.inherited)
 
 
 def _member(rollout: Rollout, record: ClusterRecord) -> Member | None:

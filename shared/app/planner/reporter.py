@@ -39,7 +39,7 @@ from shared.ports import CommitStatus, FleetRecord, PlanRecord, Ports
 from shared.ports.git_host import status_line
 from shared.rollouts.decide import decide
 from shared.rollouts.report import describe
-from shared.rollouts.rollout import State
+from shared.rollouts.rollout import RolloutState
 from shared.rollouts.waits import Seen
 
 log = logging.getLogger(__name__)
@@ -245,7 +245,7 @@ def _rollout_progress(fleet: FleetRecord, clusters: Seen, ports: Ports) -> Rollo
     if rollout is None or not (fleet.rollout or rollout.people.skipped):
         return None
     decision = decide(rollout, clusters, ports.clock())
-    aborted = rollout.state is State.ABORTED
+    aborted = rollout.state is RolloutState.ABORTED
     if not (aborted or decision.waits or decision.final):
         return None
     return RolloutProgress(
@@ -254,7 +254,7 @@ def _rollout_progress(fleet: FleetRecord, clusters: Seen, ports: Ports) -> Rollo
         aborted,
         final=decision.final is not None and not decision.held,
         stopped=decision.final is not None and bool(decision.final.spent),
-        left=len(decision.waits) if rollout.state is State.COMPLETED else 0,
+        left=len(decision.waits) if rollout.state is RolloutState.COMPLETED else 0,
     )
 
 

@@ -12,7 +12,7 @@ from shared.frozen import dataclass, field
 from shared.ports.state.clusters import FLEETS
 from shared.ports.state.reading import TableRepository, TextKind
 from shared.promotions import Value
-from shared.rollouts.rollout import Rollout, State
+from shared.rollouts.rollout import Rollout, RolloutState
 
 
 @dataclass(frozen=True)
@@ -156,4 +156,4 @@ class Rollouts(TableRepository):
 PROMOTION = TextKind[Promotion]("promotion", FLEETS, Promotion, "promotions|{}")
 PROPOSAL = TextKind[Proposal]("proposal", FLEETS, Proposal, "proposals|{}")
 ROLLOUT = TextKind[Rollout]("rollout", FLEETS, Rollout, "rollouts|{}")
-_ENDED = (State.COMPLETED, State.ABORTED, State.SUPERSEDED)
+_ENDED = (RolloutState.COMPLETED, RolloutState.ABORTED, RolloutState.SUPERSEDED)

@@ -20,7 +20,7 @@ from shared.masking import cut
 from shared.ports import Ports
 from shared.rollouts.decide import Decision
 from shared.rollouts.report import state_of
-from shared.rollouts.rollout import ActKind, Rollout, Stage, State
+from shared.rollouts.rollout import ActKind, Rollout, RolloutState, Stage
 
 WRONG_STAGE = 'the body must be {"stage": "name"}'
 WRONG_CLUSTER = 'the body must be {"cluster": "name"}'
@@ -139,7 +139,7 @@ def why_not(
     rollout: Rollout, kind: ActKind, subject: str, by: str, now: datetime, *, person: bool = True
 ) -> str:
     """Return why an act has no meaning for a rollout, "" when it has one."""
-    if rollout.state is not State.ACTIVE:
+    if rollout.state is not RolloutState.ACTIVE:
         state = state_of(rollout, Decision(rollout)).lower()
         return f"the rollout of {rollout.commit[:8]} is not under way: {state}"
     if kind is ActKind.RESUME and _lifted(rollout) is None:

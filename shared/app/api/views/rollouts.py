@@ -16,10 +16,10 @@ from shared.cluster.reporting.summary import ClusterSummary
 from shared.ports import FleetRecord, Ports
 from shared.rollouts.begin import as_now
 from shared.rollouts.decide import Decision, decide, standing_still
-from shared.rollouts.estimate import Estimate, Work, describe_estimate, estimate
+from shared.rollouts.estimate import Estimate, GroupWork, describe_estimate, estimate
 from shared.rollouts.report import describe, describe_wait, remedy, state_of
-from shared.rollouts.rollout import ActKind, CheckState, Rollout, State
-from shared.rollouts.waits import Standing, Wait, WaitReason, checks_due
+from shared.rollouts.rollout import ActKind, CheckState, Rollout, RolloutState
+from shared.rollouts.waits import Standing, StartWait, WaitReason, checks_due
 
 _OF_A_GROUP = (
     WaitReason.STAGE,
@@ -81,17 +81,17 @@ def waits_now(fleet: FleetRecord, ports: Ports) -> tuple[str, Decision] | None:
     return rollout.commit, _decided(rollout, fleet, ports.state.summaries(), ports.clock())
 
 
-def wait_of(name: str, decision: Decision) -> Wait | None:
+def wait_of(name: str, decision: Decision) -> StartWait | None:
     """Return why a cluster has not started, None for one that has, or that the rollout does not change."""
     if name not in decision.start:
         return decision.waits.get(name)
     rollout = decision.rollout
     member = next(member for member in rollout.members if member.cluster == name)
     since = rollout.follows(member.stage, member.group)
-    return Wait(WaitReason.NEXT, rollout.stages[member.stage].name, member.group, since=since)
+    return StartWait(WaitReason.NEXT, rollout.stages[member.stage].name, member.group, since=since)
 
 
-def waiting_cluster(name: str, wait: Wait, commit: str) -> schema.WaitingCluster:
+def waiting_cluster(name: str, wait: StartWait, commit: str) -> schema.WaitingCluster:
     """Return why a cluster does not start now."""
     return projected(
         schema.WaitingCluster,
@@ -145,7 +145,7 @@ def _stage(rollout: Rollout, decision: Decision, number: int, now: datetime) -> 
 def _estimate(decision: Decision, fleet: FleetRecord, now: datetime) -> schema.RolloutEstimate | None:
     """Return how long what is left takes, as far as nothing but the clusters and soaks is waited for."""
     rollout = decision.rollout
-    if rollout.state is not State.ACTIVE:
+    if rollout.state is not RolloutState.ACTIVE:
         return None
     return as_object(estimate(rollout.choice.kind, _left(decision, now), fleet.durations))
 
@@ -162,7 +162,7 @@ def as_object(found: Estimate) -> schema.RolloutEstimate:
     }
 
 
-def _left(decision: Decision, now: datetime) -> Iterator[Work]:
+def _left(decision: Decision, now: datetime) -> Iterator[GroupWork]:
     rollout = decision.rollout
     watched = {(watch.stage, watch.group): watch.at for watch in rollout.watched}
     for stage, number in rollout.places():
@@ -172,7 +172,7 @@ def _left(decision: Decision, now: datetime) -> Iterator[Work]:
         own = (member for member in rollout.members if (member.stage, member.group) == (stage, number))
         left = sum(decision.standings[member.cluster] in _UNFINISHED for member in own)
         soaked = now - watched.get((stage, number), now)
-        yield Work(left, rule.bound, max(timedelta(0), rule.soak - soaked))
+        yield GroupWork(left, rule.bound, max(timedelta(0), rule.soak - soaked))
 
 
 def _gate(decision: Decision, number: int, now: datetime) -> schema.RolloutGate:
