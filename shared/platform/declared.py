@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from shared.kubernetes.flux_objects import KUSTOMIZATION
 from shared.kubernetes.sync_objects import sync_objects
 from shared.language.desired import Desired
-from shared.language.resolve.repository_layout import cluster_path
 from shared.platform.inventory import ObjectId, Owner
 from shared.platform.references import FLEET_SOURCE, SourceName, To, of_patch
 from shared.platform.tree import folder_of
@@ -19,9 +18,8 @@ def declared(desired: Desired, source: SourceName = FLEET_SOURCE) -> tuple[Owner
     Microsoft's extension puts the name of its configuration, which is that of the source, before each name.
     """
     prefix = f"{source.name}-" if desired.has_extension else ""
-    file = cluster_path(desired.name)
     return tuple(
-        Owner(_named(ObjectId.of(manifest), prefix), manifest["spec"], file)
+        Owner(_named(ObjectId.of(manifest), prefix), manifest["spec"])
         for manifest in sync_objects(desired, None)
         if manifest["kind"] == KUSTOMIZATION.kind and manifest["spec"]["sourceRef"]["name"] == source.name
     )

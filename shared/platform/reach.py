@@ -43,7 +43,7 @@ MOST_WORK = 100_000
 """How many files may be looked at to follow the paths of a cluster; beyond, the whole tree counts."""
 MOST_STAGES = 40
 """How many files deep references are followed; each may cost a read of its own."""
-_MANIFEST = (".yaml", ".yml")
+_LINK = "is a link or a submodule, which Flux does not get; put the files themselves there"
 _OF_THE_FLEET = (f"{CLUSTERS}/", f"{ENVIRONMENTS}/", f"{CLASSES}/", f"{SYSTEMS}/")
 _REMOTE = re.compile(r"(git::)?([a-z][a-z0-9+.-]*://|gh:|github\.com[:/]|[^/\s]+@[^/\s]+:)", re.IGNORECASE)
 
@@ -53,7 +53,8 @@ class Reach:
     """What a folder that Flux applies reaches.
 
     ``files`` are what kustomize reads to build it, without what other Kustomizations apply, which are
-    ``nested``; ``charts`` are those of charts in the same source. ``problems`` are references that lead
+    ``nested``; ``manifests`` are those of them that have objects, and ``charts`` the files of charts in the
+    same source. ``problems`` are references that lead
     nowhere, so that Flux cannot build it. ``unfollowed`` says what cannot be followed, each with its place,
     and ``outside`` what kustomize would read outside the tree. ``needed`` are files to read first: until
     then, nothing else is final. ``work`` is how many files were looked at.
@@ -61,6 +62,7 @@ class Reach:
 
     folder: str
     files: frozenset[str] = frozenset()
+    manifests: frozenset[str] = frozenset()
     charts: frozenset[str] = frozenset()
     nested: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -132,13 +134,19 @@ def reaches(tree: Tree, roots: Iterable[str], source: SourceName = FLEET_SOURCE)
         waiting += new
 
 
-def reach_of(tree: Tree, folder: str, source: SourceName = FLEET_SOURCE) -> Reach:
-    """Return what kustomize reads to build a folder that Flux applies."""
+def reach_of(
+    tree: Tree, folder: str, source: SourceName = FLEET_SOURCE, components: Iterable[str] = ()
+) -> Reach:
+    """Return what kustomize reads to build a folder that Flux applies.
+
+    ``components`` are those that the spec of the Kustomization adds, relative to the folder.
+    """
     walk = _Walk(tree, source)
-    walk.follow(folder)
+    walk.follow(folder, components)
     return Reach(
         folder,
         frozenset(walk.files),
+        frozenset(walk.manifests),
         frozenset(walk.charts),
         tuple(sorted(walk.nested)),
         tuple(sorted({*walk.problems})),
@@ -171,6 +179,7 @@ class _Walk:
     def __init__(self, tree: Tree, source: SourceName) -> None:
         self._tree, self._source = tree, source
         self.files: set[str] = set()
+        self.manifests: set[str] = set()
         self.charts: set[str] = set()
         self.nested: set[str] = set()
         self.needed: set[str] = set()
@@ -181,9 +190,13 @@ class _Walk:
         self._waiting: list[tuple[To, str, int]] = []
         self._seen: set[tuple[To, str]] = set()
 
-    def follow(self, folder: str) -> None:
+    def follow(self, folder: str, components: Iterable[str] = ()) -> None:
         """Follow everything from the folder that Flux applies."""
         self._apply(folder)
+        for component in components:
+            target = joined(folder, component)
+            if target is not None and self._tree.kustomization_in(target):
+                self._add(To.COMPONENT, target, 0)
         while self._waiting:
             to, path, depth = self._waiting.pop()
             if depth > MOST_STAGES or self.work > MOST_WORK:
@@ -197,30 +210,12 @@ class _Walk:
         if tree.kustomization_in(folder):
             self._add(To.COMPONENT, folder, 0)
             return
-        skipped = ""
-        found = tree.below(folder)
-        self.work += len(found)
-        for path in found:
-            parent = path.rpartition("/")[0]
-            if skipped and f"{parent}/".startswith(skipped):
-                continue
-            inner = self._listed_above(parent, folder)
-            if inner is not None:
-                skipped = f"{inner}/"
-                self._add(To.COMPONENT, inner, 0)
-            elif path.endswith(_MANIFEST):
-                self._add(To.RESOURCE, path, 0)
-
-    def _listed_above(self, parent: str, folder: str) -> str | None:
-        """Return the highest folder between both, without the upper one, that has a kustomization file."""
-        rest = parent[len(folder) :].strip("/")
-        at, found = folder, None
-        for step in rest.split("/") if rest else ():
-            at = f"{at}/{step}" if at else step
-            if self._tree.kustomization_in(at):
-                found = at
-                break
-        return found
+        self.work += tree.size_of(folder)
+        for link in tree.links_below(folder):
+            if not tree.ignores(link):
+                self.problems.append(problem_at(Mark(link, 1, 1), "", _LINK))
+        for entry in tree.entries(folder):
+            self._add(To.RESOURCE if tree.has(entry) else To.COMPONENT, entry, 0)
 
     def _add(self, to: To, path: str, depth: int) -> None:
         if (to, path) not in self._seen:
@@ -235,6 +230,8 @@ class _Walk:
             path, *others = tree.kustomizations_in(path)
             self.files.update(others)  # kustomize refuses two in one folder
         self.files.add(path)
+        if to is To.RESOURCE:
+            self.manifests.add(path)
         if to is To.DATA:
             return
         if path not in tree.contents:
@@ -325,7 +322,7 @@ class _Walk:
         tree = self._tree
         linked = [path for path in tree.files.other if target == path or target.startswith(f"{path}/")]
         if linked:
-            return f"{linked[0]} is a link or a submodule, which Flux does not get; put the files there"
+            return f"{linked[0]} {_LINK}"
         if target in tree.files.blobs:
             return f"{target} is left out by an ignore rule (.sourceignore, or those of source-controller)"
         if to is not To.DATA and to is not To.PATCH and tree.is_folder(target):

@@ -72,6 +72,15 @@ class SourceName:
 
 FLEET_SOURCE = SourceName()
 
+FIELDS = (
+    *("apiVersion", "kind", "metadata", "openapi", "namePrefix", "nameSuffix", "namespace", "commonLabels"),
+    *("labels", "commonAnnotations", "patchesStrategicMerge", "patchesJson6902", "patches", "images"),
+    *("imageTags", "replacements", "replicas", "vars", "sortOptions", "resources", "components", "crds"),
+    *("bases", "configMapGenerator", "secretGenerator", "helmGlobals", "helmCharts"),
+    *("helmChartInflationGenerator", "generatorOptions", "configurations", "generators", "transformers"),
+    *("validators", "buildMetadata"),
+)
+"""The fields of a kustomization file (kustomize ``api/types/kustomization.go``)."""
 _LISTS = {
     "resources": To.RESOURCE,
     "bases": To.RESOURCE,

@@ -27,6 +27,8 @@ _DEFAULT = (
 """What is ignored where neither the repository nor the source has a rule of its own (``sourceignore``)."""
 KUSTOMIZATION_FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 """The names that kustomize knows (``konfig.RecognizedKustomizationFileNames``), with this spelling."""
+MANIFEST = (".yaml", ".yml")
+"""How the names of manifests end that Flux takes from a folder without a kustomization file."""
 _CUT_OFF = "\U0010ffff"
 
 
@@ -72,8 +74,36 @@ class Tree:
 
     def below(self, folder: str) -> list[str]:
         """Return the paths that Flux gets in a folder and in all below it, sorted as it walks them."""
-        found = (path for path in self._all_below(folder) if not self.ignores(path))
+        found = [path for path in self._all_below(folder) if not self.ignores(path)]
         return sorted(found, key=lambda path: path.split("/"))
+
+    def size_of(self, folder: str) -> int:
+        """Return how many files of the commit are in a folder and below."""
+        return len(self._all_below(folder))
+
+    def entries(self, folder: str) -> list[str]:
+        """Return what Flux lists for a folder without a kustomization file (``scanManifests``), in its order.
+
+        These are the manifests in it and below, and the folders that have a kustomization file.
+        """
+        found: list[str] = []
+        inner = ""
+        for path in self.below(folder):
+            if inner and path.startswith(inner):
+                continue
+            listed = self._listed_above(path, folder)
+            if listed:
+                inner = f"{listed}/"
+                found.append(listed)
+            elif path.endswith(MANIFEST):
+                found.append(path)
+        return found
+
+    def _listed_above(self, path: str, folder: str) -> str:
+        """Return the highest folder of a path, below a folder, that has a kustomization file; "" for none."""
+        start = len(folder) + 1 if folder else 0
+        ends = (end for end in range(start, len(path)) if path[end] == "/")
+        return next((path[:end] for end in ends if self.kustomization_in(path[:end])), "")
 
     def links_below(self, folder: str) -> list[str]:
         """Return the links and submodules in a folder and below."""
@@ -82,7 +112,7 @@ class Tree:
 
     def is_folder(self, path: str) -> bool:
         """Return whether there is such a folder with a file in it; "" is the root."""
-        return not path or next(self._all_below(path), None) is not None
+        return not path or bool(self._all_below(path))
 
     def kustomization_in(self, folder: str) -> str:
         """Return the path of the kustomization file that counts for a folder, "" without one."""
@@ -93,23 +123,19 @@ class Tree:
         prefix = f"{folder}/" if folder else ""
         return [path for name in KUSTOMIZATION_FILES if self.has(path := prefix + name)]
 
-    def folders(self) -> list[str]:
-        """Return all folders, sorted."""
-        found: set[str] = set()
-        for path in self.files.blobs:
-            folder = path.rpartition("/")[0]
-            while folder and folder not in found:
-                found.add(folder)
-                folder = folder.rpartition("/")[0]
-        return sorted(found)
+    def folders_in(self, folder: str) -> list[str]:
+        """Return the folders directly in a folder, or in the nearest one above it that is there."""
+        while not self.is_folder(folder):
+            folder = folder.rpartition("/")[0]
+        prefix = f"{folder}/" if folder else ""
+        rests = (path[len(prefix) :] for path in self.below(folder))
+        return [*dict.fromkeys(prefix + rest.partition("/")[0] for rest in rests if "/" in rest)]
 
-    def _all_below(self, folder: str) -> Iterator[str]:
-        if not folder:
-            yield from self.files.ordered
-            return
+    def _all_below(self, folder: str) -> Sequence[str]:
         ordered, prefix = self.files.ordered, f"{folder}/"
-        first, end = bisect_left(ordered, prefix), bisect_left(ordered, prefix + _CUT_OFF)
-        yield from ordered[first:end]
+        if not folder:
+            return ordered
+        return ordered[bisect_left(ordered, prefix) : bisect_left(ordered, prefix + _CUT_OFF)]
 
 
 def folder_of(path: str) -> str:
@@ -145,7 +171,7 @@ class _Rule:
         return self._by_path(rest) if len(self.steps) > 1 else self._by_name(rest)
 
     def _by_name(self, parts: Sequence[str]) -> bool:
-        pattern = _pattern(self.steps[0])
+        pattern = glob_pattern(self.steps[0])
         for number, name in enumerate(parts, start=1):
             if pattern is not None and pattern.fullmatch(name):
                 return not (self.folders_only and number == len(parts))
@@ -162,7 +188,7 @@ class _Rule:
                     break
                 skips = True
                 continue
-            pattern = _pattern(step)
+            pattern = glob_pattern(step)
             if "**" in step or not rest or pattern is None:
                 return False
             if not skips:
@@ -195,7 +221,7 @@ def _parsed(lines: Iterator[str] | Sequence[str], domain: tuple[str, ...] = ()) 
 
 
 @lru_cache(maxsize=4096)
-def _pattern(glob: str) -> re.Pattern[str] | None:
+def glob_pattern(glob: str) -> re.Pattern[str] | None:
     """Return a pattern of Go's ``filepath.Match``; None where that has none.
 
     What stands before a ``*`` is matched at its first place and never again, so no pattern takes long.

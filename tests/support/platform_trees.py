@@ -38,7 +38,8 @@ def pulled_of(
 
 def kustomization(**fields: object) -> str:
     """Return a kustomization file; JSON is YAML."""
-    head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+    version = "v1alpha1" if fields.get("kind") == "Component" else "v1beta1"
+    head = {"apiVersion": f"kustomize.config.k8s.io/{version}", "kind": "Kustomization"}
     return json.dumps({**head, **fields})
 
 
