@@ -148,7 +148,8 @@ def _action(item: Item) -> str:
 
 
 def _notes(against: Against) -> Iterator[str]:
-    """Yield which deletes of the newest plan need approval, and which were approved."""
+    """Yield what is to be known, which deletes of the newest plan need approval, and which were approved."""
+    yield from against.notes
     commit, deletes = against.commit, against.deletes
     if deletes.needs_approval:
         yield to_approve(
