@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
-from itertools import groupby
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -107,9 +106,9 @@ def table(
     if plan.problems:
         parts.append(Text("\nInvalid manifests:", style="bold red"))
         parts += [indented(Text(line(problem)), 2) for problem in plan.problems]
-    shown = sorted((item for item in items if wide or item.action is not Action.UNCHANGED), key=_rank)
-    for _, same in groupby(shown, key=lambda item: _rank(item)[:-1]):
-        parts += [Text(""), *_group(list(same))]
+    shown = [item for item in items if wide or item.action is not Action.UNCHANGED]
+    for same in _together(shown):
+        parts += [Text(""), *_group(same)]
     return Group(*parts, *_stages(rollout, against.durations), *_held(held, {item.cluster for item in items}))
 
 
@@ -161,11 +160,20 @@ def _notes(against: Against) -> Iterator[str]:
         yield f"{by} approved the {what} of {names} at {commit[:8]}, for that commit only ({deletes.at})"
 
 
-def _rank(item: Item) -> tuple[int, bool, str, str]:
-    """Return the place of an item: those of one action with the same reason are shown together."""
-    detailed = _detailed(item)
-    together = (item.cluster if item.changes else item.reason) if detailed else ""
-    return _ORDER.index(item.action), not detailed, together, item.cluster
+def _rank(item: Item) -> int:
+    return _ORDER.index(item.action)
+
+
+def _together(items: Sequence[Item]) -> Sequence[Sequence[Item]]:
+    """Return the items as they are shown: those to which the same happens for the same reason together.
+
+    Within an action, those with more to show than it come first.
+    """
+    found: dict[object, list[Item]] = {}
+    for item in sorted(items, key=lambda item: (_rank(item), not _detailed(item), item.cluster)):
+        what = (item.reason, item.changes) if _detailed(item) else ()
+        found.setdefault((item.action, what), []).append(item)
+    return list(found.values())
 
 
 def _detailed(item: Item) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import io
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from typing import Any
@@ -38,6 +39,8 @@ LINES_COMPARED = 4_000
 PROBLEMS_SHOWN = 100
 NAMES_TOGETHER = 100
 CHANGES_SHOWN = 100
+COLUMNS = 80
+"""The longest line of names."""
 
 OUTDATED = (
     "> [!WARNING]\n> **Out of date**: the base branch has moved since this plan. "
@@ -219,8 +222,24 @@ def _items(view: PullPlan) -> Iterator[str]:
         if guard and len(together) > 1:
             yield from _guarded_deletes(together, guard)
         else:
-            for item in together:
-                yield from _item(view, item)
+            for same_items in _together(view, together):
+                yield from _of_items(view, same_items)
+
+
+def _together(view: PullPlan, items: Sequence[Item]) -> Sequence[Sequence[Item]]:
+    """Return items by what happens to them: those to which the same happens are shown once."""
+    found: dict[object, list[Item]] = {}
+    for item in items:
+        old, new = view.documents.get(item.cluster, (None, None))
+        own = item.cluster if new is not None and not item.changes else ""  # its YAML says what happens
+        reason = "" if _is_listed(view, item) else item.reason
+        found.setdefault((_action(item, old, new), reason, item.changes, own), []).append(item)
+    return list(found.values())
+
+
+def _is_listed(view: PullPlan, item: Item) -> bool:
+    """Return whether what is wrong with an item stands among the problems above it."""
+    return item.action is Action.INVALID and bool(view.problems)
 
 
 def _guard(item: Item) -> str:
@@ -231,21 +250,31 @@ def _guard(item: Item) -> str:
 def _guarded_deletes(items: Sequence[Item], reason: str) -> Iterator[str]:
     """Yield the deletes that one guard blocks, with the reason once."""
     yield f"#### {len(items)} clusters: **{items[0].removal}s that need approval**\n\n{prose(reason)}"
+    yield from _names(items)
+
+
+def _names(items: Sequence[Item]) -> Iterator[str]:
     for first in range(0, len(items), NAMES_TOGETHER):
-        yield ", ".join(code(item.cluster) for item in items[first : first + NAMES_TOGETHER])
+        names = ", ".join(code(item.cluster) for item in items[first : first + NAMES_TOGETHER])
+        yield "\n".join(textwrap.wrap(names, COLUMNS, break_long_words=False, break_on_hyphens=False))
 
 
-def _item(view: PullPlan, item: Item) -> Iterator[str]:
+def _of_items(view: PullPlan, items: Sequence[Item]) -> Iterator[str]:
+    """Yield what happens to these clusters, to each the same; one of them has its resolved YAML shown."""
+    item, several = items[0], len(items) > 1
     old, new = view.documents.get(item.cluster, (None, None))
-    calls = _calls(view, item)
+    calls = sum((_calls(view, member) for member in items), AzureCalls())
     azure = f" ({_calls_text(calls)})" if calls.total else ""
-    head = f"#### {code(item.cluster)}: {_action(item, old, new)}{azure}"
-    listed = item.action is Action.INVALID and view.problems
-    yield f"{head}\n\n{prose(item.reason)}" if item.reason and not listed else head
+    name = f"Each of {len(items)} clusters" if several else code(item.cluster)
+    head = f"#### {name}: {_action(item, old, new)}{azure}"
+    yield f"{head}\n\n{prose(item.reason)}" if item.reason and not _is_listed(view, item) else head
+    if several:
+        yield from _names(items)
     if item.changes:
         yield _changes(item)
     if new is not None and old != new:
-        yield details("Resolved YAML", fence(_diff(old, new), "diff"))
+        of = f" of {line(item.cluster)}, one of {len(items)}" if several else ""
+        yield details(f"Resolved YAML{of}", fence(_diff(old, new), "diff"))
 
 
 def _action(item: Item, old: object, new: object) -> str:
