@@ -223,7 +223,7 @@ def _because(consequence: Consequence) -> str:
             return "Flux does not reconcile it, as its annotation says"
         case Cause.SUSPENDED:
             name = "it" if consequence.of_owner or _is_release(consequence) else str(consequence.owner)
-            where = f" in {consequence.detail}" if consequence.detail else ""
+            where = f" in {consequence.detail or 'the manifest of the cluster'}"
             suspended = f"{name} is suspended{where}"
             return suspended if name != "it" else f"a suspension{where}"
         case Cause.ELSEWHERE:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import difflib
 import io
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from typing import Any
 
 import yaml
 
-from shared.app.pull_requests.markdown import code, details, fence, fit, line, prose, table
+from shared.app.pull_requests.markdown import code, details, fence, fit, line, names, prose, table
+from shared.app.pull_requests.platform import platform_parts, platform_title
 from shared.app.pull_requests.stages import held_items, stages_of, warnings_of
 from shared.azure.changes.comparison import alike
 from shared.frozen import dataclass, field
@@ -24,6 +24,7 @@ from shared.language.resolve.problems import Problem, number_of
 from shared.masking import cut
 from shared.plan.call_estimate import AzureCalls, azure_calls
 from shared.plan.plan import Action, Item, Plan
+from shared.platform.report import Section
 from shared.ports import Annotation, Check, CommitStatus
 from shared.ports.git_host import status_line
 from shared.rollouts.estimate import Durations
@@ -37,10 +38,7 @@ DIFF_LINES = 200
 LINES_COMPARED = 4_000
 """More lines are not compared: the time that a diff takes may grow with the square of their number."""
 PROBLEMS_SHOWN = 100
-NAMES_TOGETHER = 100
 CHANGES_SHOWN = 100
-COLUMNS = 80
-"""The longest line of names."""
 
 OUTDATED = (
     "> [!WARNING]\n> **Out of date**: the base branch has moved since this plan. "
@@ -71,7 +69,7 @@ class PullPlan:
     ``retirements`` and ``exemptions`` are warnings about the clusters that the plan changes; ``stale`` says
     that the table of the former is old. ``rollout`` is the one that the commit would have, None for none, and
     ``durations`` are those of earlier changes. ``held`` are the items that a freeze or a change window would
-    hold now.
+    hold now. ``platform`` is what changes of what Flux applies.
     """
 
     fleet: str
@@ -90,14 +88,18 @@ class PullPlan:
     rollout: Rollout | None = None
     durations: Durations = field(default_factory=dict)
     held: tuple[Item, ...] = ()
+    platform: tuple[Section, ...] = ()
 
     @property
     def conclusion(self) -> str:
         """The conclusion of the check: failure, neutral or success; never success without a plan."""
         actions = {item.action for item in self.plan.items} if self.plan else set()
-        if self.problems or self.refusal or actions & {Action.REFUSED, Action.INVALID}:
+        states = {section.state for section in self.platform}
+        refused = actions & {Action.REFUSED, Action.INVALID} or "refused" in states
+        if self.problems or self.refusal or refused:
             return "failure"
-        return "neutral" if Action.ON_HOLD in actions or self.note or self.plan is None else "success"
+        waits = Action.ON_HOLD in actions or "needs approval" in states
+        return "neutral" if waits or self.note or self.plan is None else "success"
 
     @property
     def title(self) -> str:
@@ -108,7 +110,8 @@ class PullPlan:
         problems = f"{count} problem{'s' * (count != 1)} in the manifests" if count else ""
         if self.plan is None:
             return problems or "the manifests are valid; nothing was planned, because this comes from a fork"
-        return "; ".join(part for part in (self.plan.summary, problems) if part)
+        parts = (self.plan.summary, platform_title(self.platform), problems)
+        return "; ".join(part for part in parts if part)
 
 
 def marker(fleet: str) -> str:
@@ -174,6 +177,7 @@ def _parts(view: PullPlan) -> Iterator[str]:
     yield from warnings_of("Exemptions from drift that end", view.exemptions)
     yield from stages_of(view.rollout, view.durations)
     yield from held_items(view.held)
+    yield from platform_parts(view.platform)
     yield from _items(view)
 
 
@@ -250,13 +254,7 @@ def _guard(item: Item) -> str:
 def _guarded_deletes(items: Sequence[Item], reason: str) -> Iterator[str]:
     """Yield the deletes that one guard blocks, with the reason once."""
     yield f"#### {len(items)} clusters: **{items[0].removal}s that need approval**\n\n{prose(reason)}"
-    yield from _names(items)
-
-
-def _names(items: Sequence[Item]) -> Iterator[str]:
-    for first in range(0, len(items), NAMES_TOGETHER):
-        names = ", ".join(code(item.cluster) for item in items[first : first + NAMES_TOGETHER])
-        yield "\n".join(textwrap.wrap(names, COLUMNS, break_long_words=False, break_on_hyphens=False))
+    yield from names([member.cluster for member in items])
 
 
 def _of_items(view: PullPlan, items: Sequence[Item]) -> Iterator[str]:
@@ -269,7 +267,7 @@ def _of_items(view: PullPlan, items: Sequence[Item]) -> Iterator[str]:
     head = f"#### {name}: {_action(item, old, new)}{azure}"
     yield f"{head}\n\n{prose(item.reason)}" if item.reason and not _is_listed(view, item) else head
     if several:
-        yield from _names(items)
+        yield from names([member.cluster for member in items])
     if item.changes:
         yield _changes(item)
     if new is not None and old != new:
