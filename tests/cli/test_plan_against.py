@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -9,9 +10,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from cli.errors import CommandError, UsageError
+from cli.fleet_api.recorded import Against
+from cli.terminal import plan_view
 from cli.worktree import open_commit, open_worktree
+from shared.plan.plan import Plan
+from shared.platform.guards import judge
+from shared.platform.report import sections_of
+from tests.platform.inventories import claim, deployment, inventory, owner
 from tests.support import fleet_files
 from tests.support.roadstead_command import roadstead, write
 
@@ -102,6 +110,25 @@ def test_links_of_a_commit_are_no_plain_files(tmp_path: Path) -> None:
     tree = open_commit(tmp_path, commit)
     assert tree.files.other == {"linked"}
     assert tree.read("names/with ümlaut\n.yaml") == b"a: 1"
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_changes_of_flux_fit_the_terminal_and_are_there_for_scripts(width: int) -> None:
+    names = {f"production-{number:02}": "production" for number in range(14)}
+    before = inventory(owner("p", claim("a/b"), deployment("a/c", "x:1")))
+    after = inventory(owner("p", deployment("a/c", "x:2")))
+    sections = sections_of(dict.fromkeys(names, judge(before, after, 20)), names)
+    out = Console(width=width, file=io.StringIO(), record=True)
+    out.print(plan_view.table(Plan(""), [], Against("a commit"), platform=sections))
+    text = out.export_text()
+    assert max(map(len, text.splitlines())) <= width
+    assert "\nFlux on 14 clusters of production (1 path): needs approval\n" in text
+    assert "production-03, production-04 and 9 more" in " ".join(text.split())
+    assert "  - PersistentVolumeClaim a/b\n      needs approval: PersistentVolumeClaim a/b is deleted" in text
+    view = plan_view.as_json(Plan(""), [], "fleet", Against("a commit"), None, platform=sections)
+    (shown,) = view["platform"]
+    assert (len(shown["clusters"]), shown["state"]) == (14, "needs approval")
+    assert shown["changes"][0]["destroys"] == ["PersistentVolumeClaim a/b"]
 
 
 @pytest.mark.parametrize("name", ["nothing", "-h", "", "HEAD:fleet.yaml", "--all", "a\nb", "a\0b"])
