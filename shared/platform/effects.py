@@ -45,6 +45,7 @@ from shared.platform.objects import (
     is_suspended_release,
     kind_defined,
     loses_claims,
+    mapping_at,
     other_release,
     stem,
 )
@@ -335,9 +336,8 @@ class _Judge:
         if effect in DESTROYING and is_suspended_release(change.id, manifest):
             effect, cause, detail = Effect.KEPT, Cause.SUSPENDED, change.before.file
         if effect in DESTROYING and is_owner(change.id):  # it has another source: what it owns is not known
-            cause, detail = _end_with(Owner(change.id, manifest.get("spec") or {}, change.before.file), {})[
-                1:
-            ]
+            other_owner = Owner(change.id, mapping_at(manifest, "spec"), change.before.file)
+            cause, detail = _end_with(other_owner, {})[1:]
         takes: tuple[ObjectId, ...] = ()
         if effect in DESTROYING:
             takes = tuple(sorted(self._taken(change.id) - {change.id}))

@@ -18,6 +18,7 @@ from shared.frozen import dataclass
 from shared.json_tree import Json, path_text
 from shared.platform.comparison import value_differences
 from shared.platform.inventory import ObjectId
+from shared.platform.objects import kind_defined, mapping_at, value_at
 
 _Only = Literal["", "immutable", "both", "cluster-ip", "claim", "unfinished"]
 
@@ -194,7 +195,8 @@ def lost_version(old: Json, new: Json, what: Literal["storage", "served"]) -> st
 
 
 def _versions(definition: Json) -> Iterator[Json]:
-    for version in (definition.get("spec") or {}).get("versions") or ():
+    versions = value_at(definition, "spec.versions")
+    for version in versions if isinstance(versions, list) else ():
         if isinstance(version, Mapping) and "name" in version:
             yield version
 
@@ -214,23 +216,22 @@ def _applies(row: FixedField, old: Json, new: Json, before: Any, after: Any) -> 
         case "both":
             return before is not None and after is not None
         case "cluster-ip":  # one that is not given stays as it is
-            names = [(side.get("spec") or {}).get("type") for side in (old, new)]
+            names = [value_at(side, "spec.type") for side in (old, new)]
             return after not in (None, "") and "ExternalName" not in names
         case "claim":
             sizes = [quantity(str(side)) for side in (before, after)]
             return None not in sizes and bool(sizes[1] < sizes[0])  # type: ignore[operator]
         case "unfinished":
-            return (old.get("spec") or {}).get("ttlSecondsAfterFinished") is None
+            return value_at(old, "spec.ttlSecondsAfterFinished") is None
     return True
 
 
 def _at(document: Json, row: FixedField) -> Any:
-    value: Any = document
-    for step in row.path.split("."):
-        value = value.get(step) if isinstance(value, Mapping) else None
-    if not isinstance(row.absent, Mapping):
+    value = value_at(document, row.path)
+    if not isinstance(row.absent, Mapping) and not row.mutable:
         return row.absent if value is None else value
-    return {key: inner for key, inner in {**row.absent, **(value or {})}.items() if key not in row.mutable}
+    fields = {**(row.absent or {}), **mapping_at(document, row.path)}
+    return {key: inner for key, inner in fields.items() if key not in row.mutable}
 
 
 # Quantities: 10Gi and 10240Mi are one size.
@@ -283,13 +284,11 @@ def fixed_by_definitions(definitions: Iterable[Json]) -> Definitions:
     """Return the fields that the definitions of custom resources say never change."""
     found: dict[tuple[str, str], tuple[FixedField, ...]] = {}
     for definition in definitions:
-        spec = definition.get("spec") or {}
-        group, kind = str(spec.get("group") or ""), str((spec.get("names") or {}).get("kind") or "")
+        group, kind = kind_defined(definition)
         paths: dict[str, None] = {}
         for version in _versions(definition):
-            schema = (version.get("schema") or {}).get("openAPIV3Schema")
-            paths |= dict.fromkeys(_immutable(schema, ""))
-        name = str((definition.get("metadata") or {}).get("name") or "")
+            paths |= dict.fromkeys(_immutable(value_at(version, "schema.openAPIV3Schema"), ""))
+        name = str(value_at(definition, "metadata.name"))
         found[group, kind] = tuple(FixedField(group, kind, path, name, only="both") for path in paths)
     return found
 
@@ -297,10 +296,12 @@ def fixed_by_definitions(definitions: Iterable[Json]) -> Definitions:
 def _immutable(schema: Any, path: str) -> Iterator[str]:
     if not isinstance(schema, Mapping):
         return
-    rules = schema.get("x-kubernetes-validations") or ()
-    texts = {"".join(str(rule.get("rule")).split()) for rule in rules if isinstance(rule, Mapping)}
+    rules = schema.get("x-kubernetes-validations")
+    texts = {
+        "".join(str(value_at(rule, "rule")).split()) for rule in (rules if isinstance(rules, list) else ())
+    }
     if path and texts & {"self==oldSelf", "oldSelf==self"}:
         yield path
         return
-    for name, below in (schema.get("properties") or {}).items():
+    for name, below in mapping_at(schema, "properties").items():
         yield from _immutable(below, f"{path}.{name}".removeprefix("."))

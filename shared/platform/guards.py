@@ -15,7 +15,7 @@ from shared.platform.comparison import compare
 from shared.platform.effects import Cause, Consequence, Effect, consequences
 from shared.platform.inventory import Inventory, ObjectId
 from shared.platform.moving import Moving, moving_parts
-from shared.platform.objects import claims_go, is_definition, is_owner, is_release, kind_defined
+from shared.platform.objects import claims_go, is_definition, is_owner, is_release, kind_defined, value_at
 from shared.sentences import many, some_of
 
 _PRUNE = "the annotation kustomize.toolkit.fluxcd.io/prune: disabled"
@@ -320,7 +320,7 @@ def _loss(name: ObjectId, manifest: Json, effect: Effect) -> str:
     if name[:2] == ("", "Namespace"):
         return "with everything in it"
     if is_definition(name):
-        scope = (manifest.get("spec") or {}).get("scope")
+        scope = value_at(manifest, "spec.scope")
         where = " of every namespace" if scope == "Namespaced" else ""
         return f"with every {kind_defined(manifest)[1]}{where}"
     if name[:2] == ("", "PersistentVolumeClaim"):

@@ -14,7 +14,7 @@ from typing import Any
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.platform.inventory import Inventory, ObjectId
-from shared.platform.objects import is_release
+from shared.platform.objects import is_release, mapping_at, value_at
 
 _SOURCES = "source.toolkit.fluxcd.io"
 _EXACT = re.compile(r"v?\d+\.\d+\.\d+(?:[-+][\w.+-]+)?")
@@ -63,8 +63,8 @@ def _of_object(name: ObjectId, manifest: Json) -> Iterator[Moving]:
 
 
 def _chart(name: ObjectId, spec: Json) -> Iterator[Moving]:
-    chart = (spec.get("chart") or {}).get("spec")
-    if not isinstance(chart, Mapping) or (chart.get("sourceRef") or {}).get("kind") != "HelmRepository":
+    chart = mapping_at(spec, "chart.spec")
+    if value_at(chart, "sourceRef.kind") != "HelmRepository":
         return  # a chart in a repository or a bucket has the version that lies there
     version = str(chart.get("version") or "*")
     if not _EXACT.fullmatch(version):
@@ -72,7 +72,7 @@ def _chart(name: ObjectId, spec: Json) -> Iterator[Moving]:
 
 
 def _source(name: ObjectId, spec: Json) -> Iterator[Moving]:
-    ref = spec.get("ref") or {}
+    ref = mapping_at(spec, "ref")
     semver = str(ref.get("semver") or "")
     match name.kind:
         case "OCIRepository" if not ref.get("digest"):
@@ -97,7 +97,8 @@ def _images(name: ObjectId, value: Any, path: str) -> Iterator[Moving]:
     if not isinstance(value, Mapping):
         return
     for key in ("initContainers", "containers"):
-        for container in value.get(key) or ():
+        containers = value.get(key)
+        for container in containers if isinstance(containers, list) else ():
             image = str(container.get("image") or "") if isinstance(container, Mapping) else ""
             tag = image.rpartition("/")[2].partition(":")[2]
             if image and "@" not in image and tag in ("", "latest"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from shared.json_tree import Json
 from shared.platform.inventory import ObjectId
@@ -11,6 +12,19 @@ from shared.platform.inventory import ObjectId
 FLUX = "kustomize.toolkit.fluxcd.io"
 HELM = "helm.toolkit.fluxcd.io"
 DEFINITIONS = "apiextensions.k8s.io"
+
+
+def value_at(document: Any, path: str) -> Any:
+    """Return the value at a path such as ``spec.chart``, None for none; a manifest may have any form."""
+    for step in path.split("."):
+        document = document.get(step) if isinstance(document, Mapping) else None
+    return document
+
+
+def mapping_at(document: Any, path: str) -> Json:
+    """Return the object at a path, {} where there is none."""
+    value = value_at(document, path)
+    return value if isinstance(value, Mapping) else {}
 
 
 def is_owner(name: ObjectId) -> bool:
@@ -48,9 +62,8 @@ def is_protected(manifest: Json) -> bool:
 
 def is_marked(manifest: Json, mark: str, value: str) -> bool:
     """Return whether an object has a mark of Flux as an annotation or a label; letter case does not count."""
-    metadata = manifest.get("metadata") or {}
     for part in ("labels", "annotations"):
-        found = (metadata.get(part) or {}).get(f"{FLUX}/{mark}")
+        found = mapping_at(manifest, f"metadata.{part}").get(f"{FLUX}/{mark}")
         if str(found).lower() == value.lower():
             return True
     return False
@@ -58,8 +71,8 @@ def is_marked(manifest: Json, mark: str, value: str) -> bool:
 
 def kind_defined(definition: Json) -> tuple[str, str]:
     """Return the group and the kind that a definition has."""
-    spec = definition.get("spec") or {}
-    return str(spec.get("group") or ""), str((spec.get("names") or {}).get("kind") or "")
+    group, kind = (value_at(definition, path) for path in ("spec.group", "spec.names.kind"))
+    return str(group or ""), str(kind or "")
 
 
 # Releases of Helm
@@ -70,7 +83,7 @@ def is_suspended_release(name: ObjectId, manifest: Json) -> bool:
 
     Source: helm-controller ``internal/controller/helmrelease_controller.go``, ``reconcileDelete``.
     """
-    return is_release(name) and bool((manifest.get("spec") or {}).get("suspend"))
+    return is_release(name) and bool(value_at(manifest, "spec.suspend"))
 
 
 def is_release(name: ObjectId) -> bool:
@@ -92,9 +105,9 @@ def other_release(name: ObjectId, old: Json, new: Json) -> str:
 
 def _target(name: ObjectId, manifest: Json) -> Mapping[str, str]:
     """Return what says which release it is (helm-controller ``api/v2``, ``GetReleaseName`` and its like)."""
-    spec = manifest.get("spec") or {}
+    spec = mapping_at(manifest, "spec")
     namespace = str(spec.get("targetNamespace") or "")
-    chart = ((spec.get("chart") or {}).get("spec") or {}).get("chart")
+    chart = value_at(spec, "chart.spec.chart")
     return {
         "spec.targetNamespace": namespace or name.namespace,
         "spec.releaseName": str(spec.get("releaseName") or "-".join(filter(None, (namespace, name.name)))),
@@ -110,11 +123,10 @@ def loses_claims(old: Json, new: Json) -> bool:
     """
     if new.get("kind") != "StatefulSet" or claims_go(new, "whenScaled") is False:
         return False
-    counts = [(manifest.get("spec") or {}).get("replicas", 1) for manifest in (old, new)]
+    counts = [mapping_at(manifest, "spec").get("replicas", 1) for manifest in (old, new)]
     return all(isinstance(count, int) for count in counts) and counts[1] < counts[0]
 
 
 def claims_go(manifest: Json, when: str) -> bool:
     """Return whether a StatefulSet's claims go with it, ``whenDeleted``, or with replicas, ``whenScaled``."""
-    policy = (manifest.get("spec") or {}).get("persistentVolumeClaimRetentionPolicy") or {}
-    return policy.get(when) == "Delete"
+    return bool(value_at(manifest, f"spec.persistentVolumeClaimRetentionPolicy.{when}") == "Delete")

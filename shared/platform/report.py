@@ -195,7 +195,7 @@ def _remark(consequence: Consequence, every: Sequence[Consequence]) -> str:
         case Effect.CHANGED if consequence.cause is Cause.RESUMED:
             return "no longer suspended: it applies all that changed since it was"
         case Effect.CHANGED if consequence.cause is Cause.UNSERVED:
-            return f"version {detail} is not served any more"
+            return f"version {detail} is not served any more; where objects are stored in it, it has to stay"
         case Effect.CHANGED if consequence.cause is Cause.UNBUILT:
             return f"what it owned could not be built: {detail}"
     return ""

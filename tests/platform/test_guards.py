@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import random
+from typing import Any
+
 import pytest
 
+from shared.platform.fixed_fields import FIXED
 from shared.platform.guards import GuardKind, Hint, judge
 from shared.platform.inventory import Inventory
+from shared.platform.report import sections_of, text_of
 from tests.platform.inventories import (
     asked_for,
     claim,
@@ -169,3 +174,41 @@ def test_a_kustomization_of_another_source_may_own_anything() -> None:
     assert (guard.kind, guard.hint) == (GuardKind.LOSS, Hint.ORPHAN)
     orphan = owner("team", deletionPolicy="Orphan")
     assert not judge(inventory(owner("p", asked_for(orphan), REST)), after, 20).guards
+
+
+def _junk(random_: random.Random, depth: int = 4) -> Any:
+    names = ("spec", "versions", "names", "kind", "replicas", "chart", "template", "containers", "schema")
+    keys = (*names, "requests", "storage", "volumeClaimTemplates", "metadata", "ref", "sourceRef", "name")
+    if depth == 0 or random_.random() < 0.3:
+        return random_.choice([None, "", "x", 0, 1.5, True, [], {}, "1e99", "10Gi"])
+    if random_.random() < 0.3:
+        return [_junk(random_, depth - 1) for _ in range(random_.randint(0, 3))]
+    return {key: _junk(random_, depth - 1) for key in random_.sample(keys, 4)}
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_a_manifest_of_any_form_is_compared(seed: int) -> None:
+    random_ = random.Random(seed)
+    kinds = [
+        ("", "Service"),
+        ("", "Pod"),
+        ("", "Secret"),
+        ("", "PersistentVolumeClaim"),
+        *[(row.group, row.kind) for row in FIXED],
+        ("helm.toolkit.fluxcd.io", "HelmRelease"),
+        ("source.toolkit.fluxcd.io", "OCIRepository"),
+        ("source.toolkit.fluxcd.io", "GitRepository"),
+        ("kustomize.toolkit.fluxcd.io", "Kustomization"),
+    ]
+    group, kind = random_.choice(kinds)
+    sides = []
+    for _ in range(2):
+        given = manifest(kind, "a/b", f"{group}/v1" if group else "v1", spec=_junk(random_))
+        given["metadata"] |= {"labels": _junk(random_, 1), "annotations": _junk(random_, 1)}
+        sides.append(inventory(owner("p", given, REST), *[owner("q")] * random_.randint(0, 1)))
+    for before, after in (sides, reversed(sides), (sides[0], inventory(owner("p", REST)))):
+        change = judge(before, after, 0)
+        assert all(guard.cause and guard.remedy for guard in change.guards)
+        for section in sections_of({"one": change}, {}):
+            assert section.heading
+            assert list(text_of(section, 80))
