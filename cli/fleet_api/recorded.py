@@ -1,4 +1,4 @@
-"""What the files are compared with: the clusters as the API has recorded them."""
+"""What the files are compared with: the clusters as the API has recorded them, or as a commit has them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from cli.text import line
 from cli.worktree import Worktree
 from shared.app.api import schema
 from shared.language.desired import is_attached
+from shared.sentences import some_of
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Against:
 
     ``durations`` are how many seconds changes of each kind took in the fleet, ``replacing`` what the newest
     plan knew of clusters that others are to replace, and ``unreadable`` the clusters whose records the app
-    cannot read, with the reason.
+    cannot read, with the reason. ``notes`` are what is to be known of the comparison.
     """
 
     description: str
@@ -60,6 +61,7 @@ class Against:
     durations: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     replacing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unreadable: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def attached(self, names: Iterable[str]) -> Sequence[str]:
         """Return those of the clusters that are outside Azure."""
@@ -82,6 +84,31 @@ def recorded(tree: Worktree, api: Api) -> Against:
     description = f"{fleet} at {commit[:8] or 'no commit'}"
     unreadable = {record["key"]: record["problem"] for record in view["unreadable"]}
     return Against(description, commit, clusters, _deletes(view), durations, replacing, unreadable)
+
+
+def committed(tree: Worktree) -> Against:
+    """Return the clusters as a commit has them, as if all of it were accepted and Ready."""
+    desired = tree.resolve()
+    clusters = {
+        name: AcceptedSpec(
+            document=cluster.document(),
+            digest=cluster.digest,
+            generation=1,
+            uid="",
+            deleting=False,
+            restorable=False,
+            retryable_failure=False,
+            running_version="",
+            rebuilt_for=cluster.rebuild,
+            ready=True,
+        )
+        for name, cluster in desired.clusters.items()
+    }
+    names = some_of(sorted(desired.invalid), 5)
+    notes = (
+        (f"{tree.commit[:8]} has no valid manifest of {names}: what is valid now is new",) if names else ()
+    )
+    return Against(f"commit {tree.commit[:8]}", tree.commit, clusters, notes=notes)
 
 
 def _deletes(view: schema.RecordedFleet) -> Deletes:

@@ -223,6 +223,18 @@ def test_a_change_that_reimages_nodes_says_so_and_is_not_destructive() -> None:
     assert "one  reimages nodes" in out.export_text()
 
 
+def test_one_line_that_changes_many_clusters_is_shown_once_with_their_names() -> None:
+    change = FieldChange("spec.sku.tier", "Free", "Standard", Effect.IN_PLACE, "classes/small.yaml:4")
+    items = [Item(f"dev-{number}", Action.UPDATE, 2, changes=(change,)) for number in range(12)]
+    other = Item("dev-a", Action.UPDATE, 2, changes=(FieldChange("spec.sku.tier", "Free", "Premium"),))
+    out = Console(width=80, file=io.StringIO(), record=True)
+    out.print(plan_view.table(Plan("", (*items, other)), [*items, other], Against("a fleet")))
+    text = out.export_text()
+    assert text.count("sku.tier: Free -> Standard") == 1
+    assert text.count("update         dev-") == 13
+    assert text.index("dev-9") < text.index("sku.tier: Free -> Standard") < text.index("dev-a")
+
+
 def test_what_the_rollout_waits_for_after_its_last_stage_is_shown(tmp_path: Path, url: str) -> None:
     gate = "finalGate: {owner: somebody, reason: r, after: 2h, githubChecks: [smoke, load]}"
     fleet = PUSHED["fleet.yaml"] + f"  rollout: {{{gate}}}\n".encode()

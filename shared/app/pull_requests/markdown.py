@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 
 from shared.masking import without_secrets
 
 _ZERO_WIDTH = "\u200b"
 """A zero-width space: GitHub finds no name, number or address across it."""
+NAMES_TOGETHER = 100
+COLUMNS = 80
 _LINKED = re.compile(
     r"@|#|://|:(?=[\w+-]+:)|\bGH-|\bwww\.|[0-9a-f]{6}(?=[0-9a-f])|\bmailto:|\bxmpp:", re.IGNORECASE
 )
@@ -51,6 +54,13 @@ def prose(text: str) -> str:
 def _escaped(found: re.Match[str]) -> str:
     """Return a character that is escaped, or the number of a list that is none."""
     return f"{found[0]}{_ZERO_WIDTH}" if found[0].isdigit() else f"\\{found[0]}"
+
+
+def names(given: Sequence[str]) -> Iterator[str]:
+    """Yield names as code spans, in paragraphs of at most 100 whose lines fit a narrow window."""
+    for first in range(0, len(given), NAMES_TOGETHER):
+        text = ", ".join(map(code, given[first : first + NAMES_TOGETHER]))
+        yield "\n".join(textwrap.wrap(text, COLUMNS, break_long_words=False, break_on_hyphens=False))
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
