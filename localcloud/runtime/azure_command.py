@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 
 from localcloud.azure.wire.arm_controls import CONTROLS
+from localcloud.runtime.state_folder import nearest_state
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,5 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("cluster", metavar="CLUSTER", help="the name of a cluster")
     parser.add_argument("control", choices=CONTROLS, help="see docs/local-cloud.md")
     parser.add_argument("values", metavar="FIELD=VALUE", nargs="*", type=_value, help="its fields")
-    parser.add_argument("--state", type=Path, default=Path(".localcloud"), help="state folder")
+    parser.add_argument(
+        "--state", type=Path, default=nearest_state(), help="state folder, by default the nearest .localcloud"
+    )
     return parser

@@ -241,16 +241,17 @@ class GitRepository:
     def merge(self, base: str, head: str) -> str | None:
         """Return the commit that merges two commits, on no branch; None when they conflict."""
         if (base, head) not in self._merges:
-            self._merges[base, head] = self._merged(base, head)
+            self._merges[base, head] = self.land(base, head, f"Merge {head} into {base}", squash=False)
         return self._merges[base, head]
 
-    def _merged(self, base: str, head: str, *, squash: bool = False) -> str | None:
+    def land(self, base: str, head: str, message: str, *, squash: bool) -> str | None:
+        """Return the commit that brings another's changes to a base; None when they conflict."""
         try:
             tree = run_git(self.path, "merge-tree", "--write-tree", base, head).decode().strip()
         except GitError:
             return None
         parents = ("-p", base) if squash else ("-p", base, "-p", head)
-        commit = run_git(self.path, "commit-tree", tree, *parents, "-m", f"Merge {head} into {base}")
+        commit = run_git(self.path, "commit-tree", tree, *parents, "-m", message)
         return commit.decode().strip()
 
     def add(self, path: str, content: bytes, message: str, parents: Sequence[str]) -> str:
@@ -261,10 +262,6 @@ class GitRepository:
         """Delete a branch."""
         self.head(branch)
         run_git(self.path, "update-ref", "-d", f"refs/heads/{branch}")
-
-    def squash(self, base: str, head: str) -> str | None:
-        """Return the one commit that brings another's changes to a base; None when they conflict."""
-        return self._merged(base, head, squash=True)
 
     def changed_files(self, base: str, head: str) -> Sequence[ChangedFile]:
         """Return what changed from the newest common ancestor of two commits to the second."""

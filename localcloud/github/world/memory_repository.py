@@ -99,13 +99,15 @@ class MemoryRepository:
         self._others[commit] = (head,)
         return commit
 
-    def squash(self, base: str, head: str) -> str | None:
-        """Return the one commit that brings another's changes to a base; None when they conflict."""
+    def land(self, base: str, head: str, message: str, *, squash: bool) -> str | None:
+        """Return the commit that brings another's changes to a base; None when they conflict."""
         merged = self.merge(base, head)
         if merged is None:
             return None
-        commit = _hash(f"squash {base} {head}".encode())
+        commit = _hash(f"land {base} {head} {squash}".encode())
         self._trees[commit], self._parents[commit] = self._trees[merged], base
+        self._others[commit] = () if squash else (head,)
+        self._messages[commit] = message
         return commit
 
     def add(self, path: str, content: bytes, message: str, parents: Sequence[str]) -> str:
