@@ -28,6 +28,7 @@ from localcloud.github.world.git_commands import (
 from localcloud.github.world.new_commits import add_commit
 from localcloud.github.world.pull_requests import Pulls
 from localcloud.github.world.repository_history import (
+    diff,
     merge_base,
     parse_commit,
     pull_files,
@@ -121,9 +122,22 @@ class GitRepository:
     def _changes(self, shas: Sequence[str]) -> Sequence[Change]:
         commits = [parse_commit(each) for each in map(self.read, shas) if each]
         return [
-            Change(commit.sha, commit.author.email.lower(), commit.committer.email.lower(), commit.message)
+            Change(
+                commit.sha,
+                commit.author.email.lower(),
+                commit.committer.email.lower(),
+                commit.message,
+                commit.parents,
+            )
             for commit in commits
         ]
+
+    def files_between(self, commit: str, earlier: str) -> Sequence[str]:
+        """Return the paths of the files that differ between a commit and an ancestor."""
+        if not all(_SHA.match(sha) and self.read(f"{sha}^{{commit}}") for sha in (commit, earlier)):
+            raise Dependency(f"no commit {commit}, or {earlier}")
+        found = diff(self.path, earlier, commit)
+        return sorted((*found.added, *found.modified, *found.removed))
 
     def tree(self, commit: str) -> Sequence[TreeEntry]:
         """Return every file at a commit; raise Unavailable when trees are truncated."""

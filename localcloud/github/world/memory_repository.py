@@ -207,7 +207,14 @@ class MemoryRepository:
 
     def _change(self, commit: str) -> Change:
         author = self._authors.get(commit, _OPERATOR).lower()
-        return Change(commit, author, _OPERATOR, self._messages.get(commit, ""))
+        parents = filter(None, (self._parents.get(commit), *self._others.get(commit, ())))
+        return Change(commit, author, _OPERATOR, self._messages.get(commit, ""), tuple(parents))
+
+    def files_between(self, commit: str, earlier: str) -> Sequence[str]:
+        """Return the paths of the files that differ between a commit and an ancestor."""
+        if not {commit, earlier} <= self._trees.keys():
+            raise Dependency(f"no commit {commit}, or {earlier}")
+        return sorted(dict(self._trees[commit].items() ^ self._trees[earlier].items()))
 
     def _below(self, commit: str, path: str) -> dict[str, TreeEntry]:
         tree = self._trees.get(commit, {})
