@@ -21,10 +21,10 @@ def log_view(found: schema.Log, *, wide: bool = False) -> RenderableType:
 
 
 def _lines(found: schema.Log, *, most: int) -> Iterator[RenderableType]:
-    known = [pulled["behind"] for pulled in found["pulled"] if pulled["behind"] is not None]
-    distance = f"up to {many(max(known), 'commit')} behind" if any(known) else "no commit is missing"
-    head = f"{found['branch']} is at {found['head'][:8]}"
-    yield Text(f"{found['environment']}: {distance if known else 'no commit is known'}; {head}", style="bold")
+    behind = max((pulled["behind"] or 0 for pulled in found["pulled"]), default=0)
+    distance = f"up to {many(behind, 'commit')} behind " if behind else ""
+    head = f"{found['branch']} at {found['head'][:8]}"
+    yield Text(f"{found['environment']}: {distance}{head}", style="bold")
     shown = len(found["commits"])
     for number in range(shown + 1):
         yield from (_place(pulled, most) for pulled in found["pulled"] if pulled["behind"] == number)
