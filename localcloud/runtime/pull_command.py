@@ -22,7 +22,7 @@ class _Refused(Exception):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do one thing to the pull requests of a running cloud; return 1 with the reason when that fails."""
-    given = _parser().parse_args(arguments)
+    given = parser().parse_args(arguments)
     try:
         urls = json.loads((given.state / "cloud.json").read_text())["urls"]
         settings = json.loads((given.state / "local.settings.json").read_text())["Values"]
@@ -146,9 +146,10 @@ def _state(pull: dict[str, Any]) -> str:
     return "merged" if pull["merged_at"] else str(pull["state"])
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m localcloud pull", description=__doc__)
-    acts = parser.add_subparsers(dest="act", required=True)
+def parser() -> argparse.ArgumentParser:
+    """Return what the command line takes."""
+    found = argparse.ArgumentParser(prog="python -m localcloud pull", description=__doc__)
+    acts = found.add_subparsers(dest="act", required=True)
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument(
         "--state", type=Path, default=nearest_state(), help="state folder, by default the nearest .localcloud"
@@ -169,4 +170,4 @@ def _parser() -> argparse.ArgumentParser:
             act.add_argument("--squash", action="store_true", help="as one commit")
     lists = acts.add_parser("list", parents=[common], help="list the open pull requests")
     lists.add_argument("--all", action="store_true", help="list those that were merged or closed, too")
-    return parser
+    return found
