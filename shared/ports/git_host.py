@@ -61,13 +61,15 @@ class BranchHead:
 class BranchCommit:
     """A commit that changed something, the addresses of its author and its committer, and its message.
 
-    Git takes an address as its author states it, here in lower case; "" for none.
+    Git takes an address as its author states it, here in lower case; "" for none. Of its ``parents``, the
+    first is what it changes.
     """
 
     commit: str
     author: str
     committer: str
     message: str = field(default="", compare=False)
+    parents: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def people(self) -> frozenset[str]:
@@ -124,6 +126,13 @@ class Repository(Protocol):
         """Return the commits up to this one that an earlier one does not have; None for more than ``most``.
 
         Raise Dependency for an unknown commit, or two without a common ancestor.
+        """
+        ...
+
+    def files_between(self, commit: str, earlier: str) -> Sequence[str]:
+        """Return the paths of the files that differ between a commit and an ancestor, 300 at most.
+
+        Raise Dependency for an unknown commit.
         """
         ...
 

@@ -38,6 +38,7 @@ class WorldHost:
         self._git, self._pulls, self.is_app = git, git.pulls, app
         self.read_head, self.is_descendant = git.read_head, git.is_descendant
         self.changes, self.changes_since = git.changes, git.changes_since
+        self.files_between = git.files_between
         self.tree, self.blob, self.archive = git.tree, git.blob, git.archive
         self.set_status = git.set_status
         self.addressee = addressee

@@ -28,6 +28,7 @@ from localcloud.github.world.git_commands import (
 from localcloud.github.world.new_commits import add_commit
 from localcloud.github.world.pull_requests import Pulls
 from localcloud.github.world.repository_history import (
+    diff,
     merge_base,
     parse_commit,
     pull_files,
@@ -122,10 +123,21 @@ class GitRepository:
         commits = [parse_commit(content) for content in map(self.read, shas) if content]
         return [
             BranchCommit(
-                commit.sha, commit.author.email.lower(), commit.committer.email.lower(), commit.message
+                commit.sha,
+                commit.author.email.lower(),
+                commit.committer.email.lower(),
+                commit.message,
+                commit.parents,
             )
             for commit in commits
         ]
+
+    def files_between(self, commit: str, earlier: str) -> Sequence[str]:
+        """Return the paths of the files that differ between a commit and an ancestor."""
+        if not all(_SHA.match(sha) and self.read(f"{sha}^{{commit}}") for sha in (commit, earlier)):
+            raise Dependency(f"no commit {commit}, or {earlier}")
+        found = diff(self.path, earlier, commit)
+        return sorted((*found.added, *found.modified, *found.removed))
 
     def tree(self, commit: str) -> Sequence[TreeEntry]:
         """Return every file at a commit; raise Unavailable when trees are truncated."""
@@ -243,16 +255,17 @@ class GitRepository:
     def merge(self, base: str, head: str) -> str | None:
         """Return the commit that merges two commits, on no branch; None when they conflict."""
         if (base, head) not in self._merges:
-            self._merges[base, head] = self._merged(base, head)
+            self._merges[base, head] = self.land(base, head, f"Merge {head} into {base}", squash=False)
         return self._merges[base, head]
 
-    def _merged(self, base: str, head: str, *, squash: bool = False) -> str | None:
+    def land(self, base: str, head: str, message: str, *, squash: bool) -> str | None:
+        """Return the commit that brings another's changes to a base; None when they conflict."""
         try:
             tree = run_git(self.path, "merge-tree", "--write-tree", base, head).decode().strip()
         except GitError:
             return None
         parents = ("-p", base) if squash else ("-p", base, "-p", head)
-        commit = run_git(self.path, "commit-tree", tree, *parents, "-m", f"Merge {head} into {base}")
+        commit = run_git(self.path, "commit-tree", tree, *parents, "-m", message)
         return commit.decode().strip()
 
     def add(self, path: str, content: bytes, message: str, parents: Sequence[str]) -> str:
@@ -263,10 +276,6 @@ class GitRepository:
         """Delete a branch."""
         self.head(branch)
         run_git(self.path, "update-ref", "-d", f"refs/heads/{branch}")
-
-    def squash(self, base: str, head: str) -> str | None:
-        """Return the one commit that brings another's changes to a base; None when they conflict."""
-        return self._merged(base, head, squash=True)
 
     def changed_files(self, base: str, head: str) -> Sequence[ChangedFile]:
         """Return what changed from the newest common ancestor of two commits to the second."""

@@ -99,13 +99,15 @@ class MemoryRepository:
         self._others[commit] = (head,)
         return commit
 
-    def squash(self, base: str, head: str) -> str | None:
-        """Return the one commit that brings another's changes to a base; None when they conflict."""
+    def land(self, base: str, head: str, message: str, *, squash: bool) -> str | None:
+        """Return the commit that brings another's changes to a base; None when they conflict."""
         merged = self.merge(base, head)
         if merged is None:
             return None
-        commit = _hash(f"squash {base} {head}".encode())
+        commit = _hash(f"land {base} {head} {squash}".encode())
         self._trees[commit], self._parents[commit] = self._trees[merged], base
+        self._others[commit] = () if squash else (head,)
+        self._messages[commit] = message
         return commit
 
     def add(self, path: str, content: bytes, message: str, parents: Sequence[str]) -> str:
@@ -205,7 +207,14 @@ class MemoryRepository:
 
     def _change(self, commit: str) -> BranchCommit:
         author = self._authors.get(commit, _OPERATOR).lower()
-        return BranchCommit(commit, author, _OPERATOR, self._messages.get(commit, ""))
+        parents = filter(None, (self._parents.get(commit), *self._others.get(commit, ())))
+        return BranchCommit(commit, author, _OPERATOR, self._messages.get(commit, ""), tuple(parents))
+
+    def files_between(self, commit: str, earlier: str) -> Sequence[str]:
+        """Return the paths of the files that differ between a commit and an ancestor."""
+        if not {commit, earlier} <= self._trees.keys():
+            raise Dependency(f"no commit {commit}, or {earlier}")
+        return sorted(dict(self._trees[commit].items() ^ self._trees[earlier].items()))
 
     def _below(self, commit: str, path: str) -> dict[str, TreeEntry]:
         tree = self._trees.get(commit, {})

@@ -130,6 +130,48 @@ class RecordedFleet(TypedDict):
     next: str | None
 
 
+# What lies between an environment and the head of the branch.
+
+
+class PulledCommit(TypedDict):
+    """A commit that clusters pull, "" for those whose Flux follows its source by itself.
+
+    ``behind`` is how many commits of the branch follow it, None where that is not known: over 250, or the
+    branch does not contain it. ``clusters`` are the first of ``clusterCount``.
+    """
+
+    commit: str
+    behind: int | None
+    clusterCount: int
+    clusters: list[str]
+
+
+class LogCommit(TypedDict):
+    """A commit of the branch; ``files`` are the first of ``fileCount``, which ends at 300."""
+
+    commit: str
+    title: str
+    author: str
+    fileCount: int
+    files: list[str]
+
+
+@final
+class Log(TypedDict):
+    """``GET log``: the commits that a cluster of the environment lacks, newest first.
+
+    ``more`` are older ones that are not shown.
+    """
+
+    fleet: str
+    environment: str
+    branch: str
+    head: str
+    pulled: list[PulledCommit]
+    commits: list[LogCommit]
+    more: int
+
+
 # Promotions, as the API shows them.
 
 
