@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from configparser import ConfigParser
 from configparser import Error as ConfigError
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cli.worktree import Worktree
-from shared.adapters.kustomize import KustomizeProgram
+from shared.adapters.kustomize import kustomize_program
 from shared.language.desired import Desired
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import Problem
@@ -22,10 +21,8 @@ from shared.platform.inventory import Inventory
 from shared.platform.reach import near_path
 from shared.platform.tree import Tree
 from shared.platform.validation import problems
-from shared.ports.kustomize import Kustomize
 from shared.sentences import many
 
-PROGRAMS = (("kustomize", "build"), ("kubectl", "kustomize"))
 _REPOSITORY = re.compile(
     r"(?:[a-z+]+://)?(?:[^@/]+@)?([^/:]+)(?::[0-9]+)?[/:](.+?)(?:\.git)?/*$", re.IGNORECASE
 )
@@ -74,7 +71,7 @@ def platform_of(worktree: Worktree, fleet: DesiredFleet) -> Platform:
     clusters = _following(fleet, tree, _remotes(worktree.root))
     if not clusters:
         return Platform({})
-    program = kustomize()
+    program = kustomize_program()
     if program is None:
         missing = "install kustomize or kubectl to check it"
         return Platform({}, note=f"the platform of {many(len(clusters), 'cluster')} was not built: {missing}")
@@ -83,12 +80,6 @@ def platform_of(worktree: Worktree, fleet: DesiredFleet) -> Platform:
     unfollowed = sorted({place for inventory in inventories.values() for place in inventory.unfollowed})
     note = f"not followed: {', '.join(unfollowed[:3])}" if unfollowed else ""
     return Platform(inventories, problems(fleet, inventories), program.version, note)
-
-
-def kustomize() -> Kustomize | None:
-    """Return the kustomize of this machine, None where there is none."""
-    found = next((command for command in PROGRAMS if shutil.which(command[0])), None)
-    return KustomizeProgram(found) if found else None
 
 
 def _following(fleet: DesiredFleet, tree: Tree, remotes: frozenset[str]) -> Mapping[str, Desired]:

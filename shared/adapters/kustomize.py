@@ -32,6 +32,24 @@ _NOWHERE = "http://127.0.0.1:9"
 _PREFIX = re.compile(r"^error: ", re.IGNORECASE)
 
 
+OWN = Path(__file__).parents[2] / "bin" / "kustomize"
+"""The program that the package of the app brings along."""
+_SUBCOMMANDS = {"kubectl": "kustomize"}
+
+
+def kustomize_program(path: str = "") -> KustomizeProgram | None:
+    """Return the kustomize of a setting, or that of the package, or of the machine; None where there is none.
+
+    ``path`` is the path of a program called kustomize or kubectl, which has one inside.
+    """
+    own = [str(OWN)] if OWN.is_file() else []
+    for name in [path] if path else [*own, "kustomize", "kubectl"]:
+        found = shutil.which(name)
+        if found:
+            return KustomizeProgram((found, _SUBCOMMANDS.get(Path(found).stem, "build")))
+    return None
+
+
 class KustomizeProgram:
     """Kustomize by its command, such as ``("kubectl", "kustomize")`` or ``("kustomize", "build")``."""
 

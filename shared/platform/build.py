@@ -12,6 +12,7 @@ import posixpath
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from threading import RLock
 from typing import Any
 
 import yaml
@@ -85,15 +86,23 @@ class Built:
 
 
 class Builds:
-    """Builds each folder once for the same files and options, whichever clusters and commits share them."""
+    """Builds each folder once for the same files and options, whichever clusters and commits share them.
+
+    Plans of several threads may share it: one builds at a time.
+    """
 
     def __init__(self, build: Build) -> None:
         self._build = build
         self._reaches: dict[tuple[int, str, SourceName, tuple[str, ...]], tuple[Tree, Reach]] = {}
         self._known: OrderedDict[str, Built] = OrderedDict()
+        self._lock = RLock()
 
     def of(self, tree: Tree, folder: str, spec: Json, source: SourceName = FLEET_SOURCE) -> Built:
         """Return what Flux builds of a folder of a tree that has the contents, for a Kustomization's spec."""
+        with self._lock:
+            return self._of(tree, folder, spec, source)
+
+    def _of(self, tree: Tree, folder: str, spec: Json, source: SourceName) -> Built:
         components = tuple(map(str, _list(spec, "components")))
         reach = self._reach(tree, folder, source, components)
         options = {name: spec[name] for name in _OPTIONS if spec.get(name)}

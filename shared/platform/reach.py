@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from shared.frozen import dataclass, field
 from shared.language.resolve.problems import Problem, nearest, printable, problem_at
@@ -120,6 +120,25 @@ def pulled(
     if needed:
         return Pulled(needed=tuple(sorted(needed)))
     return _digested(tree, reached | _whole(tree) if unfollowed else reached, unfollowed)
+
+
+def pulled_with(
+    files: Files,
+    contents: dict[str, bytes],
+    read: Callable[[Iterable[str]], Mapping[str, bytes]],
+    roots: tuple[str, ...],
+) -> Pulled:
+    """Return what folders of a commit reach, after ``read`` has added what is needed to ``contents``.
+
+    Where files refer to each other too deeply, the whole tree counts.
+    """
+    for _ in range(MOST_STAGES):
+        found = pulled(files, contents, roots)
+        if not found.needed:
+            return found
+        contents |= read(found.needed)
+    tree = Tree(files, contents)
+    return _digested(tree, _whole(tree), [f"references of more than {MOST_STAGES} files"])
 
 
 def reaches(tree: Tree, roots: Iterable[str], source: SourceName = FLEET_SOURCE) -> Iterator[Reach]:

@@ -81,7 +81,7 @@ def plan(
     else:
         with connect(url, key_file, timeout) as api:
             against = recorded(tree, api)
-    desired, now = against.pins(tree.resolve(), tree.files), datetime.now(UTC)
+    desired, now = against.pins(tree.resolve(), tree), datetime.now(UTC)
     planned = make_plan(
         "",
         desired,
@@ -108,7 +108,7 @@ def _live(tree: Worktree, names: list[str], api: Api, output: Output, *, report_
     from cli.terminal import live_view
 
     against = recorded(tree, api)
-    desired = against.pins(tree.resolve(), tree.files)
+    desired = against.pins(tree.resolve(), tree)
     known = against.clusters or {}
     planned = make_plan("", desired, known, now=datetime.now(UTC), unreadable=against.unreadable)
     chosen = [item.cluster for item in _chosen(planned, names)]
