@@ -22,17 +22,7 @@ from shared.ports.state import SweepRecord
 
 OF_PLANS = frozenset({NotificationKind.REFUSED, NotificationKind.INVALID})
 """What the plan of the newest commit says; it is read only when there is a new one."""
-OTHERS = frozenset(
-    {
-        *(NotificationKind.PLAN, NotificationKind.CREDENTIAL, NotificationKind.TOKEN),
-        *(
-            NotificationKind.SWEEP,
-            NotificationKind.ORPHAN,
-            NotificationKind.DEAD_LETTER,
-            NotificationKind.CHANNEL,
-        ),
-    }
-)
+OTHERS = frozenset(NotificationKind) - OF_PLANS
 """What is looked at each time."""
 OUTAGE = timedelta(minutes=2)
 """After so long without a delivery the other routes hear of a channel."""
