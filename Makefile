@@ -100,7 +100,7 @@ package: $(READY) ## write what a release publishes to dist/: the package, its b
 format: $(READY) ## rewrite the code in the one format
 	@$(BIN)/ruff format --quiet . && $(BIN)/ruff check --fix --quiet .
 
-generate: $(READY) ## write again the pages and schemas that are made of code
+generate: $(READY) ## write again the pages and schemas that come from code
 	@$(BIN)/python -m cli.pages.reference
 	@$(BIN)/python -m cli.pages.error_page > docs/errors.md
 	@$(BIN)/python -m localcloud.azure.refusals_page > docs/local-azure-refusals.md
