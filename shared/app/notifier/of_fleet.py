@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 from shared.app.notifications import of_dead_letter
 from shared.cluster.failures.errors import Unauthenticated, Unreadable
-from shared.cluster.failures.remedies import FailedPart, suggested_action
+from shared.cluster.failures.fleet_problem import FailedPart
+from shared.cluster.failures.remedies import suggested_action
 from shared.cluster.reporting.diagnosis import CORRECT_FILE
 from shared.json_tree import digest_of
 from shared.masking import cut

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from shared.frozen import dataclass
 from shared.language.desired import AzureNames, Desired, StoredCluster
-from shared.language.model.cluster.access import MOST_OF_AN_IDENTITY
+from shared.language.model.cluster.identity_access import MOST_OF_AN_IDENTITY
 from shared.language.model.fleet_rules import ClusterQuota
 from shared.language.model.kinds import REPLACES
 from shared.language.resolve.manifest_file import NAMES, Placeholders
