@@ -59,11 +59,11 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
         return Decision(rollout, standings, waits=_inactive(rollout, standings, seen))
     shut = shut_members(rollout, standings, now)
     busy = {name for name in shut if standings[name] is Standing.BUSY}
-    standings |= {name: Standing.ASIDE for name, each in shut.items() if not each.staggered}
+    standings |= {name: Standing.ASIDE for name, closure in shut.items() if not closure.staggered}
     groups = _groups(rollout, standings, seen)
     block = _block(rollout, groups)
     passed, watched, until = list(rollout.passed), list[GroupPass](), None
-    since = {(each.stage, each.group): each.at for each in rollout.watched}
+    since = {(watch.stage, watch.group): watch.at for watch in rollout.watched}
     opened: StartWait | None = None
     begins = {member.stage for member in rollout.members if _is_left(member, standings)}
     gates, opening, gated = list[datetime | None](), list[datetime | None](), None
@@ -357,7 +357,7 @@ def _starts(
 
 def _skipped(rollout: Rollout, seen: Seen) -> dict[str, StartWait]:
     """Return the waits of clusters that somebody took out before they started: for a newer commit."""
-    by = {each.subject: each for each in rollout.people.skipped}
+    by = {decision.subject: decision for decision in rollout.people.skipped}
     left = (member for member in rollout.members if member.cluster in by)
     return {
         member.cluster: StartWait(WaitReason.SKIPPED, by=by[member.cluster], since=by[member.cluster].at)

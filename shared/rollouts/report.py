@@ -194,7 +194,9 @@ def _main_wait(decision: Decision) -> tuple[StartWait, int]:
     keys = {(wait.reason, wait.stage, wait.group): wait for wait in waits}
     counts = Counter((wait.reason, wait.stage, wait.group) for wait in waits)
     moves = decision.start or Standing.IN_FLIGHT in decision.standings.values()
-    ranked = sorted(counts.items(), key=lambda each: (not moves and each[0][0] is WaitReason.STAGE, -each[1]))
+    ranked = sorted(
+        counts.items(), key=lambda entry: (not moves and entry[0][0] is WaitReason.STAGE, -entry[1])
+    )
     key, number = ranked[0]
     return keys[key], number
 

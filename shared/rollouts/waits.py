@@ -181,16 +181,18 @@ _COUNTED = (CheckState.RUNNING, CheckState.FAILED)
 
 def unpassed(rollout: Rollout, stage: int) -> tuple[str, ...]:
     """Return the checks of the gate of a stage that have not passed."""
-    one = rollout.stages[stage]
-    said = rollout.said(one.name)
-    return tuple(n for n in one.gate.names if n not in said or said[n].state is not CheckState.PASSED)
+    planned = rollout.stages[stage]
+    said = rollout.said(planned.name)
+    return tuple(n for n in planned.gate.names if n not in said or said[n].state is not CheckState.PASSED)
 
 
 def spent_checks(rollout: Rollout, stage: int) -> tuple[str, ...]:
     """Return the checks of the gate of a stage that failed too often: they are not asked again."""
-    one = rollout.stages[stage]
-    said = rollout.said(one.name)
-    return tuple(a.name for a in one.gate.endpoints if a.name in said and said[a.name].failures > a.failures)
+    planned = rollout.stages[stage]
+    said = rollout.said(planned.name)
+    return tuple(
+        a.name for a in planned.gate.endpoints if a.name in said and said[a.name].failures > a.failures
+    )
 
 
 def to_be_read(rollout: Rollout, stage: int) -> tuple[str, ...]:
@@ -208,10 +210,10 @@ def to_be_read(rollout: Rollout, stage: int) -> tuple[str, ...]:
 
 def checks_due(rollout: Rollout, stage: int, reached: datetime, now: datetime) -> Mapping[str, datetime]:
     """Return when each check is to be read that is read again."""
-    one = rollout.stages[stage]
-    said = rollout.said(one.name)
+    planned = rollout.stages[stage]
+    said = rollout.said(planned.name)
     return {
-        name: check_again_at(said.get(name), one.gate.endpoint(name), reached, now)
+        name: check_again_at(said.get(name), planned.gate.endpoint(name), reached, now)
         for name in to_be_read(rollout, stage)
     }
 
@@ -223,23 +225,24 @@ def gate_wait(rollout: Rollout, stage: int, reached: datetime, now: datetime) ->
     outside its windows opens the gates that wait for a time or for a check, and none that waits for an
     approval.
     """
-    one = rollout.stages[stage]
-    gate, opens = one.gate, one.gate.opens(reached)
-    by = StageDecision(gate.owner, reached, gate.reason, one.name) if gate.owner else None
+    planned = rollout.stages[stage]
+    gate, opens = planned.gate, planned.gate.opens(reached)
+    by = StageDecision(gate.owner, reached, gate.reason, planned.name) if gate.owner else None
     missing = rollout.missing_approvals(stage, now)
     if missing:
-        return StartWait(WaitReason.APPROVAL, one.name, missing=missing, by=by, since=reached, gate=gate)
+        return StartWait(WaitReason.APPROVAL, planned.name, missing=missing, by=by, since=reached, gate=gate)
     if now < opens and not rollout.people.overridden and stage not in rollout.entered:
-        return StartWait(WaitReason.TIME, one.name, until=opens, by=by, since=reached)
+        return StartWait(WaitReason.TIME, planned.name, until=opens, by=by, since=reached)
     left = unpassed(rollout, stage)
     if left and not rollout.people.overridden and stage not in rollout.entered:
-        said = rollout.said(one.name)
+        said = rollout.said(planned.name)
         again = min(checks_due(rollout, stage, reached, now).values(), default=None)
         found = tuple(
-            said.get(name) or GateCheckResult(one.name, name, CheckState.MISSING, reached) for name in left
+            said.get(name) or GateCheckResult(planned.name, name, CheckState.MISSING, reached)
+            for name in left
         )
         spent = spent_checks(rollout, stage)
-        about = StartWait(WaitReason.CHECK, one.name, until=again, by=by, since=reached, checks=found)
+        about = StartWait(WaitReason.CHECK, planned.name, until=again, by=by, since=reached, checks=found)
         return replace(about, asked=gate.endpoints, spent=spent)
     return None
 
