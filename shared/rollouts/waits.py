@@ -29,7 +29,7 @@ Seen = Mapping[str, ClusterSummary | UnreadableRecord]
 _WORKING = (Phase.PROVISIONING, Phase.UPDATING, Phase.STALLED)
 
 
-class Standing(StrEnum):
+class MemberStanding(StrEnum):
     """What a cluster counts as."""
 
     WAITING = "waiting"
@@ -48,26 +48,26 @@ class Standing(StrEnum):
     """It was deleted, or somebody took it out of the rollout."""
 
 
-def standing(member: Member, rollout: Rollout, seen: Seen, now: datetime) -> Standing:
+def standing(member: Member, rollout: Rollout, seen: Seen, now: datetime) -> MemberStanding:
     """Return where a member stands; only the generation that the rollout gave it counts as its success."""
     record = seen.get(member.cluster)
     if isinstance(record, UnreadableRecord):
-        return Standing.UNKNOWN
+        return MemberStanding.UNKNOWN
     gone = record is None or record.uid != member.uid or record.phase is Phase.DELETING
     if record is not None and record.uid == member.uid and _takes_back(member, record):
-        return Standing.WAITING
+        return MemberStanding.WAITING
     if record is None or gone or rollout.skips(member.cluster):
-        return Standing.OUT
+        return MemberStanding.OUT
     if record.generation < member.generation:
         if _cannot_start(member, record, now):
-            return Standing.ASIDE
-        return Standing.BUSY if record.phase in _WORKING else Standing.WAITING
+            return MemberStanding.ASIDE
+        return MemberStanding.BUSY if record.phase in _WORKING else MemberStanding.WAITING
     if record.phase is Phase.SUSPENDED:
-        return Standing.SUSPENDED
+        return MemberStanding.SUSPENDED
     if record.phase is Phase.FAILED:
-        return Standing.FAILED
+        return MemberStanding.FAILED
     verified = record.phase is Phase.READY and record.observed_generation >= member.generation
-    return Standing.VERIFIED if verified and not record.lost else Standing.IN_FLIGHT
+    return MemberStanding.VERIFIED if verified and not record.lost else MemberStanding.IN_FLIGHT
 
 
 def known_in(seen: Seen, cluster: str) -> ClusterSummary | None:
@@ -153,7 +153,7 @@ class StartWait:
     checks: tuple[GateCheckResult, ...] = ()
     asked: tuple[EndpointCheck, ...] = ()
     spent: tuple[str, ...] = ()
-    stuck: Standing | None = None
+    stuck: MemberStanding | None = None
     gate: Gate = NO_GATE
 
 
@@ -247,13 +247,17 @@ def gate_wait(rollout: Rollout, stage: int, reached: datetime, now: datetime) ->
     return None
 
 
-def shut_members(rollout: Rollout, standings: Mapping[str, Standing], now: datetime) -> Mapping[str, Closure]:
+def shut_members(
+    rollout: Rollout, standings: Mapping[str, MemberStanding], now: datetime
+) -> Mapping[str, Closure]:
     """Return the clusters that could start, if it were not for a window or a freeze."""
     windows = {window.name: window for window in rollout.windows}
     freezes = {freeze.name: freeze for freeze in rollout.freezes}
     found = dict[str, Closure]()
     for member in rollout.members:
-        waits = standings[member.cluster] in (Standing.WAITING, Standing.BUSY) and not member.at_once
+        waits = (
+            standings[member.cluster] in (MemberStanding.WAITING, MemberStanding.BUSY) and not member.at_once
+        )
         if rollout.people.overridden or not waits or not (member.windows or member.freezes):
             continue
         own = [windows[name] for name in member.windows]
