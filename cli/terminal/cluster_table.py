@@ -133,7 +133,7 @@ def step(cluster: schema.ClusterSummaryView) -> str:
     return f"{cluster['step']} {cluster['stepNumber']}/{cluster['stepCount']}" if cluster["step"] else ""
 
 
-def applied(view: schema.ClusterSummaryView | schema.Tree, now: datetime, *, wide: bool = False) -> str:
+def applied(view: schema.ClusterSummaryView | schema.TreeView, now: datetime, *, wide: bool = False) -> str:
     """Return what Flux said that it applied last, and how long ago that was read."""
     text = view["fluxRevision"] if wide else _short(view["fluxRevision"])
     return f"applied {text or 'nothing'}, read {age(view['fluxReadAt'], now)} ago"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from shared.cluster.drift import moment
-from shared.cluster.failures.remedies import FleetProblem
+from shared.cluster.failures.fleet_problem import FleetProblem
 from shared.cluster.forms import UnreadableRecord
 from shared.cluster.messages import ReportRequest
 from shared.cluster.record_parts import Phase
