@@ -128,7 +128,7 @@ class _Reader:
             key_node = self._node(event, depth + 1)
             key = event.value if isinstance(event, yaml.ScalarEvent) else str(key_node.value)
             value = self._node(self._next(), depth + 1)
-            if key == "<<" and isinstance(event, yaml.ScalarEvent) and event.style is None:
+            if key == "<<" and isinstance(event, yaml.ScalarEvent) and event.style not in _QUOTED:
                 self._merge(value, merged, place)
                 continue
             if key in own:
@@ -153,13 +153,14 @@ class _Reader:
             raise UnreadableFile(f"has more than {MAX_NODES} values; split it", place.line + 1)
 
 
+_QUOTED = ("'", '"', "|", ">")
 _INT = re.compile(r"[-+]?[0-9]{1,18}\Z")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?\Z")
 
 
 def _scalar(event: Any) -> str | int | float | bool | None:
     text: str = event.value
-    if event.tag is not None or event.style is not None:
+    if event.tag is not None or event.style in _QUOTED:
         return text
     if text in ("", "~", "null", "Null", "NULL"):
         return None

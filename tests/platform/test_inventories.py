@@ -81,6 +81,28 @@ def test_a_folder_without_a_kustomization_file_is_built_as_flux_lists_it() -> No
     }
 
 
+def test_documents_without_content_aliases_and_merged_keys_are_read_as_kustomize_reads_them() -> None:
+    merged = "apiVersion: v1\nkind: ConfigMap\nmetadata: &m {name: a}\ndata:\n  <<: {x: 'y'}\n---\n# nothing\n---\n"
+    texts = {"platform/a.yaml": merged, "platform/empty.yaml": "", "platform/comment.yaml": "# nothing\n"}
+    (built,) = owner_of(inventory_of(texts)).objects.values()
+    assert built.manifest["data"] == {"x": "y"}
+
+
+def test_the_kustomization_file_is_written_anew_as_flux_does_it() -> None:
+    # A number where kustomize wants a text is one to Flux; without resources, objects say where they are from.
+    texts = {
+        "platform/kustomization.yaml": kustomization(
+            configMapGenerator=[
+                {"name": "a", "literals": ["a=b"], "options": {"disableNameSuffixHash": True}}
+            ],
+            commonLabels={"number": 1},
+        )
+    }
+    (built,) = owner_of(inventory_of(texts)).objects.values()
+    assert built.manifest["metadata"]["labels"] == {"number": "1"}
+    assert "config.kubernetes.io/origin" in built.manifest["metadata"]["annotations"]
+
+
 def test_what_the_spec_of_a_kustomization_changes_is_in_its_objects() -> None:
     patch = config_map("c", k="patched").replace("\n", "\n      ")
     more = f"""\
