@@ -82,14 +82,14 @@ def test_a_folder_without_a_kustomization_file_is_built_as_flux_lists_it() -> No
 
 
 def test_documents_without_content_aliases_and_merged_keys_are_read_as_kustomize_reads_them() -> None:
-    merged = "apiVersion: v1\nkind: ConfigMap\nmetadata: &m {name: a}\ndata:\n  <<: {x: 'y'}\n---\n# nothing\n---\n"
+    merged = "apiVersion: v1\nkind: ConfigMap\nmetadata: &m {name: a}\ndata: {<<: {x: 'y'}}\n---\n# a\n---\n"
     texts = {"platform/a.yaml": merged, "platform/empty.yaml": "", "platform/comment.yaml": "# nothing\n"}
     (built,) = owner_of(inventory_of(texts)).objects.values()
     assert built.manifest["data"] == {"x": "y"}
 
 
 def test_the_kustomization_file_is_written_anew_as_flux_does_it() -> None:
-    # A number where kustomize wants a text is one to Flux; without resources, objects say where they are from.
+    # To Flux, a number is a text where kustomize wants one. Without resources, objects say their origin.
     texts = {
         "platform/kustomization.yaml": kustomization(
             configMapGenerator=[
