@@ -140,11 +140,17 @@ class _Maker:
                     str(ref.get("namespace") or name.namespace or self._source.namespace),
                 )
                 if source == self._source:
-                    yield Owner(name, spec, built.file)
+                    path = str(spec.get("path") or "")
+                    is_open = any(f"${{{variable}" in path for variable in owner.unknown)
+                    reason = f"its path is known on the cluster alone: {path}" if is_open else ""
+                    yield Owner(name, spec, built.file, unbuilt=reason)
 
     def _filled(self, owner: Owner) -> Owner:
         """Return a Kustomization with what it owns, or with the reason why that is not known."""
         folder = folder_of(str(owner.spec.get("path") or ""))
+        if owner.unbuilt:
+            self._unfollowed.add(f"{owner.file} {owner.unbuilt}")
+            return owner
         if owner.spec.get("kubeConfig"):
             return replace(owner, unbuilt="it applies to another cluster (spec.kubeConfig)")
         if not self._tree.is_folder(folder):

@@ -182,6 +182,19 @@ def test_variables_come_from_facts_config_maps_of_the_platform_and_the_spec() ->
     assert recorded.variables["cluster_fqdn"] == "a.example.com"
 
 
+def test_a_path_that_only_the_cluster_knows_is_not_built_and_no_problem() -> None:
+    texts = {
+        "platform/k.yaml": applied("a", "./a", more=FROM_FACTS),
+        "a/k.yaml": applied("b", "./b/${cluster_fqdn}"),
+        "b/x/b.yaml": namespace("b"),
+    }
+    found = inventory_of(texts)
+    owner = owner_of(found, "b")
+    assert owner.unbuilt == "its path is known on the cluster alone: ./b/${cluster_fqdn}"
+    assert found.unfollowed == ("a/k.yaml its path is known on the cluster alone: ./b/${cluster_fqdn}",)
+    assert not owner.problems
+
+
 def test_what_only_the_cluster_has_leaves_variables_as_they_are() -> None:
     more = "  postBuild:\n    substituteFrom: [{kind: Secret, name: elsewhere, optional: true}]\n"
     texts = {"platform/k.yaml": applied("a", "./a", more=more), "a/c.yaml": config_map("c", n="${token:-x}")}
