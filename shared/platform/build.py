@@ -117,6 +117,9 @@ class Builds:
         return known[1]
 
     def _built(self, key: str, tree: Tree, reach: Reach, options: Json) -> Built:
+        unread = sorted(path for path in reach.files if path not in tree.contents)
+        if unread:
+            return Built(key, (), f"{unread[0]} was not read", (), reach.unfollowed)
         if reach.problems:
             return Built(key, (), _first(reach.problems), reach.problems, reach.unfollowed)
         problems = tuple(problems_of(tree, reach))

@@ -21,6 +21,7 @@ MAX_DEPTH = 100
 MAX_NODES = 500_000
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 """How a pointer of Git LFS begins (git-lfs docs/spec.md). source-controller does not fetch what it is for."""
+IS_POINTER = "is a pointer of Git LFS, which Flux does not follow; commit the file itself (git lfs untrack)"
 
 
 class UnreadableFile(Exception):
@@ -42,9 +43,7 @@ def documents(content: bytes) -> tuple[Node, ...]:
     Raise UnreadableFile for what is no YAML, or beyond the bounds, and DuplicateKey for a key that is twice.
     """
     if content.startswith(LFS_POINTER):
-        raise UnreadableFile(
-            "is a pointer of Git LFS, which Flux does not follow; commit the file itself (git lfs untrack)"
-        )
+        raise UnreadableFile(IS_POINTER)
     if len(content) > MAX_BYTES:
         raise UnreadableFile(f"has {len(content)} bytes, more than {MAX_BYTES}; split it")
     try:

@@ -10,7 +10,14 @@ from collections.abc import Iterator
 
 from shared.language.resolve.problems import Problem, nearest, problem_at
 from shared.language.yaml.nodes import Mark, Node
-from shared.platform.documents import UnreadableFile, documents, field_of, manifests
+from shared.platform.documents import (
+    IS_POINTER,
+    LFS_POINTER,
+    UnreadableFile,
+    documents,
+    field_of,
+    manifests,
+)
 from shared.platform.reach import Reach, misspelt
 from shared.platform.references import FIELDS
 from shared.platform.tree import KUSTOMIZATION_FILES, Tree
@@ -23,7 +30,9 @@ _NAMES = {name.lower() for name in KUSTOMIZATION_FILES}
 def problems_of(tree: Tree, reach: Reach) -> Iterator[Problem]:
     """Yield the problems of the manifests that a folder reaches, each at its place."""
     for path in sorted(reach.files - reach.manifests):
-        if path.rpartition("/")[2] in KUSTOMIZATION_FILES:
+        if tree.contents[path].startswith(LFS_POINTER):
+            yield problem_at(Mark(path, 1, 1), "", IS_POINTER)
+        elif path.rpartition("/")[2] in KUSTOMIZATION_FILES:
             yield from _unknown_fields(path, tree.contents[path])
     for path in sorted(reach.manifests):
         try:

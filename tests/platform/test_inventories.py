@@ -278,9 +278,26 @@ def test_what_cannot_be_built_is_a_problem_at_its_place(
     assert message in str(problem)
 
 
+def test_a_file_of_a_generator_that_is_a_pointer_and_a_folder_that_is_ignored_are_problems() -> None:
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
+    generator = [{"name": "a", "files": ["big.bin"]}]
+    texts = {
+        "platform/kustomization.yaml": kustomization(configMapGenerator=generator),
+        "platform/big.bin": pointer,
+    }
+    (problem,) = owner_of(inventory_of(texts)).problems
+    assert str(problem).startswith("platform/big.bin:1:1: is a pointer of Git LFS")
+    texts = {"platform/k.yaml": applied("a", "./a"), "a/a.yaml": namespace("a"), ".sourceignore": "/a\n"}
+    (problem,) = owner_of(inventory_of(texts), "a").problems
+    assert "all that is in ./a is left out by an ignore rule" in str(problem)
+
+
 def test_a_link_in_a_folder_is_a_problem_and_what_is_remote_is_not_built() -> None:
     texts = {"platform/a.yaml": namespace("a")}
     assert "is a link" in str(owner_of(inventory_of(texts, links=["platform/b.yaml"])).problems[0])
+    texts = {"platform/k.yaml": applied("a", "./layers/a"), "old/a/a.yaml": namespace("a")}
+    (problem,) = owner_of(inventory_of(texts, links=["layers"]), "a").problems
+    assert str(problem).startswith("platform/k.yaml:11:3 spec.path: layers is a link or a submodule")
     texts = {"platform/kustomization.yaml": kustomization(resources=["https://github.com/example/base"])}
     found = inventory_of(texts)
     assert "is remote" in owner_of(found).unbuilt
