@@ -25,6 +25,8 @@ from shared.platform.schemas.kinds import Standing
 
 _OF_FLUX = ("fluxcd.io", "fluxcd.controlplane.io")
 """Groups of Flux and of its operator, which some installations define and others do not."""
+_OF_SECRETS = (("data",), ("stringData",))
+"""Where a value is never shown."""
 _SHORTEST_WORD = 4
 _COMMON_WORDS = frozenset(
     ("chart", "cluster", "controller", "crds", "helm", "operator", "system", "template")
@@ -111,7 +113,9 @@ def wrong_fields(platform: ClusterPlatform) -> Iterator[Finding]:
         if platform.kinds.standing(built.manifest)[0] is not Standing.DEFINED:
             continue
         for path, message in platform.kinds.faults(built.manifest):
-            yield Finding(built.file or owner.file, object_id, path, message)
+            is_secret = is_kind(object_id, "", "Secret") and path[:1] in _OF_SECRETS
+            told = message.partition(", got ")[0] if is_secret else message
+            yield Finding(built.file or owner.file, object_id, path, told)
 
 
 def kinds_of_charts(platform: ClusterPlatform) -> Iterator[Finding]:

@@ -10,7 +10,6 @@ in the history. What counts as encrypted is what kustomize-controller decrypts: 
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -111,7 +110,7 @@ def _text(value: Any, path: Path) -> str:
         return value
     try:
         return base64.b64decode("".join(value.split()), validate=True).decode("utf-8", "replace")
-    except binascii.Error:
+    except ValueError:
         return value
 
 
