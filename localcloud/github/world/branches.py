@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from shared.ports.git_host import Change
+from shared.ports.git_host import BranchCommit
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Branches(Protocol):
         """Return what changed from the newest common ancestor of two commits to the second."""
         ...
 
-    def commits_of(self, base: str, head: str) -> Sequence[Change]:
+    def commits_of(self, base: str, head: str) -> Sequence[BranchCommit]:
         """Return the commits that only the second has."""
         ...
 

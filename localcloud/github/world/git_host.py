@@ -116,7 +116,7 @@ class WorldHost:
         people = [account_of(address) for commit in commits for address in (commit.author, commit.committer)]
         known = [person.id if person else None for person in people]
         known += [account_behind(address) for commit in commits for address in co_authors(commit.message)]
-        accounts = frozenset(each for each in known if each is not None)
+        accounts = frozenset(account for account in known if account is not None)
         return PullAuthors(accounts, complete=None not in known and bool(known))
 
     def team_members(self, team: str) -> frozenset[int] | None:

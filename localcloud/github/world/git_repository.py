@@ -35,7 +35,7 @@ from localcloud.github.world.repository_history import (
 )
 from shared.cluster.failures.errors import Dependency, InvalidManifest, Unavailable
 from shared.ports import BranchHead, Clock, CommitStatus, TreeEntry
-from shared.ports.git_host import Change
+from shared.ports.git_host import BranchCommit
 
 MAX_ID = 1 << 31
 MAX_PULL_COMMITS = 250
@@ -104,24 +104,26 @@ class GitRepository:
         """Return whether a commit comes after another, or is it."""
         return bool(_SHA.match(earlier)) and merge_base(self.path, commit, earlier) == earlier
 
-    def changes(self, commit: str, path: str, most: int) -> Sequence[Change]:
+    def changes(self, commit: str, path: str, most: int) -> Sequence[BranchCommit]:
         """Return the newest commits that changed something at or below a path."""
         if self.read(f"{commit}^{{commit}}") is None:
             raise Dependency(f"no commit {commit}")
         return self._changes(rev_list(self.path, commit, limit=most, paths=[path] if path else []))
 
-    def changes_since(self, commit: str, earlier: str, most: int) -> Sequence[Change] | None:
+    def changes_since(self, commit: str, earlier: str, most: int) -> Sequence[BranchCommit] | None:
         """Return the commits that an earlier one does not have; None for more than ``most``."""
-        known = all(_SHA.match(each) and self.read(f"{each}^{{commit}}") for each in (commit, earlier))
+        known = all(_SHA.match(sha) and self.read(f"{sha}^{{commit}}") for sha in (commit, earlier))
         if not known or merge_base(self.path, earlier, commit) is None:
             raise Dependency(f"no commit {commit}, or {earlier}")
         shas = rev_list(self.path, f"{earlier}..{commit}", limit=most + 1)
         return None if len(shas) > most else self._changes(shas)
 
-    def _changes(self, shas: Sequence[str]) -> Sequence[Change]:
-        commits = [parse_commit(each) for each in map(self.read, shas) if each]
+    def _changes(self, shas: Sequence[str]) -> Sequence[BranchCommit]:
+        commits = [parse_commit(content) for content in map(self.read, shas) if content]
         return [
-            Change(commit.sha, commit.author.email.lower(), commit.committer.email.lower(), commit.message)
+            BranchCommit(
+                commit.sha, commit.author.email.lower(), commit.committer.email.lower(), commit.message
+            )
             for commit in commits
         ]
 
@@ -270,7 +272,7 @@ class GitRepository:
         """Return what changed from the newest common ancestor of two commits to the second."""
         return pull_files(self.path, base, head)
 
-    def commits_of(self, base: str, head: str) -> Sequence[Change]:
+    def commits_of(self, base: str, head: str) -> Sequence[BranchCommit]:
         """Return the commits that only the second has."""
         return self._changes(rev_list(self.path, f"{base}..{head}", limit=MAX_PULL_COMMITS))
 

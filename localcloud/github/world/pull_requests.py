@@ -15,13 +15,13 @@ from itertools import count
 from typing import Any
 
 from localcloud.github.world.branches import Branches, ChangedFile
-from localcloud.github.world.issues import Issues
+from localcloud.github.world.issues import IssueStore
 from localcloud.github.world.people import OPERATOR, Teams
 from localcloud.github.world.reviews import ReviewList
 from localcloud.github.world.text_limits import check_comment, check_output, check_text
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest
 from shared.ports import Clock
-from shared.ports.git_host import Change
+from shared.ports.git_host import BranchCommit
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Pulls:
         self._checks: dict[int, CheckRecord] = {}
         self.slow_merges = 0
         self.reviews, self.teams = ReviewList(clock), Teams()
-        self.issues = Issues(self._numbers, clock)
+        self.issues = IssueStore(self._numbers, clock)
 
     def open(
         self,
@@ -201,7 +201,7 @@ class Pulls:
         """Return the files that a pull request changes."""
         return self._branches.changed_files(*self.span(pull))
 
-    def commits_of(self, pull: PullRecord) -> Sequence[Change]:
+    def commits_of(self, pull: PullRecord) -> Sequence[BranchCommit]:
         """Return its commits."""
         return self._branches.commits_of(*self.span(pull))
 

@@ -37,7 +37,7 @@ from shared.adapters.github.client import (
 from shared.adapters.github.pulls import GitHubIssues, GitHubProposing, GitHubPullRequests
 from shared.cluster.failures.errors import Dependency, Unavailable
 from shared.language.resolve.repository_layout import blob_id
-from shared.ports.git_host import BranchHead, Capability, Change, CommitStatus, TreeEntry
+from shared.ports.git_host import BranchCommit, BranchHead, Capability, CommitStatus, TreeEntry
 
 _PLAIN_MODES = ("100644", "100755")
 _COMPARISONS = 1000
@@ -103,19 +103,19 @@ class GitHubHost(GitHubPullRequests, GitHubProposing, GitHubIssues):
             comparison = json_call(api, "GET", f"{api.url}/compare/{earlier}...{commit}", query=page)
             return str(comparison["status"])
 
-    def changes(self, commit: str, path: str, most: int) -> Sequence[Change]:
+    def changes(self, commit: str, path: str, most: int) -> Sequence[BranchCommit]:
         """Return the newest commits that changed something at or below a path; raise Dependency."""
         return self._changes(commit, path, most)
 
-    def _read_changes(self, commit: str, path: str, most: int) -> Sequence[Change]:
+    def _read_changes(self, commit: str, path: str, most: int) -> Sequence[BranchCommit]:
         newest = {"sha": commit, "per_page": most} | ({"path": path} if path else {})
         with self._client.calling(f"no commit {commit}", absent=(404, 409, 422)) as api:
             found = json_call(api, "GET", f"{api.url}/commits", query=newest)
             return [_change(entry) for entry in found]
 
-    def changes_since(self, commit: str, earlier: str, most: int) -> Sequence[Change] | None:
+    def changes_since(self, commit: str, earlier: str, most: int) -> Sequence[BranchCommit] | None:
         """Return the commits that an earlier one does not have; None for more than ``most``."""
-        listed: list[Change] = []
+        listed: list[BranchCommit] = []
         with self._client.calling(f"no commit {commit}, or {earlier}", absent=(404, 422)) as api:
             url, total, page = f"{api.url}/compare/{earlier}...{commit}", 1, 0
             while len(listed) < total:
@@ -186,10 +186,10 @@ def end_of_token(header: str) -> datetime | None:
         return None
 
 
-def _change(entry: Any) -> Change:
+def _change(entry: Any) -> BranchCommit:
     people = [entry["commit"][role] or {"email": ""} for role in ("author", "committer")]
     author, committer = (str(person["email"]).lower() for person in people)
-    return Change(str(entry["sha"]), author, committer, str(entry["commit"]["message"]))
+    return BranchCommit(str(entry["sha"]), author, committer, str(entry["commit"]["message"]))
 
 
 def _tree_entry(item: Mapping[str, Any]) -> TreeEntry:
