@@ -22,6 +22,7 @@ from shared.app.api.openapi import document
 from shared.app.api.parts import PAGE, ClusterPage
 from shared.app.api.views import clusters, drift, plans, tree, why
 from shared.app.api.views.cluster_list import ClusterSelection, Sort
+from shared.app.api.views.commits import log_view
 from shared.app.api.views.notifications import routes_view
 from shared.app.api.views.plan_page import message_page, plan_page
 from shared.app.api.views.rollouts import rollout_view, rollouts_view
@@ -141,6 +142,13 @@ def _add_pages(routes: Routes, ports: Ports) -> None:
     def plan(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         commit = req.route_params["commit"]
         return _paged(req, lambda page: plans.plan_view(commit, ports, page), _not_planned(commit))
+
+    @routes.add("log", "log", Role.READER, answer=schema.Log, query=("environment",))
+    def log(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        environment = req.params.get("environment") or ""
+        view = log_view(environment, ports)
+        missing = f"no cluster is in an environment {cut(environment, 63) or '(give one)'}"
+        return reply(HttpResult(200, view) if view else rejected(404, missing))
 
     @routes.add("recorded", "recorded", Role.READER, answer=schema.RecordedFleet, query=PAGED)
     def recorded(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:

@@ -226,7 +226,7 @@ def _kept(values: Iterable[Value]) -> tuple[Value, ...]:
 
 # What is proven in an environment: each of its clusters is Ready now, with the value that git asks for.
 
-FOLLOWS = "Flux follows a branch or a range of versions; set flux.tag or flux.commit"
+FOLLOWS = "a branch or a range of versions is none; set flux.tag or flux.commit"
 NO_VERSION = "Azure chooses the version of the extension; set flux.extension.version"
 
 

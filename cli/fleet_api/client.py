@@ -127,6 +127,10 @@ class Api:
         """Return a whole plan by its full commit id; raise NotFound."""
         return self._typed(schema.PlanView, self.whole(f"plans/{commit}", "items", "needsApproval"))
 
+    def log(self, environment: str) -> schema.Log:
+        """Return the commits after those of an environment; raise NotFound for one without a cluster."""
+        return self._typed(schema.Log, self.get(f"log?environment={quote(environment, safe='')}"))
+
     def approve(self, commit: str, clusters: Sequence[str], reason: str = "") -> schema.ApprovalReceipt:
         """Approve exactly these deletes of a plan; raise Refused when others need approval."""
         body = {"clusters": list(clusters), "reason": reason}

@@ -61,13 +61,15 @@ class BranchHead:
 class BranchCommit:
     """A commit that changed something, the addresses of its author and its committer, and its message.
 
-    Git takes an address as its author states it, here in lower case; "" for none.
+    Git takes an address as its author states it, here in lower case; "" for none. Of its ``parents``, the
+    first is what it changes.
     """
 
     commit: str
     author: str
     committer: str
     message: str = field(default="", compare=False)
+    parents: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def people(self) -> frozenset[str]:
@@ -127,6 +129,13 @@ class Repository(Protocol):
         """
         ...
 
+    def files_between(self, commit: str, earlier: str) -> Sequence[str]:
+        """Return the paths of the files that differ between a commit and an ancestor, 300 at most.
+
+        Raise Dependency for an unknown commit.
+        """
+        ...
+
     def tree(self, commit: str) -> Sequence[TreeEntry]:
         """Return every file at a commit; raise Unavailable when the response is truncated or partial."""
         ...
@@ -180,7 +189,9 @@ class Capability(StrEnum):
     CHECKS = "checks: a stage with githubChecks waits"
     WRITTEN_CHECKS = "check runs of our own: a pull request has a commit status and a comment, no annotations"
     REVIEWS = "reviews: none approves a delete, and people approve it with the command"
-    PROPOSALS = "branches of our own: no pull request proposes drift, a promotion or a rollback"
+    PROPOSALS = (
+        "branches of our own: a pin is a commit, no pull request proposes drift, a promotion or a rollback"
+    )
     ISSUES = "issues: a route of the type github delivers nothing"
 
 

@@ -54,6 +54,8 @@ CALLS: dict[str, tuple[Call, Any]] = {
         lambda github: github.changes_since(COMMIT, "b" * 40, 100),
         {"total_commits": 1, "commits": [LISTED]},
     ),
+    "branches": (lambda github: github.branches("roadstead/pin/"), [{"ref": "refs/heads/a", **REFERENCE}]),
+    "guarded": (lambda github: github.is_guarded("roadstead/pin/a"), [{"type": "update"}]),
     "tree": (lambda github: github.tree(COMMIT), {"truncated": False, "tree": [FILE]}),
     "blob": (lambda github: github.blob("b" * 40), {"content": "YQ==", "encoding": "base64"}),
     "status": (

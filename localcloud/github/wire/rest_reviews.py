@@ -45,13 +45,31 @@ def merge(place: Place, request: Request, number: int) -> JsonObject:
     if wanted.get("sha", record.sha) != record.sha:
         raise GitHubError(409, "Head branch was modified. Review and try the merge again.")
     try:
-        merged = place.repository.pulls.merged_into_base(number, squash=method == "squash")
+        merged = place.repository.pulls.merged_into_base(
+            number, squash=method == "squash", message=_message(place, record, wanted)
+        )
     except Conflict as error:
         raise GitHubError(405, str(error)) from error
     change = RefChange(f"refs/heads/{merged.base}", merged.onto, merged.merge_commit)
     place.send("push", push_event(place, change, before, merged.merged_at or merged.created_at))
     send_pull_event(place, "closed", merged)
     return {"sha": merged.merge_commit, "merged": True, "message": "Pull Request successfully merged"}
+
+
+def _message(place: Place, record: PullRecord, wanted: JsonObject) -> str:
+    """Return the message of a merge: as it was asked for, or GitHub's default.
+
+    Source: docs.github.com/pull-requests, "About merge methods on GitHub".
+    """
+    owner, own = place.full_name.partition("/")[0], list(place.repository.pulls.commits_of(record))
+    title = f"Merge pull request #{record.number} from {owner}/{record.head}"
+    text = record.title
+    if wanted.get("merge_method") == "squash":
+        first, _, rest = own[0].message.strip().partition("\n") if len(own) == 1 else (record.title, "", "")
+        title = f"{first} (#{record.number})"
+        text = rest.strip() if len(own) == 1 else "\n\n".join(f"* {c.message.strip()}" for c in own[::-1])
+    title, text = wanted.get("commit_title") or title, wanted.get("commit_message", text)
+    return f"{title}\n\n{text}".strip()
 
 
 def listed(place: Place, request: Request, number: int) -> Response:

@@ -34,8 +34,11 @@ class Branches(Protocol):
         """Return the commit that merges two commits; None when they conflict."""
         ...
 
-    def squash(self, base: str, head: str) -> str | None:
-        """Return the one commit that brings another's changes to a base; None when they conflict."""
+    def land(self, base: str, head: str, message: str, *, squash: bool) -> str | None:
+        """Return the commit that brings another's changes to a base; None when they conflict.
+
+        Squashed it has the base as its one parent.
+        """
         ...
 
     def reset(self, commit: str, branch: str = "main") -> None:

@@ -10,6 +10,7 @@ import re
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 
@@ -28,9 +29,11 @@ from localcloud.github.world.git_commands import (
 from localcloud.github.world.new_commits import add_commit
 from localcloud.github.world.pull_requests import Pulls
 from localcloud.github.world.repository_history import (
+    diff,
     merge_base,
     parse_commit,
     pull_files,
+    refs,
     rev_list,
 )
 from shared.cluster.failures.errors import Dependency, InvalidManifest, Unavailable
@@ -41,6 +44,7 @@ MAX_ID = 1 << 31
 MAX_PULL_COMMITS = 250
 """docs.github.com/rest/pulls/pulls, "List commits on a pull request"."""
 _SHA = re.compile(r"^[0-9a-f]{40}$")
+_HEADS = "refs/heads/"
 _PLAIN_MODES = ("100644", "100755")
 
 _CONFIG = {
@@ -61,6 +65,8 @@ class GitRepository:
         self.pulls = Pulls(self, clock)
         self._merges: dict[tuple[str, str], str | None] = {}
         self.truncate_trees = False
+        self.guarded: tuple[str, ...] = ()
+        """The patterns of the branches that people may not move, as a ruleset has them."""
         self.token_expires: datetime | None = None
         self.clock = clock
         self._reader = ObjectReader(path)
@@ -95,6 +101,21 @@ class GitRepository:
             raise Dependency(f"no branch {branch}")
         return found.sha
 
+    def target(self, ref: str) -> str:
+        """Return the commit that a ref points to, by its full name; "" when there is no such ref."""
+        whole = ref.startswith("refs/") and is_safe_name(ref)
+        found = self.read(f"{ref}^{{commit}}") if whole else None
+        return found.sha if found else ""
+
+    def heads(self) -> Mapping[str, str]:
+        """Return every branch with the commit that it points to."""
+        found = refs(self.path)
+        return {name.removeprefix(_HEADS): sha for name, sha in found.items() if name.startswith(_HEADS)}
+
+    def guards(self, branch: str) -> bool:
+        """Return whether people may not move a branch of this name."""
+        return any(fnmatchcase(branch, pattern) for pattern in self.guarded)
+
     def read_head(self, branch: str) -> BranchHead:
         """Return the commit that the branch points to, and the time."""
         at = self.clock().replace(microsecond=0)
@@ -122,10 +143,21 @@ class GitRepository:
         commits = [parse_commit(content) for content in map(self.read, shas) if content]
         return [
             BranchCommit(
-                commit.sha, commit.author.email.lower(), commit.committer.email.lower(), commit.message
+                commit.sha,
+                commit.author.email.lower(),
+                commit.committer.email.lower(),
+                commit.message,
+                commit.parents,
             )
             for commit in commits
         ]
+
+    def files_between(self, commit: str, earlier: str) -> Sequence[str]:
+        """Return the paths of the files that differ between a commit and an ancestor."""
+        if not all(_SHA.match(sha) and self.read(f"{sha}^{{commit}}") for sha in (commit, earlier)):
+            raise Dependency(f"no commit {commit}, or {earlier}")
+        found = diff(self.path, earlier, commit)
+        return sorted((*found.added, *found.modified, *found.removed))
 
     def tree(self, commit: str) -> Sequence[TreeEntry]:
         """Return every file at a commit; raise Unavailable when trees are truncated."""
@@ -243,16 +275,17 @@ class GitRepository:
     def merge(self, base: str, head: str) -> str | None:
         """Return the commit that merges two commits, on no branch; None when they conflict."""
         if (base, head) not in self._merges:
-            self._merges[base, head] = self._merged(base, head)
+            self._merges[base, head] = self.land(base, head, f"Merge {head} into {base}", squash=False)
         return self._merges[base, head]
 
-    def _merged(self, base: str, head: str, *, squash: bool = False) -> str | None:
+    def land(self, base: str, head: str, message: str, *, squash: bool) -> str | None:
+        """Return the commit that brings another's changes to a base; None when they conflict."""
         try:
             tree = run_git(self.path, "merge-tree", "--write-tree", base, head).decode().strip()
         except GitError:
             return None
         parents = ("-p", base) if squash else ("-p", base, "-p", head)
-        commit = run_git(self.path, "commit-tree", tree, *parents, "-m", f"Merge {head} into {base}")
+        commit = run_git(self.path, "commit-tree", tree, *parents, "-m", message)
         return commit.decode().strip()
 
     def add(self, path: str, content: bytes, message: str, parents: Sequence[str]) -> str:
@@ -263,10 +296,6 @@ class GitRepository:
         """Delete a branch."""
         self.head(branch)
         run_git(self.path, "update-ref", "-d", f"refs/heads/{branch}")
-
-    def squash(self, base: str, head: str) -> str | None:
-        """Return the one commit that brings another's changes to a base; None when they conflict."""
-        return self._merged(base, head, squash=True)
 
     def changed_files(self, base: str, head: str) -> Sequence[ChangedFile]:
         """Return what changed from the newest common ancestor of two commits to the second."""

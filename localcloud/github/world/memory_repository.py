@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from fnmatch import fnmatchcase
 from itertools import islice
 
 from localcloud.common.clock import system_clock
@@ -38,6 +39,8 @@ class MemoryRepository:
         self.statuses = Statuses(clock)
         self.pulls = Pulls(self, clock)
         self.truncate_trees = False
+        self.guarded: tuple[str, ...] = ()
+        """The patterns of the branches that people may not move, as a ruleset has them."""
         self.token_expires: datetime | None = None
         self.id = 1
         """GitHub's number of the repository."""
@@ -99,13 +102,15 @@ class MemoryRepository:
         self._others[commit] = (head,)
         return commit
 
-    def squash(self, base: str, head: str) -> str | None:
-        """Return the one commit that brings another's changes to a base; None when they conflict."""
+    def land(self, base: str, head: str, message: str, *, squash: bool) -> str | None:
+        """Return the commit that brings another's changes to a base; None when they conflict."""
         merged = self.merge(base, head)
         if merged is None:
             return None
-        commit = _hash(f"squash {base} {head}".encode())
+        commit = _hash(f"land {base} {head} {squash}".encode())
         self._trees[commit], self._parents[commit] = self._trees[merged], base
+        self._others[commit] = () if squash else (head,)
+        self._messages[commit] = message
         return commit
 
     def add(self, path: str, content: bytes, message: str, parents: Sequence[str]) -> str:
@@ -118,6 +123,18 @@ class MemoryRepository:
         self._trees[commit], self._authors[commit] = tree, _OPERATOR
         self._parents[commit], self._others[commit] = parents[0], tuple(parents[1:])
         return commit
+
+    def target(self, ref: str) -> str:
+        """Return the commit that a ref points to, by its full name; "" when there is no such branch."""
+        return self._heads.get(ref.removeprefix("refs/heads/"), "")
+
+    def heads(self) -> Mapping[str, str]:
+        """Return every branch with the commit that it points to."""
+        return dict(self._heads)
+
+    def guards(self, branch: str) -> bool:
+        """Return whether people may not move a branch of this name."""
+        return any(fnmatchcase(branch, pattern) for pattern in self.guarded)
 
     def delete(self, branch: str) -> None:
         """Delete a branch."""
@@ -205,7 +222,14 @@ class MemoryRepository:
 
     def _change(self, commit: str) -> BranchCommit:
         author = self._authors.get(commit, _OPERATOR).lower()
-        return BranchCommit(commit, author, _OPERATOR, self._messages.get(commit, ""))
+        parents = filter(None, (self._parents.get(commit), *self._others.get(commit, ())))
+        return BranchCommit(commit, author, _OPERATOR, self._messages.get(commit, ""), tuple(parents))
+
+    def files_between(self, commit: str, earlier: str) -> Sequence[str]:
+        """Return the paths of the files that differ between a commit and an ancestor."""
+        if not {commit, earlier} <= self._trees.keys():
+            raise Dependency(f"no commit {commit}, or {earlier}")
+        return sorted(dict(self._trees[commit].items() ^ self._trees[earlier].items()))
 
     def _below(self, commit: str, path: str) -> dict[str, TreeEntry]:
         tree = self._trees.get(commit, {})

@@ -166,15 +166,19 @@ class Pulls:
         """Close the open pull requests of a branch that somebody deleted, and return them."""
         return [self.change(pull.number, state="closed") for pull in self.listed(head=branch)]
 
-    def merged_into_base(self, number: int, *, squash: bool = False) -> PullRecord:
-        """Merge an open pull request into its base, as GitHub's button does; raise Conflict or Dependency."""
+    def merged_into_base(self, number: int, *, squash: bool = False, message: str = "") -> PullRecord:
+        """Merge an open pull request into its base, as GitHub's button does; raise Conflict or Dependency.
+
+        ``message`` is that of the commit, by default the title with the number.
+        """
         with self._lock:
             found = self.get(number)
             if found is None:
                 raise Dependency(f"no pull request {number}")
             onto = self._branches.head(found.base)
-            make = self._branches.squash if squash else self._branches.merge
-            commit = make(onto, found.sha) if found.state == "open" else None
+            text = message or f"{found.title} (#{number})"
+            is_open = found.state == "open"
+            commit = self._branches.land(onto, found.sha, text, squash=squash) if is_open else None
             if commit is None:
                 raise Conflict("Pull Request is not mergeable")
             self._branches.reset(commit, found.base)

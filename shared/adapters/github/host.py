@@ -4,8 +4,9 @@ Every method makes one HTTP call (a cached blob, tree, comparison or history: no
 two; the changes since a commit: one for each hundred).
 GitHub counts those of a head only where the answer has changed, so each of thousands of deletes reads it.
 Blobs are immutable, so the most recently used ones stay in memory, bounded by their bytes, and each is
-verified by its id. So is the history of a commit: a comparison of two that exist, and the changes of a path
-up to one, stay in memory too, and so do the last trees: thousands of deletes ask for the tree of one commit.
+verified by its id. So is the history of a commit: a comparison of two that exist, their files, and the
+changes of a path up to one, stay in memory too, and so do the last trees: thousands of deletes ask for the
+tree of one commit.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ class GitHubHost(GitHubPullRequests, GitHubProposing, GitHubIssues):
         self._blobs = _BlobCache(cache_bytes)
         self._compared = lru_cache(_COMPARISONS)(self._compare)
         self._changes = lru_cache(_HISTORIES)(self._read_changes)
+        self._files = lru_cache(_HISTORIES)(self._read_files)
         self._trees = lru_cache(_TREES)(self._read_tree)
         self._answers = LastAnswers()
 
@@ -131,6 +133,16 @@ class GitHubHost(GitHubPullRequests, GitHubProposing, GitHubIssues):
                 raise ValueError("not all commits")
         return listed
 
+    def files_between(self, commit: str, earlier: str) -> Sequence[str]:
+        """Return the paths of the files that differ between a commit and an ancestor."""
+        return self._files(commit, earlier)
+
+    def _read_files(self, commit: str, earlier: str) -> Sequence[str]:
+        with self._client.calling(f"no commit {commit}, or {earlier}", absent=(404, 422)) as api:
+            found = json_call(api, "GET", f"{api.url}/compare/{earlier}...{commit}", query={"per_page": 1})
+            names = ((file["filename"], file.get("previous_filename")) for file in found["files"])
+            return sorted({str(name) for pair in names for name in pair if name})
+
     def tree(self, commit: str) -> Sequence[TreeEntry]:
         """Return every file at a commit; raise Unavailable when GitHub truncated the response."""
         return self._trees(commit)
@@ -189,7 +201,8 @@ def end_of_token(header: str) -> datetime | None:
 def _change(entry: Any) -> BranchCommit:
     people = [entry["commit"][role] or {"email": ""} for role in ("author", "committer")]
     author, committer = (str(person["email"]).lower() for person in people)
-    return BranchCommit(str(entry["sha"]), author, committer, str(entry["commit"]["message"]))
+    parents = tuple(str(parent["sha"]) for parent in entry["parents"])
+    return BranchCommit(str(entry["sha"]), author, committer, str(entry["commit"]["message"]), parents)
 
 
 def _tree_entry(item: Mapping[str, Any]) -> TreeEntry:

@@ -112,6 +112,15 @@ class RecordedCluster(TypedDict):
 
 
 @final
+class TrackedBranch(TypedDict):
+    """The tracked branch of the fleet repository, as Flux names it: clusters that pull it are pinned."""
+
+    server: str
+    repositories: list[str]
+    branch: str
+
+
+@final
 class RecordedFleet(TypedDict):
     """``GET recorded``: what ``roadstead plan`` compares the files with.
 
@@ -122,12 +131,55 @@ class RecordedFleet(TypedDict):
 
     fleet: str
     commit: str
+    source: TrackedBranch
     approval: ApprovalView | None
     durations: dict[str, list[int]]
     replacing: dict[str, list[str]]
     clusters: list[RecordedCluster]
     unreadable: list[UnreadableRecordView]
     next: str | None
+
+
+# What lies between an environment and the head of the branch.
+
+
+class PulledCommit(TypedDict):
+    """A commit that clusters pull, "" for those whose Flux follows its source by itself.
+
+    ``behind`` is how many commits of the branch follow it, None where that is not known: over 250, or the
+    branch does not contain it. ``clusters`` are the first of ``clusterCount``.
+    """
+
+    commit: str
+    behind: int | None
+    clusterCount: int
+    clusters: list[str]
+
+
+class LogCommit(TypedDict):
+    """A commit of the branch; ``files`` are the first of ``fileCount``, which ends at 300."""
+
+    commit: str
+    title: str
+    author: str
+    fileCount: int
+    files: list[str]
+
+
+@final
+class Log(TypedDict):
+    """``GET log``: the commits that a cluster of the environment lacks, newest first.
+
+    ``more`` are older ones that are not shown.
+    """
+
+    fleet: str
+    environment: str
+    branch: str
+    head: str
+    pulled: list[PulledCommit]
+    commits: list[LogCommit]
+    more: int
 
 
 # Promotions, as the API shows them.
