@@ -10,13 +10,15 @@ from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.language.resolve.problems import Path
 from shared.platform.inventory import BuiltObject, Inventory, ObjectId, Owner
+from shared.platform.objects import is_skipped
 from shared.platform.schemas.kinds import KnownKinds
+from shared.sentences import some_of
 
 FLUX = "toolkit.fluxcd.io"
 KUSTOMIZE, HELM, SOURCE = f"kustomize.{FLUX}", f"helm.{FLUX}", f"source.{FLUX}"
 KUSTOMIZATION = "Kustomization"
 DEFINITION = "CustomResourceDefinition"
-DISABLED = "disabled"
+MOST_NAMES = 3
 
 
 @dataclass(frozen=True)
@@ -53,23 +55,26 @@ class ClusterPlatform:
     blocking: Collection[str] = ()
     confining: Collection[str] = ()
 
-    def objects(self) -> Iterator[tuple[Owner, ObjectId, BuiltObject]]:
-        """Yield every object that Flux applies, with the Kustomization that does."""
-        for owner in self.inventory.owners.values():
-            for object_id, built in owner.objects.items():
-                if is_applied(built.manifest):
-                    yield owner, object_id, built
+    @cached_property
+    def objects(self) -> Sequence[tuple[Owner, ObjectId, BuiltObject]]:
+        """Every object that Flux applies, with the Kustomization that does."""
+        return [
+            (owner, object_id, built)
+            for owner in self.inventory.owners.values()
+            for object_id, built in owner.objects.items()
+            if not is_skipped(built.manifest)
+        ]
 
     @cached_property
     def known(self) -> Mapping[ObjectId, BuiltObject | None]:
         """Every object that will be on the clusters; None: it is not of the platform."""
-        built = {object_id: built for _, object_id, built in self.objects()}
+        built = {object_id: built for _, object_id, built in self.objects}
         return {**dict.fromkeys([*self.provided, *self.inventory.owners]), **built}
 
     @cached_property
     def kinds(self) -> KnownKinds:
         """The kinds that the clusters know."""
-        own = (built.manifest for _, object_id, built in self.objects() if object_id.kind == DEFINITION)
+        own = (built.manifest for _, object_id, built in self.objects if object_id.kind == DEFINITION)
         return KnownKinds.of(self.kubernetes, (*self.definitions, *own))
 
     @cached_property
@@ -86,24 +91,6 @@ class ClusterPlatform:
     def has_charts(self) -> bool:
         """Whether a HelmRelease brings objects that nobody knows."""
         return any(object_id.group == HELM and object_id.kind == "HelmRelease" for object_id in self.known)
-
-
-def is_applied(manifest: Json) -> bool:
-    """Return whether Flux applies an object: it skips one with ``ssa: Ignore`` or ``reconcile: disabled``.
-
-    Source: ``ExclusionSelector`` in ``kustomization_controller.go``; labels count as annotations do
-    (``shouldSkipApply`` of fluxcd/pkg ``ssa``).
-    """
-    marks = marks_of(manifest)
-    return marks.get("ssa", "").lower() != "ignore" and marks.get("reconcile", "").lower() != DISABLED
-
-
-def marks_of(manifest: Json) -> Mapping[str, str]:
-    """Return what the annotations and labels of an object tell kustomize-controller, by the last part."""
-    metadata = mapping(manifest.get("metadata"))
-    both = {**mapping(metadata.get("labels")), **mapping(metadata.get("annotations"))}
-    prefix = f"{KUSTOMIZE}/"
-    return {str(k).removeprefix(prefix): str(v) for k, v in both.items() if str(k).startswith(prefix)}
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
@@ -138,9 +125,6 @@ def full_name(object_id: ObjectId) -> str:
     return f"{object_id.namespace}/{object_id.name}" if object_id.namespace else object_id.name
 
 
-def named(values: Sequence[str], most: int = 3) -> str:
-    """Return names as a list that a sentence has: the first ones, and the number of the others."""
-    shown, more = list(values[:most]), len(values) - most
-    if more > 0:
-        shown.append(f"{more:,} more")
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+def named(names: Sequence[str]) -> str:
+    """Return names as a sentence has them: ``a``, ``a and b``, ``a, b, c and 3 more``."""
+    return some_of(names, MOST_NAMES, between=" and " if len(names) == 2 else ", ")

@@ -85,7 +85,7 @@ class Referrer:
 
 def referrers(platform: ClusterPlatform) -> Iterator[Referrer]:
     """Yield the objects of Flux that the platform has."""
-    for owner, object_id, built in platform.objects():
+    for owner, object_id, built in platform.objects:
         if object_id.group.endswith(FLUX):
             yield Referrer(object_id, mapping(built.manifest.get("spec")), built.file or owner.file)
 
@@ -199,7 +199,7 @@ def missing_values(platform: ClusterPlatform) -> Iterator[Finding]:
 
 
 def _of_manifest(platform: ClusterPlatform) -> Sequence[Referrer]:
-    built = {object_id for _, object_id, _ in platform.objects()}
+    built = {object_id for _, object_id, _ in platform.objects}
     owners = platform.inventory.owners.values()
     return [Referrer(owner.id, owner.spec, owner.file) for owner in owners if owner.id not in built]
 
@@ -257,7 +257,7 @@ def _is_generated(name: str, wanted: str) -> bool:
 def _granted(platform: ClusterPlatform) -> frozenset[str]:
     """Return the namespaces whose account ``default`` has rights by a binding; "*" is all of them."""
     found: set[str] = set()
-    for _, object_id, built in platform.objects():
+    for _, object_id, built in platform.objects:
         if object_id.kind not in ("RoleBinding", "ClusterRoleBinding"):
             continue
         for _, subject in objects_in(built.manifest.get("subjects")):

@@ -17,15 +17,14 @@ from typing import Any
 from shared.json_tree import Json
 from shared.language.resolve.problems import Path
 from shared.platform.inventory import BuiltObject, ObjectId, Owner
-from shared.platform.places import documents
+from shared.platform.objects import is_marked
+from shared.platform.places import objects_of
 from shared.platform.rules.finding import (
-    DISABLED,
     ClusterPlatform,
     Finding,
     full_name,
     is_kind,
     mapping,
-    marks_of,
     objects_in,
 )
 
@@ -57,7 +56,7 @@ _HINT = (
 
 def plain_secrets(platform: ClusterPlatform, files: Files) -> Iterator[Finding]:
     """Yield each field of a Secret that is in plain text."""
-    for owner, object_id, built in platform.objects():
+    for owner, object_id, built in platform.objects:
         if not is_kind(object_id, "", "Secret"):
             continue
         encrypted = "sops" in built.manifest
@@ -77,10 +76,10 @@ def plain_secrets(platform: ClusterPlatform, files: Files) -> Iterator[Finding]:
 
 def undecrypted_secrets(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield the Secrets of SOPS in a Kustomization that does not decrypt."""
-    for owner, object_id, built in platform.objects():
+    for owner, object_id, built in platform.objects:
         if not is_kind(object_id, "", "Secret") or mapping(owner.spec.get("decryption")):
             continue
-        if marks_of(built.manifest).get("decrypt", "").lower() == DISABLED:
+        if is_marked(built.manifest, "decrypt", "disabled"):
             continue
         whole = "sops" in built.manifest
         paths = [path for path, value in _values(built.manifest) if _is_encrypted(value)]
@@ -141,7 +140,7 @@ def _is_open(source: Mapping[str, Any], path: Path) -> bool:
 def _source(built: BuiltObject, object_id: ObjectId, files: Files) -> Mapping[str, Any]:
     """Return the document that a Secret was built from, {} where none is found."""
     content = files(built.file) if built.file else None
-    found = [mapping(document) for document in documents(content or b"")]
+    found = [mapping(node.plain()) for node in objects_of(content or b"")]
     kinds = [document for document in found if document.get("kind") in ("Secret", "Kustomization", None)]
     named = [
         document
