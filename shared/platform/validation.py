@@ -105,7 +105,8 @@ def _provided(desired: Desired) -> frozenset[ObjectId]:
     """Return the objects that Roadstead applies to a cluster, so that the platform may refer to them."""
     flux = desired.spec.flux
     refs = [ObjectRef(SOURCE_API, flux.kind, MAIN, NAMESPACE), *map(source_ref, flux.sources)]
-    names = (MAIN, *(kustomization.name for kustomization in flux.kustomizations))
+    prefix = f"{MAIN}-" if desired.has_extension else ""
+    names = (f"{prefix}{name}" for name in (MAIN, *(given.name for given in flux.kustomizations)))
     refs += [ObjectRef(KUSTOMIZATION.api_version, KUSTOMIZATION.kind, name, NAMESPACE) for name in names]
     refs += [] if desired.has_extension else [FACTS]
     refs += [PROVIDER, ALERT] if flux.events else []

@@ -102,7 +102,7 @@ def test_a_cycle_is_refused_with_each_file() -> None:
     assert platform.problems == [
         "platform/core.yaml:15:5 spec.dependsOn[0].name: a cycle of dependsOn: flux-system/core "
         "(platform/core.yaml) waits for flux-system/edge, and flux-system/edge (platform/edge.yaml) waits "
-        "for flux-system/core, so none of them is ever applied; no Kustomization of the same source is told "
+        "for flux-system/core, so none of them is ever applied; no Kustomization of the same source hears "
         "of a new commit either; remove one of these lines"
     ]
 

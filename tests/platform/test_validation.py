@@ -10,7 +10,7 @@ from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.platform.inventory import ObjectId
 from shared.platform.rules import Findings
 from shared.platform.validation import findings, platforms
-from tests.support.built_platforms import Platform
+from tests.support.built_platforms import SOURCE, Platform
 from tests.support.desired_clusters import desired, fleet
 
 BAD = "apiVersion: v1\nkind: Namespace\nmetadata: {name: Apps_Bad}\n"
@@ -97,3 +97,13 @@ def test_a_fault_of_the_manifest_of_a_cluster_has_its_place() -> None:
             "spec.flux.kustomizations[flux-system].postBuild.substituteFrom[0].name",
         )
     ]
+
+
+def test_a_system_of_a_team_does_not_hide_what_the_platform_lacks() -> None:
+    names = ObjectId("kustomize.toolkit.fluxcd.io", "Kustomization", "team", "team")
+    platform = Platform(provided=(SOURCE, names)).kustomize("a", spec={"dependsOn": [{"name": "b"}]})
+    assert len(platform.problems) == 1
+    others = ObjectId("kustomize.toolkit.fluxcd.io", "Kustomization", "flux-system", "of-another-source")
+    elsewhere = Platform(provided=(SOURCE, others)).kustomize("a", spec={"dependsOn": [{"name": "b"}]})
+    assert elsewhere.problems == []
+    assert "there is no Kustomization flux-system/b" in elsewhere.notes[0]

@@ -1,8 +1,8 @@
 """``dependsOn`` of Kustomizations and HelmReleases: every name is there, and nothing waits for itself.
 
 Source: ``checkDependencies`` in ``kustomization_controller.go``, and in ``helmrelease_controller.go``: a name
-without a namespace is one of the object's own, and an object that is not found is an error for ever. A cycle
-also keeps every Kustomization of the same source from being told of a new revision
+without a namespace is one of the object's own, and an object that is not found is an error indefinitely. A cycle
+also keeps every Kustomization of the same source from hearing of a new revision
 (fluxcd/kustomize-controller#1712).
 """
 
@@ -77,8 +77,8 @@ def cycles(platform: ClusterPlatform) -> Iterator[Finding]:
             f"{full_name(waiter)} ({graph[waiter].file or _MANIFEST}) waits for {full_name(wanted)}"
             for waiter, wanted in zip(cycle, [*cycle[1:], first], strict=True)
         ]
-        told = (
-            "; no Kustomization of the same source is told of a new commit either"
+        silence = (
+            "; no Kustomization of the same source hears of a new commit either"
             if first.kind == KUSTOMIZATION
             else ""
         )
@@ -86,7 +86,7 @@ def cycles(platform: ClusterPlatform) -> Iterator[Finding]:
             graph[first].file,
             first,
             graph[first].waits_for[cycle[1 % len(cycle)]],
-            f"a cycle of dependsOn: {', and '.join(steps)}, so none of them is ever applied{told}; remove "
+            f"a cycle of dependsOn: {', and '.join(steps)}, so none of them is ever applied{silence}; remove "
             "one of these lines",
         )
 

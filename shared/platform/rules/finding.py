@@ -8,6 +8,7 @@ from typing import Any
 
 from shared.frozen import dataclass
 from shared.json_tree import Json
+from shared.kubernetes.flux_objects import NAMESPACE
 from shared.language.resolve.problems import Path
 from shared.platform.inventory import BuiltObject, Inventory, ObjectId, Owner
 from shared.platform.objects import is_skipped
@@ -79,11 +80,15 @@ class ClusterPlatform:
 
     @cached_property
     def is_whole(self) -> bool:
-        """Whether all that Kustomizations bring is known; what charts bring never is."""
+        """Whether all that Kustomizations bring is known; what charts bring never is.
+
+        What a team's Kustomization brings stays in the namespaces of its system.
+        """
         owners = self.inventory.owners
         foreign = any(
-            object_id.group == KUSTOMIZE and object_id.kind == KUSTOMIZATION and object_id not in owners
+            is_kind(object_id, KUSTOMIZE, KUSTOMIZATION) and object_id not in owners
             for object_id in self.known
+            if object_id.namespace == NAMESPACE or object_id not in self.provided
         )
         return not (foreign or self.inventory.unfollowed or any(owner.unbuilt for owner in owners.values()))
 

@@ -37,7 +37,7 @@ Owned = tuple[Owner, ObjectId, BuiltObject]
 def two_owners(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield each object that several Kustomizations apply, at the place of the last one.
 
-    It is a note where all write the same, and nothing is lost when it is deleted and made again.
+    It is a note where all write the same, and nothing is lost when it is deleted and created again.
     """
     owned: dict[ObjectId, list[Owned]] = {}
     for owner, object_id, built in platform.objects:

@@ -172,7 +172,7 @@ def without_rights(platform: ClusterPlatform) -> Iterator[Finding]:
 def missing_values(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield the ConfigMaps and Secrets with values that nothing here defines.
 
-    A ConfigMap that only a name beside it can mean is a fault; everything else may be on the cluster already,
+    A ConfigMap whose name is a slip of another is a fault; everything else may be on the cluster already,
     or come from a chart or from another controller, and is a note.
     """
     for referrer in (*referrers(platform), *_of_manifest(platform)):

@@ -3,7 +3,7 @@
 Base64 is no encryption (kubernetes.io/docs/concepts/configuration/secret), and a value that was pushed stays
 in the history. What counts as encrypted is what kustomize-controller decrypts: an object with the field
 ``sops``, and a value that is itself a file of SOPS (``IsEncryptedSecret``, ``sopsFormatToMarkerBytes`` in
-``internal/decryptor/decryptor.go``). A Secret that SOPS made, without ``spec.decryption``, it refuses
+``internal/decryptor/decryptor.go``). A Secret of SOPS, without ``spec.decryption``, it refuses
 (``apply`` in ``kustomization_controller.go``).
 """
 
