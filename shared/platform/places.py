@@ -1,8 +1,8 @@
 """Where an object, and a field of it, is written in the files of a platform.
 
 What Flux applies was built from files: a build adds prefixes, namespaces and patches. So an object is the
-document of its file that has its kind and its name, or one that a build may have derived its name from; a field
-that is not there has the place of the nearest one above it.
+document of its file that has its kind and its name, or one that a build may have derived its name from; a
+field that is not there has the place of the nearest one above it.
 """
 
 from __future__ import annotations

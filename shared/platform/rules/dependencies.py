@@ -1,8 +1,8 @@
 """``dependsOn`` of Kustomizations and HelmReleases: every name is there, and nothing waits for itself.
 
 Source: ``checkDependencies`` in ``kustomization_controller.go``, and in ``helmrelease_controller.go``: a name
-without a namespace is one of the object's own, and an object that is not found is an error indefinitely. A cycle
-also keeps every Kustomization of the same source from hearing of a new revision
+without a namespace is one of the object's own, and an object that is not found is an error indefinitely. A
+cycle also keeps every Kustomization of the same source from hearing of a new revision
 (fluxcd/kustomize-controller#1712).
 """
 
