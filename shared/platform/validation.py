@@ -22,8 +22,7 @@ from shared.language.resolve.problems import Problem, limited
 from shared.language.resolve.repository_layout import cluster_path
 from shared.platform.components import components_problem, controllers_with, definitions_in
 from shared.platform.inventory import Inventory, ObjectId, Owner
-from shared.platform.rules import ClusterPlatform, Findings, findings_of, placed
-from shared.platform.rules.secrets import Files
+from shared.platform.rules import ClusterPlatform, Files, Findings, findings_of, placed
 from shared.platform.schemas.published import minor_of
 from shared.resource_ids import ObjectRef
 from shared.sentences import some_of
@@ -34,13 +33,19 @@ _PLACED = 50
 Clusters = Sequence[str]
 
 
-def findings(fleet: DesiredFleet, inventories: Mapping[str, Inventory], files: Files) -> Findings:
+def findings(
+    fleet: DesiredFleet,
+    inventories: Mapping[str, Inventory],
+    files: Files,
+    running: Mapping[str, str] | None = None,
+) -> Findings:
     """Return what is wrong with the platform of clusters, by their inventories, and what is worth a note.
 
-    ``files`` returns the content of a file of the commit, None for one that is not there.
+    ``files`` returns the content of a file of the commit, None for one that is not there. ``running`` has the
+    version of Kubernetes of clusters whose manifest has none, as far as it is recorded.
     """
     having: dict[tuple[bool, Problem], set[str]] = {}
-    for is_note, problem, clusters in _found(fleet, inventories, files):
+    for is_note, problem, clusters in _found(fleet, inventories, files, running or {}):
         having.setdefault((is_note, problem), set()).update(clusters)
     said = [
         (is_note, replace(problem, message=f"{problem.message}{_on(clusters, len(inventories))}"))
@@ -51,11 +56,11 @@ def findings(fleet: DesiredFleet, inventories: Mapping[str, Inventory], files: F
 
 
 def _found(
-    fleet: DesiredFleet, inventories: Mapping[str, Inventory], files: Files
+    fleet: DesiredFleet, inventories: Mapping[str, Inventory], files: Files, running: Mapping[str, str]
 ) -> Iterator[tuple[bool, Problem, Clusters]]:
     for problem, clusters in _of_components(fleet, inventories, files):
         yield False, problem, clusters
-    for platform, clusters in platforms(fleet, inventories, files):
+    for platform, clusters in platforms(fleet, inventories, files, running):
         owners = platform.inventory.owners
         for owner in owners.values():
             for problem in owner.problems:
@@ -70,14 +75,18 @@ def _found(
 
 
 def platforms(
-    fleet: DesiredFleet, inventories: Mapping[str, Inventory], files: Files
+    fleet: DesiredFleet,
+    inventories: Mapping[str, Inventory],
+    files: Files,
+    running: Mapping[str, str],
 ) -> list[tuple[ClusterPlatform, Clusters]]:
     """Return what the rules look at, once for all clusters that are alike."""
     found: dict[tuple[object, ...], tuple[ClusterPlatform, list[str]]] = {}
     for name, inventory in sorted(inventories.items()):
         desired = fleet.clusters[name]
         provided = _provided(desired)
-        locked, minor = is_locked_down(desired), minor_of(desired.spec.kubernetes_version)
+        version = desired.spec.kubernetes_version or running.get(name, "")
+        locked, minor = is_locked_down(desired), minor_of(version)
         pinned = "" if desired.has_extension else desired.components_path
         instance = desired.spec.flux.instance is not None
         key = (id(inventory), minor, provided, pinned, locked, instance)
@@ -90,7 +99,7 @@ def platforms(
                 blocking, confining = controllers_with(content, desired)
             platform = ClusterPlatform(
                 inventory,
-                desired.spec.kubernetes_version,
+                version,
                 provided,
                 definitions_in(content or b""),
                 blocking,

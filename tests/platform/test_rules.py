@@ -586,6 +586,39 @@ def test_a_source_that_roadstead_applies_is_a_note() -> None:
     assert "Roadstead applies it too" in Platform(source).notes[0]
 
 
+@pytest.mark.parametrize(
+    ("check", "problem"),
+    [
+        (
+            {"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "name": "webs"},
+            "did you mean web?",
+        ),
+        ({"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "name": "web"}, ""),
+        ({"apiVersion": "apps/v1", "kind": "Deployment", "name": "of-a-chart"}, ""),
+    ],
+)
+def test_a_health_check_of_what_only_git_defines_is_there(check: dict[str, str], problem: str) -> None:
+    spec = {"wait": False, "healthChecks": [{**check, "namespace": "flux-system"}]}
+    found = Platform(CHARTS, release("web", "podinfo")).kustomize("core", spec=spec).problems
+    assert [problem in text for text in found] == ([True] if problem else [])
+
+
+def test_a_chart_of_the_repository_is_there_with_its_values() -> None:
+    values = ["charts/web/values.yaml", "charts/web/large.yaml"]
+    reference = {"kind": "GitRepository", "name": "flux-system"}
+    spec = {"chart": "./charts/web", "valuesFiles": values, "sourceRef": reference}
+    manifest = yaml.safe_load(release("web", "podinfo"))
+    manifest["spec"]["chart"]["spec"] = spec
+    platform = Platform(yaml.safe_dump(manifest))
+    assert [problem.split(": ")[1].partition(" in this")[0] for problem in platform.problems] == [
+        "there is no chart ./charts/web",
+        "there is no file ./charts/web/values.yaml",
+        "there is no file ./charts/web/large.yaml",
+    ]
+    platform.files |= {f"charts/web/{name}": "a: b\n" for name in ("Chart.yaml", "values.yaml", "large.yaml")}
+    assert platform.problems == []
+
+
 CASES = Path(__file__).parents[2] / "examples"
 
 

@@ -48,7 +48,10 @@ def test_clusters_of_two_versions_are_looked_at_apart() -> None:
     clusters = [of("1.31", "old"), of("1.36", "new"), of("1.36.2", "newer")]
     every = fleet(*clusters)
     inventories = {cluster.name: inventory for cluster in clusters}
-    assert [names for _, names in platforms(every, inventories, platform.read)] == [["new", "newer"], ["old"]]
+    assert [names for _, names in platforms(every, inventories, platform.read, {})] == [
+        ["new", "newer"],
+        ["old"],
+    ]
     problems = findings(every, inventories, platform.read).problems
     assert [problem.message for problem in problems] == [
         "there is no such field in Kubernetes 1.31; it comes with 1.34 (on old)"
@@ -61,7 +64,7 @@ def test_ten_thousand_equal_clusters_are_looked_at_once() -> None:
     cluster = desired("c0")
     every = DesiredFleet({name: replace(cluster, name=name) for name in names}, {}, ())
     inventories = dict.fromkeys(names, platform.platform.inventory)
-    assert len(platforms(every, inventories, platform.read)) == 1
+    assert len(platforms(every, inventories, platform.read, {})) == 1
 
 
 def test_a_note_is_no_problem() -> None:
@@ -79,7 +82,9 @@ def test_components_that_are_none_are_a_problem_of_their_clusters() -> None:
 
 
 def test_what_roadstead_applies_is_there_for_the_platform() -> None:
-    (platform, _), *_ = platforms(fleet(desired("a")), {"a": Platform().platform.inventory}, Platform().read)
+    (platform, _), *_ = platforms(
+        fleet(desired("a")), {"a": Platform().platform.inventory}, Platform().read, {}
+    )
     assert {
         ObjectId("source.toolkit.fluxcd.io", "GitRepository", "flux-system", "flux-system"),
         ObjectId("kustomize.toolkit.fluxcd.io", "Kustomization", "flux-system", "flux-system"),

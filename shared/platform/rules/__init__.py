@@ -10,18 +10,20 @@ from shared.language.resolve.problems import Problem, problem_at
 from shared.language.yaml.nodes import Mark
 from shared.platform.places import place_of, place_of_text
 from shared.platform.rules.dependencies import cycles, missing_dependencies
-from shared.platform.rules.finding import ClusterPlatform, Finding
+from shared.platform.rules.finding import ClusterPlatform, Files, Finding
 from shared.platform.rules.kinds import kinds_of_charts, wrong_fields, wrong_kinds
 from shared.platform.rules.names import missing_namespaces, wrong_labels, wrong_names
 from shared.platform.rules.ownership import owned_by_roadstead, two_owners
 from shared.platform.rules.readiness import keeps_everything, reports_early
 from shared.platform.rules.references import (
     blocked_references,
+    missing_charts,
+    missing_health_checks,
     missing_sources,
     missing_values,
     without_rights,
 )
-from shared.platform.rules.secrets import Files, plain_secrets, undecrypted_secrets
+from shared.platform.rules.secrets import plain_secrets, undecrypted_secrets
 from shared.platform.rules.sizes import too_large
 from shared.platform.rules.variables import defaults_in_scripts, missing_variables
 from shared.platform.rules.workloads import impossible_objects
@@ -57,6 +59,8 @@ RULES: tuple[Rule, ...] = (
     Rule(_plain(blocked_references), "fluxcd.io/flux/installation/configuration/multitenancy"),
     Rule(_plain(without_rights), "fluxcd.io/flux/installation/configuration/multitenancy"),
     Rule(_plain(missing_values), "fluxcd/pkg kustomize/kustomize_varsub.go LoadVariables"),
+    Rule(_plain(missing_health_checks), f"{_CONTROLLER} checkHealth"),
+    Rule(missing_charts, "fluxcd.io/flux/components/helm/helmreleases"),
     Rule(_plain(kinds_of_charts), "fluxcd/pkg ssa/manager_apply.go ApplyAllStaged"),
     Rule(_plain(wrong_kinds), "kubernetes.io/docs/reference/using-api/deprecation-guide"),
     Rule(_plain(wrong_fields), "k8s.io/kubernetes api/openapi-spec/v3"),

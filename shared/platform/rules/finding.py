@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +20,9 @@ KUSTOMIZE, HELM, SOURCE = f"kustomize.{FLUX}", f"helm.{FLUX}", f"source.{FLUX}"
 KUSTOMIZATION = "Kustomization"
 DEFINITION = "CustomResourceDefinition"
 MOST_NAMES = 3
+
+Files = Callable[[str], bytes | None]
+"""Returns the content of a file of the commit, None for one that is not there."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ references to another namespace ``NoCrossNamespaceRefs`` of each controller, whi
 from __future__ import annotations
 
 import difflib
+import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,13 +18,16 @@ from shared.platform.inventory import ObjectId
 from shared.platform.rules.finding import (
     FLUX,
     HELM,
+    KUSTOMIZATION,
     KUSTOMIZE,
     SOURCE,
     ClusterPlatform,
+    Files,
     Finding,
     full_name,
     is_kind,
     is_open,
+    items,
     mapping,
     named,
     objects_in,
@@ -196,6 +200,73 @@ def missing_values(platform: ClusterPlatform) -> Iterator[Finding]:
                 f"{full_name(referrer.id)} needs{why or '; Flux waits until it is there'}",
                 is_note=not meant or wanted.kind != "ConfigMap",
             )
+
+
+def missing_health_checks(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield the objects whose health a Kustomization waits for, and that nothing defines.
+
+    Source: ``checkHealth`` in ``kustomization_controller.go``, which waits for them until its timeout. Only
+    git defines a HelmRelease or a Kustomization; what a chart may define is a note.
+    """
+    for referrer in (*referrers(platform), *_of_manifest(platform)):
+        if (referrer.id.group, referrer.id.kind) != (KUSTOMIZE, KUSTOMIZATION) or referrer.spec.get("wait"):
+            continue
+        for number, check in objects_in(referrer.spec.get("healthChecks")):
+            metadata = {name: check.get(name) for name in ("name", "namespace")}
+            wanted = ObjectId.of({**check, "metadata": metadata})
+            if is_open(wanted.name) or is_open(wanted.namespace) or wanted in platform.known:
+                continue
+            near = nearest(
+                wanted.name,
+                [found.name for found in platform.known if found[:3] == wanted[:3]],
+            )
+            of_flux = wanted.group in (HELM, KUSTOMIZE)
+            yield Finding(
+                referrer.file,
+                referrer.id,
+                ("spec", "healthChecks", number, "name"),
+                f"nothing here defines {wanted}, which {referrer.id.kind} {full_name(referrer.id)} waits for"
+                + (f"; did you mean {near}?" if near else "; correct the name, or remove it"),
+                is_note=not (of_flux and platform.is_whole),
+            )
+
+
+def missing_charts(platform: ClusterPlatform, files: Files) -> Iterator[Finding]:
+    """Yield the charts, and the files of values, that are to be in the repository and are not there.
+
+    A chart whose source is the repository of a Kustomization is a path from its root
+    (fluxcd.io/flux/components/helm/helmreleases, "Chart template").
+    """
+    fleet = {
+        (str(ref.get("kind")), str(ref.get("namespace") or owner.id.namespace), str(ref.get("name")))
+        for owner in platform.inventory.owners.values()
+        for ref in [mapping(owner.spec.get("sourceRef"))]
+    }
+    for referrer in referrers(platform):
+        chart = mapping(mapping(referrer.spec.get("chart")).get("spec"))
+        ref = mapping(chart.get("sourceRef"))
+        place = str(ref.get("kind")), str(ref.get("namespace") or referrer.id.namespace), str(ref.get("name"))
+        if referrer.id.group != HELM or place not in fleet:
+            continue
+        path = str(chart.get("chart") or "")
+        whole = posixpath.normpath(path.strip("/"))
+        if not is_open(path) and files(f"{whole}/Chart.yaml") is None and files(whole) is None:
+            yield _no_file(referrer, ("chart",), f"there is no chart ./{whole} in this repository")
+        for number, values in enumerate(items(chart.get("valuesFiles"))):
+            name = posixpath.normpath(str(values).strip("/"))
+            ignored = chart.get("ignoreMissingValuesFiles") or is_open(values)
+            if not ignored and files(name) is None:
+                message = f"there is no file ./{name} in this repository"
+                yield _no_file(referrer, ("valuesFiles", number), message)
+
+
+def _no_file(referrer: Referrer, path: Path, message: str) -> Finding:
+    return Finding(
+        referrer.file,
+        referrer.id,
+        ("spec", "chart", "spec", *path),
+        f"{message}, and so {referrer.id.kind} {full_name(referrer.id)} never becomes Ready",
+    )
 
 
 def _of_manifest(platform: ClusterPlatform) -> Sequence[Referrer]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from shared.json_tree import Json
@@ -21,15 +21,13 @@ from shared.platform.objects import is_marked
 from shared.platform.places import objects_of
 from shared.platform.rules.finding import (
     ClusterPlatform,
+    Files,
     Finding,
     full_name,
     is_kind,
     mapping,
     objects_in,
 )
-
-Files = Callable[[str], bytes | None]
-"""Returns the content of a file of the commit, None for one that is not there."""
 
 _FIELDS = ("data", "stringData")
 _MARKERS = ('"mac": "ENC[', "sops_mac=ENC[", "[sops]", "mac: ENC[")

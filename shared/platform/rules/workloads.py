@@ -156,6 +156,12 @@ def _budget(manifest: Mapping[str, Any]) -> Iterator[Fault]:
     spec = mapping(manifest.get("spec"))
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         yield ("spec", "maxUnavailable"), "does not go with minAvailable; keep one of the two"
+    for field in ("minAvailable", "maxUnavailable"):
+        value = spec.get(field)
+        is_percent = isinstance(value, str) and (is_open(value) or re.fullmatch("[0-9]+%", value))
+        is_number = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+        if value is not None and not (is_percent or is_number):
+            yield ("spec", field), "must be a number, or a percentage as 50%"
 
 
 def _claim(manifest: Mapping[str, Any]) -> Iterator[Fault]:
