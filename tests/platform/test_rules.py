@@ -272,6 +272,17 @@ def test_a_source_that_is_misspelt_is_refused_with_the_right_one(
     assert hint in platform.problems[0]
 
 
+def test_a_kustomization_of_another_source_brings_what_nobody_knows() -> None:
+    other = (
+        "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: other, namespace: "
+    )
+    other += "flux-system}\nspec: {interval: 1m, url: https://example.com/a}\n"
+    platform = Platform(release("a", "podinfo"), other)
+    assert len(platform.problems) == 1
+    platform.kustomize("more", spec={"sourceRef": {"kind": "GitRepository", "name": "other"}})
+    assert platform.problems == []
+
+
 def test_a_missing_source_is_a_note_where_not_everything_was_built() -> None:
     platform = Platform(release("a", "podinfo")).kustomize("edge", unbuilt="a remote base")
     assert platform.problems == []

@@ -55,7 +55,7 @@ class Platform:
         namespace: str = "flux-system",
         **extra: Any,
     ) -> Platform:
-        """Add a Kustomization that the first one applies, with the objects that it owns."""
+        """Add a Kustomization that the first one applies; what one of another source owns is not known."""
         owner = ObjectId(KUSTOMIZE, "Kustomization", namespace, name)
         path = f"platform/layers/{name}"
         whole = {**_spec(path), **(spec or {})}
@@ -67,7 +67,8 @@ class Platform:
         }
         file = f"platform/{name}.yaml"
         self.add(yaml.safe_dump(manifest, sort_keys=False), file=file)
-        self._specs[owner], self._objects[owner] = (whole, file), {}
+        if whole["sourceRef"] == {"kind": "GitRepository", "name": "flux-system"}:
+            self._specs[owner], self._objects[owner] = (whole, file), {}
         self._extra[name] = extra
         for document in documents:
             self.add(document, owner=owner, file=f"{path}/all.yaml")

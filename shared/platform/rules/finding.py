@@ -20,6 +20,8 @@ KUSTOMIZE, HELM, SOURCE = f"kustomize.{FLUX}", f"helm.{FLUX}", f"source.{FLUX}"
 KUSTOMIZATION = "Kustomization"
 DEFINITION = "CustomResourceDefinition"
 MOST_NAMES = 3
+MADE_ELSEWHERE = ("ExternalArtifact",)
+"""Sources that a controller makes from other objects."""
 
 Files = Callable[[str], bytes | None]
 """Returns the content of a file of the commit, None for one that is not there."""
@@ -89,11 +91,20 @@ class ClusterPlatform:
         """
         owners = self.inventory.owners
         foreign = any(
-            is_kind(object_id, KUSTOMIZE, KUSTOMIZATION) and object_id not in owners
-            for object_id in self.known
-            if object_id.namespace == NAMESPACE or object_id not in self.provided
+            self._brings_more(object_id, built)
+            for object_id, built in self.known.items()
+            if is_kind(object_id, KUSTOMIZE, KUSTOMIZATION) and object_id not in owners
         )
         return not (foreign or self.inventory.unfollowed or any(owner.unbuilt for owner in owners.values()))
+
+    def _brings_more(self, object_id: ObjectId, built: BuiltObject | None) -> bool:
+        """Return whether a Kustomization of another source brings objects; without that source it cannot."""
+        if built is None:
+            return object_id.namespace == NAMESPACE
+        ref = mapping(mapping(built.manifest.get("spec")).get("sourceRef"))
+        namespace, name = str(ref.get("namespace") or object_id.namespace), str(ref.get("name") or "")
+        source = ObjectId(SOURCE, str(ref.get("kind") or ""), namespace, name)
+        return source in self.known or source.kind in MADE_ELSEWHERE or is_open(name) or is_open(namespace)
 
     @cached_property
     def has_charts(self) -> bool:

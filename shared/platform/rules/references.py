@@ -20,6 +20,7 @@ from shared.platform.rules.finding import (
     HELM,
     KUSTOMIZATION,
     KUSTOMIZE,
+    MADE_ELSEWHERE,
     SOURCE,
     ClusterPlatform,
     Files,
@@ -74,8 +75,6 @@ _LISTS = {
 }
 _ALMOST = 0.85
 """How alike two names are of which one is a slip of the other."""
-_MADE_ELSEWHERE = frozenset(("ExternalArtifact",))
-"""Sources that a controller makes from other objects."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +102,7 @@ def missing_sources(platform: ClusterPlatform) -> Iterator[Finding]:
     for referrer in referrers(platform):
         for field, path, reference in _references(referrer):
             wanted = _wanted(referrer, field, reference)
-            unknown = is_open(wanted.name) or is_open(wanted.namespace) or wanted.kind in _MADE_ELSEWHERE
+            unknown = is_open(wanted.name) or is_open(wanted.namespace) or wanted.kind in MADE_ELSEWHERE
             if wanted.name and wanted.kind and not unknown and wanted not in platform.known:
                 missing.setdefault(wanted, []).append((referrer, (*path, "name")))
     for wanted, places in missing.items():
