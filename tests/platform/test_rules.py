@@ -334,7 +334,10 @@ subjects:
 
 def test_a_kustomization_without_account_has_no_rights_where_flux_is_locked_down() -> None:
     confining = ("kustomize-controller",)
-    assert "no serviceAccountName" in Platform(confining=confining).kustomize("core").problems[0]
+    assert (
+        "without serviceAccountName: Kustomization flux-system/core"
+        in Platform(confining=confining).kustomize("core").problems[0]
+    )
     account = {"serviceAccountName": "kustomize-controller"}
     assert Platform(confining=confining).kustomize("core", spec=account).problems == []
     assert Platform(BINDING, confining=confining).kustomize("core").problems == []

@@ -108,12 +108,14 @@ class _Release(NamedTuple):
 
 
 def wrong_kinds(platform: ClusterPlatform) -> Iterator[Finding]:
-    """Yield the objects of a kind that nothing serves; notes for kinds of a Flux that has not all of them."""
+    """Yield the objects of a kind that nothing serves, and a note for each kind that Flux is without."""
+    seen: set[str] = set()
     for owner, object_id, built in platform.objects:
         standing, message = platform.kinds.standing(built.manifest)
-        if message:
-            missing = standing is Standing.NOT_INSTALLED
+        missing = standing is Standing.NOT_INSTALLED
+        if message and message not in seen:
             yield Finding(built.file or owner.file, object_id, ("apiVersion",), message, is_note=missing)
+        seen |= {message} if missing else set()
 
 
 def wrong_fields(platform: ClusterPlatform) -> Iterator[Finding]:
@@ -132,7 +134,7 @@ def kinds_of_charts(platform: ClusterPlatform) -> Iterator[Finding]:
 
     Any other such kind may be on the clusters by a chart or an add-on: a note for each kind.
     """
-    told: set[tuple[ObjectId, str, str]] = set()
+    seen: set[tuple[ObjectId, str, str]] = set()
     releases = [
         _Release(owner.id, object_id, _chart(built))
         for owner, object_id, built in platform.objects
@@ -142,9 +144,9 @@ def kinds_of_charts(platform: ClusterPlatform) -> Iterator[Finding]:
     for owner, object_id, built in platform.objects:
         group, kind = object_id.group, object_id.kind
         known = platform.kinds.standing(built.manifest)[0] is not Standing.UNKNOWN
-        if known or group.endswith(_OF_FLUX) or (owner.id, group, kind) in told:
+        if known or group.endswith(_OF_FLUX) or (owner.id, group, kind) in seen:
             continue
-        told.add((owner.id, group, kind))
+        seen.add((owner.id, group, kind))
         bringing = _bringing(object_id, releases)
         beside = [release.id for release in bringing if release.owner == owner.id]
         if bringing and len(beside) == len(bringing) and platform.is_whole:

@@ -54,6 +54,7 @@ class ReferenceField:
 
 
 _KUSTOMIZE, _HELM = "kustomize-controller", "helm-controller"
+_CONFINED = {KUSTOMIZE: _KUSTOMIZE, HELM: _HELM}
 FIELDS: tuple[ReferenceField, ...] = (
     ReferenceField(KUSTOMIZE, "Kustomization", ("sourceRef",), controller=_KUSTOMIZE),
     ReferenceField(HELM, "HelmRelease", ("chart", "spec", "sourceRef"), controller=_HELM),
@@ -150,25 +151,29 @@ def without_rights(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield what is applied without rights: it names no account, and Flux is locked down.
 
     It acts as the account ``default`` of its namespace then (``--default-service-account``), which has the
-    rights that a binding of the platform gives it.
+    rights that a binding gives it. Where a binding may be that nobody knows, all of it is one note.
     """
     granted = _granted(platform)
-    for referrer in referrers(platform):
-        controller = {KUSTOMIZE: _KUSTOMIZE, HELM: _HELM}.get(referrer.id.group, "")
-        spec, namespace = referrer.spec, referrer.id.namespace
-        if controller not in platform.confining or spec.get("serviceAccountName") or spec.get("kubeConfig"):
-            continue
-        if granted & {"*", namespace} or is_open(namespace):
-            continue
-        account = f"; in {NAMESPACE} it is {controller}" if namespace == NAMESPACE else ""
+    found = [
+        referrer
+        for referrer in referrers(platform)
+        if _CONFINED.get(referrer.id.group) in platform.confining
+        and not (referrer.spec.get("serviceAccountName") or referrer.spec.get("kubeConfig"))
+        and not (granted & {"*", referrer.id.namespace} or is_open(referrer.id.namespace))
+    ]
+    is_note = not platform.is_whole or platform.has_charts
+    for referrer in found[: 1 if is_note else None]:
+        concerned = found if is_note else [referrer]
+        names = named([f"{given.id.kind} {full_name(given.id)}" for given in concerned])
+        which = f"{referrer.id.namespace}, " if len(concerned) == 1 else "their namespaces, "
+        account = f" (in {NAMESPACE}: {_CONFINED[referrer.id.group]})"
         yield Finding(
             referrer.file,
             referrer.id,
             ("spec",),
-            f"{referrer.id.kind} {full_name(referrer.id)} has no serviceAccountName, and Flux is locked "
-            f"down: it acts as the account default of {namespace}, which nothing here gives rights; add "
-            f"spec.serviceAccountName{account}",
-            is_note=not platform.is_whole or platform.has_charts,
+            f"without serviceAccountName: {names}. Flux is locked down, and acts as the account default of "
+            f"{which}which nothing here gives rights; add spec.serviceAccountName{account}",
+            is_note=is_note,
         )
 
 
