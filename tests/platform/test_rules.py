@@ -177,6 +177,13 @@ sops:
 """
 
 
+@pytest.mark.parametrize("key", ["pin", "password", "API_KEY", "auth.token"])
+def test_a_short_number_is_a_secret_where_its_name_says_so(key: str) -> None:
+    text = "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: b}\n"
+    assert len(Platform(f"{text}stringData: {{{key}: '1234'}}\n").problems) == 1
+    assert Platform(f"{text}stringData: {{retries: '1234'}}\n").problems == []
+
+
 def test_a_secret_of_sops_is_right_where_it_is_decrypted() -> None:
     decrypting = {"decryption": {"provider": "sops", "secretRef": {"name": "sops-age"}}}
     assert Platform().kustomize("core", ENCRYPTED, spec=decrypting).problems == []
@@ -200,7 +207,7 @@ def test_a_generated_secret_is_refused_at_its_generator() -> None:
     [
         "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: b}\ntype: Opaque\n",
         "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: b}\nstringData: {AZURE_CLIENT_ID: "
-        "0c1ff0c1-0000-4000-8000-000000000001, USE_WORKLOAD_IDENTITY_AUTH: 'true', port: '5432'}\n",
+        "0c1ff0c1-0000-4000-8000-000000000001, USE_WORKLOAD_IDENTITY: 'true', port: '5432', SYNC: 1h}\n",
         "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: b}\n"
         "stringData: {ca.crt: '-----BEGIN CERTIFICATE-----\n  MIIB\n  -----END CERTIFICATE-----'}\n",
         "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: b}\nstringData: {token: '${token}'}\n",

@@ -34,12 +34,12 @@ _MARKERS = ('"mac": "ENC[', "sops_mac=ENC[", "[sops]", "mac: ENC[")
 _PUBLIC = re.compile(r"(\s*-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----)+\s*")
 _REFERENCE = re.compile(r"(vault|bao):[\w./-]+#.*")
 """What the webhook of bank-vaults replaces (bank-vaults.dev/docs/mutating-webhook/configuration)."""
+_NAMES_OF_SECRETS = "pass|pwd|secret|token|key|pin|code|cred|auth"
 _NO_SECRET: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = tuple(
     (re.compile(key, re.IGNORECASE), re.compile(value, re.IGNORECASE))
     for key, value in (
         (r".*id", r"[0-9]+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
-        (r".*", r"true|false"),
-        (r"(.*[-_.])?(port|timeout|count|size|version)", r"[0-9.]{1,10}"),
+        (rf"(?!.*({_NAMES_OF_SECRETS})).*", r"true|false|[0-9.]{1,10}(ms|s|m|h)?"),
         (r"(.*[-_.])?(host|hostname|server|fqdn|domain|region|location|namespace)", r"[a-z0-9.-]+(:[0-9]+)?"),
         (r"(.*[-_.])?(user|username|login|email|db|dbname|database)", r"\S{1,100}"),
         (r"(.*[-_.])?type", r"[a-z]+"),
@@ -83,13 +83,14 @@ def undecrypted_secrets(platform: ClusterPlatform) -> Iterator[Finding]:
         whole = "sops" in built.manifest
         paths = [path for path, value in _values(built.manifest) if _is_encrypted(value)]
         if whole or paths:
+            place = f" ({owner.file})" if owner.file else ""
             effect = "Flux refuses it" if whole else "the cluster gets the encrypted text"
             yield Finding(
                 built.file or owner.file,
                 object_id,
                 ("sops",) if whole else paths[0],
                 f"Secret {full_name(object_id)} is encrypted with SOPS, and Kustomization "
-                f"{full_name(owner.id)} ({owner.file}) has no spec.decryption, so {effect}; add "
+                f"{full_name(owner.id)}{place} has no spec.decryption, so {effect}; add "
                 "decryption.provider: sops, with the Secret of its key",
             )
 
