@@ -21,7 +21,7 @@ from shared.platform.inventories import Inventories
 from shared.platform.inventory import Inventory
 from shared.platform.reach import near_path
 from shared.platform.tree import Tree
-from shared.platform.validation import problems
+from shared.platform.validation import findings
 from shared.ports.kustomize import Kustomize
 from shared.sentences import many
 
@@ -59,11 +59,13 @@ class _Contents(Mapping[str, bytes]):
 class Platform:
     """What Flux applies to clusters from the repository, and what is to be said of it.
 
-    ``builder`` is what built it, "" for nothing; ``note`` says what was not built, and why.
+    ``builder`` is what built it, "" for nothing; ``note`` says what was not built, and why. ``notes`` are
+    what is right for some and not for others.
     """
 
     inventories: Mapping[str, Inventory]
     problems: tuple[Problem, ...] = ()
+    notes: tuple[Problem, ...] = ()
     builder: str = ""
     note: str = ""
 
@@ -88,7 +90,8 @@ def platform_of(worktree: Worktree, fleet: DesiredFleet) -> Platform:
         return Platform({}, note=f"the platform was not built: {missing}")
     unfollowed = sorted({place for inventory in inventories.values() for place in inventory.unfollowed})
     note = f"not followed: {', '.join(unfollowed[:3])}" if unfollowed else ""
-    return Platform(inventories, problems(fleet, inventories), program.version, note)
+    found = findings(fleet, inventories, tree.contents.get)
+    return Platform(inventories, found.problems, found.notes, program.version, note)
 
 
 def kustomize() -> Kustomize | None:
