@@ -276,3 +276,14 @@ def _labels(labels: Mapping[str, str]) -> dict[str, str]:
 
 def _variable(text: str) -> str:
     return _OTHER.sub("_", text)
+
+
+_OF_AZURE = re.compile(
+    rf"{PREFIX}(tenant_id|node_resource_group|resource_id|kubernetes_version|fqdn|oidc_issuer_url"
+    r"|identity_principal_id|identity_client_id|kubelet_identity_client_id|addon_\w+_client_id)"
+)
+
+
+def is_of_azure(fact: str) -> bool:
+    """Return whether Azure gives a fact, and the manifest of a cluster does not say it."""
+    return _OF_AZURE.fullmatch(fact) is not None
