@@ -150,6 +150,7 @@ class _Maker:
         if not self._tree.is_folder(folder):
             return self._wrong(owner, f"there is no folder ./{folder}; {self._meant(folder)}")
         built = self._builds.of(self._tree, folder, owner.spec, self._source)
+        owner = replace(owner, digest=built.key)
         self._unfollowed.update(built.unfollowed)
         if built.unbuilt:
             return replace(owner, unbuilt=built.unbuilt, problems=built.problems)

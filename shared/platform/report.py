@@ -12,7 +12,7 @@ from typing import Any
 
 from shared.frozen import dataclass
 from shared.platform.comparison import FieldDifference
-from shared.platform.effects import DESTROYING, Cause, Consequence, Effect
+from shared.platform.effects import DESTROYING, REFUSED, Cause, Consequence, Effect
 from shared.platform.guards import Guard, GuardKind, PlatformChange
 from shared.platform.inventory import ObjectId
 from shared.platform.moving import Movement, Moving
@@ -140,7 +140,7 @@ _TOLD_WITH: Mapping[Effect, frozenset[Effect]] = {
     Effect.ADDED: frozenset((Effect.ADDED,)),
     Effect.UNREACHED: frozenset((Effect.ADDED, *_STAYING)),
     Effect.KEPT: _STAYING,
-    Effect.EMPTIED: frozenset(),
+    **dict.fromkeys(REFUSED, _STAYING),
     **dict.fromkeys(DESTROYING, DESTROYING | _STAYING),
 }
 """Which effects of objects the line of their Kustomization already tells."""
@@ -197,7 +197,7 @@ def _remark(consequence: Consequence, every: Sequence[Consequence]) -> str:
         case Effect.CHANGED if consequence.cause is Cause.UNSERVED:
             return f"version {detail} is not served any more; where objects are stored in it, it has to stay"
         case Effect.CHANGED if consequence.cause is Cause.UNBUILT:
-            return f"what it owned could not be built: {detail}"
+            return f"what it owns is not known: {detail}"
     return ""
 
 
@@ -228,7 +228,7 @@ def _because(consequence: Consequence) -> str:
             return suspended if name != "it" else f"a suspension{where}"
         case Cause.ELSEWHERE:
             return "its Kustomization gets another source"
-    return "its Kustomization would lose all of its objects"
+    return "its Kustomization is refused"
 
 
 def _is_release(consequence: Consequence) -> bool:

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from shared.frozen import replace
+from shared.language.resolve.problems import Problem
 from shared.platform.comparison import compare
 from shared.platform.effects import Cause, Consequence, Effect, consequences
 from shared.platform.inventory import Inventory
@@ -425,13 +427,31 @@ def test_a_tree_that_cannot_be_built_counts_as_removed_with_all_it_reaches() -> 
     assert known["Kustomization flux-system/inner"].effect is Effect.UNKNOWN
 
 
+@pytest.mark.parametrize(
+    ("spec", "effect"),
+    [({}, Effect.UNKNOWN), ({"prune": False}, Effect.CHANGED), ({"suspend": True}, Effect.CHANGED)],
+)
+def test_a_tree_that_is_never_built_may_lose_what_flux_would_prune(
+    spec: dict[str, Any], effect: Effect
+) -> None:
+    old, new = (replace(owner("p", unbuilt="no kustomize", **spec), digest=digest) for digest in "ab")
+    assert effects(inventory(old), inventory(new)) == {"Kustomization flux-system/p": (effect, Cause.UNBUILT)}
+
+
 def test_a_kustomization_that_would_lose_all_is_emptied_and_not_removed() -> None:
     inner = owner("inner", claim("a/b"))
     before = inventory(owner("p", asked_for(inner), deployment("a/c")), inner)
     known = effects(before, inventory(owner("p")))
-    assert known["Kustomization flux-system/p"] == (Effect.EMPTIED, Cause.NONE)
-    assert "Deployment a/c" not in known
-    assert Effect.DELETED not in {effect for effect, _ in known.values()}
+    assert known == {"Kustomization flux-system/p": (Effect.EMPTIED, Cause.NONE)}
+
+
+def test_a_path_that_cannot_be_built_is_refused_and_not_a_removal() -> None:
+    inner = owner("inner", claim("a/b"))
+    before = inventory(owner("p", asked_for(inner), deployment("a/c")), inner)
+    problem = Problem("platform/p.yaml", 1, 1, "spec.path", "there is no folder")
+    gone = replace(owner("p", unbuilt="there is no folder"), problems=(problem,))
+    for known in (effects(before, inventory(gone)), effects(inventory(), inventory(gone))):
+        assert known == {"Kustomization flux-system/p": (Effect.BROKEN, Cause.UNBUILT)}
 
 
 def test_the_same_inventory_has_no_consequence() -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from shared.platform.effects import DESTROYING
 from shared.platform.fixed_fields import FIXED
-from shared.platform.guards import GuardKind, Hint, judge
+from shared.platform.guards import LOSSES, SENTENCES, GuardKind, Hint, judge
 from shared.platform.inventory import Inventory
 from shared.platform.report import sections_of, text_of
 from tests.platform.inventories import (
@@ -174,6 +175,11 @@ def test_a_kustomization_of_another_source_may_own_anything() -> None:
     assert (guard.kind, guard.hint) == (GuardKind.LOSS, Hint.ORPHAN)
     orphan = owner("team", deletionPolicy="Orphan")
     assert not judge(inventory(owner("p", asked_for(orphan), REST)), after, 20).guards
+
+
+def test_there_is_a_sentence_for_everything_that_a_guard_is_about() -> None:
+    assert LOSSES.keys() == DESTROYING
+    assert SENTENCES.keys() == {*GuardKind} - {GuardKind.LOSS}
 
 
 def _junk(random_: random.Random, depth: int = 4) -> Any:
