@@ -16,7 +16,7 @@ from shared.sentences import some_of
 
 
 @dataclass(frozen=True)
-class Recorded:
+class AcceptedSpec:
     """A cluster as its last accepted commit has it.
 
     That a record is older than Azure changes its generation, which no list of changes shows.
@@ -56,7 +56,7 @@ class Against:
 
     description: str
     commit: str = ""
-    clusters: Mapping[str, Recorded] | None = None
+    clusters: Mapping[str, AcceptedSpec] | None = None
     deletes: Deletes = Deletes()
     durations: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     replacing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -90,7 +90,7 @@ def committed(tree: Worktree) -> Against:
     """Return the clusters as a commit has them, as if all of it were accepted and Ready."""
     desired = tree.resolve()
     clusters = {
-        name: Recorded(
+        name: AcceptedSpec(
             document=cluster.document(),
             digest=cluster.digest,
             generation=1,
@@ -111,7 +111,7 @@ def committed(tree: Worktree) -> Against:
     return Against(f"commit {tree.commit[:8]}", tree.commit, clusters, notes=notes)
 
 
-def _deletes(view: schema.Recorded) -> Deletes:
+def _deletes(view: schema.RecordedFleet) -> Deletes:
     given = view["approval"]
     return Deletes(
         tuple(cluster["name"] for cluster in view["clusters"] if cluster["needsApproval"]),
@@ -121,8 +121,8 @@ def _deletes(view: schema.Recorded) -> Deletes:
     )
 
 
-def _cluster(found: schema.RecordedCluster) -> Recorded:
-    return Recorded(
+def _cluster(found: schema.RecordedCluster) -> AcceptedSpec:
+    return AcceptedSpec(
         found["document"],
         found["digest"],
         found["generation"],

@@ -123,7 +123,7 @@ def _held(held: Sequence[Item], shown: Set[str]) -> Iterator[RenderableType]:
     lines = [f"{item.cluster}: {item.hold.cause}" for item in held if item.hold and item.cluster in shown]
     if lines:
         yield Text("\nFreezes and change windows:", style="bold")
-    yield from (indented(Text(line(each)), 2) for each in lines)
+    yield from (indented(Text(line(text)), 2) for text in lines)
 
 
 def _stages(rollout: Rollout | None, durations: Durations) -> Iterator[RenderableType]:
@@ -206,7 +206,7 @@ def _group(items: Sequence[Item]) -> Iterator[RenderableType]:
         yield indented(_change(change), _MARGIN)
 
 
-def _change(change: schema.Change) -> Text:
+def _change(change: schema.ChangeView) -> Text:
     """Return a change: the field, both values, and on the next line its effect and its source."""
     old, new = line(change["old"]) or "nothing", line(change["new"]) or "nothing"
     mild = "yellow" if change["effect"] in (Effect.REIMAGED, Effect.NEVER_LOWERED) else "dim"

@@ -19,24 +19,24 @@ from localcloud.flux.helm.helm_controller import HelmController
 from localcloud.flux.kustomize.kustomize_controller import KustomizeController
 from localcloud.flux.notification_controller import NotificationController, Post, nowhere
 from localcloud.flux.operator_controller import OperatorController
-from localcloud.flux.schedule import Schedule
-from localcloud.flux.source_controller import ReadSource, Source, SourceController, Stores
+from localcloud.flux.schedule import ReconcileSchedule
+from localcloud.flux.source_controller import ReadSource, SourceController, SourceRevision, Stores
 from localcloud.kubernetes.world.kinds import DEPLOYMENT
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At
 
-__all__ = ["Flux", "FluxExtension", "ReadSource", "Source", "Stores"]
+__all__ = ["FluxControllers", "FluxOfClusters", "ReadSource", "SourceRevision", "Stores"]
 
 _NAMESPACE = "flux-system"
 
 
 class _Controller(Protocol):
-    schedule: Schedule
+    schedule: ReconcileSchedule
 
     def reconcile(self) -> None: ...
 
 
-class Flux:
+class FluxControllers:
     """The Flux controllers of one cluster; ``read_source`` reads git, ``stores`` everything else."""
 
     def __init__(
@@ -82,7 +82,7 @@ class Flux:
         return found is not None and bool((found.get("status") or {}).get("availableReplicas"))
 
 
-class FluxExtension:
+class FluxOfClusters:
     """Flux in every cluster: it reads a branch once a round, and the files of a commit once."""
 
     def __init__(
@@ -93,25 +93,25 @@ class FluxExtension:
         stores: Stores = Stores(),  # noqa: B008 - frozen
     ) -> None:
         self._read, self._clock, self._post, self._stores = read_source, clock, post, stores
-        self._round: dict[tuple[str, str], Source | None] = {}
+        self._round: dict[tuple[str, str], SourceRevision | None] = {}
         self._files: dict[tuple[str, str], tuple[str, Mapping[str, bytes]]] = {}
 
-    def install(self, world: KubernetesWorld) -> Flux:
+    def install(self, world: KubernetesWorld) -> FluxControllers:
         """Return the controllers of a cluster."""
-        return Flux(world, self.source, self._clock, self._post, self._stores)
+        return FluxControllers(world, self.source, self._clock, self._post, self._stores)
 
     def refresh(self) -> None:
         """Begin a round, in which every branch is read again."""
         self._round = {}
 
-    def source(self, url: str, branch: str) -> Source | None:
+    def source(self, url: str, branch: str) -> SourceRevision | None:
         """Return the branch as it was when this round first read it."""
         key = (url, branch)
         if key not in self._round:
             self._round[key] = self._cached(key, self._read(url, branch))
         return self._round[key]
 
-    def _cached(self, key: tuple[str, str], source: Source | None) -> Source | None:
+    def _cached(self, key: tuple[str, str], source: SourceRevision | None) -> SourceRevision | None:
         if source is None:
             return None
 

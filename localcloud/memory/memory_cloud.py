@@ -19,7 +19,7 @@ from uuid import UUID
 from localcloud.azure.world.azure_ports import WorldAzure
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.clock import ManualClock
-from localcloud.flux.flux_controllers import FluxExtension, Source
+from localcloud.flux.flux_controllers import FluxOfClusters, SourceRevision
 from localcloud.flux.notification_controller import Post
 from localcloud.github.world.git_host import WorldHost
 from localcloud.github.world.memory_repository import MemoryRepository
@@ -134,7 +134,7 @@ class MemoryCloud:
             if peer
             else KubernetesClusters(
                 self.clock,
-                FluxExtension(self._source, self.clock, self._post, self.stores.stores),
+                FluxOfClusters(self._source, self.clock, self._post, self.stores.stores),
                 delays=delays,
             )
         )
@@ -187,15 +187,15 @@ class MemoryCloud:
         azure = WorldAzure(self.azure)
         return Connections(self.kubernetes, lambda cluster: azure.call(GetKubeconfig(cluster)), self.clock)
 
-    def _source(self, url: str, branch: str) -> Source | None:
+    def _source(self, url: str, branch: str) -> SourceRevision | None:
         """Return what Flux reads at a URL; an unknown URL is the fleet's own repository."""
         named = (cloud for cloud in self._fleets if url.endswith(cloud.ports.config.repository))
         repository = next(named, self).repository
         try:
             commit = repository.head(branch)
         except Dependency:
-            return Source("", dict)
-        return Source(commit, lambda: repository.files(commit))
+            return SourceRevision("", dict)
+        return SourceRevision(commit, lambda: repository.files(commit))
 
     def _post(self, url: str, headers: Mapping[str, str], body: bytes) -> None:
         self.posts(url, headers, body)

@@ -227,14 +227,14 @@ PREFIX = "cluster_"
 _OTHER = re.compile(r"[^A-Za-z0-9]")
 
 
-def facts_of(desired: Desired, existing: Json) -> dict[str, str]:
+def facts_of(desired: Desired, live: Json) -> dict[str, str]:
     """Return the facts of a cluster that Azure shows like this, by their names, without empty ones.
 
-    ``existing`` is ARM's managed cluster.
+    ``live`` is ARM's managed cluster.
     """
-    properties = existing.get("properties") or {}
+    properties = live.get("properties") or {}
     issuer = (properties.get("oidcIssuerProfile") or {}).get("issuerURL")
-    identity = existing.get("identity") or {}
+    identity = live.get("identity") or {}
     facts: dict[str, object] = {
         "name": desired.name,
         "environment": desired.environment,
@@ -244,7 +244,7 @@ def facts_of(desired: Desired, existing: Json) -> dict[str, str]:
         "tenant_id": identity.get("tenantId") or (properties.get("aadProfile") or {}).get("tenantID"),
         "resource_group": desired.spec.resource_group,
         "node_resource_group": properties.get("nodeResourceGroup"),
-        "resource_id": existing.get("id"),
+        "resource_id": live.get("id"),
         "kubernetes_version": properties.get("currentKubernetesVersion")
         or properties.get("kubernetesVersion"),
         "fqdn": properties.get("fqdn") or properties.get("privateFQDN"),

@@ -53,7 +53,7 @@ def differences(old: Any, new: Any, runs: str = "") -> Iterator[FieldChange]:
     pairs = differing(
         *map(_with_systems, (old, new)),
         below=_fields,
-        equal=lambda path, one, other: alike(one, other, path),
+        equal=lambda path, value, other: alike(value, other, path),
     )
     specs = _spec(old), _spec(new)
     return (_change(path_text(path), before, after, specs, runs) for path, before, after in pairs)

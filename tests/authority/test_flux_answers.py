@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import yaml
 
-from localcloud.common.control_plane import Node
+from localcloud.common.control_plane import KubernetesNode
 from localcloud.github.wire.github_server import GitHubServer
-from localcloud.kubernetes.world.kinds import BUILT_IN, Kind, kinds_of
-from localcloud.kubernetes.world.object_store import At, Write
+from localcloud.kubernetes.world.kinds import BUILT_IN, ResourceKind, kinds_of
+from localcloud.kubernetes.world.object_store import At, WriteMode
 from tests.authority.flux_components import NAMESPACE, components
 from tests.authority.node_agent import NodeAgent
 from tests.authority.pod_programs import PodPrograms
@@ -27,7 +27,7 @@ from tests.support.flux_scenarios import FILES, KUSTOMIZATIONS, SOURCES
 from tests.support.recorded_answers import recorded
 
 pytestmark = pytest.mark.timeout(600)
-_WRITE = Write(manager="test", force=True)
+_WRITE = WriteMode(manager="test", force=True)
 _KINDS = {"g": "GitRepository", "k": "Kustomization"}
 _PATIENCE_SECONDS = 120.0
 
@@ -38,7 +38,7 @@ class Flux:
 
     world: RealWorld
     url: str
-    kinds: Mapping[str, Kind]
+    kinds: Mapping[str, ResourceKind]
 
     def apply(self, body: Mapping[str, Any]) -> None:
         metadata, kind = body["metadata"], self.kinds[body["kind"]]
@@ -76,7 +76,7 @@ class Flux:
         body: dict[str, Any] = {"apiVersion": kind.api_version, "kind": kind.kind}
         body["metadata"] = {"name": name, "namespace": NAMESPACE, **metadata}
         body |= {} if spec is None else {"spec": spec}
-        self.world.apply(At(kind, name, NAMESPACE), body, Write(manager=manager, force=True))
+        self.world.apply(At(kind, name, NAMESPACE), body, WriteMode(manager=manager, force=True))
 
     def reported(self, names: Mapping[str, Any]) -> dict[str, Any]:
         found = {}
@@ -103,7 +103,7 @@ def flux(tmp_path: Path) -> Iterator[Flux]:
         commit(tmp_path / "copy", url)
         pods = PodPrograms(cluster, tmp_path / "pods", ca=tmp_path / "cluster/ca.crt")
         agent = NodeAgent(cluster.world, program=pods)
-        agent.set_nodes([Node("node-1", "system", cluster.version)])
+        agent.set_nodes([KubernetesNode("node-1", "system", cluster.version)])
         documents = list(yaml.safe_load_all(components()))
         served = [
             kind

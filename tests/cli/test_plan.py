@@ -17,7 +17,7 @@ from cli.worktree import open_worktree
 from localcloud.common.http_server import HttpServer, json_response
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.approval import approve
-from shared.app.api.parts import Page
+from shared.app.api.parts import ClusterPage
 from shared.app.api.views.plans import plan_view as planned_view
 from shared.app.api.views.plans import recorded_view
 from shared.azure.changes.field_effects import Effect
@@ -48,7 +48,7 @@ def url(cloud: MemoryCloud) -> Iterator[str]:
     def answer(request: Request) -> Response:
         if request.path != "/api/recorded":
             return json_response(404, {"error": "there is no such function"})
-        page = Page(request.args.get("after", ""), 2)
+        page = ClusterPage(request.args.get("after", ""), 2)
         return json_response(200, recorded_view(cloud.ports, page))
 
     with HttpServer(answer) as running:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.errors import CommandError, ExitCode, UsageError
-from cli.fleet_api.recorded import Against, Recorded, committed, recorded
+from cli.fleet_api.recorded import AcceptedSpec, Against, committed, recorded
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, RepositoryPath, Timeout, Url, connect
 from cli.platform import platform_of
 from cli.terminal import plan_view
@@ -144,7 +144,7 @@ def _live(tree: Worktree, names: list[str], api: Api, output: Output, *, report_
             f"--live reads at most {MOST_LIVE} clusters, one by one, and these are {len(compared)}; "
             "name some with --cluster, or see roadstead drift"
         )
-    read = list(compare_live(compared, {name: each.document for name, each in known.items()}, api))
+    read = list(compare_live(compared, {name: cluster.document for name, cluster in known.items()}, api))
     others |= {comparison.name: comparison.waits for comparison in read if comparison.waits}
     found = [comparison for comparison in read if not comparison.waits]
     show(
@@ -158,7 +158,7 @@ def _live(tree: Worktree, names: list[str], api: Api, output: Output, *, report_
     return ExitCode.CHANGES if report_changes and any(map(live_view.differs, found)) else ExitCode.OK
 
 
-def _not_compared(name: str, desired: DesiredFleet, known: Mapping[str, Recorded]) -> str:
+def _not_compared(name: str, desired: DesiredFleet, known: Mapping[str, AcceptedSpec]) -> str:
     """Return why a cluster is not compared with Azure, "" where it is."""
     if name not in desired.clusters:
         return "its manifest is invalid" if name in desired.invalid else "the files do not have it"

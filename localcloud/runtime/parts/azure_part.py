@@ -24,7 +24,7 @@ from localcloud.channels.teams_server import TeamsServer
 from localcloud.common.certificates import Authority
 from localcloud.common.clock import system_clock
 from localcloud.common.control_plane import ControlPlane
-from localcloud.flux.flux_controllers import FluxExtension, Source
+from localcloud.flux.flux_controllers import FluxOfClusters, SourceRevision
 from localcloud.flux.http_posts import HttpPosts
 from localcloud.flux.sources.wire_stores import wire_stores
 from localcloud.github.world.git_repository import GitRepository
@@ -61,7 +61,7 @@ class Repositories:
         self._lock = threading.Lock()
         self._open: dict[Path, GitRepository] = {}
 
-    def __call__(self, url: str, branch: str) -> Source | None:
+    def __call__(self, url: str, branch: str) -> SourceRevision | None:
         """Return a branch of the repository; None when there is no such repository."""
         match = self._url.fullmatch(url)
         path = self._root / f"{match[1]}.git" if match else self._root
@@ -74,8 +74,8 @@ class Repositories:
         try:
             commit = repository.head(branch)
         except Dependency:
-            return Source("", dict, self._accepts)
-        return Source(commit, lambda: _files(repository, commit), self._accepts)
+            return SourceRevision("", dict, self._accepts)
+        return SourceRevision(commit, lambda: _files(repository, commit), self._accepts)
 
     def close(self) -> None:
         """End the readers."""
@@ -113,7 +113,7 @@ def small_clusters(config: Config, authority: Authority, identity: IdentityServe
         KubernetesPlane(
             authority,
             accepts_token=lambda token: identity.accepts(token, SERVER_APPLICATION),
-            extension=FluxExtension(source, system_clock, posts, stores),
+            extension=FluxOfClusters(source, system_clock, posts, stores),
             log_dir=request_log(state, "kubernetes").parent,
             kubeconfig_dir=kubeconfigs(state),
         ) as plane,

@@ -73,7 +73,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def fence(text: str, language: str = "") -> str:
     """Return a block of code with the text, whatever the text contains."""
     lines = without_secrets(text).split("\n")
-    shown = "\n".join("".join(c if c.isprintable() else " " for c in each) for each in lines)
+    shown = "\n".join("".join(c if c.isprintable() else " " for c in text_line) for text_line in lines)
     ticks = "`" * max(3, _longest_run(shown) + 1)
     return f"{ticks}{language}\n{shown.rstrip()}\n{ticks}"
 

@@ -103,7 +103,7 @@ EventName = Literal[
 ]
 
 
-class Route(Manifest):
+class RouteSpec(Manifest):
     """A channel of notifications, and which facts it gets."""
 
     name: ObjectName

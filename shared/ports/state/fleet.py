@@ -11,7 +11,7 @@ from shared.frozen import dataclass, field
 from shared.notifications.routes import Route
 from shared.ports.git_host import BranchHead
 from shared.ports.state.clusters import FLEETS
-from shared.ports.state.reading import Repository, TextKind
+from shared.ports.state.reading import TableRepository, TextKind
 from shared.promotions import EnvironmentValues, Rule
 from shared.rollouts.shut import NOTHING, Calendar
 
@@ -213,7 +213,7 @@ class FleetRecord:
         return f"{known.done:,} of {known.total:,} clusters handed over" if known and known.done else ""
 
 
-class Fleet(Repository):
+class FleetRecords(TableRepository):
     """The fleet's record."""
 
     def fleet(self) -> FleetRecord:

@@ -17,7 +17,7 @@ from shared.app.worker.steps.flux.waiting import MOST, described
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import KUSTOMIZATION, NAMESPACE, SOURCE
-from shared.ports.git_host import Change
+from shared.ports.git_host import BranchCommit
 from shared.resource_ids import ObjectRef
 from tests.support.checks import check, condition, pass_time
 from tests.support.one_cluster import ONE, advice, api, files, ready, record
@@ -93,15 +93,15 @@ def test_a_history_that_cannot_be_read_names_no_cause() -> None:
     cloud = ready()
     bad = committed(cloud, "platform/broken.yaml", b"kind: [unfinished", "ann")
 
-    def away(*_: object) -> Sequence[Change]:
+    def away(*_: object) -> Sequence[BranchCommit]:
         raise Unavailable("GitHub did not answer")
 
     around(cloud, "git_host", changes=away)
     assert broken_by(cloud) == f" (Flux tried commit {bad[:8]})"
 
 
-def change(number: int) -> Change:
-    return Change(f"{number:040x}", f"a{number}@example.com", "")
+def change(number: int) -> BranchCommit:
+    return BranchCommit(f"{number:040x}", f"a{number}@example.com", "")
 
 
 def test_what_was_applied_is_never_named_and_a_long_list_is_not_given_as_a_whole() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from localcloud.kubernetes.world.controllers import Delays
 from localcloud.kubernetes.world.kinds import NAMESPACE
-from localcloud.kubernetes.world.object_store import At, Write
+from localcloud.kubernetes.world.object_store import At, WriteMode
 from localcloud.kubernetes.world.writes.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.recipes import Step
@@ -44,7 +44,7 @@ def set_spec(cloud: MemoryCloud, ref: ObjectRef, manager: str = "kubectl", **spe
     kind = world(cloud).kind(ref.api_version, ref.kind)
     assert kind is not None
     at = At(kind, ref.name, ref.namespace)
-    world(cloud).patch(at, {"spec": spec}, MERGE, Write(manager=manager))
+    world(cloud).patch(at, {"spec": spec}, MERGE, WriteMode(manager=manager))
 
 
 def applied_revision(cloud: MemoryCloud) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from localcloud.flux.sources.fetched import Source
+from localcloud.flux.sources.fetched import SourceRevision
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import replay
 from shared.cluster.recipes import Step
@@ -19,7 +19,7 @@ from tests.support.pipeline_runs import phases, push
 class PrivateCloud(MemoryCloud):
     """A cloud whose git host asks for a password."""
 
-    def _source(self, url: str, branch: str) -> Source | None:
+    def _source(self, url: str, branch: str) -> SourceRevision | None:
         found = super()._source(url, branch)
         return found and replace(found, accepts=lambda _, password: password == "right")
 

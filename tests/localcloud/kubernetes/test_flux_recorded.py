@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from localcloud.flux.flux_controllers import Source
+from localcloud.flux.flux_controllers import SourceRevision
 from localcloud.kubernetes.world.writes.patches import MERGE
 from tests.support import flux_scenarios
 from tests.support.flux_scenarios import FILES, KUSTOMIZATIONS, SOURCES
@@ -18,11 +18,11 @@ KINDS = {"g": SOURCE, "k": KUSTOMIZATION}
 class Faulty(FluxCluster):
     """A cluster with Flux, and everything that can be wrong."""
 
-    def _read(self, url: str, branch: str) -> Source | None:
+    def _read(self, url: str, branch: str) -> SourceRevision | None:
         found = super()._read(url, branch)
         if found is None:
             return None
-        return Source(found.revision, found.files, lambda _user, password: password in ("", "token"))
+        return SourceRevision(found.revision, found.files, lambda _user, password: password in ("", "token"))
 
     def start(self) -> None:
         self.world.missing_images.add("x:1-missing")

@@ -27,7 +27,7 @@ from shared.kubernetes.flux_readiness import (
     commit_of,
 )
 from shared.ports import FleetConfig, Ports
-from shared.ports.git_host import Change
+from shared.ports.git_host import BranchCommit
 from shared.resource_ids import ObjectRef
 
 # Whether Flux has fetched, or applied, the commit of the job, or one that follows it.
@@ -107,7 +107,9 @@ def commits_behind(attempt: Attempt, record: ClusterRecord, ports: Ports) -> str
     return f" ({text})"
 
 
-def described(changes: Sequence[Change], before: Sequence[Change], applied: str, place: str) -> str:
+def described(
+    changes: Sequence[BranchCommit], before: Sequence[BranchCommit], applied: str, place: str
+) -> str:
     """Return what ``changes`` of a place, newest first, add to what the commit ``applied`` had ``before``.
 
     Without one that was applied, any change may be the cause, and only the newest is known to be tried.
@@ -128,7 +130,7 @@ def described(changes: Sequence[Change], before: Sequence[Change], applied: str,
     return f"{text}; newest first: {named}{more}"
 
 
-def _named(change: Change) -> str:
+def _named(change: BranchCommit) -> str:
     return f"{change.commit[:8]} by {change.author}" if change.author else change.commit[:8]
 
 
