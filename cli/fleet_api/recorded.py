@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from cli.errors import CommandError
@@ -12,7 +13,13 @@ from cli.text import line
 from cli.worktree import Worktree
 from shared.app.api import schema
 from shared.language.desired import is_attached
+from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.language.resolve.repository_layout import Files
+from shared.platform.pins import FleetSource, pinned, pulled
 from shared.sentences import some_of
+
+THESE_FILES = "these files"
+"""What stands for a commit in the pins of files that are none."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,8 @@ class Against:
 
     ``durations`` are how many seconds changes of each kind took in the fleet, ``replacing`` what the newest
     plan knew of clusters that others are to replace, and ``unreadable`` the clusters whose records the app
-    cannot read, with the reason. ``notes`` are what is to be known of the comparison.
+    cannot read, with the reason. ``source`` is the branch that the app plans, None where nobody says.
+    ``notes`` are what is to be known of the comparison.
     """
 
     description: str
@@ -62,6 +70,14 @@ class Against:
     replacing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unreadable: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    source: FleetSource | None = None
+
+    def pins(self, desired: DesiredFleet, files: Files) -> DesiredFleet:
+        """Return a fleet of files with the pins that its clusters would get."""
+        if self.source is None:
+            return desired
+        documents = {name: cluster.document for name, cluster in (self.clusters or {}).items()}
+        return pinned(desired, THESE_FILES, documents, partial(pulled, files), self.source)
 
     def attached(self, names: Iterable[str]) -> Sequence[str]:
         """Return those of the clusters that are outside Azure."""
@@ -83,7 +99,11 @@ def recorded(tree: Worktree, api: Api) -> Against:
     replacing = {old: tuple(new) for old, new in view["replacing"].items()}
     description = f"{fleet} at {commit[:8] or 'no commit'}"
     unreadable = {record["key"]: record["problem"] for record in view["unreadable"]}
-    return Against(description, commit, clusters, _deletes(view), durations, replacing, unreadable)
+    tracked = view["source"]
+    source = FleetSource(tracked["server"], frozenset(tracked["repositories"]), tracked["branch"])
+    return Against(
+        description, commit, clusters, _deletes(view), durations, replacing, unreadable, source=source
+    )
 
 
 def committed(tree: Worktree) -> Against:

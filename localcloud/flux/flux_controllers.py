@@ -20,14 +20,16 @@ from localcloud.flux.kustomize.kustomize_controller import KustomizeController
 from localcloud.flux.notification_controller import NotificationController, Post, nowhere
 from localcloud.flux.operator_controller import OperatorController
 from localcloud.flux.schedule import ReconcileSchedule
-from localcloud.flux.source_controller import ReadSource, SourceController, SourceRevision, Stores
+from localcloud.flux.source_controller import GitRef, ReadSource, SourceController, SourceRevision, Stores
 from localcloud.kubernetes.world.kinds import DEPLOYMENT
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At
 
-__all__ = ["FluxControllers", "FluxOfClusters", "ReadSource", "SourceRevision", "Stores"]
+__all__ = ["FluxControllers", "FluxOfClusters", "GitRef", "ReadSource", "SourceRevision", "Stores"]
 
 _NAMESPACE = "flux-system"
+_COMMITS = 16
+"""So many commits have their files in memory: those that stages of a rollout have at one time."""
 
 
 class _Controller(Protocol):
@@ -63,6 +65,8 @@ class FluxControllers:
                 controller.reconcile()
             else:
                 controller.schedule.restart()
+        if not self._runs("source-controller"):
+            self._sources.lose_storage()
         self._notifications.reconcile(runs=self._runs("notification-controller"))
 
     def due(self) -> datetime | None:
@@ -83,7 +87,7 @@ class FluxControllers:
 
 
 class FluxOfClusters:
-    """Flux in every cluster: it reads a branch once a round, and the files of a commit once."""
+    """Flux in every cluster: it reads a ref once a round, and the files of a commit once."""
 
     def __init__(
         self,
@@ -93,33 +97,36 @@ class FluxOfClusters:
         stores: Stores = Stores(),  # noqa: B008 - frozen
     ) -> None:
         self._read, self._clock, self._post, self._stores = read_source, clock, post, stores
-        self._round: dict[tuple[str, str], SourceRevision | None] = {}
-        self._files: dict[tuple[str, str], tuple[str, Mapping[str, bytes]]] = {}
+        self._round: dict[tuple[str, GitRef], SourceRevision | None] = {}
+        self._files: dict[tuple[str, str], Mapping[str, bytes]] = {}
 
     def install(self, world: KubernetesWorld) -> FluxControllers:
         """Return the controllers of a cluster."""
         return FluxControllers(world, self.source, self._clock, self._post, self._stores)
 
     def refresh(self) -> None:
-        """Begin a round, in which every branch is read again."""
+        """Begin a round, in which every ref is read again."""
         self._round = {}
 
-    def source(self, url: str, branch: str) -> SourceRevision | None:
-        """Return the branch as it was when this round first read it."""
-        key = (url, branch)
+    def source(self, url: str, ref: GitRef) -> SourceRevision | None:
+        """Return what a ref led to when this round first read it."""
+        key = (url, ref)
         if key not in self._round:
-            self._round[key] = self._cached(key, self._read(url, branch))
+            self._round[key] = self._cached(url, self._read(url, ref))
         return self._round[key]
 
-    def _cached(self, key: tuple[str, str], source: SourceRevision | None) -> SourceRevision | None:
+    def _cached(self, url: str, source: SourceRevision | None) -> SourceRevision | None:
         if source is None:
             return None
 
         def files() -> Mapping[str, bytes]:
-            revision, content = self._files.get(key, ("", {}))
-            if revision != source.revision:
+            key = (url, source.revision)
+            content = self._files.pop(key, None)
+            if content is None:
                 content = source.files()
-                self._files[key] = (source.revision, content)
+            self._files[key] = content  # as the newest
+            for old in list(self._files)[:-_COMMITS]:
+                del self._files[old]
             return content
 
         return replace(source, files=files)

@@ -28,16 +28,17 @@ from localcloud.flux.schedule import ReconcileSchedule, seconds_of
 from localcloud.flux.sources.bucket_source import BlobError, ListBlobs, fetch_bucket
 from localcloud.flux.sources.distribution_client import DistributionClient, Reply
 from localcloud.flux.sources.fetched import SourceArtifact, SourceRevision
-from localcloud.flux.sources.git_source import ReadSource, fetch_branch
+from localcloud.flux.sources.git_source import GitRef, ReadSource, fetch_repository
 from localcloud.flux.sources.oci_source import fetch_artifact
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, Object
 
-__all__ = ["API", "ReadSource", "SourceController", "SourceRevision", "Stores"]
+__all__ = ["API", "GitRef", "ReadSource", "SourceController", "SourceRevision", "Stores"]
 
 _GROUP = "source.toolkit.fluxcd.io"
 API = f"{_GROUP}/v1"
 _MANAGER = "source-controller"
+_STORED = "ArtifactInStorage"
 STORAGE = "http://source-controller.flux-system.svc.cluster.local."
 
 
@@ -70,7 +71,7 @@ class SourceController:
     ) -> None:
         self._world, self._clock, self._tell = world, clock, tell
         self._kinds: Mapping[str, Callable[[Object], SourceArtifact]] = {
-            "GitRepository": partial(fetch_branch, world, read_source),
+            "GitRepository": partial(fetch_repository, world, read_source),
             "OCIRepository": partial(fetch_artifact, world, stores.registries),
             "Bucket": partial(fetch_bucket, world, stores.blobs),
         }
@@ -80,6 +81,10 @@ class SourceController:
     def artifact(self, source: Object) -> SourceRevision | None:
         """Return what was last fetched for a source."""
         return self._artifacts.get(source["metadata"]["uid"])
+
+    def lose_storage(self) -> None:
+        """Forget what was fetched: the storage of a controller is an emptyDir of its pod."""
+        self._artifacts.clear()
 
     def reconcile(self) -> None:
         """Reconcile every source that is due."""
@@ -101,8 +106,12 @@ class SourceController:
             self.schedule.ran(repository, interval)
             self._world.set_status(at, handled(repository, status), manager=_MANAGER)
             return
+        known = (status.get("artifact") or {}).get("revision")
+        if metadata["uid"] not in self._artifacts:
+            status = _without_artifact(status)
+            repository = {**repository, "status": status}
         try:
-            found = self._fetched(repository, status)
+            found = self._fetched(repository, status, known)
             self.schedule.ran(repository, interval)
         except ObjectNotReady as problem:
             self.schedule.failed(repository)
@@ -111,7 +120,8 @@ class SourceController:
         whole = with_conditions(repository, status, found, self._clock())
         self._world.set_status(at, whole, manager=_MANAGER)
 
-    def _fetched(self, source: Object, status: dict[str, Any]) -> Sequence[FluxCondition]:
+    def _fetched(self, source: Object, status: dict[str, Any], known: str | None) -> Sequence[FluxCondition]:
+        """Fetch a source into its status; ``known`` is the revision of the artifact that it had."""
         fetched = self._kinds[source["kind"]](source)
         metadata = source["metadata"]
         self._artifacts[metadata["uid"]] = fetched.source
@@ -128,23 +138,32 @@ class SourceController:
                 "url": f"{STORAGE}/{path}",
                 **({"metadata": dict(fetched.metadata)} if fetched.metadata else {}),
             }
+        if fetched.revision != known:
             about = {f"{_GROUP}/revision": fetched.revision}
             self._tell(ControllerEvent(source, "info", "NewArtifact", fetched.event, _MANAGER, about))
         return [
             FluxCondition("Ready", "True", "Succeeded", fetched.stored),
-            FluxCondition("ArtifactInStorage", "True", "Succeeded", fetched.stored),
+            FluxCondition(_STORED, "True", "Succeeded", fetched.stored),
         ]
 
     def _failed(self, repository: Object, problem: ObjectNotReady) -> Sequence[FluxCondition]:
-        stored = condition(repository, "ArtifactInStorage")
+        stored = condition(repository, _STORED)
         observed = (repository.get("status") or {}).get("observedGeneration", -1)
         generation = repository["metadata"]["generation"]
         progress = "reconciliation in progress" if stored else "building artifact"
         if stored and observed != generation:
             progress = f"processing object: new generation {observed} -> {generation}"
+        last = [FluxCondition("FetchFailed", "True", problem.reason, problem.message)]
+        if stored:  # conditions of the newest generation first, and in the order of their types
+            last.insert(int(stored["observedGeneration"] != generation), kept(stored))
         return [
             FluxCondition("Reconciling", "True", "ProgressingWithRetry", progress),
             FluxCondition("Ready", "False", problem.reason, problem.message),
-            FluxCondition("FetchFailed", "True", problem.reason, problem.message),
-            *([kept(stored)] if stored else []),
+            *last,
         ]
+
+
+def _without_artifact(status: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the status of a source whose artifact is not in the storage (``reconcileStorage``)."""
+    conditions = [item for item in status.get("conditions") or () if item["type"] != _STORED]
+    return {**{key: status[key] for key in status if key != "artifact"}, "conditions": conditions}

@@ -19,8 +19,9 @@ from uuid import UUID
 from localcloud.azure.world.azure_ports import WorldAzure
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.clock import ManualClock
-from localcloud.flux.flux_controllers import FluxOfClusters, SourceRevision
+from localcloud.flux.flux_controllers import FluxOfClusters, GitRef, SourceRevision
 from localcloud.flux.notification_controller import Post
+from localcloud.flux.sources.git_source import commit_of
 from localcloud.github.world.git_host import WorldHost
 from localcloud.github.world.memory_repository import MemoryRepository
 from localcloud.keyvault.example_secrets import EXAMPLE_VAULT, example_secrets
@@ -53,7 +54,7 @@ from shared.app.pull_requests import pull_requests
 from shared.app.recovery import dead_letters, missed_work
 from shared.app.sweep import sweep
 from shared.app.worker import worker
-from shared.cluster.failures.errors import Dependency, ReconcileError
+from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.job import JobQueue
 from shared.cluster.messages import CheckMessage, message_of_worker, request_of
 from shared.kubernetes.sync_objects import PATH
@@ -187,14 +188,11 @@ class MemoryCloud:
         azure = WorldAzure(self.azure)
         return Connections(self.kubernetes, lambda cluster: azure.call(GetKubeconfig(cluster)), self.clock)
 
-    def _source(self, url: str, branch: str) -> SourceRevision | None:
+    def _source(self, url: str, ref: GitRef) -> SourceRevision | None:
         """Return what Flux reads at a URL; an unknown URL is the fleet's own repository."""
         named = (cloud for cloud in self._fleets if url.endswith(cloud.ports.config.repository))
         repository = next(named, self).repository
-        try:
-            commit = repository.head(branch)
-        except Dependency:
-            return SourceRevision("", dict)
+        commit = commit_of(repository, ref)
         return SourceRevision(commit, lambda: repository.files(commit))
 
     def _post(self, url: str, headers: Mapping[str, str], body: bytes) -> None:

@@ -69,7 +69,7 @@ def configuration_bodies(desired: Desired, facts: Mapping[str, str] | None) -> d
     """
     flux = desired.spec.flux
     bodies: dict[str, dict[str, Any]] = {}
-    for source in (flux.main, *flux.sources):
+    for source in (desired.main_source, *flux.sources):
         bodies[source.name] = _body(*_section(source), _source(source))
     others = [kustomization for kustomization in flux.kustomizations if kustomization.name != MAIN]
     for kustomization in (flux.first, *others):

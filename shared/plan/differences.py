@@ -17,6 +17,8 @@ from shared.json_tree import Children, Json, Path, children, differing, path_tex
 from shared.kubernetes_versions import is_version, stays_newer
 from shared.masking import without_secrets
 
+PIN = "pin.commit"
+"""The path of the commit that Flux pulls: no file has it."""
 _POOL = re.compile(r"nodePools\[([^\]]*)\](.*)", re.DOTALL)
 
 

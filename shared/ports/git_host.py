@@ -189,7 +189,9 @@ class Capability(StrEnum):
     CHECKS = "checks: a stage with githubChecks waits"
     WRITTEN_CHECKS = "check runs of our own: a pull request has a commit status and a comment, no annotations"
     REVIEWS = "reviews: none approves a delete, and people approve it with the command"
-    PROPOSALS = "branches of our own: no pull request proposes drift, a promotion or a rollback"
+    PROPOSALS = (
+        "branches of our own: a pin is a commit, no pull request proposes drift, a promotion or a rollback"
+    )
     ISSUES = "issues: a route of the type github delivers nothing"
 
 

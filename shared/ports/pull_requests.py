@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
@@ -199,6 +199,17 @@ class Proposing(Protocol):
 
     def tip(self, branch: str) -> str | None:
         """Return the commit that a branch points to, None when there is no such branch."""
+        ...
+
+    def branches(self, prefix: str) -> Mapping[str, str]:
+        """Return the branches whose names begin with a prefix, each with the commit that it points to."""
+        ...
+
+    def is_guarded(self, branch: str) -> bool:
+        """Return whether a rule of the host keeps people from moving a branch of this name.
+
+        There need be no such branch. A rule counts although some people may bypass it.
+        """
         ...
 
     def add_commit(self, commit: NewCommit) -> str:

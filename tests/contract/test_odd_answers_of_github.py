@@ -31,7 +31,7 @@ PULL = {
     "user": USER,
 }
 PERSON = {"email": "ann@example.com"}
-LISTED = {"sha": COMMIT, "commit": {"author": PERSON, "committer": PERSON, "message": "m"}, "parents": []}
+LISTED = {"sha": COMMIT, "commit": {"author": PERSON, "committer": PERSON, "message": "m"}}
 REVIEW = {
     "id": 1,
     "user": USER,
@@ -54,7 +54,8 @@ CALLS: dict[str, tuple[Call, Any]] = {
         lambda github: github.changes_since(COMMIT, "b" * 40, 100),
         {"total_commits": 1, "commits": [LISTED]},
     ),
-    "files between": (lambda github: github.files_between(COMMIT, "b" * 40), {"files": [{"filename": "a"}]}),
+    "branches": (lambda github: github.branches("roadstead/pin/"), [{"ref": "refs/heads/a", **REFERENCE}]),
+    "guarded": (lambda github: github.is_guarded("roadstead/pin/a"), [{"type": "update"}]),
     "tree": (lambda github: github.tree(COMMIT), {"truncated": False, "tree": [FILE]}),
     "blob": (lambda github: github.blob("b" * 40), {"content": "YQ==", "encoding": "base64"}),
     "status": (
@@ -99,7 +100,7 @@ def github(inbox: Inbox) -> Iterator[GitHubHost]:
 
 def again(github: GitHubHost) -> None:
     """Empty its caches."""
-    for known in (github._compared, github._changes, github._files, github._trees):
+    for known in (github._compared, github._changes, github._trees):
         known.cache_clear()
     github._answers._known.clear()
 

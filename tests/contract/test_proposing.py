@@ -102,6 +102,36 @@ def test_a_branch_is_deleted_once_and_its_pull_request_ends(case: Case) -> None:
     assert (case.host.tip(BRANCH), pull.open, pull.merged) == (None, False, False)
 
 
+def test_branches_are_listed_by_the_beginning_of_their_names(case: Case) -> None:
+    main = case.git.head("main")
+    pin = f"roadstead/pin/{main}"
+    case.host.move_branch(pin, None, main)
+    case.host.move_branch("roadstead/pins", None, main)
+    commit = proposed(case)
+    assert case.host.branches("roadstead/pin/") == {pin: main}
+    assert case.host.branches("roadstead/") == {pin: main, "roadstead/pins": main, BRANCH: commit}
+    assert case.host.branches("roadstead/pin/none") == {}
+    case.host.delete_branch(pin)
+    assert case.host.branches("roadstead/pin/") == {}
+
+
+def test_a_branch_holds_its_commit_when_another_one_is_pushed_by_force(case: Case) -> None:
+    first, second = case.git.head("main"), case.git.commit({"a.yaml": b"2\n"})
+    case.host.move_branch(f"roadstead/pin/{second}", None, second)
+    case.git.reset(first)
+    assert case.host.branches("roadstead/pin/") == {f"roadstead/pin/{second}": second}
+    assert files(case, second)["a.yaml"] == b"2\n"
+
+
+def test_a_rule_guards_branches_by_name_also_before_they_exist(case: Case) -> None:
+    pin = f"roadstead/pin/{case.git.head('main')}"
+    assert not case.host.is_guarded(pin)
+    case.git.guarded = ("roadstead/pin/*",)
+    assert case.host.is_guarded(pin)
+    assert not case.host.is_guarded("roadstead/pin")
+    assert not case.host.is_guarded("main")
+
+
 def test_a_pull_request_is_opened_once(case: Case) -> None:
     commit = proposed(case)
     opened = case.host.open_pull(BRANCH, "main", TEXT)

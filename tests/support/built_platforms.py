@@ -29,7 +29,11 @@ class Platform:
         self._specs: dict[ObjectId, tuple[Mapping[str, Any], str]] = {MAIN: (_spec("platform"), MANIFEST)}
         self._objects: dict[ObjectId, dict[ObjectId, BuiltObject]] = {MAIN: {}}
         self._extra: dict[str, Mapping[str, Any]] = {}
-        self._options = {"kubernetes": "1.34", "provided": (SOURCE, FACTS), "definitions": real_definitions()}
+        self._options: dict[str, Any] = {
+            "kubernetes": "1.34",
+            "provided": (SOURCE, FACTS),
+            "definitions": real_definitions(),
+        }
         self._options |= options
         for document in documents:
             self.add(document)
@@ -54,7 +58,7 @@ class Platform:
         """Add a Kustomization that the first one applies, with the objects that it owns."""
         owner = ObjectId(KUSTOMIZE, "Kustomization", namespace, name)
         path = f"platform/layers/{name}"
-        whole = _spec(path) | (spec or {})
+        whole = {**_spec(path), **(spec or {})}
         manifest = {
             "apiVersion": f"{KUSTOMIZE}/v1",
             "kind": "Kustomization",

@@ -76,3 +76,9 @@ def in_one_group(*names: str) -> dict[str, bytes]:
 def all_at_once(files: dict[str, bytes]) -> dict[str, bytes]:
     """Return a fleet whose changes start all at once, and not one cluster first."""
     return files | {"fleet.yaml": files["fleet.yaml"].replace(b"spec:\n", b"spec:\n" + ALL_AT_ONCE, 1)}
+
+
+def following_branch(files: dict[str, bytes]) -> dict[str, bytes]:
+    """Return a fleet whose clusters pull the branch by themselves."""
+    follow = b"      branch: main\n      follow: branch\n"
+    return files | {"fleet.yaml": files["fleet.yaml"].replace(b"      branch: main\n", follow, 1)}

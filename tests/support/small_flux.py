@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from localcloud.common.clock import ManualClock
-from localcloud.flux.flux_controllers import FluxControllers, SourceRevision
+from localcloud.flux.flux_controllers import FluxControllers, GitRef, SourceRevision
 from localcloud.kubernetes.world.kinds import BUILT_IN
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, WriteMode
@@ -37,12 +37,14 @@ class FluxCluster:
         self.world = KubernetesWorld(self.clock)
         self.flux = FluxControllers(self.world, self._read, self.clock)
 
-    def _read(self, url: str, branch: str) -> SourceRevision | None:
+    def _read(self, url: str, ref: GitRef) -> SourceRevision | None:
         if url != URL:
             return None
         wanted = self.password
         accepts = None if wanted is None else lambda _user, password: bool(password == wanted)
-        return SourceRevision(self.revision if branch == "main" else "", lambda: self.files, accepts)
+        return SourceRevision(
+            self.revision if ref.name == "refs/heads/main" else "", lambda: self.files, accepts
+        )
 
     def commit(self, files: Mapping[str, bytes]) -> None:
         self.files = dict(files)

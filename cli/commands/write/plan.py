@@ -90,6 +90,7 @@ def plan(
     else:
         with connect(url, key_file, timeout) as api:
             against = recorded(tree, api)
+    desired = against.pins(desired, tree.files)
     planned = make_plan(
         "",
         desired,
@@ -133,7 +134,8 @@ def _live(tree: Worktree, names: list[str], api: Api, output: Output, *, report_
     from cli.fleet_api.live import compare_live
     from cli.terminal import live_view
 
-    against, desired = recorded(tree, api), tree.resolve()
+    against = recorded(tree, api)
+    desired = against.pins(tree.resolve(), tree.files)
     known = against.clusters or {}
     planned = make_plan("", desired, known, now=datetime.now(UTC), unreadable=against.unreadable)
     chosen = [item.cluster for item in _chosen(planned, names)]

@@ -1,12 +1,14 @@
-"""Branches of git repositories.
+"""Git repositories: branches, tags, refs by name, and commits.
 
-Source of messages: ``internal/controller/gitrepository_controller.go`` of ``fluxcd/source-controller``, its
-git library, and go-git, in v1.7.3.
+Source of messages and of what Flux fetches: ``internal/controller/gitrepository_controller.go`` of
+``fluxcd/source-controller`` v1.7.3, ``git/gogit/clone.go`` of ``fluxcd/pkg``, and go-git.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn, Protocol
 from urllib.parse import urlsplit
 
 from localcloud.flux.flux_conditions import ObjectNotReady
@@ -20,33 +22,124 @@ from localcloud.flux.sources.fetched import (
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import Object
 
-ReadSource = Callable[[str, str], SourceRevision | None]
-"""Returns what is at (URL, branch), or None when there is no such repository."""
+_HEADS, _TAGS = "refs/heads/", "refs/tags/"
 
 
-def fetch_branch(world: KubernetesWorld, read: ReadSource, value: Object) -> SourceArtifact:
-    """Return the branch that a GitRepository names; raise NotReady."""
+@dataclass(frozen=True)
+class GitRef:
+    """What is read of a repository: the commit of a ref, by its full name, or a commit that a ref reaches.
+
+    A commit without a name is one that any branch reaches.
+    """
+
+    name: str = ""
+    commit: str = ""
+
+
+ReadSource = Callable[[str, GitRef], SourceRevision | None]
+"""Returns what is at (URL, ref), or None when there is no such repository."""
+
+
+class History(Protocol):
+    """What of a repository says to which commit a ref leads."""
+
+    def target(self, ref: str) -> str:
+        """Return the commit that a ref points to, by its full name; "" when there is no such ref."""
+        ...
+
+    def heads(self) -> Mapping[str, str]:
+        """Return every branch with its commit."""
+        ...
+
+    def is_descendant(self, commit: str, earlier: str) -> bool:
+        """Return whether a commit comes after another, or is it."""
+        ...
+
+
+def commit_of(history: History, ref: GitRef) -> str:
+    """Return the commit that is read, "" when there is none."""
+    if not ref.commit:
+        return history.target(ref.name)
+    tips = [history.target(ref.name)] if ref.name else [*history.heads().values()]
+    return ref.commit if any(tip and history.is_descendant(tip, ref.commit) for tip in tips) else ""
+
+
+def fetch_repository(world: KubernetesWorld, read: ReadSource, value: Object) -> SourceArtifact:
+    """Return what a GitRepository names; raise NotReady."""
     spec = value.get("spec") or {}
     url, ref = spec.get("url", ""), spec.get("ref") or {}
-    other = [name for name in ("tag", "semver", "commit", "name") if ref.get(name)]
-    if other:
-        raise ObjectNotReady("GitOperationFailed", f"this Flux follows branches only, not {other[0]}")
+    if ref.get("semver") and not (ref.get("commit") or ref.get("name") or ref.get("tag")):
+        raise ObjectNotReady("GitOperationFailed", "this Flux reads no ranges of tags (spec.ref.semver)")
     if url.startswith("ssh:"):
         raise ObjectNotReady("GitOperationFailed", "this Flux clones over HTTPS only, not over SSH")
-    branch = ref.get("branch", "master")
-    login = _login(world, value)
-    source = read(url, branch)
-    failed = f"failed to checkout and determine revision: unable to clone '{url}'"
-    if source is None:
-        raise ObjectNotReady("GitOperationFailed", f"{failed}: repository not found: Repository not found.")
-    if source.accepts is not None and not source.accepts(login.user, login.password):
-        raise ObjectNotReady("GitOperationFailed", f"{failed}: authentication required")
-    if not source.revision:
-        missing = f'couldn\'t find remote ref "refs/heads/{branch}"'
-        raise ObjectNotReady("GitOperationFailed", f"{failed}: {missing}")
-    revision = f"{branch}@sha1:{source.revision}"
-    stored = f"stored artifact for revision '{revision}'"
-    return SourceArtifact(source, revision, stored, f"stored artifact for commit '{source.revision}'")
+    stored = ((value.get("status") or {}).get("artifact") or {}).get("revision", "")
+    clone = _Clone(url, read, _login(world, value), stored)
+    source, revision = clone.fetched(ref)
+    told = f"stored artifact for revision '{revision}'"
+    return SourceArtifact(source, revision, told, f"stored artifact for commit '{source.revision}'")
+
+
+@dataclass(frozen=True)
+class _Clone:
+    """One reconciliation of a repository; ``stored`` is the revision of the artifact, "" for none."""
+
+    url: str
+    read: ReadSource
+    login: SourceLogin
+    stored: str
+
+    def fetched(self, ref: Mapping[str, Any]) -> tuple[SourceRevision, str]:
+        """Return what a ``spec.ref`` leads to, and its revision: a commit counts first, a branch last."""
+        if ref.get("commit"):
+            source = self._commit(ref["commit"], ref.get("branch", ""))
+            told = ref.get("name") or ref.get("branch")  # whatever the name points to
+            return source, f"{told}@sha1:{source.revision}" if told else f"sha1:{source.revision}"
+        if ref.get("name"):
+            return self._named(ref["name"])
+        short = ref.get("tag") or ref.get("branch") or "master"
+        source = self._at(f"{_TAGS if ref.get('tag') else _HEADS}{short}", listed=bool(self.stored))
+        return source, f"{short}@sha1:{source.revision}"
+
+    def _commit(self, commit: str, branch: str) -> SourceRevision:
+        if branch:
+            self._at(f"{_HEADS}{branch}")
+        return self._reached(commit, f"{_HEADS}{branch}" if branch else "")
+
+    def _named(self, name: str) -> tuple[SourceRevision, str]:
+        """Return a ref by its full name; one that is no branch and no tag is cloned by its commit."""
+        source = self._read(GitRef(name), listed=True)
+        if not source.revision:
+            _fail(f"unable to resolve ref '{name}' to a specific commit")
+        revision = f"{name}@sha1:{source.revision}"
+        if not name.startswith((_HEADS, _TAGS)) and revision != self.stored:
+            source = self._reached(source.revision, "")
+        return source, revision
+
+    def _at(self, name: str, *, listed: bool = False) -> SourceRevision:
+        source = self._read(GitRef(name), listed=listed)
+        if not source.revision:
+            _fail(f"unable to clone '{self.url}': couldn't find remote ref \"{name}\"")
+        return source
+
+    def _reached(self, commit: str, name: str) -> SourceRevision:
+        source = self._read(GitRef(name, commit))
+        if not source.revision:
+            _fail(f"unable to resolve commit object for '{commit}': object not found")
+        return source
+
+    def _read(self, ref: GitRef, *, listed: bool = False) -> SourceRevision:
+        """Return what a ref leads to; ``listed``: the refs are asked for before anything is cloned."""
+        source = self.read(self.url, ref)
+        failed = f"unable to {'list remote for' if listed else 'clone'} '{self.url}'"
+        if source is None:
+            _fail(f"{failed}: repository not found: Repository not found.")
+        if source.accepts is not None and not source.accepts(self.login.user, self.login.password):
+            _fail(f"{failed}: authentication required")
+        return source
+
+
+def _fail(problem: str) -> NoReturn:
+    raise ObjectNotReady("GitOperationFailed", f"failed to checkout and determine revision: {problem}")
 
 
 def _login(world: KubernetesWorld, value: Object) -> SourceLogin:

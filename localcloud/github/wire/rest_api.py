@@ -6,6 +6,7 @@ Answers carry GitHub's rate-limit headers, a request id and an ETag; a GET with 
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -46,6 +47,8 @@ _ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "", reads.repository),
     ("GET", "/branches/<path:branch>", reads.branch),
     ("GET", "/git/ref/<path:ref>", reads.ref),
+    ("GET", "/git/matching-refs/<path:ref>", reads.matching_refs),
+    ("GET", "/rules/branches/<path:branch>", reads.branch_rules),
     ("GET", "/git/commits/<sha>", reads.git_commit),
     ("GET", "/git/trees/<path:tree>", reads.tree),
     ("GET", "/git/blobs/<sha>", reads.blob),
@@ -136,7 +139,7 @@ class RestApi:
         if not request.user_agent.string:
             raise GitHubError(403, "Request forbidden by administrative rules. A User-Agent is required.")
         call, variables = _MAP.bind_to_environ(request.environ).match()
-        path = dict(variables)
+        path = {name: _whole(value) for name, value in variables.items()}
         if call == DOWNLOAD:
             return self._archives.download(request, **path)
         if call == _TOKENS:
@@ -197,3 +200,8 @@ def error_response(error: GitHubError) -> Response:
         body["errors"] = list(error.errors)
     body |= {"documentation_url": "https://docs.github.com/rest", "status": str(error.status)}
     return json_response(error.status, body, error.headers)
+
+
+def _whole(value: Any) -> Any:
+    """Return a variable of a path with the slashes that the HTTP server left encoded (RFC 3986, 2.2)."""
+    return re.sub("%2f", "/", value, flags=re.IGNORECASE) if isinstance(value, str) else value

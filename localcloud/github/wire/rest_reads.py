@@ -58,6 +58,21 @@ def ref(place: Place, _: Request, ref: str) -> JsonObject:
     return ref_json(place, f"refs/{ref}", found.sha, found.kind)
 
 
+def matching_refs(place: Place, _: Request, ref: str) -> list[JsonObject]:
+    """List the refs whose names begin with this one, as "heads/next"; [] for none."""
+    _refuse_empty(place)
+    found = history.refs(place.repository.path)
+    names = [name for name in found if name.startswith(f"refs/{ref}")]
+    kinds = {name: place.repository.read(found[name]) for name in names}
+    return [ref_json(place, name, found[name], stored.kind) for name, stored in kinds.items() if stored]
+
+
+def branch_rules(place: Place, _: Request, branch: str) -> list[JsonObject]:
+    """List the rules of active rulesets about a branch, which need not exist."""
+    source = {"ruleset_source_type": "Repository", "ruleset_source": place.full_name, "ruleset_id": 1}
+    return [{"type": "update", **source}] if place.repository.guards(branch) else []
+
+
 def git_commit(place: Place, _: Request, sha: str) -> JsonObject:
     """Write a commit of the git database."""
     found = place.repository.read(sha) if _SHA.match(sha) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from localcloud.github.world.git_repository import GitRepository
@@ -134,6 +134,15 @@ class WorldHost:
             return self._git.head(branch)
         except Dependency:
             return None
+
+    def branches(self, prefix: str) -> Mapping[str, str]:
+        """Return the branches with a prefix."""
+        self._require(Capability.PROPOSALS)
+        return {name: sha for name, sha in self._git.heads().items() if name.startswith(prefix)}
+
+    def is_guarded(self, branch: str) -> bool:
+        """Return whether a rule of the repository is about a branch of this name."""
+        return self._git.guards(branch)
 
     def add_commit(self, commit: NewCommit) -> str:
         """Create a commit."""

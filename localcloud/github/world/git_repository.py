@@ -10,6 +10,7 @@ import re
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 
@@ -32,6 +33,7 @@ from localcloud.github.world.repository_history import (
     merge_base,
     parse_commit,
     pull_files,
+    refs,
     rev_list,
 )
 from shared.cluster.failures.errors import Dependency, InvalidManifest, Unavailable
@@ -42,6 +44,7 @@ MAX_ID = 1 << 31
 MAX_PULL_COMMITS = 250
 """docs.github.com/rest/pulls/pulls, "List commits on a pull request"."""
 _SHA = re.compile(r"^[0-9a-f]{40}$")
+_HEADS = "refs/heads/"
 _PLAIN_MODES = ("100644", "100755")
 
 _CONFIG = {
@@ -62,6 +65,8 @@ class GitRepository:
         self.pulls = Pulls(self, clock)
         self._merges: dict[tuple[str, str], str | None] = {}
         self.truncate_trees = False
+        self.guarded: tuple[str, ...] = ()
+        """The patterns of the branches that people may not move, as a ruleset has them."""
         self.token_expires: datetime | None = None
         self.clock = clock
         self._reader = ObjectReader(path)
@@ -95,6 +100,21 @@ class GitRepository:
         if found is None:
             raise Dependency(f"no branch {branch}")
         return found.sha
+
+    def target(self, ref: str) -> str:
+        """Return the commit that a ref points to, by its full name; "" when there is no such ref."""
+        whole = ref.startswith("refs/") and is_safe_name(ref)
+        found = self.read(f"{ref}^{{commit}}") if whole else None
+        return found.sha if found else ""
+
+    def heads(self) -> Mapping[str, str]:
+        """Return every branch with the commit that it points to."""
+        found = refs(self.path)
+        return {name.removeprefix(_HEADS): sha for name, sha in found.items() if name.startswith(_HEADS)}
+
+    def guards(self, branch: str) -> bool:
+        """Return whether people may not move a branch of this name."""
+        return any(fnmatchcase(branch, pattern) for pattern in self.guarded)
 
     def read_head(self, branch: str) -> BranchHead:
         """Return the commit that the branch points to, and the time."""

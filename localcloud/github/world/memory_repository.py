@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from fnmatch import fnmatchcase
 from itertools import islice
 
 from localcloud.common.clock import system_clock
@@ -38,6 +39,8 @@ class MemoryRepository:
         self.statuses = Statuses(clock)
         self.pulls = Pulls(self, clock)
         self.truncate_trees = False
+        self.guarded: tuple[str, ...] = ()
+        """The patterns of the branches that people may not move, as a ruleset has them."""
         self.token_expires: datetime | None = None
         self.id = 1
         """GitHub's number of the repository."""
@@ -120,6 +123,18 @@ class MemoryRepository:
         self._trees[commit], self._authors[commit] = tree, _OPERATOR
         self._parents[commit], self._others[commit] = parents[0], tuple(parents[1:])
         return commit
+
+    def target(self, ref: str) -> str:
+        """Return the commit that a ref points to, by its full name; "" when there is no such branch."""
+        return self._heads.get(ref.removeprefix("refs/heads/"), "")
+
+    def heads(self) -> Mapping[str, str]:
+        """Return every branch with the commit that it points to."""
+        return dict(self._heads)
+
+    def guards(self, branch: str) -> bool:
+        """Return whether people may not move a branch of this name."""
+        return any(fnmatchcase(branch, pattern) for pattern in self.guarded)
 
     def delete(self, branch: str) -> None:
         """Delete a branch."""

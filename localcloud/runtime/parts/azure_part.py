@@ -24,8 +24,9 @@ from localcloud.channels.teams_server import TeamsServer
 from localcloud.common.certificates import Authority
 from localcloud.common.clock import system_clock
 from localcloud.common.control_plane import ControlPlane
-from localcloud.flux.flux_controllers import FluxOfClusters, SourceRevision
+from localcloud.flux.flux_controllers import FluxOfClusters, GitRef, SourceRevision
 from localcloud.flux.http_posts import HttpPosts
+from localcloud.flux.sources.git_source import commit_of
 from localcloud.flux.sources.wire_stores import wire_stores
 from localcloud.github.world.git_repository import GitRepository
 from localcloud.keyvault.example_secrets import EXAMPLE_VAULT, example_secrets
@@ -42,7 +43,6 @@ from localcloud.runtime.parts.part import (
     run,
     shown_notifications,
 )
-from shared.cluster.failures.errors import Dependency
 
 OpenPlane = Callable[[Config, Authority, IdentityServer], AbstractContextManager[ControlPlane]]
 """Opens the control planes of the clusters that Resource Manager creates."""
@@ -61,8 +61,8 @@ class Repositories:
         self._lock = threading.Lock()
         self._open: dict[Path, GitRepository] = {}
 
-    def __call__(self, url: str, branch: str) -> SourceRevision | None:
-        """Return a branch of the repository; None when there is no such repository."""
+    def __call__(self, url: str, ref: GitRef) -> SourceRevision | None:
+        """Return what a ref of the repository leads to; None when there is no such repository."""
         match = self._url.fullmatch(url)
         path = self._root / f"{match[1]}.git" if match else self._root
         if ".." in path.parts or not (path / "HEAD").is_file():
@@ -71,10 +71,7 @@ class Repositories:
             if path not in self._open:
                 self._open[path] = GitRepository(path)
             repository = self._open[path]
-        try:
-            commit = repository.head(branch)
-        except Dependency:
-            return SourceRevision("", dict, self._accepts)
+        commit = commit_of(repository, ref)
         return SourceRevision(commit, lambda: _files(repository, commit), self._accepts)
 
     def close(self) -> None:

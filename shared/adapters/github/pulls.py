@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import itemgetter
 from typing import Any
+from urllib.parse import quote
 
 from github.Repository import Repository as GitHubApi
 
@@ -167,6 +168,22 @@ class GitHubProposing:
                 return str(json_call(api, "GET", f"{api.url}/git/ref/heads/{branch}")["object"]["sha"])
         except Dependency:
             return None
+
+    def branches(self, prefix: str) -> Mapping[str, str]:
+        """Return the branches with a prefix; an empty repository, which GitHub answers with 409, has none."""
+        try:
+            with self._client.calling("no branches", absent=(404, 409)) as api:
+                found = api.get_git_matching_refs(f"heads/{prefix}")
+                return {ref.ref.removeprefix("refs/heads/"): ref.object.sha for ref in found}
+        except Dependency:
+            return {}
+
+    def is_guarded(self, branch: str) -> bool:
+        """Return whether a ruleset restricts updates; docs.github.com/rest/repos/rules, Metadata: read."""
+        with self._client.calling("no rules") as api:
+            query = {"per_page": PAGE}
+            rules = json_call(api, "GET", f"{api.url}/rules/branches/{quote(branch, safe='')}", query=query)
+            return any(rule["type"] == "update" for rule in rules)
 
     def add_commit(self, commit: NewCommit) -> str:
         """Create a commit: one call for its parent, one for the tree, one for the commit."""

@@ -69,6 +69,8 @@ class AppIdentity:
     """The ids that this state had before: clusters may still carry them."""
     first_generation: int = 0
     """The generation of a new cluster, above any that lost tables had; 0 before a plan has one."""
+    pins_directly: bool = False
+    """Whether Flux names the commit of a pin itself, because the git host lets the app write no branches."""
 
 
 @dataclass(frozen=True)

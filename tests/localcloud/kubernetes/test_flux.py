@@ -106,7 +106,7 @@ def test_a_deleted_kustomization_takes_its_objects_with_it(cluster: FluxCluster)
             "GitOperationFailed",
             'couldn\'t find remote ref "refs/heads/gone"',
         ),
-        ({"ref": {"tag": "v1"}}, "GitOperationFailed", "branches only"),
+        ({"ref": {"semver": "1.x"}}, "GitOperationFailed", "no ranges of tags"),
         ({"secretRef": {"name": "absent"}}, "AuthenticationFailed", 'secrets "absent" not found'),
         ({"secretRef": {"name": "wrong"}}, "GitOperationFailed", "authentication required"),
         ({}, "GitOperationFailed", "authentication required"),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from localcloud.flux.flux_controllers import SourceRevision
+from localcloud.flux.flux_controllers import GitRef, SourceRevision
+from localcloud.flux.sources.git_source import commit_of
+from localcloud.github.world.git_repository import GitRepository
 from localcloud.kubernetes.world.writes.patches import MERGE
 from tests.support import flux_scenarios
-from tests.support.flux_scenarios import FILES, KUSTOMIZATIONS, SOURCES
+from tests.support.flux_scenarios import FILES, KUSTOMIZATIONS, SOURCES, Pins, push_by_force, write_pins
 from tests.support.recorded_answers import recorded
 from tests.support.small_flux import KUSTOMIZATION, SOURCE, URL, FluxCluster, flux_object, git_secret
 
@@ -18,8 +21,8 @@ KINDS = {"g": SOURCE, "k": KUSTOMIZATION}
 class Faulty(FluxCluster):
     """A cluster with Flux, and everything that can be wrong."""
 
-    def _read(self, url: str, branch: str) -> SourceRevision | None:
-        found = super()._read(url, branch)
+    def _read(self, url: str, ref: GitRef) -> SourceRevision | None:
+        found = super()._read(url, ref)
         if found is None:
             return None
         return SourceRevision(found.revision, found.files, lambda _user, password: password in ("", "token"))
@@ -68,3 +71,42 @@ def test_the_small_flux_reports_what_the_real_one_reported() -> None:
     cluster.let_time_pass(40)
     assert cluster.reported(real["second"]) == real["second"]
     assert cluster.maps() == ["one"], "nothing of a Kustomization with a refused object is applied"
+
+
+class Pinned(FluxCluster):
+    """A cluster with Flux, and a repository on disk."""
+
+    repository: GitRepository
+
+    def _read(self, url: str, ref: GitRef) -> SourceRevision | None:
+        return SourceRevision(commit_of(self.repository, ref), dict) if url == URL else None
+
+    def reported(self, pins: Pins) -> dict[str, Any]:
+        found = {name: self.world.get(self.at(*SOURCE, name)) for name in pins.refs()}
+        return {name: pins.plain(flux_scenarios.shown_source(value)) for name, value in found.items()}
+
+    def scale(self, replicas: int) -> None:
+        at = self.at("apps/v1", "Deployment", "source-controller")
+        self.world.patch(at, {"spec": {"replicas": replicas}}, MERGE)
+        self.let_time_pass()
+
+
+def test_the_small_flux_reports_of_pins_what_the_real_one_reported(tmp_path: Path) -> None:
+    real = recorded(flux_scenarios.PINNED)
+    with GitRepository.create(tmp_path / "pins.git") as repository:
+        cluster, pins = Pinned(), write_pins(repository)
+        cluster.repository = repository
+        cluster.install()
+        for name, ref in pins.refs().items():
+            cluster.apply(flux_object(SOURCE, name, {"interval": "1h", "url": URL, "ref": ref}))
+        cluster.let_time_pass()
+        assert cluster.reported(pins) == real["first"]
+        push_by_force(repository, pins)
+        for name in pins.refs():
+            change = {"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": "r1"}}}
+            cluster.world.patch(cluster.at(*SOURCE, name), change, MERGE)
+        cluster.let_time_pass()
+        assert cluster.reported(pins) == real["forced"]
+        cluster.scale(0)
+        cluster.scale(1)
+        assert cluster.reported(pins) == real["lost"]

@@ -24,7 +24,7 @@ from localcloud.common.certificates import Authority
 from localcloud.common.clock import system_clock
 from localcloud.common.control_plane import KubernetesNode
 from localcloud.common.programs import program
-from localcloud.flux.flux_controllers import FluxOfClusters, SourceRevision
+from localcloud.flux.flux_controllers import FluxOfClusters, GitRef, SourceRevision
 from localcloud.kubernetes.wire.cluster_access import common_name
 from localcloud.kubernetes.wire.kubernetes_servers import LOG_NAME, KubernetesPlane
 from shared.resource_ids import ClusterId
@@ -84,12 +84,9 @@ class Fixture:
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[KubernetesPlane, Authority, Path]]:
     folder, authority = tmp_path_factory.mktemp("plane"), Authority()
 
-    def read(_url: str, branch: str) -> SourceRevision | None:
-        return (
-            SourceRevision("1" * 40, lambda: {"clusters/alpha/team.yaml": TEAM_FILE})
-            if branch == "main"
-            else None
-        )
+    def read(_url: str, ref: GitRef) -> SourceRevision | None:
+        source = SourceRevision("1" * 40, lambda: {"clusters/alpha/team.yaml": TEAM_FILE})
+        return source if ref.name == "refs/heads/main" else None
 
     with KubernetesPlane(
         authority,

@@ -112,6 +112,15 @@ class RecordedCluster(TypedDict):
 
 
 @final
+class TrackedBranch(TypedDict):
+    """The tracked branch of the fleet repository, as Flux names it: clusters that pull it are pinned."""
+
+    server: str
+    repositories: list[str]
+    branch: str
+
+
+@final
 class RecordedFleet(TypedDict):
     """``GET recorded``: what ``roadstead plan`` compares the files with.
 
@@ -122,6 +131,7 @@ class RecordedFleet(TypedDict):
 
     fleet: str
     commit: str
+    source: TrackedBranch
     approval: ApprovalView | None
     durations: dict[str, list[int]]
     replacing: dict[str, list[str]]

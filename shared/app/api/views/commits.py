@@ -13,7 +13,7 @@ from shared.app.api import schema
 from shared.cluster.failures.errors import Dependency
 from shared.masking import cut
 from shared.ports import Ports
-from shared.ports.git_host import Change
+from shared.ports.git_host import BranchCommit
 
 SHOWN = 50
 """So many commits are shown, with their files."""
@@ -55,20 +55,22 @@ def _pulled(document: Mapping[str, Any]) -> str:
     return str(pin.get("commit") or document["spec"]["flux"].get("commit") or "")
 
 
-def _follow(commit: str, head: str, ports: Ports) -> Sequence[Change] | None:
+def _follow(commit: str, head: str, ports: Ports) -> Sequence[BranchCommit] | None:
     """Return the commits of the branch after one, newest first; None for too many, or another history."""
     try:
         found = ports.git_host.changes_since(head, commit, AFTER)
     except Dependency:
         return None
-    known, line = {change.commit: change for change in found or ()}, list[Change]()
+    known, line = {change.commit: change for change in found or ()}, list[BranchCommit]()
     while head in known:
         line.append(known[head])
         head = next(iter(line[-1].parents), "")
     return line if found is not None and head == commit else None
 
 
-def _clusters(commit: str, names: Sequence[str], follow: Sequence[Change] | None) -> schema.PulledCommit:
+def _clusters(
+    commit: str, names: Sequence[str], follow: Sequence[BranchCommit] | None
+) -> schema.PulledCommit:
     return {
         "commit": commit,
         "behind": None if follow is None else len(follow),
@@ -77,7 +79,7 @@ def _clusters(commit: str, names: Sequence[str], follow: Sequence[Change] | None
     }
 
 
-def _commit(change: Change, ports: Ports) -> schema.LogCommit:
+def _commit(change: BranchCommit, ports: Ports) -> schema.LogCommit:
     files = ports.git_host.files_between(change.commit, change.parents[0])
     return {
         "commit": change.commit,

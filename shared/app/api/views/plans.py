@@ -23,6 +23,7 @@ from shared.app.planner.reporter import lasting_since
 from shared.cluster import messages
 from shared.cluster.record import ClusterRecord
 from shared.plan.plan import Item, Plan
+from shared.platform.pins import FleetSource
 from shared.ports import FleetRecord, PlanRecord, Ports
 from shared.ports.state import Promotion
 from shared.promotions import HoldReason, Value
@@ -114,6 +115,7 @@ def recorded_view(ports: Ports, page: ClusterPage = FIRST_PAGE) -> schema.Record
         schema.RecordedFleet,
         ports.config,
         fleet,
+        source=_source(ports.config.source),
         approval=_approval(approval),
         durations={kind: list(seconds) for kind, seconds in fleet.durations.items()},
         replacing={old: list(new) for old, new in fleet.expects.replacing.items()},
@@ -121,6 +123,10 @@ def recorded_view(ports: Ports, page: ClusterPage = FIRST_PAGE) -> schema.Record
         unreadable=unreadable_records(records.unreadable),
         next=page.next(names_in(records)),
     )
+
+
+def _source(source: FleetSource) -> schema.TrackedBranch:
+    return projected(schema.TrackedBranch, source, repositories=sorted(source.names))
 
 
 def _recorded(
