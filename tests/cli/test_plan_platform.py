@@ -51,10 +51,7 @@ def monitoring(name: str = "monitoring", more: str = "") -> dict[str, str]:
 
 def planned(folder: Path, before: Texts, after: Texts, *arguments: str) -> tuple[int, str]:
     """Return the exit code, and what follows the line about clusters, of a change of the platform."""
-    fleet = {
-        name: content for name, content in fleet_files.example().items() if not name.startswith("platform/")
-    }
-    committed(folder, fleet | {f"platform/{name}": text.encode() for name, text in before.items()})
+    committed(folder, fleet_files.with_platform(before))
     for name in before.keys() - after.keys():
         (folder / "platform" / name).unlink()
     write(folder, {f"platform/{name}": text.encode() for name, text in after.items()})

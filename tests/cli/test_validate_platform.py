@@ -14,11 +14,7 @@ EARLY = ("--on", "2026-01-01")
 
 def repository(folder: Path, **texts: str) -> Path:
     """Return a fleet of three clusters with these files of its platform, by names with __ for /."""
-    files = {
-        name: content for name, content in fleet_files.example().items() if not name.startswith("platform/")
-    }
-    named = {f"platform/{name}": text.encode() for name, text in texts.items()}
-    return write(folder, files | named)
+    return write(folder, fleet_files.with_platform(texts))
 
 
 def output(fleet: Path, *arguments: str) -> tuple[int, list[str]]:
@@ -72,7 +68,7 @@ def test_a_refactoring_has_no_problem(tmp_path: Path) -> None:
 
 
 def test_a_path_of_a_manifest_that_is_not_there_has_the_line_of_the_manifest(tmp_path: Path) -> None:
-    fleet = write(tmp_path, fleet_files.example())
+    fleet = repository(tmp_path, **{"a.yaml": namespace("a")})
     (fleet / "platform").rename(fleet / "plattform")
     code, lines = output(fleet)
     assert code == 1
