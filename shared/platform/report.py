@@ -86,23 +86,23 @@ def sections_of(
 
     ``environments`` are those of the clusters, "" for none, and ``order`` is that of the fleet.
     """
-    by_change: dict[int, list[Line]] = {}
-    by_line: dict[Line, list[str]] = {}
+    having: dict[int, tuple[PlatformChange, list[str]]] = {}  # many clusters share one
     for cluster in sorted(changes):
-        change = changes[cluster]
-        if id(change) not in by_change:  # many clusters share one
-            by_change[id(change)] = list(lines_of(change))
-        for line in by_change[id(change)]:
-            by_line.setdefault(line, []).append(cluster)
-    together: dict[tuple[str, ...], list[Line]] = {}
-    for line, clusters in by_line.items():
-        together.setdefault(tuple(clusters), []).append(line)
+        having.setdefault(id(changes[cluster]), (changes[cluster], []))[1].append(cluster)
+    by_line: dict[Line, list[int]] = {}
+    for key, (change, _) in having.items():
+        for line in dict.fromkeys(lines_of(change)):
+            by_line.setdefault(line, []).append(key)
+    together: dict[tuple[int, ...], list[Line]] = {}
+    for line, keys in by_line.items():
+        together.setdefault(tuple(keys), []).append(line)
     rank = {name: place for place, name in enumerate(order)}
     found = []
-    for names, lines in together.items():
+    for keys_of, lines in together.items():
+        names = sorted(cluster for key in keys_of for cluster in having[key][1])
         known = {environments.get(name, "") for name in names}
         ordered = sorted(known, key=lambda name: (rank.get(name, len(rank)), name))
-        found.append(Section(names, tuple(ordered), tuple(lines)))
+        found.append(Section(tuple(names), tuple(ordered), tuple(lines)))
     states = ("refused", "needs approval", "")
     return tuple(sorted(found, key=lambda section: (states.index(section.state), -len(section.clusters))))
 
