@@ -359,7 +359,7 @@ class _Judge:
     def _addition(self, owner: ObjectId, change: ObjectChange) -> Consequence | None:
         before = self._before.get(owner)
         if before is not None and self._predecessor(before, change.id):
-            return None  # told with the one that it follows
+            return None  # its predecessor has the consequence
         if change.after is None:
             return None
         places = [place for place in self._comparison.places_before.get(change.id, ()) if place != owner]

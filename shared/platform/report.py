@@ -1,7 +1,7 @@
 """The changes of a platform as people read them: by change, and not by cluster.
 
 What is the same on several clusters is one section with their names. Texts are plain, and each line is at
-most as wide as asked for, unless a name is longer.
+most as wide as given, unless a name is longer.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ _TOLD_WITH: Mapping[Effect, frozenset[Effect]] = {
     **dict.fromkeys(REFUSED, _STAYING),
     **dict.fromkeys(DESTROYING, DESTROYING | _STAYING),
 }
-"""Which effects of objects the line of their Kustomization already tells."""
+"""Which effects of objects the line of their Kustomization shows already."""
 
 
 def _sign(consequence: Consequence) -> str:
