@@ -144,6 +144,7 @@ def consequences(comparison: Comparison) -> tuple[Consequence, ...]:
 
 Fate = tuple[Effect, Cause, str]
 _DELETED: Fate = (Effect.DELETED, Cause.NONE, "")
+_ELSEWHERE: Fate = (Effect.UNKNOWN, Cause.ELSEWHERE, "")
 _NOTHING: Fate = (Effect.UNREACHED, Cause.UNBUILT, "")
 """What applies it is refused as a whole."""
 
@@ -154,6 +155,7 @@ class _Judge:
     def __init__(self, comparison: Comparison) -> None:
         self._comparison = comparison
         self._before, self._after = comparison.before.owners, comparison.after.owners
+        self._names = comparison.places_before.keys() | self._before.keys()
         self._fates: dict[ObjectId, Fate | None] = {}
         found = (
             built.manifest
@@ -222,7 +224,8 @@ class _Judge:
         other = change.renamed if change else None
         if parents and len(asleep) == len(parents):
             return Consequence(name, name, Effect.UNREACHED, Cause.SUSPENDED, asleep[0].file, other=other)
-        return Consequence(name, name, Effect.ADDED, other=other)
+        effect, cause, _ = _ELSEWHERE if name in self._names else (Effect.ADDED, Cause.NONE, "")
+        return Consequence(name, name, effect, cause, other=other)
 
     def _same_owner(self, before: Owner, after: Owner, change: OwnerChange) -> Iterator[Consequence]:
         name = before.id
@@ -274,7 +277,7 @@ class _Judge:
         if not parents:
             return _DELETED
         remaining = next((end for end in ends if end), None)
-        return remaining or (Effect.UNKNOWN, Cause.ELSEWHERE, "")
+        return remaining or _ELSEWHERE
 
     def _sleeps(self, name: ObjectId) -> bool:
         """Return whether a Kustomization is suspended before and after: it applies nothing of this."""
@@ -421,11 +424,11 @@ class _Judge:
     def _directly(self, name: ObjectId) -> Iterator[ObjectId]:
         """Yield what the cluster deletes with an object: Kubernetes with a namespace, Flux with its own."""
         if name == ("", "Namespace", "", name.name):
-            yield from (known for known in self._comparison.places_before if known.namespace == name.name)
+            yield from (known for known in self._names if known.namespace == name.name)
         if is_definition(name):
             for place in self._comparison.places_before.get(name, ()):
                 kind = kind_defined(self._before[place].objects[name].manifest)
-                yield from (known for known in self._comparison.places_before if known[:2] == kind)
+                yield from (known for known in self._names if known[:2] == kind)
         owner = self._before.get(name)
         if owner is not None:
             fate, after = self._fate(name), self._after.get(name)

@@ -1,10 +1,10 @@
 """The fields of Kubernetes' objects that never change once an object exists: a table of data.
 
 The API server refuses such a change. kustomize-controller then stops the whole path, or deletes the object
-and creates it again where that is forced (fluxcd/pkg ``ssa/manager_apply.go``, ``shouldForceApply``). Each
-entry has its source: the function of kubernetes/kubernetes ``pkg/apis/<group>/validation/validation.go``, if no
-file is named. A definition's own rule ``self == oldSelf`` (kubernetes.io, "Enforce CRD Immutability with CEL
-Transition Rules") counts as an entry for the objects of its kind.
+and creates it again where that is forced (fluxcd/pkg ``ssa/manager_apply.go``, ``shouldForceApply``). The
+source of an entry is the function of kubernetes/kubernetes ``pkg/apis/<group>/validation/validation.go``, if
+no file is named. A definition's own rule ``self == oldSelf`` (kubernetes.io, "Enforce CRD Immutability with
+CEL Transition Rules") counts as an entry for the objects of its kind.
 """
 
 from __future__ import annotations

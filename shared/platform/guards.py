@@ -152,7 +152,7 @@ LOSSES: Mapping[Effect, str] = {
     ),
     Effect.UNINSTALLED: "the release of {id} is uninstalled, and another one installed: {detail} differs",
     Effect.SHRUNK: "{id} gets fewer replicas, and the claims of the others are deleted (whenScaled: Delete)",
-    Effect.UNKNOWN: "{id} may be deleted, because its Kustomization gets another source{taken}",
+    Effect.UNKNOWN: "{id} gets another source, so what it owns may be deleted{taken}",
 }
 """What is said of a loss."""
 SENTENCES: Mapping[GuardKind, str] = {
@@ -266,6 +266,8 @@ def _guard(consequence: Consequence, changed: Mapping[ObjectId, Consequence]) ->
     owner = changed.get(consequence.owner)
     moved = [field.path for field in owner.fields if field.path in _PLACES] if owner else []
     in_place = consequence.effect is Effect.DELETED and not consequence.of_owner and bool(moved)
+    if consequence.cause is Cause.ELSEWHERE:
+        in_place, moved = True, ["spec.sourceRef"]
     return Guard(
         kind,
         consequence.owner,
@@ -297,7 +299,7 @@ def _kind(consequence: Consequence) -> GuardKind | None:
     if consequence.of_owner:
         if consequence.cause is Cause.UNBUILT:
             return GuardKind.UNKNOWN
-        return GuardKind.LOSS if consequence.takes else None
+        return GuardKind.LOSS if consequence.takes or consequence.cause is Cause.ELSEWHERE else None
     name = consequence.id
     if is_owner(name):
         return GuardKind.LOSS if consequence.cause is Cause.NONE else None

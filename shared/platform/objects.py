@@ -1,4 +1,4 @@
-"""What an object of a platform says about itself: what Flux may do with it, releases, claims, generated names. Pure."""
+"""What an object says about itself: what Flux may do with it, its release, its claims, its generated name."""
 
 from __future__ import annotations
 

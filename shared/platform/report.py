@@ -193,7 +193,7 @@ def _remark(consequence: Consequence, every: Sequence[Consequence]) -> str:
                 return ""
             return f"what it owns stays: {_because(consequence)}" if consequence.cause else ""
         case Effect.CHANGED if consequence.cause is Cause.RESUMED:
-            return "no longer suspended: it applies all that changed since it was"
+            return "no longer suspended: all that changed since is applied, and what left it is deleted"
         case Effect.CHANGED if consequence.cause is Cause.UNSERVED:
             return f"version {detail} is not served any more; where objects are stored in it, it has to stay"
         case Effect.CHANGED if consequence.cause is Cause.UNBUILT:

@@ -199,17 +199,33 @@ def test_a_namespace_takes_all_in_it_and_what_kustomizations_in_it_own() -> None
     team = owner("team", deployment("elsewhere/d"))
     before = inventory(owner("core", manifest("Namespace", "flux-system"), claim("a/b")), team)
     after = inventory(owner("core", claim("a/b")), team)
-    taken = found(before, after)["Namespace flux-system"].takes
-    assert [str(name) for name in taken] == []  # no owner has its Kustomization as an object
+    root = found(before, after)["Namespace flux-system"].takes
     before = inventory(
         owner("core", manifest("Namespace", "flux-system"), claim("a/b"), asked_for(team)), team
     )
     after = inventory(owner("core", claim("a/b"), asked_for(team)), team)
     taken = found(before, after)["Namespace flux-system"].takes
-    assert [str(name) for name in taken] == [
-        "Deployment elsewhere/d",
-        "Kustomization flux-system/team",
-    ]
+    for names in (root, taken):  # whether Roadstead or another Kustomization applies it
+        assert {"Deployment elsewhere/d", "Kustomization flux-system/team"} <= {*map(str, names)}
+
+
+def test_the_definition_of_kustomizations_takes_all_of_them_with_what_they_own() -> None:
+    spec = {"group": "kustomize.toolkit.fluxcd.io", "names": {"kind": "Kustomization"}}
+    flux = manifest("CustomResourceDefinition", "kustomizations", "apiextensions.k8s.io/v1", spec=spec)
+    before = inventory(owner("flux", flux, deployment("a/b")), owner("team", claim("a/c")))
+    after = inventory(owner("flux", deployment("a/b")), owner("team", claim("a/c")))
+    taken = {str(name) for name in found(before, after)["CustomResourceDefinition kustomizations"].takes}
+    assert {"Kustomization flux-system/team", "PersistentVolumeClaim a/c"} <= taken
+
+
+def test_a_kustomization_that_gets_another_source_may_lose_what_it_owns() -> None:
+    fleet = owner("team", claim("a/b"))
+    other = owner("team", sourceRef={"kind": "GitRepository", "name": "team"})
+    ours, theirs = inventory(owner("p", asked_for(fleet)), fleet), inventory(owner("p", asked_for(other)))
+    lost = found(ours, theirs)["Kustomization flux-system/team"]
+    assert (lost.effect, lost.cause) == (Effect.UNKNOWN, Cause.ELSEWHERE)
+    assert [str(name) for name in lost.takes] == ["PersistentVolumeClaim a/b"]
+    assert effects(theirs, ours)["Kustomization flux-system/team"] == (Effect.UNKNOWN, Cause.ELSEWHERE)
 
 
 def test_a_definition_takes_every_object_of_its_kind() -> None:

@@ -177,6 +177,16 @@ def test_a_kustomization_of_another_source_may_own_anything() -> None:
     assert not judge(inventory(owner("p", asked_for(orphan), REST)), after, 20).guards
 
 
+def test_another_source_needs_an_approval_in_both_directions() -> None:
+    fleet = owner("team", claim("a/b"))
+    other = owner("team", sourceRef={"kind": "GitRepository", "name": "team"})
+    ours, theirs = inventory(owner("p", asked_for(fleet)), fleet), inventory(owner("p", asked_for(other)))
+    for before, after in ((ours, theirs), (theirs, ours)):
+        (guard,) = judge(before, after, 20).guards
+        assert guard.cause.startswith("Kustomization flux-system/team gets another source")
+        assert "change spec.sourceRef in a second commit" in guard.remedy
+
+
 def test_there_is_a_sentence_for_everything_that_a_guard_is_about() -> None:
     assert LOSSES.keys() == DESTROYING
     assert SENTENCES.keys() == {*GuardKind} - {GuardKind.LOSS}
