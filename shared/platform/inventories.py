@@ -157,6 +157,7 @@ class _Maker:
         if missing:
             return self._wrong(owner, missing)
         built = self._builds.of(self._tree, folder, owner.spec, self._source)
+        owner = replace(owner, digest=built.key)
         self._unfollowed.update(built.unfollowed)
         if built.unbuilt:
             return replace(owner, unbuilt=built.unbuilt, problems=built.problems)
