@@ -13,10 +13,8 @@ EARLY = ("--on", "2026-01-01")
 
 
 def repository(folder: Path, **texts: str) -> Path:
-    """Return a fleet of three clusters with these files of its platform."""
-    files = fleet_files.fleet("one", "two", "three")
-    files.pop("platform/namespaces.yaml")
-    return write(folder, files | {f"platform/{name}": text.encode() for name, text in texts.items()})
+    """Return the example fleet of three clusters with these files of its platform."""
+    return write(folder, fleet_files.with_platform(texts))
 
 
 def output(fleet: Path, *arguments: str) -> tuple[int, list[str]]:
@@ -61,12 +59,13 @@ def test_values_among_manifests_are_refused_at_their_file(tmp_path: Path) -> Non
 
 def test_a_refactoring_has_no_problem(tmp_path: Path) -> None:
     texts = {
-        "kustomization.yaml": kustomization(resources=["gateway", "info.yaml"]),
+        "kustomization.yaml": kustomization(resources=["gateway", "info.yaml", "namespace.yaml"]),
+        "namespace.yaml": namespace("platform"),
         "gateway/kustomization.yaml": kustomization(resources=["a.yaml"]),
         "gateway/a.yaml": config_map("gateway", key="x"),
         "info.yaml": "kind: ConfigMap\napiVersion: v1\nmetadata: {namespace: platform, name: 'info'}\n",
     }
-    assert output(repository(tmp_path, **texts)) == (0, ["no problems: 3 clusters, 0 systems"])
+    assert output(repository(tmp_path, **texts)) == (0, ["no problems: 3 clusters, 1 system"])
 
 
 def test_a_path_of_a_manifest_that_is_not_there_has_the_line_of_the_manifest(tmp_path: Path) -> None:
@@ -84,23 +83,22 @@ def test_what_fails_on_some_clusters_names_these(tmp_path: Path) -> None:
     texts = {
         "kustomization.yaml": kustomization(resources=["root.yaml"]),
         "root.yaml": applied("root", "./platform/nested", more=facts),
-        "nested/a.yaml": applied("a", "./platform/layers/${cluster_name}", more=facts),
-        "layers/one/a.yaml": namespace("a"),
-        "layers/two/a.yaml": namespace("a"),
+        "nested/a.yaml": applied("a", "./platform/layers/${cluster_environment}", more=facts),
+        "layers/production/a.yaml": namespace("a"),
     }
     code, lines = output(repository(tmp_path, **texts))
     assert code == 1
     assert lines[0].startswith(
-        "platform/nested/a.yaml:11:3 spec.path: there is no folder ./platform/layers/three"
+        "platform/nested/a.yaml:11:3 spec.path: there is no folder ./platform/layers/dev"
     )
-    assert lines[0].endswith(" (on three)")
+    assert lines[0].endswith(" (on sargasso-aks)")
     assert len(lines) == 2
 
 
 def test_git_says_whether_a_path_is_one_of_this_repository(tmp_path: Path) -> None:
     fleet = repository(tmp_path)
     unknown = "the platform was not built: no folder that Flux applies is in this repository"
-    assert output(fleet) == (0, ["no problems: 3 clusters, 0 systems", unknown])
+    assert output(fleet) == (0, ["no problems: 3 clusters, 1 system", unknown])
     (fleet / ".git").mkdir()
     config = fleet / ".git" / "config"
     config.write_text('[remote "origin"]\n\turl = git@github.com:somebody/fleet.git\n')
@@ -118,7 +116,7 @@ def test_without_a_program_the_platform_is_said_not_to_be_built(tmp_path: Path) 
     done = roadstead("validate", *EARLY, cwd=fleet, PATH=str(tmp_path))
     assert done.returncode == 0
     assert done.stdout.splitlines() == [
-        "no problems: 3 clusters, 0 systems",
+        "no problems: 3 clusters, 1 system",
         "the platform of 3 clusters was not built: install kustomize or kubectl to check it",
     ]
 
