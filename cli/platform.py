@@ -103,7 +103,8 @@ def kustomize() -> Kustomize | None:
 def _following(fleet: DesiredFleet, tree: Tree, remotes: frozenset[str]) -> Mapping[str, Desired]:
     """Return the clusters whose Flux pulls this repository.
 
-    Where git does not say what this repository is called, it is one of whose folders a cluster applies.
+    Where git does not say what this repository is called, it is one that has a folder that a cluster applies,
+    or the beginning of its path.
     """
     by_repository: dict[str, dict[str, Desired]] = {}
     for name, cluster in fleet.clusters.items():
@@ -114,7 +115,7 @@ def _following(fleet: DesiredFleet, tree: Tree, remotes: frozenset[str]) -> Mapp
     found: dict[str, Desired] = {}
     for clusters in by_repository.values():
         roots = {root for cluster in clusters.values() for root in roots_of(declared(cluster))}
-        if any(tree.is_folder(root) or near_path(tree, root) for root in roots):
+        if any(tree.is_folder(root.partition("/")[0]) or near_path(tree, root) for root in roots):
             found |= clusters
     return found
 

@@ -78,6 +78,16 @@ def test_a_path_of_a_manifest_that_is_not_there_has_the_line_of_the_manifest(tmp
     assert problem.endswith("spec.flux.path: there is no folder ./platform; did you mean ./plattform?")
 
 
+def test_a_path_of_which_only_the_beginning_is_there_is_a_problem(tmp_path: Path) -> None:
+    fleet = write(tmp_path, fleet_files.example())
+    (fleet / "platform" / "environments").rename(fleet / "platform" / "stages")
+    code, lines = output(fleet)
+    assert code == 1
+    assert lines[0].startswith("environments/development.yaml:")
+    assert "spec.flux.path: there is no folder ./platform/environments/development" in lines[0]
+    assert lines[0].endswith("(on sargasso-aks)")
+
+
 def test_what_fails_on_some_clusters_names_these(tmp_path: Path) -> None:
     facts = "  postBuild:\n    substituteFrom: [{kind: ConfigMap, name: cluster-facts}]\n"
     texts = {
