@@ -102,6 +102,7 @@ class _Maker:
         self._has_facts = has_facts
         self._configs: Mapping[Place, Values] = {}
         self._roots: Sequence[str] = ()
+        self._asked: set[Place] = set()
         self._unfollowed: set[str] = set()
         self.used: set[str] = set()
 
@@ -111,7 +112,7 @@ class _Maker:
         for _ in range(_PASSES):
             found = self._expanded(owners)
             configs = {**secrets, **dict(_configs_in(found.values()))}
-            if configs == self._configs:
+            if all(configs.get(place) == self._configs.get(place) for place in self._asked):
                 break
             self._configs = configs
         return Inventory(found, tuple(sorted(self._unfollowed)))
@@ -256,6 +257,7 @@ class _Maker:
         is_open = False
         for ref in post_build.get("substituteFrom") or ():
             place = str(ref.get("kind")), owner.id.namespace, str(ref.get("name"))
+            self._asked.add(place)
             if place == (FACTS.kind, FACTS.namespace, FACTS.name) and self._has_facts:
                 layers.append(self._facts_in(built))
             elif place in self._configs:
