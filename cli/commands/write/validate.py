@@ -77,12 +77,17 @@ def validate(
     if output is Format.SARIF:
         print_json(sarif(problems, tree.shown, retired, ending))
     elif output is Format.GITHUB:
-        found = (commands(problems, tree.shown), commands(warnings, tree.shown, "warning"))
+        found = (
+            commands(problems, tree.shown),
+            commands(warnings, tree.shown, "warning"),
+            commands(platform.notes, tree.shown, "notice"),
+        )
         sys.stdout.writelines(f"{text}\n" for texts in found for text in texts)
         echo(Text(summary(desired, platform, warnings)), *last, soft_wrap=True)
     elif output in (Format.TABLE, Format.WIDE):
         print_problems(problems, tree, console())
         print_problems(warnings, tree, console(), before="warning: ")
+        print_problems(platform.notes, tree, console(), before="note: ")
         echo(Text(summary(desired, platform, warnings)), *last, soft_wrap=True)
     else:
         view = _view(tree.fleet, desired, platform, warnings, old)
@@ -146,6 +151,10 @@ def _view(
         "problems": [vars(problem) for problem in problems],
         "warnings": [vars(warning) for warning in warnings],
         "retirementsOf": AS_OF.isoformat(),
-        "platform": {"builtWith": platform.builder, "note": platform.note},
+        "platform": {
+            "builtWith": platform.builder,
+            "note": platform.note,
+            "notes": [vars(note) for note in platform.notes],
+        },
         "note": old,
     }
