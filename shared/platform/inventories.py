@@ -24,7 +24,6 @@ from shared.platform.build import Builds, Built, Document
 from shared.platform.declared import declared, roots_of
 from shared.platform.documents import UnreadableFile, documents, field_of, manifests
 from shared.platform.inventory import BuiltObject, Inventory, ObjectId, Owner
-from shared.platform.places import place_of
 from shared.platform.reach import reaches
 from shared.platform.references import FLEET_SOURCE, KUSTOMIZE_GROUP, SourceName
 from shared.platform.substitution import BadSubstitution, invalid_names, names_in, parsed, substituted
@@ -235,12 +234,12 @@ class _Maker:
 
     def _twice(self, name: ObjectId, first: BuiltObject, second: BuiltObject) -> Problem:
         """Return the problem of an object in two versions of its API, for kustomize two objects."""
-        content = self._tree.contents.get(second.file, b"")
         versions = (
             f"{first.manifest.get('apiVersion')} ({first.file}) and {second.manifest.get('apiVersion')}"
         )
         message = f"{name} is here twice, as {versions}; keep one, because a cluster has one of them"
-        return problem_at(place_of(content, second.file, name, ("apiVersion",)), "apiVersion", message)
+        mark = Mark(second.file, *self._place(Owner(name, {}, second.file), ("apiVersion",)))
+        return problem_at(mark, "apiVersion", message)
 
     def _variables(self, owner: Owner, built: Built) -> _Variables | None:
         """Return the variables of a Kustomization, None where nothing is replaced."""
