@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from configparser import ConfigParser
 from configparser import Error as ConfigError
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from shared.adapters.kustomize import KustomizeProgram
 from shared.language.desired import Desired
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import Problem
-from shared.platform.build import Builds
+from shared.platform.build import Builds, NoKustomize
 from shared.platform.declared import declared, roots_of
 from shared.platform.inventories import Inventories
 from shared.platform.inventory import Inventory
@@ -75,13 +75,19 @@ def platform_of(worktree: Worktree, fleet: DesiredFleet) -> Platform:
     tree = Tree(worktree.files, _Contents(worktree.files.blobs, worktree.read))
     clusters = _following(fleet, tree, _remotes(worktree.root))
     if not clusters:
-        return Platform({})
+        where = "no folder that Flux applies is in this repository"
+        return Platform({}, note=f"the platform was not built: {where}" if fleet.clusters else "")
     program = kustomize()
     if program is None:
-        missing = "install kustomize or kubectl to check it"
-        return Platform({}, note=f"the platform of {many(len(clusters), 'cluster')} was not built: {missing}")
+        of = many(len(clusters), "cluster")
+        return Platform(
+            {}, note=f"the platform of {of} was not built: install kustomize or kubectl to check it"
+        )
     every = Inventories(tree, Builds(program.build))
-    inventories = {name: every.of(cluster) for name, cluster in clusters.items()}
+    try:
+        inventories = {name: every.of(cluster) for name, cluster in clusters.items()}
+    except NoKustomize as missing:
+        return Platform({}, note=f"the platform was not built: {missing}")
     unfollowed = sorted({place for inventory in inventories.values() for place in inventory.unfollowed})
     note = f"not followed: {', '.join(unfollowed[:3])}" if unfollowed else ""
     found = findings(fleet, inventories, tree.contents.get)
@@ -102,8 +108,9 @@ def _following(fleet: DesiredFleet, tree: Tree, remotes: frozenset[str]) -> Mapp
     by_repository: dict[str, dict[str, Desired]] = {}
     for name, cluster in fleet.clusters.items():
         by_repository.setdefault(_normal(cluster.spec.flux.repository), {})[name] = cluster
-    if remotes & by_repository.keys():
-        return {name: it for repository in remotes for name, it in by_repository.get(repository, {}).items()}
+    same = remotes & by_repository.keys() or _forks(remotes, by_repository.keys())
+    if same:
+        return {name: cluster for repository in same for name, cluster in by_repository[repository].items()}
     found: dict[str, Desired] = {}
     for clusters in by_repository.values():
         roots = {root for cluster in clusters.values() for root in roots_of(declared(cluster))}
@@ -112,12 +119,25 @@ def _following(fleet: DesiredFleet, tree: Tree, remotes: frozenset[str]) -> Mapp
     return found
 
 
+def _forks(remotes: Collection[str], repositories: Collection[str]) -> frozenset[str]:
+    """Return the repositories on the same hosts with the same names: a fork has another owner."""
+    ours = {(remote.partition("/")[0], remote.rpartition("/")[2]) for remote in remotes}
+    return frozenset(
+        name for name in repositories if (name.partition("/")[0], name.rpartition("/")[2]) in ours
+    )
+
+
 def _remotes(root: Path) -> frozenset[str]:
     """Return what git calls this repository elsewhere, as far as its configuration says so."""
     config = ConfigParser(strict=False, interpolation=None, allow_no_value=True)
+    folder = root / ".git"
     try:
-        config.read_string((root / ".git" / "config").read_text(errors="replace"))
-    except (OSError, ConfigError):
+        if folder.is_file():  # of a worktree, or of a submodule
+            folder = root / folder.read_text().removeprefix("gitdir:").strip()
+            common = folder / "commondir"
+            folder = folder / common.read_text().strip() if common.is_file() else folder
+        config.read_string((folder / "config").read_text(errors="replace"))
+    except (OSError, UnicodeDecodeError, ConfigError):
         return frozenset()
     urls = (config[section].get("url") for section in config.sections() if section.startswith("remote "))
     return frozenset(_normal(url) for url in urls if url)

@@ -24,7 +24,7 @@ from shared.platform.build import Builds, Built, Document
 from shared.platform.declared import declared, roots_of
 from shared.platform.documents import UnreadableFile, documents, field_of, manifests
 from shared.platform.inventory import BuiltObject, Inventory, ObjectId, Owner
-from shared.platform.reach import reaches
+from shared.platform.reach import LINK, reaches
 from shared.platform.references import FLEET_SOURCE, KUSTOMIZE_GROUP, SourceName
 from shared.platform.substitution import BadSubstitution, invalid_names, names_in, parsed, substituted
 from shared.platform.tree import Tree, folder_of
@@ -140,16 +140,24 @@ class _Maker:
                     str(ref.get("namespace") or name.namespace or self._source.namespace),
                 )
                 if source == self._source:
-                    yield Owner(name, spec, built.file)
+                    path = str(spec.get("path") or "")
+                    is_open = any(f"${{{variable}" in path for variable in owner.unknown)
+                    reason = f"its path is known on the cluster alone: {path}" if is_open else ""
+                    yield Owner(name, spec, built.file, unbuilt=reason)
 
     def _filled(self, owner: Owner) -> Owner:
         """Return a Kustomization with what it owns, or with the reason why that is not known."""
         folder = folder_of(str(owner.spec.get("path") or ""))
+        if owner.unbuilt:
+            self._unfollowed.add(f"{owner.file} {owner.unbuilt}")
+            return owner
         if owner.spec.get("kubeConfig"):
             return replace(owner, unbuilt="it applies to another cluster (spec.kubeConfig)")
-        if not self._tree.is_folder(folder):
-            return self._wrong(owner, f"there is no folder ./{folder}; {self._meant(folder)}")
+        missing = self._missing(folder)
+        if missing:
+            return self._wrong(owner, missing)
         built = self._builds.of(self._tree, folder, owner.spec, self._source)
+        owner = replace(owner, digest=built.key)
         self._unfollowed.update(built.unfollowed)
         if built.unbuilt:
             return replace(owner, unbuilt=built.unbuilt, problems=built.problems)
@@ -165,6 +173,18 @@ class _Maker:
         return self._wrong(
             filled, f"./{folder} has no object: Flux would delete all that it applied from there"
         )
+
+    def _missing(self, folder: str) -> str:
+        """Return why Flux gets nothing of a folder, "" where it gets something."""
+        tree = self._tree
+        if tree.below(folder):
+            return ""
+        linked = [path for path in tree.files.other if f"{folder}/".startswith(f"{path}/")]
+        if linked:
+            return f"{linked[0]} {LINK}"
+        if tree.is_folder(folder):
+            return f"all that is in ./{folder} is left out by an ignore rule (.sourceignore)"
+        return f"there is no folder ./{folder}; {self._meant(folder)}"
 
     def _meant(self, folder: str) -> str:
         """Return a hint with the folder that a path may mean: a similar one, or one that nothing applies."""

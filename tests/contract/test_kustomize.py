@@ -39,6 +39,29 @@ def test_a_failing_build_says_why_with_paths_of_the_repository() -> None:
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (
+            {"kustomization.yaml": kustomization(resources=["a.yaml", "a.yaml"]), "a.yaml": namespace("aa")},
+            "accumulating resources: merging resources from 'a.yaml': may not add resource with an already "
+            "registered id: Namespace.v1.[noGrp]/aa.[noNs]",
+        ),
+        (
+            {
+                "kustomization.yaml": kustomization(resources=["b"]),
+                "b/kustomization.yaml": kustomization(resources=["../../platform"]),
+            },
+            "accumulating resources: cycle detected: platform includes itself",
+        ),
+    ],
+)
+def test_what_kustomize_says_around_a_fault_is_left_out(texts: dict[str, str], message: str) -> None:
+    with pytest.raises(BuildFailed) as error:
+        build({f"platform/{name}": text for name, text in texts.items()})
+    assert str(error.value) == message
+
+
 def test_the_program_says_its_version() -> None:
     assert kustomize_program().version.startswith("kustomize v5.")
 
