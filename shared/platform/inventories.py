@@ -18,7 +18,7 @@ from shared.kubernetes.flux_objects import FACTS
 from shared.kubernetes.inside import PREFIX, facts_of, is_of_azure
 from shared.language.desired import Desired
 from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret
-from shared.language.resolve.problems import nearest, problem_at
+from shared.language.resolve.problems import Problem, nearest, problem_at
 from shared.language.yaml.nodes import Mark
 from shared.platform.build import Builds, Built, Document
 from shared.platform.declared import declared, roots_of
@@ -223,6 +223,7 @@ class _Maker:
         objects: dict[ObjectId, BuiltObject] = {}
         used: set[str] = set()
         missing: dict[str, set[str]] = {}
+        problems: list[Problem] = []
         for document in built.documents:
             manifest = _parsed(document)
             if variables is not None and not _keeps_text(manifest):
@@ -236,17 +237,30 @@ class _Maker:
                 if result.text != document.text:
                     manifest = _parsed(document, result.text)
             whole = _with_metadata(manifest, owner.spec.get("commonMetadata") or {})
-            objects[ObjectId.of(whole)] = BuiltObject(whole, document.file)
+            object_id, new = ObjectId.of(whole), BuiltObject(whole, document.file)
+            if object_id in objects:
+                problems.append(self._twice(object_id, objects[object_id], new))
+            objects[object_id] = new
         known = variables.known if variables is not None else {}
         return replace(
             owner,
             objects=objects,
+            problems=(*owner.problems, *problems),
             variables={name: known[name] for name in sorted(used & known.keys())},
             missing={name: tuple(sorted(files)) for name, files in sorted(missing.items())},
             unknown=tuple(
                 sorted(name for name in used - known.keys() if variables and variables.is_unknown(name))
             ),
         )
+
+    def _twice(self, name: ObjectId, first: BuiltObject, second: BuiltObject) -> Problem:
+        """Return the problem of an object in two versions of its API, for kustomize two objects."""
+        versions = (
+            f"{first.manifest.get('apiVersion')} ({first.file}) and {second.manifest.get('apiVersion')}"
+        )
+        message = f"{name} is here twice, as {versions}; keep one, because a cluster has one of them"
+        mark = Mark(second.file, *self._place(Owner(name, {}, second.file), ("apiVersion",)))
+        return problem_at(mark, "apiVersion", message)
 
     def _variables(self, owner: Owner, built: Built) -> _Variables | None:
         """Return the variables of a Kustomization, None where nothing is replaced."""

@@ -42,9 +42,7 @@ def test_a_valid_repository_is_reported_in_one_line(tmp_path: Path) -> None:
 def test_all_problems_are_listed_at_once_by_file_with_their_places(wrong: Path) -> None:
     done = roadstead("validate", *EARLY, cwd=wrong)
     summary = "2 problems in 2 files: 2 of 3 clusters are invalid"
-    *problems, note, last = [line for line in done.stdout.splitlines() if line]
-    assert (problems, last) == (PROBLEMS, summary)
-    assert note.startswith("fleet.yaml:42:1 spec.flux.kustomizations[flux-system]: note: ")
+    assert done.stdout.splitlines() == [PROBLEMS[0], "", PROBLEMS[1], "", summary]
     assert (done.returncode, done.stderr) == (1, "")
 
 
@@ -127,7 +125,7 @@ def test_annotations_and_a_summary_for_a_workflow(wrong: Path) -> None:
     assert re.match(
         r"::error file=clusters/one/cluster.yaml,line=7,col=3,title=Roadstead::spec.locaton", lines[0]
     )
-    assert lines[-1].startswith("2 problems")
+    assert lines[2].startswith("2 problems")
 
 
 @pytest.mark.parametrize("arguments", [["nowhere"], ["--output", "xml"], ["clusters"]])

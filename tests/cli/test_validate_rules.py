@@ -27,7 +27,7 @@ def test_the_first_change_of_a_user_is_refused_with_its_line(tmp_path: Path) -> 
         "platform/base/bad.yaml": BAD,
     }
     fleet = write(tmp_path, files)
-    done = roadstead("validate", "--on", "2026-01-01", cwd=fleet)
+    done = roadstead("validate", "--on", "2026-01-01", "-o", "wide", cwd=fleet)
     lines = [line for line in done.stdout.splitlines() if line]
     assert done.returncode == 1
     assert lines[0].startswith(

@@ -323,3 +323,15 @@ def test_clusters_share_an_inventory_unless_a_fact_that_is_used_differs() -> Non
     ]
     assert len({id(every.of(cluster)) for cluster in clusters}) == 2
     assert sorted(builds) == ["a", "platform"]
+
+
+def test_an_object_in_two_versions_of_its_api_is_a_problem_of_the_second() -> None:
+    scaler = (
+        "apiVersion: autoscaling/{}\nkind: HorizontalPodAutoscaler\nmetadata: {{name: web, namespace: a}}\n"
+    )
+    texts = {"platform/a.yaml": scaler.format("v1"), "platform/b.yaml": scaler.format("v2")}
+    (problem,) = owner_of(inventory_of(texts)).problems
+    assert str(problem) == (
+        "platform/b.yaml:1:1 apiVersion: HorizontalPodAutoscaler a/web is here twice, as autoscaling/v1 "
+        "(platform/a.yaml) and autoscaling/v2; keep one, because a cluster has one of them"
+    )

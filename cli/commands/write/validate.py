@@ -60,7 +60,8 @@ def validate(
 ) -> None:
     """Check every manifest of a fleet repository, and what Flux applies from it. Needs no network.
 
-    What Flux applies is built with kustomize or kubectl, where one of them is installed.
+    What Flux applies is built with kustomize or kubectl, where one of them is installed. --output wide shows
+    notes too: what is right for some platforms, and what only a cluster can know.
 
     Warns of what AKS has retired, or will retire within 180 days, and of exemptions from drift that have
     ended, or will within 30 days; such a manifest is valid.
@@ -77,17 +78,14 @@ def validate(
     if output is Format.SARIF:
         print_json(sarif(problems, tree.shown, retired, ending))
     elif output is Format.GITHUB:
-        found = (
-            commands(problems, tree.shown),
-            commands(warnings, tree.shown, "warning"),
-            commands(platform.notes, tree.shown, "notice"),
-        )
+        found = (commands(problems, tree.shown), commands(warnings, tree.shown, "warning"))
         sys.stdout.writelines(f"{text}\n" for texts in found for text in texts)
         echo(Text(summary(desired, platform, warnings)), *last, soft_wrap=True)
     elif output in (Format.TABLE, Format.WIDE):
         print_problems(problems, tree, console())
         print_problems(warnings, tree, console(), before="warning: ")
-        print_problems(platform.notes, tree, console(), before="note: ")
+        if output is Format.WIDE:
+            print_problems(platform.notes, tree, console(), before="note: ")
         echo(Text(summary(desired, platform, warnings)), *last, soft_wrap=True)
     else:
         view = _view(tree.fleet, desired, platform, warnings, old)
