@@ -83,6 +83,17 @@ def test_a_commit_that_changes_nothing_of_an_environment_leaves_it_at_the_head()
     assert places(cloud, "development") == {tagged: (0, [*DEV])}
 
 
+def test_a_commit_that_breaks_development_is_not_verified_there() -> None:
+    cloud = fleet()
+    (before,) = places(cloud)
+    broken = change(cloud, "Apps_Bad")
+    assert places(cloud) == {before: (1, [*PROD])}
+    (found,) = view(cloud, "development")["pulled"]
+    assert (found["commit"], found["clusterCount"], found["unverifiedCount"]) == (broken, 3, 3)
+    (found,) = view(cloud)["pulled"]
+    assert found["unverifiedCount"] == 0
+
+
 def test_of_a_pull_request_the_merge_alone_is_listed_with_all_that_it_brings() -> None:
     cloud = fleet()
     git = cloud.repository

@@ -38,8 +38,10 @@ def log_view(environment: str, ports: Ports) -> schema.Log | None:
         return None
     pulled, newest = dict[str, list[str]](), ports.state.fleet().commit
     items = items_of(ports.state.plan(newest))
+    unverified = set[str]()
     for record in ports.state.clusters_named(names):
         pulled.setdefault(_pulled(record, items.get(record.name), newest), []).append(record.name)
+        unverified |= {record.name} if record.observed_generation < record.generation else set()
     most = sorted(pulled, key=lambda commit: (-len(pulled[commit]), commit))
     head = ports.git_host.read_head(ports.config.branch).commit
     follow = {commit: _follow(commit, head, ports) for commit in filter(None, most[:PULLED])}
@@ -49,7 +51,16 @@ def log_view(environment: str, ports: Ports) -> schema.Log | None:
         "environment": environment,
         "branch": ports.config.branch,
         "head": head,
-        "pulled": [_clusters(commit, sorted(pulled[commit]), follow.get(commit)) for commit in most],
+        "pulled": [
+            {
+                "commit": commit,
+                "behind": None if (after := follow.get(commit)) is None else len(after),
+                "clusterCount": len(pulled[commit]),
+                "unverifiedCount": len(unverified.intersection(pulled[commit])),
+                "clusters": sorted(pulled[commit])[:NAMED],
+            }
+            for commit in most
+        ],
         "commits": [_commit(change, ports) for change in longest[:SHOWN]],
         "more": len(longest[SHOWN:]),
     }
@@ -78,17 +89,6 @@ def _follow(commit: str, head: str, ports: Ports) -> Sequence[BranchCommit] | No
         line.append(known[head])
         head = next(iter(line[-1].parents), "")
     return line if found is not None and head == commit else None
-
-
-def _clusters(
-    commit: str, names: Sequence[str], follow: Sequence[BranchCommit] | None
-) -> schema.PulledCommit:
-    return {
-        "commit": commit,
-        "behind": None if follow is None else len(follow),
-        "clusterCount": len(names),
-        "clusters": list(names[:NAMED]),
-    }
 
 
 def _commit(change: BranchCommit, ports: Ports) -> schema.LogCommit:
