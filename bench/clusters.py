@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from bench.components import EXAMPLE
 from localcloud.common.certificates import Authority
 from localcloud.common.clock import system_clock
-from localcloud.flux.flux_controllers import FluxExtension, Source
+from localcloud.flux.flux_controllers import FluxOfClusters, SourceRevision
 from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
 from shared.adapters.kubernetes import KubernetesConnections
 from shared.app.worker.steps.flux.components import install, live_of
@@ -63,11 +63,11 @@ def cluster_of(number: int) -> ClusterId:
 
 def serve(clusters: int, folder: Path) -> None:
     """Serve so many clusters until the input ends."""
-    source = Source("1" * 40, lambda: FILES)
+    source = SourceRevision("1" * 40, lambda: FILES)
     with KubernetesPlane(
         Authority(),
         accepts_token=lambda _: False,
-        extension=FluxExtension(lambda _url, _branch: source, system_clock),
+        extension=FluxOfClusters(lambda _url, _branch: source, system_clock),
         kubeconfig_dir=folder,
     ) as plane:
         for number in range(clusters):

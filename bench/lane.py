@@ -19,7 +19,7 @@ from bench.hosts import SESSIONS, Hosts
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
-from shared.app.intake.webhook import Pushed
+from shared.app.intake.webhook import Push
 from shared.cluster.pace import SMALL_CHANGE
 from shared.ports import FleetConfig, Timing
 from tests.support import fleet_files
@@ -85,7 +85,7 @@ class Fleet:
         changed = {f"clusters/{name}/cluster.yaml": fleet_files.cluster(name, count=size) for name in names}
         self.files = self.files | changed
         commit = self.cloud.repository.push(self.files)
-        accept(Pushed(commit, f"push-{commit}", commit), self.cloud.ports)
+        accept(Push(commit, f"push-{commit}", commit), self.cloud.ports)
 
     def generations(self, names: list[str]) -> list[tuple[int, int]]:
         """Return the accepted and the verified generation of each."""

@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 
 from bench.fleet import generate
 from cli.commands.write.validate import summary
+from cli.platform import platform_of
 from cli.worktree import open_worktree
 from shared.language.resolve.repository_layout import Files, blob_id, manifest_paths
 from shared.language.resolve.resolver import resolve
@@ -56,8 +57,14 @@ def reading(_: int, folder: Path) -> Callable[[], str]:
 
 
 def validating(_: int, folder: Path) -> Callable[[], str]:
-    """Do what ``roadstead validate`` does: find and read the files of a folder, and resolve them."""
-    return lambda: summary(open_worktree(folder).resolve())
+    """Do what ``roadstead validate`` does: find and read the files of a folder, resolve and build them."""
+
+    def work() -> str:
+        tree = open_worktree(folder)
+        desired = tree.resolve()
+        return summary(desired, platform_of(tree, desired))
+
+    return work
 
 
 def planning(clusters: int, _: Path) -> Callable[[], str]:

@@ -19,7 +19,7 @@ from localcloud.azure.world import request_limits
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.kubernetes.world.controllers import Delays
 from shared.app.intake.accept import accept
-from shared.app.intake.webhook import Pushed
+from shared.app.intake.webhook import Push
 from shared.cluster.record_parts import Phase
 from shared.ports import FleetConfig, Timing
 from shared.ports.process import MOST
@@ -125,7 +125,7 @@ def _tagged(manifest: bytes) -> bytes:
 
 def _push(cloud: ParallelCloud, files: dict[str, bytes]) -> str:
     commit = cloud.repository.push(files)
-    accept(Pushed(commit[:8], f"push-{commit}", commit), cloud.ports)
+    accept(Push(commit[:8], f"push-{commit}", commit), cloud.ports)
     return commit
 
 

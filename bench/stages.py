@@ -17,9 +17,9 @@ from bench.parallel import ParallelCloud
 from bench.rollout import CONFIG, LONGEST, OFTEN
 from localcloud.azure.world.arm_resources import Timings
 from shared.app.intake.accept import accept
-from shared.app.intake.webhook import Pushed
+from shared.app.intake.webhook import Push
 from shared.ports import FleetConfig
-from shared.rollouts.rollout import State
+from shared.rollouts.rollout import RolloutState
 from shared.rollouts.strategy import REST, at_most
 from tests.support import fleet_files
 
@@ -58,7 +58,7 @@ class Change:
     seconds: float
     real: float
     ready: int
-    state: State | None
+    state: RolloutState | None
     refused: int
 
 
@@ -127,7 +127,7 @@ def _subscription(number: int) -> str:
 
 def _push(cloud: ParallelCloud, files: dict[str, bytes]) -> str:
     commit = cloud.repository.push(files)
-    accept(Pushed(commit[:8], f"push-{commit}", commit), cloud.ports)
+    accept(Push(commit[:8], f"push-{commit}", commit), cloud.ports)
     return commit
 
 

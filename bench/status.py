@@ -16,8 +16,8 @@ from typing import Any
 from bench.counting import Counted
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api import schema
-from shared.app.api.parts import Page
-from shared.app.api.views.cluster_list import EVERYTHING, Selection, Sort
+from shared.app.api.parts import ClusterPage
+from shared.app.api.views.cluster_list import EVERYTHING, ClusterSelection, Sort
 from shared.app.api.views.clusters import fleet_view
 from shared.cluster.record_parts import Phase
 from shared.cluster.transitions.acceptance import accept_new
@@ -55,23 +55,23 @@ def fleet_of(clusters: int) -> MemoryCloud:
     return cloud
 
 
-def measure(cloud: MemoryCloud, selection: Selection = EVERYTHING, *, pages: bool = False) -> Answer:
+def measure(cloud: MemoryCloud, selection: ClusterSelection = EVERYTHING, *, pages: bool = False) -> Answer:
     """Ask for the first page of a list, or for all its pages."""
     if pages:
         return _counted(cloud, lambda ports: _whole(ports, selection))
-    return _counted(cloud, lambda ports: fleet_view(ports, Page("", SHOWN), selection)["clusters"])
+    return _counted(cloud, lambda ports: fleet_view(ports, ClusterPage("", SHOWN), selection)["clusters"])
 
 
-def _whole(ports: Ports, selection: Selection) -> list[schema.ClusterSummary]:
-    view = fleet_view(ports, Page("", 500), selection)
+def _whole(ports: Ports, selection: ClusterSelection) -> list[schema.ClusterSummaryView]:
+    view = fleet_view(ports, ClusterPage("", 500), selection)
     found = view["clusters"]
     while view["next"]:
-        view = fleet_view(ports, Page(view["next"], 500), selection)
+        view = fleet_view(ports, ClusterPage(view["next"], 500), selection)
         found = found + view["clusters"]
     return found
 
 
-def _counted(cloud: MemoryCloud, ask: Callable[[Ports], list[schema.ClusterSummary]]) -> Answer:
+def _counted(cloud: MemoryCloud, ask: Callable[[Ports], list[schema.ClusterSummaryView]]) -> Answer:
     state: Any = Counted(cloud.state)
     began = time.process_time()
     found = ask(replace(cloud.ports, state=state))
@@ -82,12 +82,12 @@ def _counted(cloud: MemoryCloud, ask: Callable[[Ports], list[schema.ClusterSumma
 def main() -> None:
     """Measure a tenth of the fleet and the fleet."""
     clusters = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
-    failed = Selection(phases=frozenset({Phase.FAILED}))
+    failed = ClusterSelection(phases=frozenset({Phase.FAILED}))
     for size in (clusters // 10, clusters):
         cloud = fleet_of(size)
         answers = {
             "first page": measure(cloud),
-            "first page of what needs attention": measure(cloud, Selection(sort=Sort.PHASE)),
+            "first page of what needs attention": measure(cloud, ClusterSelection(sort=Sort.PHASE)),
             "first page of the failed ones": measure(cloud, failed),
             "all clusters": measure(cloud, pages=True),
         }

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bench.counting import Call, Counted, Watched
-from localcloud.azure.world.arm_resources import Cluster
+from localcloud.azure.world.arm_resources import ArmCluster
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.outbox import request_whole_sweep
@@ -65,7 +65,7 @@ def fleet_of(clusters: int, subscriptions: int) -> MemoryCloud:
         tags = {**live.document["tags"], "roadstead-cluster": name}
         shown: dict[str, Any] = {**live.document, "id": cluster.resource, "name": name, "tags": tags}
         shown["properties"] = dict(live.properties)
-        engine.clusters[key_of(cluster)] = Cluster(cluster, shown, live.pools)
+        engine.clusters[key_of(cluster)] = ArmCluster(cluster, shown, live.pools)
         found = cloud.azure.get_cluster(cluster)
         verified, facts = Verification(live_digest(found)), facts_of(Desired.from_document(document), found)
         copied = replace(

@@ -80,6 +80,7 @@ COMMANDS: Sections = {
         "drift": Entry("cli.commands.watch.drift:drift", "Show what differs between git and Azure."),
         "events": Entry("cli.commands.watch.events:events", "List the events of a cluster."),
         "plans": Entry("cli.commands.watch.plans:plans", "List the newest plans."),
+        "log": Entry("cli.commands.watch.log:log", "List the commits after those that an environment has."),
         "audit": Entry("cli.commands.watch.audit:audit", "List who did what."),
         "health": Entry("cli.commands.watch.health:health", "Show whether the app can work."),
         "contexts": Entry("cli.commands.watch.contexts:contexts", "List the contexts of the file."),

@@ -44,5 +44,5 @@ class NotFound(ApiError):
     """The API does not know the object."""
 
 
-class Refused(ApiError):
+class RequestRefused(ApiError):
     """The API understood the request and refuses it in the present state."""

@@ -8,6 +8,7 @@ from shared.language.resolve.repository_layout import cluster_path
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000000"
 REPOSITORY = "https://github.com/OWNER/NAME"
+ENVIRONMENTS = ("development", "production")
 
 _HEAD = """\
 # yaml-language-server: $schema={up}{folder}/{kind}.json
@@ -44,8 +45,11 @@ spec:
     flux:
       repository: {repository}
       branch: main
-      path: ./platform
+      path: ./platform/base             # an environment has a folder of its own
       components: flux/gotk-components.yaml
+      kustomizations:
+        - name: flux-system             # it applies the folder of path
+          wait: true                    # Ready means that all of it is healthy
 """
 _DEVELOPMENT = """\
 metadata:
@@ -56,6 +60,8 @@ spec:
       tier: Free
     tags:
       environment: development
+    flux:
+      path: ./platform/environments/development
 """
 _PRODUCTION = """\
 metadata:
@@ -65,6 +71,8 @@ spec:
   defaults:
     tags:
       environment: production
+    flux:
+      path: ./platform/environments/production
 """
 _CLASS = """\
 metadata:
@@ -76,12 +84,27 @@ spec:
       minCount: 2         # between these the cluster autoscaler decides
       maxCount: 5
 """
+_BASE = """\
+# What every cluster gets: Flux applies the files of this list.
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources:
+  - namespaces.yaml
+"""
+_OVERLAY = """\
+# What the clusters of {environment} get: the base, and what is added here.
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources:
+  - ../../base
+"""
 _NAMESPACES = """\
-# What Flux applies to every cluster: any Kubernetes manifests, in this folder and those below it.
 apiVersion: v1
 kind: Namespace
 metadata:
   name: apps
+  labels:
+    pod-security.kubernetes.io/enforce: baseline
 """
 _README = """\
 # The fleet {name}
@@ -95,7 +118,8 @@ Every merged commit on the main branch is the desired state of this fleet of AKS
 | `classes/<name>.yaml` | shapes of clusters to choose from |
 | `clusters/<name>/cluster.yaml` | one AKS cluster; removing the folder deletes the cluster |
 | `flux/gotk-components.yaml` | the Flux that is installed: written by `flux install --export` |
-| `platform/` | what Flux applies to every cluster |
+| `platform/base/` | what Flux applies to every cluster |
+| `platform/environments/<name>/` | the base, and what the clusters of an environment have besides |
 
     roadstead new cluster NAME --class standard --environment development --location westeurope
     roadstead validate
@@ -126,7 +150,11 @@ def repository(name: str, subscription: str, git: str) -> dict[str, str]:
         "classes/standard.yaml": ("ClusterClass", _CLASS),
     }
     files = {path: head(kind, path) + body for path, (kind, body) in manifests.items()}
-    return files | {"platform/namespaces.yaml": _NAMESPACES, "README.md": _README.format(name=name)}
+    platform = {"platform/base/kustomization.yaml": _BASE, "platform/base/namespaces.yaml": _NAMESPACES}
+    for environment in ENVIRONMENTS:
+        path = f"platform/environments/{environment}/kustomization.yaml"
+        platform[path] = _OVERLAY.format(environment=environment)
+    return files | platform | {"README.md": _README.format(name=name)}
 
 
 def next_steps(folder: str, subscription: str, git: str) -> str:

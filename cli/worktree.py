@@ -1,13 +1,14 @@
-"""A fleet repository on disk, read as if it were committed, without git and without a network.
+"""A fleet repository on disk, read as if it were committed, or as a commit has it; without a network.
 
 Symlinks, submodules and special files are recognised and never followed. Of a manifest that is far too large
-only a part is read: enough to reject it.
+only a part is read: enough to reject it. Only a commit is read with git.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -50,12 +51,16 @@ class Blobs(Mapping[str, str]):
 
 @dataclass(frozen=True)
 class Worktree:
-    """A fleet repository on disk; ``fleet`` is the name in its fleet.yaml, "" where there is none."""
+    """A fleet repository on disk; ``fleet`` is the name in its fleet.yaml, "" where there is none.
+
+    ``commit`` is the id of the commit that it is read from, "" for the files themselves.
+    """
 
     root: Path
     fleet: str
     files: Files
     read: Read
+    commit: str = ""
 
     def resolve(self) -> DesiredFleet:
         """Resolve the files."""
@@ -85,6 +90,66 @@ def open_worktree(path: Path) -> Worktree:
     read = _reader(root)
     blobs = Blobs(plain, lambda name: blob_id(root / name))
     return Worktree(root, _name(plain, read), Files(blobs, other), read)
+
+
+def open_commit(path: Path, commit: str) -> Worktree:
+    """Return the fleet repository in a folder as a commit has it, which any name of git's may name.
+
+    Raise UsageError where there is no such commit, CommandError where git does not answer.
+    """
+    root, name = path.resolve(), f"{commit}^{{commit}}"
+    named = commit and not commit.startswith("-") and commit.isprintable()
+    found = _git(root, "rev-parse", "--verify", "--quiet", name, fails=True).decode().strip() if named else ""
+    if not found:
+        raise UsageError(f"there is no commit {commit[:80]!r} in the git repository of {path}")
+    prefix = _git(root, "rev-parse", "--show-prefix").strip(b"\n")
+    plain: dict[str, str] = {}
+    other: set[str] = set()
+    listed = _git(root, "ls-tree", "-r", "-z", "--full-tree", found, *([prefix] if prefix else []))
+    for entry in filter(None, listed.split(b"\0")):
+        facts, _, whole = entry.partition(b"\t")
+        mode, _, blob = facts.decode().split(" ")
+        file = whole.removeprefix(prefix).decode("utf-8", "replace")
+        if mode.startswith("100"):
+            plain[file] = blob
+        else:
+            other.add(file)
+    if FLEET_FILE not in plain:
+        raise UsageError(f"the commit {found[:8]} has no {FLEET_FILE} in {path}")
+    files = Files(plain, frozenset(other))
+    read = _reader_of_commit(root, files)
+    return Worktree(root, _name(frozenset(plain), read), files, read, found)
+
+
+def _reader_of_commit(root: Path, files: Files) -> Read:
+    """Return a reader of blobs; the manifests are read at once, because each call of git takes a while."""
+    wanted = [FLEET_FILE, *manifest_paths(files)]
+    names = "".join(f"{files.blobs[path]}\n" for path in wanted).encode()
+    answer, known, place = _git(root, "cat-file", "--batch", given=names), dict[str, bytes](), 0
+    for path in wanted:
+        end = answer.index(b"\n", place)
+        facts = answer[place:end].split(b" ")
+        if len(facts) < 3:
+            raise CommandError(f"git does not have the content of {path}; fetch it first")
+        size = int(facts[2])
+        known[path] = answer[end + 1 : end + 1 + size]
+        place = end + 2 + size
+
+    def read(path: str) -> bytes:
+        return known[path] if path in known else _git(root, "cat-file", "blob", files.blobs[path])
+
+    return read
+
+
+def _git(root: Path, *arguments: str | bytes, given: bytes = b"", fails: bool = False) -> bytes:
+    """Return what git writes; "" where it fails and may. Raise CommandError for any other failure."""
+    try:
+        done = subprocess.run(["git", *arguments], cwd=root, input=given, capture_output=True, check=False)
+    except OSError as error:
+        raise CommandError(f"a commit is read with git, which cannot be run: {error.strerror}") from error
+    if done.returncode and not fails:
+        raise CommandError(f"git: {done.stderr.decode(errors='replace').strip() or 'no answer'}")
+    return b"" if done.returncode else done.stdout
 
 
 def _instead(root: Path) -> str:

@@ -20,7 +20,7 @@ from shared.app.api import schema
 from shared.app.api.access import Caller, Role, decide
 from shared.app.api.acts import azure, cluster, fleet, pulls, rollout
 from shared.app.api.acts.approval import approve
-from shared.app.api.audit import MAX_TEXT, Request, audited
+from shared.app.api.audit import MAX_TEXT, AuditedAct, audited
 from shared.app.http_result import HttpResult, rejected
 from shared.cluster.history import DRILL, LIVE
 from shared.frozen import dataclass, replace
@@ -30,7 +30,7 @@ from shared.rollouts.rollout import ActKind
 
 
 @dataclass(frozen=True)
-class Call:
+class ActCall:
     """A call of an act: the parts of its route, what it says as ``body`` of the act has it, and by whom."""
 
     path: Mapping[str, str]
@@ -61,11 +61,11 @@ class ActRoute:
     path: str
     role: Role
     answer: type[Any]
-    audit: Callable[[Call], Request]
-    act: Callable[[Call], HttpResult]
+    audit: Callable[[ActCall], AuditedAct]
+    act: Callable[[ActCall], HttpResult]
     body: type[Body] = Body
     wrong: str = ""
-    refusal: Callable[[Call], HttpResult | None] = lambda _: None
+    refusal: Callable[[ActCall], HttpResult | None] = lambda _: None
     method: Literal["GET", "POST"] = "POST"
 
 
@@ -82,7 +82,7 @@ def _add(entry: ActRoute, routes: Routes, ports: Ports) -> None:
             body = entry.body.model_validate(_said(req) if entry.method == "POST" else dict(req.params))
         except ValidationError:
             return reply(rejected(400, entry.wrong))
-        call = Call(req.route_params, body, caller, ports)
+        call = ActCall(req.route_params, body, caller, ports)
         refusal = entry.refusal(call)
         if refusal is not None:
             return reply(refusal)
@@ -99,7 +99,7 @@ def _said(req: func.HttpRequest) -> object:
     return read if isinstance(read, dict) else {}
 
 
-def _override_refusal(call: Call) -> HttpResult | None:
+def _override_refusal(call: ActCall) -> HttpResult | None:
     """Refuse a replay that overrides a freeze to all but an Approver with a reason."""
     denied = decide(call.caller.principal, Role.APPROVER) if call.body.override else None
     if denied is not None:
@@ -116,12 +116,12 @@ def _of_rollout(
 ) -> ActRoute:
     """Return an act on a rollout; ``subject`` is the field of a body with what it is about."""
 
-    def audit(call: Call) -> Request:
+    def audit(call: ActCall) -> AuditedAct:
         about = getattr(call.body, subject) if subject else ""
         target = "/".join(filter(None, (call.path["commit"], about)))
-        return Request(f"rollout-{kind}", target, (about,) if kind is ActKind.SKIP else ())
+        return AuditedAct(f"rollout-{kind}", target, (about,) if kind is ActKind.SKIP else ())
 
-    def act(call: Call) -> HttpResult:
+    def act(call: ActCall) -> HttpResult:
         who = call.caller.principal
         return rollout.act_on_rollout(
             call.path["commit"],
@@ -139,13 +139,13 @@ def _of_rollout(
     return ActRoute(name, path, role, schema.RolloutReceipt, audit, act, body, wrong)
 
 
-def _on_cluster(action: str, call: Call, *parts: str) -> Request:
+def _on_cluster(action: str, call: ActCall, *parts: str) -> AuditedAct:
     """Return the request for an act on the cluster of the route, or on ``parts`` of it."""
-    return Request(action, "/".join((call.path["name"], *parts)), (call.path["name"],))
+    return AuditedAct(action, "/".join((call.path["name"], *parts)), (call.path["name"],))
 
 
-def _on_clusters(action: str, names: Iterable[str], target: str = "") -> Request:
-    return Request(action, target or ", ".join(names) or "all", tuple(names))
+def _on_clusters(action: str, names: Iterable[str], target: str = "") -> AuditedAct:
+    return AuditedAct(action, target or ", ".join(names) or "all", tuple(names))
 
 
 ACTS = (
@@ -213,7 +213,7 @@ ACTS = (
         "takeover",
         Role.APPROVER,
         schema.SourceReceipt,
-        audit=lambda call: Request("takeover", call.ports.config.repository),
+        audit=lambda call: AuditedAct("takeover", call.ports.config.repository),
         act=lambda call: fleet.accept_source(call.by, call.ports),
     ),
     ActRoute(
@@ -231,7 +231,7 @@ ACTS = (
         "sync",
         Role.OPERATOR,
         schema.SyncReceipt,
-        audit=lambda call: Request("sync", call.ports.config.branch),
+        audit=lambda call: AuditedAct("sync", call.ports.config.branch),
         act=lambda call: fleet.sync(call.by, call.ports),
     ),
     ActRoute(
@@ -239,7 +239,7 @@ ACTS = (
         "dead-letters/dismiss",
         Role.OPERATOR,
         schema.DismissReceipt,
-        audit=lambda call: Request("dismiss", ", ".join(map("/".join, sorted(call.body.named)))),
+        audit=lambda call: AuditedAct("dismiss", ", ".join(map("/".join, sorted(call.body.named)))),
         act=lambda call: HttpResult(200, fleet.dismiss(call.body.named, call.by, call.ports)),
         body=bodies.LettersBody,
         wrong='the body must be {"deadLetters": [{"queue": "", "id": ""}, ...]}',
@@ -249,7 +249,7 @@ ACTS = (
         "notifications/test",
         Role.OPERATOR,
         schema.RouteReceipt,
-        audit=lambda call: Request("notify", call.body.route),
+        audit=lambda call: AuditedAct("notify", call.body.route),
         act=lambda call: fleet.try_route(call.body.route, call.by, call.ports),
         body=bodies.RouteBody,
         wrong=fleet.WRONG_TEST,
@@ -263,7 +263,7 @@ ACTS = (
         "promotions",
         Role.OPERATOR,
         schema.PromotionReceipt,
-        audit=lambda call: Request("promote", f"{call.body.source}/{call.body.target}"),
+        audit=lambda call: AuditedAct("promote", f"{call.body.source}/{call.body.target}"),
         act=lambda call: pulls.promote(
             call.body.source, call.body.target, call.body.what, call.by, call.ports, call.reason
         ),
@@ -275,7 +275,7 @@ ACTS = (
         "import",
         Role.OPERATOR,
         schema.Imported,
-        audit=lambda call: Request("import", call.body.resource),
+        audit=lambda call: AuditedAct("import", call.body.resource),
         act=lambda call: azure.import_cluster(call.body.resource, call.ports),
         body=bodies.ResourceQuery,
         method="GET",
@@ -285,7 +285,7 @@ ACTS = (
         "drill",
         Role.OPERATOR,
         schema.Drill,
-        audit=lambda call: Request(DRILL, call.ports.config.fleet),
+        audit=lambda call: AuditedAct(DRILL, call.ports.config.fleet),
         act=lambda call: azure.drill(call.ports),
         method="GET",
     ),

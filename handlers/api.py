@@ -19,9 +19,10 @@ from shared.app.api.access import Caller, Role
 from shared.app.api.acts.fleet import dead_letters_view
 from shared.app.api.audit import audit_view
 from shared.app.api.openapi import document
-from shared.app.api.parts import PAGE, Page
+from shared.app.api.parts import PAGE, ClusterPage
 from shared.app.api.views import clusters, drift, plans, tree, why
-from shared.app.api.views.cluster_list import Selection, Sort
+from shared.app.api.views.cluster_list import ClusterSelection, Sort
+from shared.app.api.views.commits import log_view
 from shared.app.api.views.notifications import routes_view
 from shared.app.api.views.plan_page import message_page, plan_page
 from shared.app.api.views.rollouts import rollout_view, rollouts_view
@@ -102,7 +103,7 @@ def _add_of_cluster(
 def _add_pages(routes: Routes, ports: Ports) -> None:
     """Add the reads that come in pages."""
 
-    @routes.add("clusters", "clusters", Role.READER, answer=schema.Fleet, query=PAGED + SELECTED)
+    @routes.add("clusters", "clusters", Role.READER, answer=schema.FleetView, query=PAGED + SELECTED)
     def fleet(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         try:
             selection = _selection(req.params)
@@ -130,23 +131,30 @@ def _add_pages(routes: Routes, ports: Ports) -> None:
             return reply(rejected(400, WRONG_PAGE))
         return reply(HttpResult(200, audit_view(limit, before, ports)))
 
-    @routes.add("drift", "drift", Role.READER, answer=schema.Drift, query=(*PAGED, "cluster"))
+    @routes.add("drift", "drift", Role.READER, answer=schema.DriftView, query=(*PAGED, "cluster"))
     def drifted(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         name = req.params.get("cluster")
         if name:
             return _of_cluster(name, drift.drift_of_cluster(name, ports), ports)
         return _paged(req, lambda page: drift.drift_view(ports, page))
 
-    @routes.add("plan", "plans/{commit}", Role.READER, answer=schema.Plan, query=PAGED)
+    @routes.add("plan", "plans/{commit}", Role.READER, answer=schema.PlanView, query=PAGED)
     def plan(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         commit = req.route_params["commit"]
         return _paged(req, lambda page: plans.plan_view(commit, ports, page), _not_planned(commit))
 
-    @routes.add("recorded", "recorded", Role.READER, answer=schema.Recorded, query=PAGED)
+    @routes.add("log", "log", Role.READER, answer=schema.Log, query=("environment",))
+    def log(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        environment = req.params.get("environment") or ""
+        view = log_view(environment, ports)
+        missing = f"no cluster is in an environment {cut(environment, 63) or '(give one)'}"
+        return reply(HttpResult(200, view) if view else rejected(404, missing))
+
+    @routes.add("recorded", "recorded", Role.READER, answer=schema.RecordedFleet, query=PAGED)
     def recorded(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         return _paged(req, lambda page: plans.recorded_view(ports, page))
 
-    @routes.add("rollout", "rollouts/{commit}", Role.READER, answer=schema.Rollout, query=PAGED)
+    @routes.add("rollout", "rollouts/{commit}", Role.READER, answer=schema.RolloutView, query=PAGED)
     def rollout(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         commit = req.route_params["commit"]
         missing = f"the commit {cut(commit, 40)} has no rollout (give the full id)"
@@ -165,7 +173,7 @@ def _add_health(routes: Routes, app: Health) -> None:
     The probe's route passes the sign-in of the platform, so that it believes no identity at all.
     """
 
-    @routes.add("health", "health", Role.READER, answer=schema.Health)
+    @routes.add("health", "health", Role.READER, answer=schema.HealthView)
     def health(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         return reply(health_view(app.read()))
 
@@ -180,7 +188,7 @@ def _add_plan_page(routes: Routes, ports: Ports) -> None:
     @routes.add("plan_page", "plans/{commit}/page", Role.READER, page=True)
     def page(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         commit, after = req.route_params["commit"], req.params.get("after") or ""
-        view = plans.plan_view(commit, ports, Page(after, PAGE))
+        view = plans.plan_view(commit, ports, ClusterPage(after, PAGE))
         if view is None:
             return html(404, message_page("No such plan", f"The commit {cut(commit, 40)} was not planned."))
         return html(200, plan_page(view, fleet=ports.config.fleet, first=not after))
@@ -193,19 +201,19 @@ def _of_cluster(name: str, view: View | None, ports: Ports) -> func.HttpResponse
 
 
 def _paged(
-    req: func.HttpRequest, view: Callable[[Page], View | None], missing: str = ""
+    req: func.HttpRequest, view: Callable[[ClusterPage], View | None], missing: str = ""
 ) -> func.HttpResponse:
     """Reply with the requested page of clusters: at most ``limit``, after the name ``after``."""
     limit = req.params.get("limit") or str(PAGE)
     if not (limit.isdecimal() and len(limit) <= LONGEST_NUMBER and 1 <= int(limit) <= MAX_PAGE):
         return reply(rejected(400, f"limit must be 1 to {MAX_PAGE}"))
-    body = view(Page(req.params.get("after") or "", int(limit)))
+    body = view(ClusterPage(req.params.get("after") or "", int(limit)))
     return reply(rejected(404, missing) if body is None else HttpResult(200, body))
 
 
-def _selection(params: Mapping[str, str]) -> Selection:
+def _selection(params: Mapping[str, str]) -> ClusterSelection:
     """Return which clusters are listed; raise ValueError for an unknown phase, status or order."""
-    return Selection(
+    return ClusterSelection(
         phases=frozenset(map(Phase, _parts(params, "phase"))),
         environment=params.get("environment") or "",
         location=params.get("location") or "",

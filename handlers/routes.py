@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from handlers.reply import html, reply
 from handlers.sign_in import SignIn
-from shared.app.api.access import Caller, Denied, Role, decide
+from shared.app.api.access import Caller, Denial, Role, decide
 from shared.app.api.openapi import Operation
 from shared.app.api.views.plan_page import message_page
 from shared.app.door import NotReady, enter
@@ -89,7 +89,7 @@ class Routes:
 
         return decorate
 
-    def _refuse(self, name: str, denied: Denied | None, page: func.HttpRequest | None) -> func.HttpResponse:
+    def _refuse(self, name: str, denied: Denial | None, page: func.HttpRequest | None) -> func.HttpResponse:
         """Reply to somebody who may not call; what is wrong with the sign-in is said too."""
         status, error = (denied.status, denied.error) if denied else (401, "sign in first")
         log.warning("%s: refused with %d: %s", name, status, error)

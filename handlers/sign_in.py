@@ -56,7 +56,7 @@ class _ClientPrincipal(BaseModel):
     def first(self, *types: str) -> str:
         """Return the value of the first of these types that is there, "" for none."""
         found = {claim.typ: claim.val for claim in reversed(self.claims)}
-        return next((found[each] for each in types if found.get(each)), "")
+        return next((found[kind] for kind in types if found.get(kind)), "")
 
     def all(self, *types: str) -> frozenset[str]:
         """Return the values of these types."""
@@ -112,7 +112,7 @@ class SignIn:
         own = read.first(*ADDRESSES) or read.first("name")
         name = own or (f"app {app}" if app else identifier)
         roles = frozenset(role for role in Role if role in read.all(*ROLES))
-        addresses = frozenset(each.lower() for each in read.all(*ADDRESSES))
+        addresses = frozenset(address.lower() for address in read.all(*ADDRESSES))
         identity, person = shown(identifier, MAX_NAME), bool(own or not app)
         return Principal(identity, shown(name, MAX_NAME), roles, addresses, person=person)
 

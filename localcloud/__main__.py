@@ -1,4 +1,4 @@
-"""``python -m localcloud up`` and ``azure``: see ``localcloud.runtime``'s ``up`` and ``azure_command``."""
+"""``python -m localcloud``: see ``up``, ``azure_command`` and ``pull_command`` of ``localcloud.runtime``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import sys
 
 _USAGE = """\
 usage: python -m localcloud up [--state FOLDER] [--help]
-       python -m localcloud azure CLUSTER CONTROL [FIELD=VALUE ...] [--state FOLDER] [--help]"""
+       python -m localcloud azure CLUSTER CONTROL [FIELD=VALUE ...] [--state FOLDER] [--help]
+       python -m localcloud pull open BRANCH [--title TITLE] [--body TEXT] [--state FOLDER] [--help]
+       python -m localcloud pull show|merge|close NUMBER [--state FOLDER] [--help]
+       python -m localcloud pull list [--all] [--state FOLDER] [--help]"""
 
 
 def main() -> int:
@@ -24,6 +27,10 @@ def main() -> int:
             from localcloud.runtime import azure_command
 
             return azure_command.main(arguments)
+        case ["pull", *arguments]:
+            from localcloud.runtime import pull_command
+
+            return pull_command.main(arguments)
         case _:
             print(_USAGE, file=sys.stderr)
             return 2

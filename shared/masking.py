@@ -143,10 +143,10 @@ def _address_parts(address: str) -> Iterator[str]:
     credentials, _, host = authority.rpartition("@")
     user, _, password = credentials.partition(":")
     tokens = host.split(":") if "." not in host else ()  # some schemes of Apprise have a token there
-    values = [each.partition("=") for each in query.split("&")]
+    values = [pair.partition("=") for pair in query.split("&")]
     named = (value for name, _, value in values if _NAMED.search(name))
     if scheme.lower() in _MAIL:
-        values = [each for each in values if each[0].lower() not in _PEOPLE]
+        values = [pair for pair in values if pair[0].lower() not in _PEOPLE]
         user, credentials = "", credentials if password else ""
     parts = [rest.partition("/")[2], user, *tokens, *segments, *(value for _, _, value in values)]
     for part in (credentials, password, *named, *filter(_looks_secret, parts)):

@@ -226,7 +226,7 @@ def _kept(values: Iterable[Value]) -> tuple[Value, ...]:
 
 # What is proven in an environment: each of its clusters is Ready now, with the value that git asks for.
 
-FOLLOWS = "Flux follows a branch or a range of versions; set flux.tag or flux.commit"
+FOLLOWS = "a branch or a range of versions is none; set flux.tag or flux.commit"
 NO_VERSION = "Azure chooses the version of the extension; set flux.extension.version"
 
 
@@ -244,7 +244,7 @@ def of_environment(
     environment: str, desired: Mapping[str, Desired], records: Mapping[str, ClusterRecord]
 ) -> Sequence[str]:
     """Return the clusters of an environment: those of git, and those that are not deleted yet."""
-    names = {name for name, each in desired.items() if each.environment == environment}
+    names = {name for name, cluster in desired.items() if cluster.environment == environment}
     kept = (record for record in records.values() if record.desired.environment == environment)
     return sorted(
         names | {record.name for record in kept if record.name not in desired and not record.deleting}

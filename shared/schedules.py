@@ -18,7 +18,7 @@ EXAMPLE = "0 */5 * * * *"
 
 
 @dataclass(frozen=True)
-class _Field:
+class _CronField:
     what: str
     first: int
     last: int
@@ -56,12 +56,12 @@ class _Field:
 _MONTHS = "january february march april may june july august september october november december"
 _DAYS = "sunday monday tuesday wednesday thursday friday saturday"
 _FIELDS = (
-    _Field("second", 0, 59),
-    _Field("minute", 0, 59),
-    _Field("hour", 0, 23),
-    _Field("day", 1, 31),
-    _Field("month", 1, 12, tuple(_MONTHS.split())),
-    _Field("day of the week", 0, 6, tuple(_DAYS.split())),
+    _CronField("second", 0, 59),
+    _CronField("minute", 0, 59),
+    _CronField("hour", 0, 23),
+    _CronField("day", 1, 31),
+    _CronField("month", 1, 12, tuple(_MONTHS.split())),
+    _CronField("day of the week", 0, 6, tuple(_DAYS.split())),
 )
 
 
@@ -81,7 +81,7 @@ def next_time(schedule: str, after: datetime) -> datetime:
         values = [field.values(text) for field, text in zip(_FIELDS, texts, strict=True)]
     except ValueError as error:
         raise ValueError(f'must be NCRONTAB such as "{EXAMPLE}", and in "{schedule}" {error}') from None
-    times = CronSim(" ".join(",".join(map(str, each)) for each in values), after)
+    times = CronSim(" ".join(",".join(map(str, numbers)) for numbers in values), after)
     times.day_and = True
     try:
         return next(times)

@@ -7,23 +7,23 @@ from collections.abc import Collection, Mapping, Sequence
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from simulation.actors import kinds as named
-from simulation.actors.asked_rebuilds import Rebuilds
-from simulation.actors.channels import Channels
+from simulation.actors.asked_rebuilds import RebuildActor
+from simulation.actors.channels import ChannelFaults
 from simulation.actors.checks import Checks
 from simulation.actors.contributors import Contributors
 from simulation.actors.grants import Grants
 from simulation.actors.large_records import ENTITY_BYTES, LargeRecords
 from simulation.actors.lost_webhooks import LostWebhooks
-from simulation.actors.promotions import Promotions
+from simulation.actors.promotions import PromotionActor
 from simulation.actors.replacements import Replacements
 from simulation.actors.reviewers import Reviewers
-from simulation.actors.rollbacks import Rollbacks
-from simulation.actors.rollouts import Rollouts
+from simulation.actors.rollbacks import RollbackActor
+from simulation.actors.rollouts import RolloutActor
 from simulation.actors.second_app import SecondApp
 from simulation.actors.secrets import Secrets
-from simulation.actors.sweeps import Sweeps
+from simulation.actors.sweeps import SweepActor
 from simulation.actors.systems import Systems
-from simulation.actors.upkeep import Upkeep
+from simulation.actors.upkeep import ActorUpkeep
 from simulation.history import AzureHistory
 from simulation.observed_ports import ObservedState
 from simulation.operators import Operators
@@ -56,9 +56,9 @@ class Cast:
         if named.TEAM_REVIEWS in kinds and self.contributors is None:
             self.others[named.TEAM_REVIEWS] = Reviewers(seed, first)
         self.second: SecondApp | None = None
-        self.upkeep: dict[str, Upkeep] = {}
+        self.upkeep: dict[str, ActorUpkeep] = {}
         if named.SWEEPS in kinds:
-            self.upkeep[named.SWEEPS] = Sweeps(seed, everybody, loop, oracle, history, replaced)
+            self.upkeep[named.SWEEPS] = SweepActor(seed, everybody, loop, oracle, history, replaced)
         if named.CHECKS in kinds:
             self.upkeep[named.CHECKS] = Checks(seed, everybody, loop, history)
         if named.SYSTEMS in kinds:
@@ -66,12 +66,14 @@ class Cast:
         if named.IDENTITY_ACCESS in kinds:
             self.upkeep[named.IDENTITY_ACCESS] = Grants(seed, everybody, loop, history, replaced)
         if named.REBUILDS in kinds:
-            self.upkeep[named.REBUILDS] = Rebuilds(seed, everybody, loop)
+            self.upkeep[named.REBUILDS] = RebuildActor(seed, everybody, loop)
         if named.REPLACEMENTS in kinds:
             self.upkeep[named.REPLACEMENTS] = Replacements(seed, everybody, loop)
         if named.ROLLBACKS in kinds:
-            self.upkeep[named.ROLLBACKS] = Rollbacks(seed, everybody, loop, replaced)
-        self.promotions = Promotions(seed, everybody, loop, replaced) if named.PROMOTIONS in kinds else None
+            self.upkeep[named.ROLLBACKS] = RollbackActor(seed, everybody, loop, replaced)
+        self.promotions = (
+            PromotionActor(seed, everybody, loop, replaced) if named.PROMOTIONS in kinds else None
+        )
         if self.promotions is not None:
             self.upkeep[named.PROMOTIONS] = self.promotions
         self.secrets = Secrets(seed, everybody, loop) if named.SECRETS in kinds else None
@@ -81,9 +83,9 @@ class Cast:
             self.upkeep[named.LOST_WEBHOOKS] = LostWebhooks(seed, everybody, loop)
         histories = {operators.cloud: operators.history for operators in everybody}
         channels = named.CHANNELS in kinds
-        self.channels = Channels(seed, states, histories, loop) if channels else None
+        self.channels = ChannelFaults(seed, states, histories, loop) if channels else None
 
-        self.rollouts = Rollouts(seed, everybody, loop, replaced) if named.ROLLOUTS in kinds else None
+        self.rollouts = RolloutActor(seed, everybody, loop, replaced) if named.ROLLOUTS in kinds else None
 
     def schedule(self, seconds: float) -> None:
         """Let everybody act at some moments of so many seconds."""

@@ -14,9 +14,9 @@ from simulation.desired_state import (
     USUAL_COMPONENTS,
     WINDOW,
     DesiredCluster,
-    DesiredFleet,
-    Environment,
     Pool,
+    RequestedFleet,
+    SharedEnvironment,
     group_of,
 )
 from simulation.granted import SUBSCRIPTION, as_grants
@@ -31,7 +31,7 @@ _EXEMPTION = (
 )
 
 
-def files_of(desired: DesiredFleet, fleet: str) -> dict[str, bytes]:
+def files_of(desired: RequestedFleet, fleet: str) -> dict[str, bytes]:
     """Return the files of the repository."""
     files = {
         f"clusters/{name}/cluster.yaml": _cluster(cluster, desired.environment_of(name))
@@ -53,7 +53,7 @@ def files_of(desired: DesiredFleet, fleet: str) -> dict[str, bytes]:
     return files | {USUAL_COMPONENTS: COMPONENTS, "platform/apps.yaml": PLATFORM}
 
 
-def _of_environments(desired: DesiredFleet) -> str:
+def _of_environments(desired: RequestedFleet) -> str:
     """Return the environments in fleet.yaml, and the rule that promotes from the first to the last one."""
     names = [environment.name for environment in desired.environments]
     if not names:
@@ -105,7 +105,7 @@ spec:
     return text.encode()
 
 
-def _environment(environment: Environment) -> bytes:
+def _environment(environment: SharedEnvironment) -> bytes:
     return f"""\
 apiVersion: roadstead.dev/v1alpha1
 kind: Environment

@@ -139,7 +139,7 @@ USUAL_COMPONENTS = "flux/gotk-components.yaml"
 
 
 @dataclass(frozen=True)
-class Environment:
+class SharedEnvironment:
     """What some clusters share: the file of the Flux components that they have."""
 
     name: str
@@ -148,7 +148,7 @@ class Environment:
 
 
 @dataclass(frozen=True)
-class DesiredFleet:
+class RequestedFleet:
     """What a commit asks for; ``note`` changes the commit and nothing else.
 
     ``notified``: it has a route of notifications, which gets everything. ``selectable`` are the stages that
@@ -167,14 +167,14 @@ class DesiredFleet:
     trailer: str = ""
     final: StagedStage | None = None
     systems: tuple[DesiredSystem, ...] = ()
-    environments: tuple[Environment, ...] = ()
+    environments: tuple[SharedEnvironment, ...] = ()
     soak: int | None = None
 
-    def environment(self, name: str) -> Environment:
+    def environment(self, name: str) -> SharedEnvironment:
         """Return the environment of a name."""
         return next(environment for environment in self.environments if environment.name == name)
 
-    def with_components(self, name: str, components: str) -> DesiredFleet:
+    def with_components(self, name: str, components: str) -> RequestedFleet:
         """Return the fleet with other Flux components in an environment."""
         others = (replace(e, components=components) if e.name == name else e for e in self.environments)
         return replace(self, environments=tuple(others))
@@ -192,11 +192,11 @@ class DesiredFleet:
         )
         return next(found, USUAL_COMPONENTS)
 
-    def with_cluster(self, cluster: DesiredCluster) -> DesiredFleet:
+    def with_cluster(self, cluster: DesiredCluster) -> RequestedFleet:
         """Return the fleet with a cluster added or changed."""
         return replace(self, clusters={**self.clusters, cluster.name: cluster})
 
-    def without(self, *names: str) -> DesiredFleet:
+    def without(self, *names: str) -> RequestedFleet:
         """Return the fleet without some clusters."""
         return replace(self, clusters={n: c for n, c in self.clusters.items() if n not in names})
 
@@ -209,7 +209,7 @@ class DesiredFleet:
         return sorted(cluster.name for cluster in self.clusters.values() if cluster.replaces == name)
 
     @property
-    def corrected(self) -> DesiredFleet:
+    def corrected(self) -> RequestedFleet:
         """The fleet with every manifest valid, and none too large."""
         clusters = {n: replace(cluster, invalid=False, large=False) for n, cluster in self.clusters.items()}
         systems = tuple(replace(system, invalid=False) for system in self.systems)

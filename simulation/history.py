@@ -11,7 +11,7 @@ from localcloud.azure.world.azure_engine import key_of
 from shared.cluster.record import ClusterRecord
 from shared.ports import FleetRecord
 from shared.resource_ids import ClusterId, GroupId
-from simulation.desired_state import DesiredCluster, DesiredFleet
+from simulation.desired_state import DesiredCluster, RequestedFleet
 
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 LIST_LAG = 10.0
@@ -19,7 +19,7 @@ LIST_LAG = 10.0
 
 
 @dataclass(frozen=True)
-class Approval:
+class StageApproval:
     """What somebody, or an external system, said of a stage, and when; whether it counts is for the rules.
 
     ``author``: that of the commit. ``proven``: a system signed it with its key.
@@ -51,7 +51,7 @@ class FleetHistory:
         """When a review approved the removal of each cluster by a commit: of those that existed before."""
         self.overridden = ""
         """The cluster that an operator replays now, whatever its freeze, "" for none."""
-        self.approvals: list[Approval] = []
+        self.approvals: list[StageApproval] = []
         """Of stages of rollouts: those that the API has not refused, also if it had to."""
         self.promoted: dict[str, datetime] = {}
         """When somebody promoted each value last."""
@@ -61,9 +61,9 @@ class FleetHistory:
         """When its tables were last replaced by those of an older moment, None for never."""
         self.looked_for: dict[str, bool] = {}
         """Of each commit whose plan began, whether it was for what looks for heads that nobody announced."""
-        self._desired: dict[str, DesiredFleet] = {}
+        self._desired: dict[str, RequestedFleet] = {}
 
-    def add(self, commit: str, desired: DesiredFleet) -> None:
+    def add(self, commit: str, desired: RequestedFleet) -> None:
         """Record what a commit asks for."""
         self._desired[commit] = desired
 
@@ -124,14 +124,14 @@ class FleetHistory:
         """Whether its tables were ever those of an older moment."""
         return self.restored_at is not None
 
-    def desired(self, commit: str) -> DesiredFleet:
+    def desired(self, commit: str) -> RequestedFleet:
         """Return what a commit asks for."""
         return self._desired[commit]
 
     @property
-    def now(self) -> DesiredFleet:
+    def now(self) -> RequestedFleet:
         """What the head asks for."""
-        return self._desired[self.head_line[-1]] if self.head_line else DesiredFleet()
+        return self._desired[self.head_line[-1]] if self.head_line else RequestedFleet()
 
     @property
     def head_before(self) -> str:

@@ -14,9 +14,9 @@ from shared.notifications.notification import Notification
 from shared.ports import FleetRecord, Message, PlanRecord
 from shared.rollouts.rollout import Rollout
 from simulation.event_loop import EventLoop
-from simulation.invariants.proposed_promotions import Promotions
+from simulation.invariants.proposed_promotions import PromotionInvariant
 from simulation.invariants.rules import Invariants
-from simulation.shown.shown import Shown
+from simulation.shown.shown import FleetObserver
 
 BETWEEN_BACKUPS = timedelta(seconds=20)
 
@@ -26,7 +26,7 @@ class ObservedState(MemoryState):
 
     def __init__(self) -> None:
         super().__init__()
-        self._observer: tuple[Invariants, Shown, MemoryCloud] | None = None
+        self._observer: tuple[Invariants, FleetObserver, MemoryCloud] | None = None
         self.backups: list[tuple[datetime, Mapping[str, Any]]] = []
         """What the tables contained at some moments."""
         self.facts: list[Notification] = []
@@ -34,7 +34,7 @@ class ObservedState(MemoryState):
         self.pruned: set[str] = set()
         """The ids of those that were removed because of their age."""
 
-    def observe(self, invariants: Invariants, shown: Shown, cloud: MemoryCloud) -> None:
+    def observe(self, invariants: Invariants, shown: FleetObserver, cloud: MemoryCloud) -> None:
         """Report to the invariants from now on, and note what changes in what is shown."""
         self._observer = invariants, shown, cloud
 
@@ -153,7 +153,7 @@ class ObservedWrites(list[dict[str, str]]):
 class ObservedHost(WorldHost):
     """The git host of an app; the branches that it writes are reported before."""
 
-    def __init__(self, cloud: MemoryCloud, promotions: Promotions) -> None:
+    def __init__(self, cloud: MemoryCloud, promotions: PromotionInvariant) -> None:
         super().__init__(cloud.repository)
         self._cloud, self._promotions = cloud, promotions
 

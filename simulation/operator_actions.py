@@ -158,7 +158,9 @@ def _suspend(operators: Operators) -> None:
 
 
 def _resume(operators: Operators) -> None:
-    operators.change(lambda one: replace(one, suspended=""), among=lambda one: bool(one.suspended))
+    operators.change(
+        lambda cluster: replace(cluster, suspended=""), among=lambda cluster: bool(cluster.suspended)
+    )
 
 
 def _adopt(operators: Operators) -> None:

@@ -16,13 +16,13 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.approval import approve
 from shared.app.api.acts.cluster import replay, take_over
 from shared.app.intake.accept import accept
-from shared.app.intake.webhook import Pushed
+from shared.app.intake.webhook import Push
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.resource_ids import ClusterId
 from simulation.desired_files import files_of
-from simulation.desired_state import DesiredCluster, DesiredFleet, group_of, manual_cluster
+from simulation.desired_state import DesiredCluster, RequestedFleet, group_of, manual_cluster
 from simulation.event_loop import Actor, EventLoop
 from simulation.granted import SUBSCRIPTION
 from simulation.history import AzureHistory, FleetHistory
@@ -65,7 +65,7 @@ class Operators:
         self.on_takeover: Callable[[MemoryCloud, ClusterRecord], None] = lambda _cloud, _record: None
 
     @property
-    def now(self) -> DesiredFleet:
+    def now(self) -> RequestedFleet:
         """What the head asks for."""
         return self.history.now
 
@@ -84,7 +84,7 @@ class Operators:
 
     # Git
 
-    def push(self, desired: DesiredFleet, *, back_to: str = "", announced: bool = True) -> None:
+    def push(self, desired: RequestedFleet, *, back_to: str = "", announced: bool = True) -> None:
         """Push a commit, or move the branch back to one; its webhook comes, late, twice or never."""
         if back_to:
             self.cloud.repository.reset(back_to, self._branch)
@@ -96,7 +96,7 @@ class Operators:
             self.history.add(commit, desired)
         self._is_now_head(commit, desired, again=" again" if back_to else "", announced=announced)
 
-    def merged(self, commit: str, desired: DesiredFleet) -> None:
+    def merged(self, commit: str, desired: RequestedFleet) -> None:
         """Note that GitHub merged a pull request into the branch; the webhook comes, late, twice or never.
 
         The message of such a commit is that of the pull request: it has no trailer that names a strategy.
@@ -106,7 +106,7 @@ class Operators:
         self._is_now_head(commit, desired)
 
     def _is_now_head(
-        self, commit: str, desired: DesiredFleet, again: str = "", *, announced: bool = True
+        self, commit: str, desired: RequestedFleet, again: str = "", *, announced: bool = True
     ) -> None:
         self.history.moved(commit, self.loop.clock())
         self._pushed_at = self.history.pushed_at = self.loop.clock().replace(microsecond=0)
@@ -114,9 +114,9 @@ class Operators:
         self.loop.log("%s: %s is the head%s: %s", self.fleet, commit[:8], again, clusters)
         self._deliveries += 1
         if announced:
-            self._send_webhook(Pushed("d1", f"{self.fleet}-{self._deliveries}", commit, self._pushed_at))
+            self._send_webhook(Push("d1", f"{self.fleet}-{self._deliveries}", commit, self._pushed_at))
 
-    def _send_webhook(self, pushed: Pushed) -> None:
+    def _send_webhook(self, pushed: Push) -> None:
         fate = self.chance.random()
         if self.loop.peaceful or fate < 0.6:
             self._webhook(pushed)
@@ -133,7 +133,7 @@ class Operators:
     def _is_head(self, commit: str) -> bool:
         return commit == self.history.head_line[-1]
 
-    def _webhook(self, pushed: Pushed) -> None:
+    def _webhook(self, pushed: Push) -> None:
         self.loop.log("%s: webhook for %s", self.fleet, pushed.commit[:8])
         self.loop.run_function(self.cloud, lambda ports: accept(pushed, ports))
         self.on_webhook(self.cloud, pushed.commit, pushed.at)
@@ -198,7 +198,7 @@ class Operators:
         }
         return [key for key in self._created_by_hand if key not in adopted and self.oracle.has_no_fleet(key)]
 
-    def _corrected(self) -> DesiredFleet:
+    def _corrected(self) -> RequestedFleet:
         """Return the fleet with every manifest valid and without the clusters that another fleet owns."""
         fleet = self.now.corrected
         for name, cluster in fleet.clusters.items():

@@ -21,7 +21,7 @@ ALL = 1000
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _Remainder:
     """What the purge leaves: the events of each life of a cluster, the open plans, the files of a commit."""
 
     events: dict[tuple[str, str], frozenset[Event]]
@@ -55,7 +55,7 @@ def purge(loop: EventLoop, cloud: MemoryCloud) -> None:
         raise RuleViolated("purged", f"files of {after.commit[:8]}, which was planned last")
 
 
-def _kept(cloud: MemoryCloud) -> _Kept:
+def _kept(cloud: MemoryCloud) -> _Remainder:
     state, commit = cloud.state, cloud.state.fleet().commit
     records, files = state.clusters(), cloud.repository.tree(commit) if commit else ()
     events = {
@@ -65,4 +65,4 @@ def _kept(cloud: MemoryCloud) -> _Kept:
         for record in records
     }
     plans = frozenset(plan_record.plan.commit for plan_record in state.open_plans())
-    return _Kept(events, plans, commit, frozenset(state.blobs({entry.sha for entry in files})))
+    return _Remainder(events, plans, commit, frozenset(state.blobs({entry.sha for entry in files})))

@@ -84,7 +84,7 @@ def _counts(found: Counter[str]) -> str:
     return ", ".join(f"{kind} {count:,}" for kind, count in sorted(found.items()))
 
 
-class Progress:
+class ProgressLine:
     """What a run says: a terminal has one line that changes, every other output a line now and then."""
 
     def __init__(self, out: TextIO, seeds: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -121,7 +121,7 @@ class Progress:
 
 def run(seeds: range, *, processes: int, out: TextIO) -> Tally:
     """Run seeds in several processes; show the progress, each failure, and a summary."""
-    progress, tally = Progress(out, len(seeds)), Tally()
+    progress, tally = ProgressLine(out, len(seeds)), Tally()
     with multiprocessing.get_context("spawn").Pool(processes, initializer=_begin) as pool:
         for result in pool.imap_unordered(simulate, seeds, chunksize=CHUNK):
             tally.add(result)

@@ -17,7 +17,7 @@ from simulation.actors.kinds import SECOND_APP, rare_kinds
 from simulation.actors.second_app import SecondApp
 from simulation.cast import Cast
 from simulation.clouds import clouds_of, names_of
-from simulation.desired_state import DesiredCluster, DesiredFleet
+from simulation.desired_state import DesiredCluster, RequestedFleet
 from simulation.event_loop import MAX_SKEW, EventLoop
 from simulation.fault_injector import FaultInjector
 from simulation.faults import disasters
@@ -30,7 +30,7 @@ from simulation.observed_ports import ObservedHost, ObservedQueue, ObservedState
 from simulation.operator_actions import act
 from simulation.operators import Operators
 from simulation.oracle import Oracle
-from simulation.shown.shown import Shown
+from simulation.shown.shown import FleetObserver
 from simulation.throttling import Throttling
 from simulation.workloads import Workloads
 
@@ -128,7 +128,7 @@ class Simulation:
         for operators in self._operators.values():
             operators.on_takeover = self._invariants.azure_writes.taken_over
             operators.on_webhook = self._invariants.gaps.announced
-        self._shown = shown = Shown(self.loop, oracle, history, histories)
+        self._shown = shown = FleetObserver(self.loop, oracle, history, histories)
         for cloud, state in zip(clouds, states, strict=True):
             state.observe(self._invariants, shown, cloud)
             cloud.git_host = ObservedHost(cloud, self._invariants.promotions)
@@ -193,7 +193,7 @@ class Simulation:
         for operators in self._operators.values():
             clusters = [DesiredCluster(name) for name in operators.names[: chance.randint(1, 2)]]
             budget = chance.choice((1, 1, 2))
-            wanted = DesiredFleet({cluster.name: cluster for cluster in clusters}, budget)
+            wanted = RequestedFleet({cluster.name: cluster for cluster in clusters}, budget)
             wanted = replace(wanted, notified=self._cast.channels is not None)
             rollouts, promotions = self._cast.rollouts, self._cast.promotions
             wanted = promotions.prepared(operators, wanted) if promotions else wanted

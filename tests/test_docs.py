@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from cli.pages import error_page
+from localcloud.runtime import azure_command, pull_command, up
 from shared.app.api import schema
 from shared.cluster.failures.remedies import REMEDIES
 from shared.cluster.failures.retry import DEFAULTS
@@ -125,9 +126,22 @@ def missing_commands(name: str) -> Iterator[str]:
             yield " ".join(line)
 
 
+def wrong_local_commands(name: str) -> Iterator[str]:
+    """Yield the command lines of the local cloud that a page has, and that it does not take."""
+    parsers = {"up": up.parser(), "azure": azure_command.parser(), "pull": pull_command.parser()}
+    for line in re.findall(r"python -m localcloud ([^\n#]+)$", code_of(PAGES[name]), re.MULTILINE):
+        command, *arguments = shlex.split(line.replace("NUMBER", "1"))
+        if not arguments or {"...", "--help"} & {*arguments}:  # named, and not typed
+            continue
+        try:
+            parsers[command].parse_args(arguments)
+        except (KeyError, SystemExit):
+            yield line
+
+
 NOWHERE = (
     *(broken_links, missing_files, files_outside_its_folder),
-    *(missing_modules, missing_targets, missing_commands),
+    *(missing_modules, missing_targets, missing_commands, wrong_local_commands),
 )
 
 

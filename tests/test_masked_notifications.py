@@ -17,7 +17,7 @@ from shared.cluster.failures.errors import Unavailable
 from shared.cluster.history import Act
 from shared.masking import Masker
 from shared.notifications.digest import Links, body_of, messages
-from shared.notifications.kinds import Kind
+from shared.notifications.kinds import NotificationKind
 from shared.notifications.notification import Notification
 from shared.notifications.routes import Route, RouteType
 from shared.ports.masked import masked
@@ -158,7 +158,7 @@ def test_a_fact_keeps_what_routes_and_records_are_found_by() -> None:
     cloud.with_ports(lambda ports: masked(ports, Masker(words)))
     kept = Notification(
         "1",
-        Kind.FAILED,
+        NotificationKind.FAILED,
         "cluster:platform",
         "platform",
         cloud.clock(),

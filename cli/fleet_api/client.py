@@ -9,10 +9,10 @@ from urllib.parse import quote, urlencode
 
 import httpx
 
-from cli.errors import ApiError, NoAnswer, NotFound, Refused
+from cli.errors import ApiError, NoAnswer, NotFound, RequestRefused
 from shared.app.api import schema
 
-__all__ = ["Api", "ApiError", "NotFound", "Refused"]
+__all__ = ["Api", "ApiError", "NotFound", "RequestRefused"]
 
 ATTEMPTS = 3
 PAGE = 500
@@ -47,23 +47,23 @@ class Api:
             through = "no connection with the proxy or the certificates that the environment names"
             raise ApiError(f"{through}: {error}") from error
 
-    def planned(self) -> schema.Fleet:
+    def planned(self) -> schema.FleetView:
         """Return the fleet with the commit that was planned last, and one cluster at most."""
-        return self._typed(schema.Fleet, self.get("clusters?limit=1"))
+        return self._typed(schema.FleetView, self.get("clusters?limit=1"))
 
-    def fleet(self, **filters: str) -> schema.Fleet:
+    def fleet(self, **filters: str) -> schema.FleetView:
         """Return the fleet with all its clusters, or those that the filters of the API leave."""
-        return self._typed(schema.Fleet, self.whole("clusters", "clusters", "unreadable", **filters))
+        return self._typed(schema.FleetView, self.whole("clusters", "clusters", "unreadable", **filters))
 
-    def fleet_page(self, limit: int, after: str = "", **filters: str) -> schema.Fleet:
+    def fleet_page(self, limit: int, after: str = "", **filters: str) -> schema.FleetView:
         """Return the fleet with a page of its clusters."""
         query = urlencode(_given(limit=str(limit), after=after, **filters))
-        return self._typed(schema.Fleet, self.get(f"clusters?{query}"))
+        return self._typed(schema.FleetView, self.get(f"clusters?{query}"))
 
-    def cluster(self, name: str) -> schema.Cluster | schema.MissingCluster:
+    def cluster(self, name: str) -> schema.ClusterView | schema.MissingCluster:
         """Return one cluster; raise NotFound."""
         view = self.get(f"clusters/{name}")
-        kind = schema.Cluster if "generation" in view else schema.MissingCluster
+        kind = schema.ClusterView if "generation" in view else schema.MissingCluster
         return self._typed(kind, view)
 
     def why(self, name: str) -> schema.Why:
@@ -83,11 +83,11 @@ class Api:
         older = f"&before={quote(before, safe='')}" if before else ""
         return self._typed(schema.Events, self.get(f"clusters/{name}/events?limit={limit}{older}"))
 
-    def drift(self, name: str = "") -> schema.Drift:
+    def drift(self, name: str = "") -> schema.DriftView:
         """Return the clusters that differ from git, or one of them; raise NotFound."""
         if name:
-            return self._typed(schema.Drift, self.get(f"drift?cluster={quote(name, safe='')}"))
-        return self._typed(schema.Drift, self.whole("drift", "clusters"))
+            return self._typed(schema.DriftView, self.get(f"drift?cluster={quote(name, safe='')}"))
+        return self._typed(schema.DriftView, self.whole("drift", "clusters"))
 
     def audit(self, *, limit: int, before: str = "") -> schema.Audit:
         """Return the newest acts, before a time."""
@@ -119,26 +119,30 @@ class Api:
         """Accept the repository or branch that the planner refused; raise Refused when it refused none."""
         return self._typed(schema.SourceReceipt, self.post("takeover", {"reason": reason}))
 
-    def plans(self) -> schema.Plans:
+    def plans(self) -> schema.PlansView:
         """Return the plans of the last days."""
-        return self._typed(schema.Plans, self.get("plans"))
+        return self._typed(schema.PlansView, self.get("plans"))
 
-    def plan(self, commit: str) -> schema.Plan:
+    def plan(self, commit: str) -> schema.PlanView:
         """Return a whole plan by its full commit id; raise NotFound."""
-        return self._typed(schema.Plan, self.whole(f"plans/{commit}", "items", "needsApproval"))
+        return self._typed(schema.PlanView, self.whole(f"plans/{commit}", "items", "needsApproval"))
+
+    def log(self, environment: str) -> schema.Log:
+        """Return the commits after those of an environment; raise NotFound for one without a cluster."""
+        return self._typed(schema.Log, self.get(f"log?environment={quote(environment, safe='')}"))
 
     def approve(self, commit: str, clusters: Sequence[str], reason: str = "") -> schema.ApprovalReceipt:
         """Approve exactly these deletes of a plan; raise Refused when others need approval."""
         body = {"clusters": list(clusters), "reason": reason}
         return self._typed(schema.ApprovalReceipt, self.post(f"plans/{commit}/approve", body))
 
-    def rollouts(self) -> schema.Rollouts:
+    def rollouts(self) -> schema.RolloutsView:
         """Return the rollouts, newest first."""
-        return self._typed(schema.Rollouts, self.get("rollouts"))
+        return self._typed(schema.RolloutsView, self.get("rollouts"))
 
-    def rollout(self, commit: str) -> schema.Rollout:
+    def rollout(self, commit: str) -> schema.RolloutView:
         """Return a rollout by its full commit id, with all clusters that wait; raise NotFound."""
-        return self._typed(schema.Rollout, self.whole(f"rollouts/{commit}", "waiting"))
+        return self._typed(schema.RolloutView, self.whole(f"rollouts/{commit}", "waiting"))
 
     def act_on_rollout(
         self, commit: str, kind: str, reason: str = "", **subject: str
@@ -147,9 +151,9 @@ class Api:
         body = {**subject, "reason": reason}
         return self._typed(schema.RolloutReceipt, self.post(f"rollouts/{commit}/{kind}", body))
 
-    def promotions(self) -> schema.Promotions:
+    def promotions(self) -> schema.PromotionsView:
         """Return the promotions, by environment."""
-        return self._typed(schema.Promotions, self.get("promotions"))
+        return self._typed(schema.PromotionsView, self.get("promotions"))
 
     def promote(
         self, source: str, target: str, what: Sequence[str], reason: str = ""
@@ -168,24 +172,24 @@ class Api:
         body = {"correction": correction, "reason": reason}
         return self._typed(schema.CorrectionReceipt, self.post(f"clusters/{name}/approve", body))
 
-    def recorded(self) -> schema.Recorded:
+    def recorded(self) -> schema.RecordedFleet:
         """Return the clusters as accepted."""
-        return self._typed(schema.Recorded, self.whole("recorded", "clusters", "unreadable"))
+        return self._typed(schema.RecordedFleet, self.whole("recorded", "clusters", "unreadable"))
 
-    def routes(self) -> schema.Routes:
+    def routes(self) -> schema.RoutesView:
         """Return the routes of notifications."""
-        return self._typed(schema.Routes, self.get("notifications"))
+        return self._typed(schema.RoutesView, self.get("notifications"))
 
     def try_route(self, name: str, reason: str = "") -> schema.RouteReceipt:
         """Send a test message; raise NotFound, or Refused for a channel that does not deliver."""
         body = {"route": name, "reason": reason}
         return self._typed(schema.RouteReceipt, self.post("notifications/test", body))
 
-    def dead_letters(self) -> schema.DeadLetters:
+    def dead_letters(self) -> schema.DeadLettersView:
         """Return the newest dead letters."""
-        return self._typed(schema.DeadLetters, self.get("dead-letters"))
+        return self._typed(schema.DeadLettersView, self.get("dead-letters"))
 
-    def dismiss(self, letters: Sequence[schema.DeadLetter], reason: str = "") -> schema.DismissReceipt:
+    def dismiss(self, letters: Sequence[schema.DeadLetterView], reason: str = "") -> schema.DismissReceipt:
         """Remove these dead letters."""
         named = [{"queue": letter["queue"], "id": letter["id"]} for letter in letters]
         body = {"deadLetters": named, "reason": reason}
@@ -204,9 +208,9 @@ class Api:
         """Return some clusters as Azure shows them now; raise NotFound."""
         return self._typed(schema.Live, self.get(f"live?clusters={quote(','.join(names), safe=',')}"))
 
-    def health(self) -> schema.Health:
+    def health(self) -> schema.HealthView:
         """Return whether the app is ready, and what is wrong when it is not."""
-        return self._typed(schema.Health, self._call("GET", "health", accepts=(503,)))
+        return self._typed(schema.HealthView, self._call("GET", "health", accepts=(503,)))
 
     def get(self, path: str) -> dict[str, Any]:
         """Return the JSON object at a path below ``/api/``; raise ApiError."""
@@ -269,7 +273,7 @@ class Api:
         if reply.status_code == 404:
             raise NotFound(str(body.get("error") or "not found"))
         if reply.status_code == 409:
-            raise Refused(str(body.get("error") or "refused"))
+            raise RequestRefused(str(body.get("error") or "refused"))
         if not reply.is_success and not (reply.status_code in accepts and "error" not in body):
             failed = NoAnswer if _may_answer_soon(reply) else ApiError
             raise failed(f"{self.url} answered {reply.status_code}: {str(body.get('error', ''))[:300]}")

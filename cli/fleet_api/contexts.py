@@ -24,7 +24,7 @@ _FIELDS = {"url", "scope", "sign-in", "tenant"}
 
 
 @dataclass(frozen=True)
-class Context:
+class FleetContext:
     """A fleet's app: its address, and the scope of its tokens; without a scope nobody signs in.
 
     ``sign_in`` is one of ``WAYS``, "" for the usual ones one after the other; ``tenant`` "" for the usual
@@ -43,17 +43,17 @@ class Context:
         return f"the context {self.name} in {path()}" if self.name else SCOPE
 
 
-def chosen(url: str) -> Context:
+def chosen(url: str) -> FleetContext:
     """Return what to connect to: an address, or the context of the environment or of the file."""
     name = os.environ.get(CONTEXT, "").removeprefix("context/")
     if url and name:
         raise UsageError(f"give an address or a context, not both: {url} and {name}")
     if url:
-        return _checked(Context("", url, os.environ.get(SCOPE, ""), os.environ.get(SIGN_IN, "")))
+        return _checked(FleetContext("", url, os.environ.get(SCOPE, ""), os.environ.get(SIGN_IN, "")))
     default, known = read_contexts()
     name = name or default
     if not name:
-        return _checked(Context("", LOCAL_URL, os.environ.get(SCOPE, ""), os.environ.get(SIGN_IN, "")))
+        return _checked(FleetContext("", LOCAL_URL, os.environ.get(SCOPE, ""), os.environ.get(SIGN_IN, "")))
     if name not in known:
         names = ", ".join(known) or "none"
         raise UsageError(f"there is no context {name!r} in {path()}; the contexts are: {names}")
@@ -69,7 +69,7 @@ def path() -> Path:
     return Path(home) / "roadstead" / "contexts.toml"
 
 
-def read_contexts() -> tuple[str, Mapping[str, Context]]:
+def read_contexts() -> tuple[str, Mapping[str, FleetContext]]:
     """Return the name of the default context, and the contexts by name; raise UsageError for a wrong file."""
     file = path()
     try:
@@ -87,7 +87,7 @@ def read_contexts() -> tuple[str, Mapping[str, Context]]:
     return str(content.get("default", "")), known
 
 
-def _context(file: Path, name: str, given: Any) -> Context:
+def _context(file: Path, name: str, given: Any) -> FleetContext:
     fields = given if isinstance(given, dict) else {}
     unknown = fields.keys() - _FIELDS
     if unknown:
@@ -96,13 +96,13 @@ def _context(file: Path, name: str, given: Any) -> Context:
     if not fields.get("url") or not all(isinstance(value, str) for value in fields.values()):
         raise UsageError(f"{file}: context {name!r} needs an `url`, and every field is a string")
     return _checked(
-        Context(
+        FleetContext(
             name, fields["url"], fields.get("scope", ""), fields.get("sign-in", ""), fields.get("tenant", "")
         )
     )
 
 
-def _checked(context: Context) -> Context:
+def _checked(context: FleetContext) -> FleetContext:
     """Return the context; raise UsageError for a way to sign in that there is not."""
     if context.sign_in not in ("", *WAYS):
         where = f"context {context.name!r}" if context.name else SIGN_IN

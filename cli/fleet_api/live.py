@@ -51,24 +51,24 @@ def compare_live(
 def _compared(
     desired: Desired, document: Mapping[str, Any], found: schema.LiveCluster, view: schema.Live
 ) -> LiveComparison:
-    name, existing = found["name"], found["existing"]
+    name, live = found["name"], found["live"]
     if found["problem"]:
         return LiveComparison(name, found["phase"], exists=True, problem=found["problem"])
-    if existing is None:
+    if live is None:
         waits = "it is not created yet" if found["phase"] == _PROVISIONING else ""
         return LiveComparison(name, found["phase"], exists=False, waits=waits)
     owner = Owner(view["fleet"], view["repository"], name, view["previousRepository"])
-    if not owner.owns(existing):
-        problem = f"its tags are not this fleet's: {owner.describe_tags(existing)}"
+    if not owner.owns(live):
+        problem = f"its tags are not this fleet's: {owner.describe_tags(live)}"
         return LiveComparison(name, found["phase"], exists=True, problem=problem)
-    if waits := _waits(existing):
+    if waits := _waits(live):
         return LiveComparison(name, found["phase"], exists=True, waits=waits)
     wanted = replace(desired, removed_keys=keys_to_remove(document, desired.document(), {}))
-    drift = drift_of(wanted, owner, existing, found["unmanaged"])
+    drift = drift_of(wanted, owner, live, found["unmanaged"])
     paths, lowered = {difference.path for difference in drift}, _lowered(document, desired)
     newer = [
         newer_version
-        for newer_version in newer_versions(desired, owner, existing)
+        for newer_version in newer_versions(desired, owner, live)
         if newer_version.path in lowered - paths
     ]
     return LiveComparison(name, found["phase"], exists=True, differences=[*drift, *newer])
@@ -80,8 +80,8 @@ def _lowered(document: Mapping[str, Any], desired: Desired) -> Set[str]:
     return {change.path.removeprefix("spec.") for change in changes if change.effect is Effect.NEVER_LOWERED}
 
 
-def _waits(existing: Json) -> str:
+def _waits(live: Json) -> str:
     """Return why a cluster is not to be compared yet, "" for one that is."""
-    if existing["properties"].get("provisioningState") == "Creating":
+    if live["properties"].get("provisioningState") == "Creating":
         return "Azure is creating it"
-    return "it is stopped in Azure" if is_stopped(existing) else ""
+    return "it is stopped in Azure" if is_stopped(live) else ""

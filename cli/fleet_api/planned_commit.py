@@ -34,11 +34,11 @@ class PlannedCommit:
     def __init__(self, api: Api, commit: str) -> None:
         self._api, self._commit = api, commit
         self._first: str | None = None
-        self._read: tuple[tuple[str, str | None], schema.Plan] | None = None
+        self._read: tuple[tuple[str, str | None], schema.PlanView] | None = None
         self.waiting = ""
         """Why there is no plan that contains the commit yet."""
 
-    def plan(self) -> schema.Plan | None:
+    def plan(self) -> schema.PlanView | None:
         """Return the newest plan that was handed over, None if it may lack the commit; raise ApiError."""
         fleet, plans = self._api.planned(), self._api.plans()["plans"]
         if self._first is None:
@@ -58,7 +58,7 @@ class PlannedCommit:
             return self._whole(plans[newest])
         return None
 
-    def _whole(self, found: schema.PlanSummary) -> schema.Plan:
+    def _whole(self, found: schema.PlanSummary) -> schema.PlanView:
         """Return a plan with its items, read again only when the commit was planned again."""
         version = (found["commit"], found["plannedAt"])
         if self._read is None or self._read[0] != version:

@@ -1,9 +1,10 @@
-"""What the files are compared with: the clusters as the API has recorded them."""
+"""What the files are compared with: the clusters as the API has recorded them, or as a commit has them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from cli.errors import CommandError
@@ -12,10 +13,17 @@ from cli.text import line
 from cli.worktree import Worktree
 from shared.app.api import schema
 from shared.language.desired import is_attached
+from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.language.resolve.repository_layout import Files
+from shared.platform.pins import FleetSource, pinned, pulled
+from shared.sentences import some_of
+
+THESE_FILES = "these files"
+"""What stands for a commit in the pins of files that are none."""
 
 
 @dataclass(frozen=True)
-class Recorded:
+class AcceptedSpec:
     """A cluster as its last accepted commit has it.
 
     That a record is older than Azure changes its generation, which no list of changes shows.
@@ -50,16 +58,26 @@ class Against:
 
     ``durations`` are how many seconds changes of each kind took in the fleet, ``replacing`` what the newest
     plan knew of clusters that others are to replace, and ``unreadable`` the clusters whose records the app
-    cannot read, with the reason.
+    cannot read, with the reason. ``source`` is the branch that the app plans, None where nobody says.
+    ``notes`` are what is to be known of the comparison.
     """
 
     description: str
     commit: str = ""
-    clusters: Mapping[str, Recorded] | None = None
+    clusters: Mapping[str, AcceptedSpec] | None = None
     deletes: Deletes = Deletes()
     durations: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     replacing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unreadable: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    source: FleetSource | None = None
+
+    def pins(self, desired: DesiredFleet, files: Files) -> DesiredFleet:
+        """Return a fleet of files with the pins that its clusters would get."""
+        if self.source is None:
+            return desired
+        documents = {name: cluster.document for name, cluster in (self.clusters or {}).items()}
+        return pinned(desired, THESE_FILES, documents, partial(pulled, files), self.source)
 
     def attached(self, names: Iterable[str]) -> Sequence[str]:
         """Return those of the clusters that are outside Azure."""
@@ -81,10 +99,39 @@ def recorded(tree: Worktree, api: Api) -> Against:
     replacing = {old: tuple(new) for old, new in view["replacing"].items()}
     description = f"{fleet} at {commit[:8] or 'no commit'}"
     unreadable = {record["key"]: record["problem"] for record in view["unreadable"]}
-    return Against(description, commit, clusters, _deletes(view), durations, replacing, unreadable)
+    tracked = view["source"]
+    source = FleetSource(tracked["server"], frozenset(tracked["repositories"]), tracked["branch"])
+    return Against(
+        description, commit, clusters, _deletes(view), durations, replacing, unreadable, source=source
+    )
 
 
-def _deletes(view: schema.Recorded) -> Deletes:
+def committed(tree: Worktree) -> Against:
+    """Return the clusters as a commit has them, as if all of it were accepted and Ready."""
+    desired = tree.resolve()
+    clusters = {
+        name: AcceptedSpec(
+            document=cluster.document(),
+            digest=cluster.digest,
+            generation=1,
+            uid="",
+            deleting=False,
+            restorable=False,
+            retryable_failure=False,
+            running_version="",
+            rebuilt_for=cluster.rebuild,
+            ready=True,
+        )
+        for name, cluster in desired.clusters.items()
+    }
+    names = some_of(sorted(desired.invalid), 5)
+    notes = (
+        (f"{tree.commit[:8]} has no valid manifest of {names}: what is valid now is new",) if names else ()
+    )
+    return Against(f"commit {tree.commit[:8]}", tree.commit, clusters, notes=notes)
+
+
+def _deletes(view: schema.RecordedFleet) -> Deletes:
     given = view["approval"]
     return Deletes(
         tuple(cluster["name"] for cluster in view["clusters"] if cluster["needsApproval"]),
@@ -94,8 +141,8 @@ def _deletes(view: schema.Recorded) -> Deletes:
     )
 
 
-def _cluster(found: schema.RecordedCluster) -> Recorded:
-    return Recorded(
+def _cluster(found: schema.RecordedCluster) -> AcceptedSpec:
+    return AcceptedSpec(
         found["document"],
         found["digest"],
         found["generation"],

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from cli.errors import ApiError, UsageError
-from cli.fleet_api.contexts import Context
+from cli.fleet_api.contexts import FleetContext
 from cli.text import line
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _SECONDS = 30
 
 
-def token_of(context: Context) -> Token:
+def token_of(context: FleetContext) -> Token:
     """Return what gives the token for each call of a context's app: in memory, new when it expires.
 
     Raise UsageError for an address over which everybody could read the token.
@@ -54,7 +54,7 @@ def token_of(context: Context) -> Token:
     return token
 
 
-def _credential(context: Context) -> TokenCredential:
+def _credential(context: FleetContext) -> TokenCredential:
     """Return the credential of a way to sign in; without one, the managed identity or az, then a person."""
     from azure.identity import (
         AzureCliCredential,

@@ -35,7 +35,7 @@ class ClusterTable:
     of its own, and so has what a cluster waits for. With it, whole columns move to lines below.
     """
 
-    clusters: Sequence[schema.ClusterSummary]
+    clusters: Sequence[schema.ClusterSummaryView]
     now: datetime
     wide: bool = False
 
@@ -43,7 +43,7 @@ class ClusterTable:
         """Yield the lines."""
         yield from self._wide_lines(options.max_width) if self.wide else self._lines(options.max_width)
 
-    def _cells(self, cluster: schema.ClusterSummary, heads: Sequence[str]) -> list[Text]:
+    def _cells(self, cluster: schema.ClusterSummaryView, heads: Sequence[str]) -> list[Text]:
         own: Mapping[str, Callable[[], str | Text]] = {
             "PHASE": lambda: phase(cluster["phase"]),
             "STEP": lambda: step(cluster),
@@ -78,7 +78,7 @@ class ClusterTable:
             yield row
             yield from self._below(cluster)
 
-    def _below(self, cluster: schema.ClusterSummary) -> Iterator[RenderableType]:
+    def _below(self, cluster: schema.ClusterSummaryView) -> Iterator[RenderableType]:
         """Yield what a cluster waits for, on lines of its own, so that narrow terminals can show it."""
         if cluster["reason"]:
             yield indented(Text(cluster["reason"], style="dim"), BELOW)
@@ -123,23 +123,23 @@ def _columns_by_line(widths: Sequence[int], width: int) -> list[list[int]]:
     return by_line
 
 
-def _message(cluster: schema.ClusterSummary) -> str:
+def _message(cluster: schema.ClusterSummaryView) -> str:
     message = "; ".join(filter(None, (cluster["reason"], not_carried_out(cluster["plan"]))))
     return message.replace("\n", " ")
 
 
-def step(cluster: schema.ClusterSummary) -> str:
+def step(cluster: schema.ClusterSummaryView) -> str:
     """Return the step of a job with its place, such as "cluster 2/8"; "" for no step."""
     return f"{cluster['step']} {cluster['stepNumber']}/{cluster['stepCount']}" if cluster["step"] else ""
 
 
-def applied(view: schema.ClusterSummary | schema.Tree, now: datetime, *, wide: bool = False) -> str:
+def applied(view: schema.ClusterSummaryView | schema.Tree, now: datetime, *, wide: bool = False) -> str:
     """Return what Flux said that it applied last, and how long ago that was read."""
     text = view["fluxRevision"] if wide else _short(view["fluxRevision"])
     return f"applied {text or 'nothing'}, read {age(view['fluxReadAt'], now)} ago"
 
 
-def _revision(cluster: schema.ClusterSummary, now: datetime) -> str:
+def _revision(cluster: schema.ClusterSummaryView, now: datetime) -> str:
     text = _short(cluster["fluxRevision"])
     return f"{text}, {age(cluster['fluxReadAt'], now)} ago" if text else ""
 

@@ -64,7 +64,7 @@ def _wanted(wanted: str, running: Sequence[str]) -> str:
     return f"{wanted or 'not in git'}{f' (runs {runs})' if runs else ''}"
 
 
-def _condition(condition: schema.Condition, now: datetime) -> Text:
+def _condition(condition: schema.ConditionView, now: datetime) -> Text:
     good = condition["status"] == ("False" if condition["type"] == _BAD_WHEN_TRUE else "True")
     text = Text.assemble(
         f"{condition['type']} ", (condition["status"], "green" if good else "yellow"), " for "
@@ -79,7 +79,7 @@ def _condition(condition: schema.Condition, now: datetime) -> Text:
     return text
 
 
-def _pool(pool: schema.NodePool, read_at: str | None) -> Text:
+def _pool(pool: schema.NodePoolView, read_at: str | None) -> Text:
     title = Text(f"{pool['name'] or 'no node pool'}: {_wanted(pool['wantedVersion'], pool['versions'])}, ")
     if not read_at:
         return title.append("not read yet", style="dim")
@@ -111,7 +111,9 @@ def _style(good: int, total: int) -> str:
     return "green" if good == total else "yellow"
 
 
-def _add_objects(branch: Tree, objects: Sequence[schema.UnhealthyObject], failed: int, now: datetime) -> None:
+def _add_objects(
+    branch: Tree, objects: Sequence[schema.UnhealthyObjectView], failed: int, now: datetime
+) -> None:
     for unhealthy in objects:
         place = f"{unhealthy['namespace']}/" if unhealthy["namespace"] else ""
         text = Text.assemble(

@@ -23,7 +23,7 @@ _LEFT_ALONE = "no job changes it: put it into the manifest, or undo it in Azure"
 _NEWER = "a version is never lowered, so no job changes it: put it into the manifest"
 
 
-def drift(view: schema.Drift, name: str, now: datetime) -> RenderableType:
+def drift(view: schema.DriftView, name: str, now: datetime) -> RenderableType:
     """Return the diff of each cluster; ``name`` is the only one, "" for the fleet."""
     view = printable(view)
     parts = [part for cluster in view["clusters"] for part in _cluster(cluster, now)]
@@ -42,7 +42,7 @@ def drift(view: schema.Drift, name: str, now: datetime) -> RenderableType:
     return Group(*parts, *lines) if lines else Group(*parts[:-1])
 
 
-def _nothing(view: schema.Drift, name: str) -> str:
+def _nothing(view: schema.DriftView, name: str) -> str:
     """Return that nothing is reported, and what was not compared."""
     if name and view["outside"]:
         return f"{name} is not in Azure: nothing of it is compared, and no check reports anything inside"
@@ -51,16 +51,16 @@ def _nothing(view: schema.Drift, name: str) -> str:
     return f"{name or 'The fleet'}: no difference from git is reported{when}{rest}"
 
 
-def _outside(view: schema.Drift) -> str:
+def _outside(view: schema.DriftView) -> str:
     return f"nothing is compared of {many(view['outside'], 'cluster')} outside Azure"
 
 
-def _not_compared(view: schema.Drift) -> str:
+def _not_compared(view: schema.DriftView) -> str:
     elsewhere = f", and {many(view['outside'], 'cluster')} outside Azure" if view["outside"] else ""
     return f"what is inside clusters, which checks read{elsewhere}"
 
 
-def _inside(view: schema.Drift, now: datetime) -> Iterator[RenderableType]:
+def _inside(view: schema.DriftView, now: datetime) -> Iterator[RenderableType]:
     """Yield what checks found inside clusters."""
     for finding in view["inside"]:
         yield Text(f"{finding['name']}: {finding['finding']}", style="red")
@@ -78,7 +78,7 @@ def left_alone(path: str) -> str:
     return _NEWER if is_version(path) else _LEFT_ALONE
 
 
-def changed(field: schema.DriftedField) -> str:
+def changed(field: schema.DriftedFieldView) -> str:
     """Return who may have changed a field, and when, "" where the activity log does not say."""
     at = field["changedAt"]
     return change_text(field["changedBy"], datetime.fromisoformat(at) if at else None)

@@ -32,7 +32,7 @@ def drill(view: schema.Drill) -> RenderableType:
     for cluster in clusters:
         lines = list(_lines(cluster))
         if lines:
-            parts += [Text(line(cluster["name"]), style="bold"), *(indented(Text(one), 2) for one in lines)]
+            parts += [Text(line(cluster["name"]), style="bold"), *(indented(Text(text), 2) for text in lines)]
     for orphan in view["orphans"]:
         ends = "; its delete would not continue" if orphan["deleting"] else ""
         stays = f"git does not have it, so it would be reported and stay{ends}"

@@ -13,7 +13,7 @@ from cli.times import age, until
 from shared.app.api import schema
 
 
-def health(view: schema.Health, now: datetime) -> RenderableType:
+def health(view: schema.HealthView, now: datetime) -> RenderableType:
     """Return a line for each service, timer and credential, with what is wrong."""
     view = printable(view)
     ready = Text("ready", style="green") if view["ready"] else Text("not ready", style="bold red")

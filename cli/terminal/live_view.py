@@ -42,34 +42,37 @@ def table(
     return Group(*parts)
 
 
-def differs(each: LiveComparison) -> bool:
+def differs(comparison: LiveComparison) -> bool:
     """Return whether Azure certainly has the cluster in another way, or not at all."""
-    return not each.problem and (not each.exists or bool(each.differences))
+    return not comparison.problem and (not comparison.exists or bool(comparison.differences))
 
 
-def _cluster(each: LiveComparison) -> list[RenderableType]:
-    if each.problem:
-        return [Text(""), Text(f"{each.name} could not be read: {line(each.problem)}", style="red")]
-    if not each.exists:
-        return [Text(""), Text(f"{each.name}: {MISSING}", style="red")]
-    if not each.differences:
+def _cluster(comparison: LiveComparison) -> list[RenderableType]:
+    if comparison.problem:
+        return [
+            Text(""),
+            Text(f"{comparison.name} could not be read: {line(comparison.problem)}", style="red"),
+        ]
+    if not comparison.exists:
+        return [Text(""), Text(f"{comparison.name}: {MISSING}", style="red")]
+    if not comparison.differences:
         return []
-    parts: list[RenderableType] = [Text(""), *diff_lines(each.name, _sides(each))]
+    parts: list[RenderableType] = [Text(""), *diff_lines(comparison.name, _sides(comparison))]
     parts += [
         indented(Text(f"{line(other.path)}: {left_alone(other.path)}", style="dim"), 2)
-        for other in each.differences
+        for other in comparison.differences
         if other.left_alone
     ]
-    if each.phase != _READY:
-        more = f"the cluster is {each.phase}: roadstead why {each.name} says more"
+    if comparison.phase != _READY:
+        more = f"the cluster is {comparison.phase}: roadstead why {comparison.name} says more"
         parts.append(indented(Text(more, style="yellow"), 2))
     return parts
 
 
-def _sides(each: LiveComparison) -> list[Sides]:
+def _sides(comparison: LiveComparison) -> list[Sides]:
     return [
         Sides(difference.path, value_text(difference.git), value_text(difference.live))
-        for difference in each.differences
+        for difference in comparison.differences
     ]
 
 

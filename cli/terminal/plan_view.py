@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
-from itertools import groupby
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -12,6 +11,7 @@ from rich.text import Text
 
 from cli.fleet_api.recorded import Against
 from cli.terminal.cluster_table import action, indented
+from cli.terminal.platform_view import PlatformChanges
 from cli.terminal.render import few, to_approve
 from cli.text import line
 from shared.app.api import schema
@@ -20,6 +20,8 @@ from shared.app.api.views.plans import plan_item
 from shared.app.api.views.rollouts import as_object
 from shared.azure.changes.field_effects import Effect
 from shared.plan.plan import Action, Item, Plan
+from shared.platform.report import Section
+from shared.platform.report import as_json as section_json
 from shared.rollouts.estimate import (
     Durations,
     at_once,
@@ -97,9 +99,13 @@ def table(
     rollout: Rollout | None = None,
     held: Sequence[Item] = (),
     *,
+    platform: Sequence[Section] = (),
     wide: bool = False,
 ) -> RenderableType:
-    """Return the plan for people; clusters without a change are only counted, unless ``wide``."""
+    """Return the plan for people; clusters without a change are only counted, unless ``wide``.
+
+    ``platform`` is what changes of what Flux applies.
+    """
     counts = Counter(_action(item) for item in sorted(items, key=_rank))
     summary = ", ".join(f"{number} {name}" for name, number in counts.items()) or "no clusters"
     parts: list[RenderableType] = [Text(f"Compared with {against.description}: {summary}", style="bold")]
@@ -107,9 +113,10 @@ def table(
     if plan.problems:
         parts.append(Text("\nInvalid manifests:", style="bold red"))
         parts += [indented(Text(line(problem)), 2) for problem in plan.problems]
-    shown = sorted((item for item in items if wide or item.action is not Action.UNCHANGED), key=_rank)
-    for _, same in groupby(shown, key=lambda item: _rank(item)[:-1]):
-        parts += [Text(""), *_group(list(same))]
+    shown = [item for item in items if wide or item.action is not Action.UNCHANGED]
+    for same in _together(shown):
+        parts += [Text(""), *_group(same)]
+    parts.append(PlatformChanges(platform))
     return Group(*parts, *_stages(rollout, against.durations), *_held(held, {item.cluster for item in items}))
 
 
@@ -118,7 +125,7 @@ def _held(held: Sequence[Item], shown: Set[str]) -> Iterator[RenderableType]:
     lines = [f"{item.cluster}: {item.hold.cause}" for item in held if item.hold and item.cluster in shown]
     if lines:
         yield Text("\nFreezes and change windows:", style="bold")
-    yield from (indented(Text(line(each)), 2) for each in lines)
+    yield from (indented(Text(line(text)), 2) for text in lines)
 
 
 def _stages(rollout: Rollout | None, durations: Durations) -> Iterator[RenderableType]:
@@ -148,7 +155,8 @@ def _action(item: Item) -> str:
 
 
 def _notes(against: Against) -> Iterator[str]:
-    """Yield which deletes of the newest plan need approval, and which were approved."""
+    """Yield what is to be known, which deletes of the newest plan need approval, and which were approved."""
+    yield from against.notes
     commit, deletes = against.commit, against.deletes
     if deletes.needs_approval:
         yield to_approve(
@@ -160,11 +168,20 @@ def _notes(against: Against) -> Iterator[str]:
         yield f"{by} approved the {what} of {names} at {commit[:8]}, for that commit only ({deletes.at})"
 
 
-def _rank(item: Item) -> tuple[int, bool, str, str]:
-    """Return the place of an item: those of one action with the same reason are shown together."""
-    detailed = _detailed(item)
-    together = (item.cluster if item.changes else item.reason) if detailed else ""
-    return _ORDER.index(item.action), not detailed, together, item.cluster
+def _rank(item: Item) -> int:
+    return _ORDER.index(item.action)
+
+
+def _together(items: Sequence[Item]) -> Sequence[Sequence[Item]]:
+    """Return the items as they are shown: those to which the same happens for the same reason together.
+
+    Within an action, those with more to show than it come first.
+    """
+    found: dict[object, list[Item]] = {}
+    for item in sorted(items, key=lambda item: (_rank(item), not _detailed(item), item.cluster)):
+        what = (item.reason, item.changes) if _detailed(item) else ()
+        found.setdefault((item.action, what), []).append(item)
+    return list(found.values())
 
 
 def _detailed(item: Item) -> bool:
@@ -191,7 +208,7 @@ def _group(items: Sequence[Item]) -> Iterator[RenderableType]:
         yield indented(_change(change), _MARGIN)
 
 
-def _change(change: schema.Change) -> Text:
+def _change(change: schema.ChangeView) -> Text:
     """Return a change: the field, both values, and on the next line its effect and its source."""
     old, new = line(change["old"]) or "nothing", line(change["new"]) or "nothing"
     mild = "yellow" if change["effect"] in (Effect.REIMAGED, Effect.NEVER_LOWERED) else "dim"
@@ -208,10 +225,12 @@ def as_json(
     against: Against,
     rollout: Rollout | None,
     held: Sequence[Item] = (),
+    platform: Sequence[Section] = (),
 ) -> Mapping[str, Any]:
     """Return the plan for scripts; ``recorded`` is what the newest plan of the app needs or has approved.
 
-    ``held`` are the items that a freeze or a change window would hold now.
+    ``held`` are the items that a freeze or a change window would hold now, and ``platform`` is what changes
+    of what Flux applies.
     """
     names = {item.cluster for item in items}
     deletes = against.deletes
@@ -229,6 +248,7 @@ def as_json(
         "items": [{**plan_item(item), "destructive": bool(destruction(item))} for item in items],
         "rollout": _rollout(rollout, against.durations) if rollout else None,
         "held": [{"cluster": item.cluster, **plan_part(item)} for item in held if item.cluster in names],
+        "platform": [section_json(section) for section in platform],
     }
 
 

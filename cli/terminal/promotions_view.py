@@ -28,14 +28,14 @@ def receipt_view(receipt: schema.PromotionReceipt) -> Text:
     return Text(f"{line(head)}{printable(values)}\nroadstead promote shows its address")
 
 
-def promotions_view(found: Sequence[schema.Promotion], now: datetime) -> RenderableType:
+def promotions_view(found: Sequence[schema.PromotionView], now: datetime) -> RenderableType:
     """Return some lines for each environment."""
     if not found:
         return Text("nothing was promoted yet, and fleet.yaml has no promotions")
-    return Group(*(each for promotion in printable(found) for each in _promotion(promotion, now)))
+    return Group(*(part for promotion in printable(found) for part in _promotion(promotion, now)))
 
 
-def _promotion(promotion: schema.Promotion, now: datetime) -> Iterator[RenderableType]:
+def _promotion(promotion: schema.PromotionView, now: datetime) -> Iterator[RenderableType]:
     how = "by a rule" if promotion["rule"] else "when somebody asks"
     yield Text(f"{promotion['source']} to {promotion['target']}, {how}", style="bold")
     if promotion["values"]:

@@ -21,7 +21,7 @@ PROBLEMS_SHOWN = 3
 BODY_SHOWN = 2000
 
 
-def fleet(view: schema.Fleet, now: datetime, *, wide: bool = False) -> RenderableType:
+def fleet(view: schema.FleetView, now: datetime, *, wide: bool = False) -> RenderableType:
     """Return the table of all clusters, below what is to be known of the fleet."""
     view = printable(view)
     clusters = view["clusters"]
@@ -31,7 +31,7 @@ def fleet(view: schema.Fleet, now: datetime, *, wide: bool = False) -> Renderabl
     return Group(head, ClusterTable(clusters, now, wide=wide), *rest)
 
 
-def _rest(view: schema.Fleet) -> Iterator[Text]:
+def _rest(view: schema.FleetView) -> Iterator[Text]:
     """Yield what AKS retires, how many clusters the page does not show, and how to see them."""
     certificates = sum(bool(cluster.get("certificates")) for cluster in view["clusters"])
     if certificates:
@@ -54,7 +54,7 @@ def _rest(view: schema.Fleet) -> Iterator[Text]:
         yield Text(f"{text}Fewer: --phase, --environment, --label, --condition.", style="dim")
 
 
-def _head(view: schema.Fleet, now: datetime) -> Text:
+def _head(view: schema.FleetView, now: datetime) -> Text:
     clusters, counts = view["clusters"], view["counts"]
     commit = (view["commit"] or "none yet")[:8]
     phases = counts["phases"] if counts else Counter(cluster["phase"] for cluster in clusters)
@@ -96,7 +96,7 @@ def _head(view: schema.Fleet, now: datetime) -> Text:
     return head
 
 
-def _gaps(count: int, last: schema.Gap, now: datetime) -> str:
+def _gaps(count: int, last: schema.GapView, now: datetime) -> str:
     """Return how many commits were planned although their webhooks were lost."""
     by = "the timer" if last["foundBy"] == "timer" else f"roadstead {last['foundBy']}"
     found = f"{last['commit'][:8]}, {age(last['foundAt'], now)} ago by {by}"
@@ -148,7 +148,7 @@ def few(names: Sequence[str], total: int = 0) -> str:
     return some_of(names, NAMES_SHOWN, total=total)
 
 
-def plans(view: schema.Plans, now: datetime, *, wide: bool = False) -> RenderableType:
+def plans(view: schema.PlansView, now: datetime, *, wide: bool = False) -> RenderableType:
     """Return a line or two for each plan, below the corrections to approve.
 
     ``wide`` shows whole commit ids and approvals.
@@ -183,7 +183,9 @@ def plans(view: schema.Plans, now: datetime, *, wide: bool = False) -> Renderabl
     return Group(*lines)
 
 
-def dead_letters(found: Sequence[schema.DeadLetter], now: datetime, *, wide: bool = False) -> RenderableType:
+def dead_letters(
+    found: Sequence[schema.DeadLetterView], now: datetime, *, wide: bool = False
+) -> RenderableType:
     """Return a head, the reason and the beginning of each dead letter; ``wide`` its time too."""
     if not found:
         return Text("there are no dead letters")

@@ -24,7 +24,7 @@ STALLED = "Stalled"
 
 
 def cluster(
-    view: schema.Cluster | schema.MissingCluster, now: datetime, *, wide: bool = False
+    view: schema.ClusterView | schema.MissingCluster, now: datetime, *, wide: bool = False
 ) -> RenderableType:
     """Return everything about one cluster; ``wide`` adds its request ids and whole commit."""
     view = printable(view)
@@ -51,7 +51,7 @@ def _facts_table() -> Table:
     return table
 
 
-def _add_facts(table: Table, view: schema.Cluster, now: datetime, *, wide: bool) -> None:
+def _add_facts(table: Table, view: schema.ClusterView, now: datetime, *, wide: bool) -> None:
     table.add_row("generation", Text(f"{view['generation']}, observed {view['observedGeneration']}"))
     table.add_row("commit", Text(view["commit"] if wide else view["commit"][:8]))
     place = f"{view['location']}, {view['resourceGroup']}, {view['subscriptionId']}"
@@ -89,7 +89,7 @@ def _add_facts(table: Table, view: schema.Cluster, now: datetime, *, wide: bool)
             table.add_row("request id", failure["requestId"])
 
 
-def _add_fleet_problem(table: Table, view: schema.FleetProblem) -> None:
+def _add_fleet_problem(table: Table, view: schema.FleetProblemView) -> None:
     """Add what prevents a newer commit from being planned."""
     if view["problem"]:
         table.add_row("fleet", Text(view["problem"], style="red"))
@@ -97,7 +97,7 @@ def _add_fleet_problem(table: Table, view: schema.FleetProblem) -> None:
         table.add_row("fleet", Text(view["waiting"], style="yellow"))
 
 
-def _add_retirements(table: Table, retirements: Sequence[schema.Retirement]) -> None:
+def _add_retirements(table: Table, retirements: Sequence[schema.RetirementView]) -> None:
     """Add what AKS retires, soonest first."""
     for retirement in retirements[:RETIREMENTS_SHOWN]:
         table.add_row("retirement", Text(f"{retirement['field']}: {retirement['message']}", style="yellow"))
@@ -130,7 +130,7 @@ def _found(policy: schema.Policy, now: datetime) -> str:
     return f"{policy['state']}{definitions}, {evaluated}, read {age(policy['readAt'], now)} ago"
 
 
-def _conditions(conditions: Sequence[schema.Condition], now: datetime) -> Table:
+def _conditions(conditions: Sequence[schema.ConditionView], now: datetime) -> Table:
     table = Table(box=None, padding=(0, 1), header_style="dim")
     for name in ("TYPE", "STATUS", "SINCE", "VERIFIED"):
         table.add_column(name, no_wrap=True)
@@ -148,7 +148,7 @@ def _conditions(conditions: Sequence[schema.Condition], now: datetime) -> Table:
     return table
 
 
-def events(found: Sequence[schema.Event], now: datetime, *, wide: bool = False) -> RenderableType:
+def events(found: Sequence[schema.EventView], now: datetime, *, wide: bool = False) -> RenderableType:
     """Return a line for each event, newest first; ``wide`` adds generations and the ids of requests."""
     if not found:
         return Text("there are no events")

@@ -32,7 +32,7 @@ def rollouts_view(found: Sequence[schema.RolloutSummary], now: datetime) -> Rend
     return Group(*lines)
 
 
-def rollout_view(view: schema.Rollout, now: datetime) -> RenderableType:
+def rollout_view(view: schema.RolloutView, now: datetime) -> RenderableType:
     """Return how far a rollout is, stage by stage, and why its clusters wait."""
     view = printable(view)
     head = Text(f"{view['commit'][:8]}  {view['state']}", style="bold")
@@ -98,9 +98,9 @@ def _group(number: int, group: schema.RolloutGroup) -> Iterator[Text]:
 def _waits(waiting: Sequence[schema.WaitingCluster], now: datetime) -> Iterator[RenderableType]:
     """Yield why clusters wait, each reason once with its clusters, and for how long where that is known."""
     reasons: dict[tuple[str, str, str], list[str]] = {}
-    for each in waiting:
-        since = f"; since {age(each['since'], now)}" if each["since"] else ""
-        reasons.setdefault((each["waits"], since, each["suggestedAction"]), []).append(each["cluster"])
+    for wait in waiting:
+        since = f"; since {age(wait['since'], now)}" if wait["since"] else ""
+        reasons.setdefault((wait["waits"], since, wait["suggestedAction"]), []).append(wait["cluster"])
     for (waits, since, action), names in list(reasons.items())[:WAITS_SHOWN]:
         yield Text(f"{many(len(names), 'cluster')} ({some_of(names, NAMED)}): {waits}{since}", style="yellow")
         if action:
@@ -110,5 +110,5 @@ def _waits(waiting: Sequence[schema.WaitingCluster], now: datetime) -> Iterator[
         yield Text(f"and {many(left, 'more cluster')}, each with its reason in -o json", style="dim")
 
 
-def _style(each: schema.RolloutSummary) -> str:
-    return "bold" if each["underWay"] else ""
+def _style(rollout: schema.RolloutSummary) -> str:
+    return "bold" if rollout["underWay"] else ""

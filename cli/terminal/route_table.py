@@ -25,12 +25,12 @@ _LEAST = 4
 class RouteTable:
     """A line for each route, and why its channel does not deliver on lines of its own."""
 
-    routes: Sequence[schema.Route]
+    routes: Sequence[schema.RouteView]
     now: datetime
 
     def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         """Yield the lines."""
-        routes: Sequence[schema.Route] = printable(self.routes)
+        routes: Sequence[schema.RouteView] = printable(self.routes)
         failing = sum(bool(route["problem"]) for route in routes)
         head = Text(f"{many(len(routes), 'route')} of notifications")
         if failing:
@@ -46,7 +46,7 @@ class RouteTable:
             if route["problem"]:
                 yield indented(Text(self._problem(route), style="red"), BELOW)
 
-    def _cells(self, route: schema.Route) -> list[Text]:
+    def _cells(self, route: schema.RouteView) -> list[Text]:
         fails = Text(f"fails for {age(route['failingSince'], self.now)}", style="red")
         good = Text("delivers", style="green") if route["sent"] else Text("not used yet", style="dim")
         return [
@@ -57,12 +57,12 @@ class RouteTable:
             Text(_takes(route)),
         ]
 
-    def _problem(self, route: schema.Route) -> str:
+    def _problem(self, route: schema.RouteView) -> str:
         again = f"; tried again {until(route['nextAt'], self.now)}" if route["nextAt"] else ""
         return f"{route['problem']}{again}"
 
 
-def _takes(route: schema.Route) -> str:
+def _takes(route: schema.RouteView) -> str:
     """Return what a route is sent: by severity or kind, and of which clusters."""
     above = "" if route["severity"] == "critical" else " and above"
     facts = ", ".join(route["events"]) or f"{route['severity']}{above}"

@@ -12,7 +12,7 @@ from localcloud.azure.world.refusals import (
     network_rules,
     pool_rules,
 )
-from localcloud.azure.world.refusals.rule import Rule
+from localcloud.azure.world.refusals.rule import RefusalRule
 
 _HEAD = """# What the local Azure refuses
 
@@ -48,7 +48,7 @@ def page() -> str:
     return "\n".join(parts)
 
 
-def _rules(title: str, rules: Iterable[Rule]) -> str:
+def _rules(title: str, rules: Iterable[RefusalRule]) -> str:
     lines = [f"| `{rule.name}` | {rule.message} | `{rule.code}` | {rule.source} |" for rule in rules]
     return "\n".join([f"## {title}\n", "| rule | message | code | source |", "|---|---|---|---|", *lines, ""])
 

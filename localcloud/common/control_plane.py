@@ -15,7 +15,7 @@ from shared.resource_ids import ClusterId
 
 
 @dataclass(frozen=True)
-class Node:
+class KubernetesNode:
     """One node as AKS registers it: ``version`` is the kubelet's without "v", as "1.36.2".
 
     ``labels`` hold the pool's own labels and those of AKS (pool, zone, region, instance type ...);
@@ -51,11 +51,11 @@ class InsideCluster(Protocol):
 class ControlPlane(Protocol):
     """The Kubernetes API servers of the clusters."""
 
-    def start(self, cluster: ClusterId, nodes: Sequence[Node]) -> str:
+    def start(self, cluster: ClusterId, nodes: Sequence[KubernetesNode]) -> str:
         """Start the API server of a cluster that was created; return its kubeconfig (YAML)."""
         ...
 
-    def set_nodes(self, cluster: ClusterId, nodes: Sequence[Node]) -> None:
+    def set_nodes(self, cluster: ClusterId, nodes: Sequence[KubernetesNode]) -> None:
         """Set the nodes of a started cluster: add, change and remove; none while it is stopped."""
         ...
 
@@ -80,14 +80,14 @@ class NullPlane:
     """A control plane that only remembers the nodes; its kubeconfigs have no server."""
 
     def __init__(self) -> None:
-        self.nodes: dict[ClusterId, list[Node]] = {}
+        self.nodes: dict[ClusterId, list[KubernetesNode]] = {}
 
-    def start(self, cluster: ClusterId, nodes: Sequence[Node]) -> str:
+    def start(self, cluster: ClusterId, nodes: Sequence[KubernetesNode]) -> str:
         """Remember the nodes; return a kubeconfig whose server does not resolve."""
         self.nodes[cluster] = list(nodes)
         return _KUBECONFIG.format(name=cluster.name)
 
-    def set_nodes(self, cluster: ClusterId, nodes: Sequence[Node]) -> None:
+    def set_nodes(self, cluster: ClusterId, nodes: Sequence[KubernetesNode]) -> None:
         """Remember the nodes."""
         self.nodes[cluster] = list(nodes)
 

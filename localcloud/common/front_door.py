@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Fault:
+class ScriptedFault:
     """One rule of the fault script; ``match`` is a pattern searched in "METHOD /path?query"."""
 
     match: str
@@ -70,7 +70,7 @@ class FrontDoor:
     ) -> None:
         self._app, self._service, self._log_file, self._clock = app, service, log_file, clock
         self._lock = threading.Lock()
-        self.faults: list[Fault] = []
+        self.faults: list[ScriptedFault] = []
         self.requests: list[dict[str, Any]] = []
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -100,7 +100,7 @@ class FrontDoor:
             with self._lock:
                 return json_response(200, self.requests)
         if request.path == "/_local/faults" and request.method == "PUT":
-            rules = [Fault(**rule) for rule in json.loads(request.get_data())]
+            rules = [ScriptedFault(**rule) for rule in json.loads(request.get_data())]
             with self._lock:
                 self.faults = rules
             return json_response(200, {"rules": len(rules)})

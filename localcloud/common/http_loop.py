@@ -45,7 +45,7 @@ class Listener:
         self.socket.close()
 
 
-class Connection(HTTPConnection):
+class LoopConnection(HTTPConnection):
     """A connection that its server knows until it is closed: cheroot loses one that it serves as it stops."""
 
     listener: Listener
@@ -53,7 +53,7 @@ class Connection(HTTPConnection):
     def __init__(self, server: Any, *given: Any) -> None:
         super().__init__(server, *given)
         self._shaken = not isinstance(self.socket, ssl.SSLSocket)
-        self._open: set[Connection] = server.open_connections
+        self._open: set[LoopConnection] = server.open_connections
         self._open.add(self)
 
     def communicate(self) -> bool:
@@ -109,7 +109,7 @@ class _Loop(ConnectionManager):
 
     _selector: Any  # the stub lacks these
     _expire: Callable[..., None]
-    _from_server_socket: Callable[[socket.socket], Connection | None]
+    _from_server_socket: Callable[[socket.socket], LoopConnection | None]
 
     def __init__(self, server: Any) -> None:
         super().__init__(server)
@@ -175,12 +175,12 @@ def _answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable
 class LoopServer(Server):
     """Cheroot's server on many ports; it starts more threads as it needs them, at most ``most``."""
 
-    ConnectionClass = Connection
+    ConnectionClass = LoopConnection
     keep_alive_conn_limit = None  # type: ignore[assignment]  # no limit, by its docstring
     expiration_interval = EXPIRY_SECONDS
 
     def __init__(self, *, threads: int, most: int, tls: ssl.SSLContext | None) -> None:
-        self.open_connections: set[Connection] = set()
+        self.open_connections: set[LoopConnection] = set()
         super().__init__(("127.0.0.1", 0), _answer, numthreads=threads, max=most, shutdown_timeout=1)
         self.gateway = _Gateway
         self.ssl_adapter = None if tls is None else Tls(tls)
@@ -205,7 +205,7 @@ class LoopServer(Server):
         """Refuse new connections to a port."""
         self._connections.ignore(listener)
 
-    def process_conn(self, conn: Connection) -> None:
+    def process_conn(self, conn: LoopConnection) -> None:
         """Let a thread serve a connection, a new one if none is idle."""
         pool = self.requests
         with self._growing:

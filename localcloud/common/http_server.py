@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
 
-class Served:
+class RunningServer:
     """An application that answers at a port of 127.0.0.1."""
 
     def __init__(self, server: LoopServer, listener: Listener) -> None:
@@ -54,9 +54,9 @@ class HttpServers:
         self._thread = threading.Thread(target=self._server.serve, daemon=True, name="http")
         self._thread.start()
 
-    def serve(self, app: WSGIApplication, *, port: int = 0) -> Served:
+    def serve(self, app: WSGIApplication, *, port: int = 0) -> RunningServer:
         """Answer with an application at a port until it is closed; port 0 takes a free one."""
-        return Served(self._server, self._server.listen(app, port))
+        return RunningServer(self._server, self._server.listen(app, port))
 
     def close(self) -> None:
         """Stop listening; requests under way may be cut off."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localcloud.flux.inventory import Client
+from localcloud.flux.inventory import ClusterClient
 from localcloud.kubernetes.world.kinds import DEPLOYMENT
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At
@@ -25,7 +25,7 @@ def account_of(world: KubernetesWorld, controller: str, named: str | None) -> st
     return named or flag(world, controller, "default-service-account")
 
 
-def applying(world: KubernetesWorld, controller: str, namespace: str, named: str | None) -> Client:
+def applying(world: KubernetesWorld, controller: str, namespace: str, named: str | None) -> ClusterClient:
     """Return what applies an object: the controller's own rights, or those of an account of the namespace."""
     name = account_of(world, controller, named)
     return Impersonated(world, ServiceAccount(namespace, name)) if name else world

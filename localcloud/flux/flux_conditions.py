@@ -13,7 +13,7 @@ from localcloud.kubernetes.world.object_store import Object
 _REQUESTED = "reconcile.fluxcd.io/requestedAt"
 
 
-class NotReady(Exception):
+class ObjectNotReady(Exception):
     """Why an object is not ready: the reason and message of its condition, "False" or "Unknown".
 
     ``retry`` is after how many seconds the controller tries again; None: after its usual time.
@@ -27,7 +27,7 @@ class NotReady(Exception):
 
 
 @dataclass(frozen=True)
-class Condition:
+class FluxCondition:
     """A condition as its controller sets it; ``generation`` None: of the present one."""
 
     type: str
@@ -37,9 +37,9 @@ class Condition:
     generation: int | None = None
 
 
-def kept(found: Mapping[str, Any]) -> Condition:
+def kept(found: Mapping[str, Any]) -> FluxCondition:
     """Return a condition that a reconciliation leaves as it is."""
-    return Condition(
+    return FluxCondition(
         found["type"], found["status"], found["reason"], found["message"], found["observedGeneration"]
     )
 
@@ -64,16 +64,16 @@ def is_ready(value: Object) -> bool:
 
 
 def with_conditions(
-    value: Object, status: Mapping[str, Any], found: Sequence[Condition], now: datetime
+    value: Object, status: Mapping[str, Any], found: Sequence[FluxCondition], now: datetime
 ) -> dict[str, Any]:
     """Return the status with exactly these conditions.
 
     ``status.observedGeneration`` is raised only when Ready is True, as the controllers do.
     """
     generation = value["metadata"]["generation"]
-    conditions = [_stamped(value, one, generation, now) for one in found]
+    conditions = [_stamped(value, written, generation, now) for written in found]
     whole = {**status, "conditions": conditions}
-    if any(one.type == "Ready" and one.status == "True" for one in found):
+    if any(written.type == "Ready" and written.status == "True" for written in found):
         whole["observedGeneration"] = generation
     return handled(value, whole)
 
@@ -84,18 +84,18 @@ def handled(value: Object, status: Mapping[str, Any]) -> dict[str, Any]:
     return {**status, "lastHandledReconcileAt": asked} if asked else dict(status)
 
 
-def _stamped(value: Object, one: Condition, generation: int, now: datetime) -> dict[str, Any]:
-    before = condition(value, one.type)
+def _stamped(value: Object, written: FluxCondition, generation: int, now: datetime) -> dict[str, Any]:
+    before = condition(value, written.type)
     same = (before.get("status"), before.get("reason"), before.get("message")) == (
-        one.status,
-        one.reason,
-        one.message,
+        written.status,
+        written.reason,
+        written.message,
     )
     return {
-        "type": one.type,
-        "status": one.status,
-        "reason": one.reason,
-        "message": one.message,
+        "type": written.type,
+        "status": written.status,
+        "reason": written.reason,
+        "message": written.message,
         "lastTransitionTime": before["lastTransitionTime"] if same else in_seconds(now),
-        "observedGeneration": generation if one.generation is None else one.generation,
+        "observedGeneration": generation if written.generation is None else written.generation,
     }

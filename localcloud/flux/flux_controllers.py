@@ -19,13 +19,13 @@ from localcloud.flux.helm.helm_controller import HelmController
 from localcloud.flux.kustomize.kustomize_controller import KustomizeController
 from localcloud.flux.notification_controller import NotificationController, Post, nowhere
 from localcloud.flux.operator_controller import OperatorController
-from localcloud.flux.schedule import Schedule
-from localcloud.flux.source_controller import GitRef, ReadSource, Source, SourceController, Stores
+from localcloud.flux.schedule import ReconcileSchedule
+from localcloud.flux.source_controller import GitRef, ReadSource, SourceController, SourceRevision, Stores
 from localcloud.kubernetes.world.kinds import DEPLOYMENT
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At
 
-__all__ = ["Flux", "FluxExtension", "GitRef", "ReadSource", "Source", "Stores"]
+__all__ = ["FluxControllers", "FluxOfClusters", "GitRef", "ReadSource", "SourceRevision", "Stores"]
 
 _NAMESPACE = "flux-system"
 _COMMITS = 16
@@ -33,12 +33,12 @@ _COMMITS = 16
 
 
 class _Controller(Protocol):
-    schedule: Schedule
+    schedule: ReconcileSchedule
 
     def reconcile(self) -> None: ...
 
 
-class Flux:
+class FluxControllers:
     """The Flux controllers of one cluster; ``read_source`` reads git, ``stores`` everything else."""
 
     def __init__(
@@ -86,7 +86,7 @@ class Flux:
         return found is not None and bool((found.get("status") or {}).get("availableReplicas"))
 
 
-class FluxExtension:
+class FluxOfClusters:
     """Flux in every cluster: it reads a ref once a round, and the files of a commit once."""
 
     def __init__(
@@ -97,25 +97,25 @@ class FluxExtension:
         stores: Stores = Stores(),  # noqa: B008 - frozen
     ) -> None:
         self._read, self._clock, self._post, self._stores = read_source, clock, post, stores
-        self._round: dict[tuple[str, GitRef], Source | None] = {}
+        self._round: dict[tuple[str, GitRef], SourceRevision | None] = {}
         self._files: dict[tuple[str, str], Mapping[str, bytes]] = {}
 
-    def install(self, world: KubernetesWorld) -> Flux:
+    def install(self, world: KubernetesWorld) -> FluxControllers:
         """Return the controllers of a cluster."""
-        return Flux(world, self.source, self._clock, self._post, self._stores)
+        return FluxControllers(world, self.source, self._clock, self._post, self._stores)
 
     def refresh(self) -> None:
         """Begin a round, in which every ref is read again."""
         self._round = {}
 
-    def source(self, url: str, ref: GitRef) -> Source | None:
+    def source(self, url: str, ref: GitRef) -> SourceRevision | None:
         """Return what a ref led to when this round first read it."""
         key = (url, ref)
         if key not in self._round:
             self._round[key] = self._cached(url, self._read(url, ref))
         return self._round[key]
 
-    def _cached(self, url: str, source: Source | None) -> Source | None:
+    def _cached(self, url: str, source: SourceRevision | None) -> SourceRevision | None:
         if source is None:
             return None
 

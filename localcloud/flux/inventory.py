@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from localcloud.flux.flux_conditions import NotReady, condition, is_ready
-from localcloud.kubernetes.world.api_errors import ApiError, no_match, no_such_path
-from localcloud.kubernetes.world.kinds import Kind
-from localcloud.kubernetes.world.object_store import At, Deletion, Object, Write
+from localcloud.flux.flux_conditions import ObjectNotReady, condition, is_ready
+from localcloud.kubernetes.world.api_errors import StatusError, no_match, no_such_path
+from localcloud.kubernetes.world.kinds import ResourceKind
+from localcloud.kubernetes.world.object_store import At, Deletion, Object, WriteMode
 
-_WRITE = Write(manager="kustomize-controller", force=True)
+_WRITE = WriteMode(manager="kustomize-controller", force=True)
 _DRY_RUN = replace(_WRITE, dry_run=True)
 _DEFINITIONS = ("CustomResourceDefinition", "Namespace", "ClusterRole")
 _FIRST = (
@@ -37,10 +37,10 @@ _KEEP = (f"{_OWNER}/prune", f"{_OWNER}/reconcile")
 _AT_ONCE = Deletion()
 
 
-class Client(Protocol):
+class ClusterClient(Protocol):
     """What the controller does in a cluster, with its own rights or with those of a service account."""
 
-    def kind(self, api_version: str, kind: str) -> Kind | None:
+    def kind(self, api_version: str, kind: str) -> ResourceKind | None:
         """Return a kind that is served now, or None."""
         ...
 
@@ -48,7 +48,7 @@ class Client(Protocol):
         """Return an object, or None."""
         ...
 
-    def apply(self, at: At, body: Any, write: Write) -> Object:
+    def apply(self, at: At, body: Any, write: WriteMode) -> Object:
         """Apply a configuration server-side."""
         ...
 
@@ -58,7 +58,7 @@ class Client(Protocol):
 
 
 def apply_all(
-    client: Client, objects: Sequence[Mapping[str, Any]], changes: list[str] | None = None
+    client: ClusterClient, objects: Sequence[Mapping[str, Any]], changes: list[str] | None = None
 ) -> list[At]:
     """Apply the objects in two stages, definitions first; raise NotReady when the API refuses one.
 
@@ -72,7 +72,9 @@ def apply_all(
     done = _stage(client, first, changes)
     waiting = unhealthy(client, done)
     if waiting:
-        raise NotReady("Progressing", f"waiting for {', '.join(waiting[:5])}", status="Unknown", retry=1)
+        raise ObjectNotReady(
+            "Progressing", f"waiting for {', '.join(waiting[:5])}", status="Unknown", retry=1
+        )
     return done + _stage(client, rest, changes)
 
 
@@ -82,7 +84,7 @@ def _order(value: Mapping[str, Any]) -> tuple[int, str, str, str]:
     return (place, kind, str(metadata.get("namespace", "")), metadata["name"])
 
 
-def _stage(client: Client, objects: Sequence[Mapping[str, Any]], changes: list[str]) -> list[At]:
+def _stage(client: ClusterClient, objects: Sequence[Mapping[str, Any]], changes: list[str]) -> list[At]:
     places = [_dry_run(client, value) for value in objects]
     for at, value in zip(places, objects, strict=True):
         try:
@@ -91,9 +93,9 @@ def _stage(client: Client, objects: Sequence[Mapping[str, Any]], changes: list[s
             if before is None or _version(before) != _version(after):
                 done = "created" if before is None else "configured"
                 changes.append(f"{_subject(value)} {done}")
-        except ApiError as error:
+        except StatusError as error:
             text = f"{_subject(value)} apply failed: {error.message}\n"
-            raise NotReady("ReconciliationFailed", text) from error
+            raise ObjectNotReady("ReconciliationFailed", text) from error
     return places
 
 
@@ -101,7 +103,7 @@ def _version(value: Object) -> str:
     return str(value["metadata"]["resourceVersion"])
 
 
-def _dry_run(client: Client, value: Mapping[str, Any]) -> At:
+def _dry_run(client: ClusterClient, value: Mapping[str, Any]) -> At:
     metadata = value["metadata"]
     kind = client.kind(value["apiVersion"], value["kind"])
     try:
@@ -113,12 +115,12 @@ def _dry_run(client: Client, value: Mapping[str, Any]) -> At:
         at = At(kind, metadata["name"], namespace)
         client.find(at)
         client.apply(at, value, _DRY_RUN)
-    except ApiError as error:
-        raise NotReady("ReconciliationFailed", f"{_refused(value, error)}\n") from error
+    except StatusError as error:
+        raise ObjectNotReady("ReconciliationFailed", f"{_refused(value, error)}\n") from error
     return at
 
 
-def _refused(value: Mapping[str, Any], error: ApiError) -> str:
+def _refused(value: Mapping[str, Any], error: StatusError) -> str:
     if error.code == 404 and not value["metadata"].get("namespace"):
         return f"{_subject(value)} namespace not specified: {error.message}"
     if error.code == 404:
@@ -143,7 +145,7 @@ def owner_labels(name: str, namespace: str) -> dict[str, str]:
 
 
 def prune(
-    client: Client,
+    client: ClusterClient,
     before: Sequence[Mapping[str, str]],
     now: Sequence[Mapping[str, str]],
     owner: Mapping[str, str],
@@ -163,26 +165,26 @@ def prune(
             _delete(client, at)
 
 
-def _found(client: Client, at: At) -> Object | None:
+def _found(client: ClusterClient, at: At) -> Object | None:
     try:
         return client.find(at)
-    except ApiError as error:
+    except StatusError as error:
         raise _not_pruned(at, error) from error
 
 
-def _delete(client: Client, at: At) -> None:
+def _delete(client: ClusterClient, at: At) -> None:
     try:
         client.delete(at)
-    except ApiError as error:
+    except StatusError as error:
         raise _not_pruned(at, error) from error
 
 
-def _not_pruned(at: At, error: ApiError) -> NotReady:
+def _not_pruned(at: At, error: StatusError) -> ObjectNotReady:
     subject = "/".join(filter(None, (at.kind.kind, at.namespace, at.name)))
-    return NotReady("PruneFailed", f"{subject} delete failed: {error.message}")
+    return ObjectNotReady("PruneFailed", f"{subject} delete failed: {error.message}")
 
 
-def _located(client: Client, item: Mapping[str, str]) -> At | None:
+def _located(client: ClusterClient, item: Mapping[str, str]) -> At | None:
     namespace, _, rest = item["id"].partition("_")
     name, group, kind_name = rest.rsplit("_", 2)
     api_version = f"{group}/{item['v']}" if group else item["v"]
@@ -190,7 +192,7 @@ def _located(client: Client, item: Mapping[str, str]) -> At | None:
     return None if kind is None else At(kind, name, namespace)
 
 
-def unhealthy(client: Client, refs: Sequence[At]) -> list[str]:
+def unhealthy(client: ClusterClient, refs: Sequence[At]) -> list[str]:
     """Return those of the objects that are not ready yet, as Flux names them."""
     return [
         "/".join(filter(None, (at.kind.kind, at.namespace, at.name)))
@@ -199,7 +201,7 @@ def unhealthy(client: Client, refs: Sequence[At]) -> list[str]:
     ]
 
 
-def _healthy(client: Client, at: At) -> bool:
+def _healthy(client: ClusterClient, at: At) -> bool:
     value = client.find(at)
     if value is None:
         return False

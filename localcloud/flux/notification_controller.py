@@ -35,7 +35,7 @@ def nowhere(_url: str, _headers: Mapping[str, str], _body: bytes) -> None:
 
 
 @dataclass(frozen=True)
-class FluxEvent:
+class ControllerEvent:
     """What a controller says of one of its objects."""
 
     subject: Object
@@ -51,10 +51,10 @@ class NotificationController:
 
     def __init__(self, world: KubernetesWorld, post: Post, clock: Callable[[], datetime]) -> None:
         self._world, self._post, self._clock = world, post, clock
-        self._waiting: list[tuple[FluxEvent, datetime]] = []
+        self._waiting: list[tuple[ControllerEvent, datetime]] = []
         self._sent: dict[tuple[Any, ...], datetime] = {}
 
-    def take(self, event: FluxEvent) -> None:
+    def take(self, event: ControllerEvent) -> None:
         """Take an event that a controller sends; a controller that does not run loses it."""
         self._waiting.append((event, self._clock()))
 
@@ -74,17 +74,17 @@ class NotificationController:
                     if provider is not None and not provider["spec"].get("suspend"):
                         self._send(event, at, provider)
 
-    def _is_repeated(self, event: FluxEvent, at: datetime) -> bool:
+    def _is_repeated(self, event: ControllerEvent, at: datetime) -> bool:
         metadata = event.subject["metadata"]
         place = (event.subject["kind"], metadata["namespace"], metadata["name"])
         key = (*place, event.message, tuple(sorted(event.metadata.items())))
         before = self._sent.get(key)
         if before is not None and at - before < _INTERVAL:
             return True
-        self._sent = {each: when for each, when in self._sent.items() if at - when < _INTERVAL} | {key: at}
+        self._sent = {sent: when for sent, when in self._sent.items() if at - when < _INTERVAL} | {key: at}
         return False
 
-    def _send(self, event: FluxEvent, at: datetime, provider: Object) -> None:
+    def _send(self, event: ControllerEvent, at: datetime, provider: Object) -> None:
         spec, namespace = provider["spec"], provider["metadata"]["namespace"]
         secret = self._world.find(At(_SECRET, (spec.get("secretRef") or {}).get("name", ""), namespace))
         data = (secret or {}).get("data") or {}
@@ -104,7 +104,7 @@ class NotificationController:
         self._post(url, headers, body)
 
 
-def _takes(alert: Object, event: FluxEvent) -> bool:
+def _takes(alert: Object, event: ControllerEvent) -> bool:
     """Return whether an Alert takes an event: by severity, kind and name, in its own namespace."""
     spec, metadata = alert["spec"], event.subject["metadata"]
     if spec.get("suspend") or (spec.get("eventSeverity", "info") == "error" and event.severity != "error"):
@@ -117,7 +117,7 @@ def _takes(alert: Object, event: FluxEvent) -> bool:
     )
 
 
-def card(event: FluxEvent) -> dict[str, Any]:
+def card(event: ControllerEvent) -> dict[str, Any]:
     """Return the message to Teams of an event."""
     subject, metadata = event.subject, event.subject["metadata"]
     title = f"{subject['kind'].lower()}/{metadata['name']}.{metadata['namespace']}"
@@ -139,7 +139,7 @@ def card(event: FluxEvent) -> dict[str, Any]:
     return {"type": "message", "attachments": [{"contentType": kind, "content": content}]}
 
 
-def _body(event: FluxEvent, at: datetime) -> dict[str, Any]:
+def _body(event: ControllerEvent, at: datetime) -> dict[str, Any]:
     subject, metadata = event.subject, event.subject["metadata"]
     return {
         "involvedObject": {

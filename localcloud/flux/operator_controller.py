@@ -19,13 +19,13 @@ from typing import Any
 import yaml
 
 from localcloud.common.flux_manifests import KINDS, NAMESPACE, definition, definition_of, deployment
-from localcloud.flux.flux_conditions import Condition, NotReady, handled, with_conditions
+from localcloud.flux.flux_conditions import FluxCondition, ObjectNotReady, handled, with_conditions
 from localcloud.flux.reconciling import reconcile_due, with_finalizer, without_finalizer
-from localcloud.flux.schedule import Schedule
+from localcloud.flux.schedule import ReconcileSchedule
 from localcloud.flux.sources.semver_range import newest
-from localcloud.kubernetes.world.api_errors import ApiError
+from localcloud.kubernetes.world.api_errors import StatusError
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_store import At, Object, Write
+from localcloud.kubernetes.world.object_store import At, Object, WriteMode
 
 GROUP = "fluxcd.controlplane.io"
 API = f"{GROUP}/v1"
@@ -56,7 +56,7 @@ class OperatorController:
     def __init__(self, world: KubernetesWorld, clock: Callable[[], datetime]) -> None:
         self._world, self._clock = world, clock
         self._since: dict[str, datetime] = {}
-        self.schedule = Schedule(clock)
+        self.schedule = ReconcileSchedule(clock)
 
     def reconcile(self) -> None:
         """Reconcile the FluxInstance if it is due."""
@@ -79,12 +79,14 @@ class OperatorController:
         status = dict(value.get("status") or {})
         try:
             self._installed(value, status)
-            found = [Condition("Ready", "True", "ReconciliationSucceeded", "Reconciliation finished in 1s")]
+            found = [
+                FluxCondition("Ready", "True", "ReconciliationSucceeded", "Reconciliation finished in 1s")
+            ]
             self.schedule.ran(value, _EVERY, watched)
-        except NotReady as problem:
-            found = [Condition("Ready", problem.status, problem.reason, problem.message)]
+        except ObjectNotReady as problem:
+            found = [FluxCondition("Ready", problem.status, problem.reason, problem.message)]
             if problem.reason == "BuildFailed":
-                found.append(Condition("Stalled", "True", problem.reason, problem.message))
+                found.append(FluxCondition("Stalled", "True", problem.reason, problem.message))
                 self.schedule.ran(value, _EVERY, watched)
             else:
                 self.schedule.ran(value, problem.retry or 10.0, watched)
@@ -102,8 +104,8 @@ class OperatorController:
         before = _entries(value)
         try:
             places = [self._apply(document) for document in objects]
-        except ApiError as error:
-            raise NotReady("ReconciliationFailed", f"reconciliation failed: {error}") from error
+        except StatusError as error:
+            raise ObjectNotReady("ReconciliationFailed", f"reconciliation failed: {error}") from error
         status["inventory"] = {"entries": [_entry(at) for at in places]}
         names = {entry["id"] for entry in status["inventory"]["entries"]}
         self._remove([entry for entry in before if entry["id"] not in names])
@@ -118,18 +120,18 @@ class OperatorController:
     def _apply(self, manifest: Mapping[str, Any]) -> At:
         kind = self._world.kind(manifest["apiVersion"], manifest["kind"])
         if kind is None:
-            raise NotReady(
+            raise ObjectNotReady(
                 "ReconciliationFailed", f"reconciliation failed: no matches for {manifest['kind']}"
             )
         metadata = dict(manifest["metadata"])
         own = {f"{GROUP}/name": "flux", f"{GROUP}/namespace": NAMESPACE}
         metadata["labels"] = {**(metadata.get("labels") or {}), "app.kubernetes.io/part-of": "flux", **own}
         at = At(kind, metadata["name"], metadata.get("namespace", "") if kind.namespaced else "")
-        self._world.apply(at, {**manifest, "metadata": metadata}, Write(manager=_MANAGER, force=True))
+        self._world.apply(at, {**manifest, "metadata": metadata}, WriteMode(manager=_MANAGER, force=True))
         return at
 
     def _wait(self, value: Object, revision: str, places: Sequence[At]) -> None:
-        """Raise NotReady while a controller does not run."""
+        """Raise ObjectNotReady while a controller does not run."""
         late = [at.name for at in places if at.kind.kind == "Deployment" and not self._runs(at)]
         key = f"{value['metadata']['uid']} {revision}"
         if not late:
@@ -137,10 +139,10 @@ class OperatorController:
             return
         since = self._since.setdefault(key, self._clock())
         if (self._clock() - since).total_seconds() < _TIMEOUT:
-            raise NotReady("Progressing", "Reconciliation in progress", status="Unknown", retry=5.0)
+            raise ObjectNotReady("Progressing", "Reconciliation in progress", status="Unknown", retry=5.0)
         listed = ", ".join(f"Deployment/{NAMESPACE}/{name} status: 'InProgress'" for name in late)
         text = f"reconciliation failed: timeout waiting for: [{listed}]"
-        raise NotReady("ReconciliationFailed", text)
+        raise ObjectNotReady("ReconciliationFailed", text)
 
     def _runs(self, at: At) -> bool:
         found = self._world.find(at) or {}
@@ -154,7 +156,7 @@ class OperatorController:
             namespace, name, group, kind_name = entry["id"].split("_")
             kind = self._world.kind(f"{group}/{entry['v']}" if group else entry["v"], kind_name)
             if kind is not None and kind_name not in ("Namespace", "CustomResourceDefinition"):
-                with suppress(ApiError):
+                with suppress(StatusError):
                     self._world.delete(At(kind, name, namespace))
 
 
@@ -175,11 +177,11 @@ def _version(spec: Mapping[str, Any], applied: str) -> str:
     wanted = str(spec["distribution"]["version"])
     found = newest(VERSIONS, wanted)
     if found is None:
-        raise NotReady("BuildFailed", f"build failed: no match found for semver: {wanted}")
+        raise ObjectNotReady("BuildFailed", f"build failed: no match found for semver: {wanted}")
     before = applied.partition("@")[0]
     if before and _minor(found) < _minor(before):
         unsupported = f"downgrading from {before} to {found} is not supported, reinstall needed"
-        raise NotReady("BuildFailed", f"build failed: {unsupported}")
+        raise ObjectNotReady("BuildFailed", f"build failed: {unsupported}")
     return found
 
 
@@ -237,7 +239,7 @@ def _patched(manifest: dict[str, Any], spec: Mapping[str, Any]) -> dict[str, Any
     for document in (spec.get("kustomize") or {}).get("patches") or ():
         patch, target = yaml.safe_load(document["patch"]), document.get("target") or {}
         if not isinstance(patch, dict):
-            raise NotReady("BuildFailed", "build failed: this operator knows no JSON patches")
+            raise ObjectNotReady("BuildFailed", "build failed: this operator knows no JSON patches")
         kind, name = manifest["kind"], manifest["metadata"]["name"]
         if target.get("kind") in (None, kind) and re.fullmatch(str(target.get("name") or ".*"), name):
             named = {**patch, "metadata": {**(patch.get("metadata") or {}), "name": name}}

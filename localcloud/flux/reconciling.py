@@ -6,10 +6,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 
-from localcloud.flux.schedule import Schedule
-from localcloud.kubernetes.world.api_errors import ApiError
+from localcloud.flux.schedule import ReconcileSchedule
+from localcloud.kubernetes.world.api_errors import StatusError
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_store import At, Object, Write
+from localcloud.kubernetes.world.object_store import At, Object, WriteMode
 from localcloud.kubernetes.world.writes.patches import MERGE
 
 FINALIZER = "finalizers.fluxcd.io"
@@ -19,19 +19,19 @@ FINALIZER = "finalizers.fluxcd.io"
 def reconcile_due(
     world: KubernetesWorld,
     kind: tuple[str, str],
-    schedule: Schedule,
-    one: Callable[[At, Object], None],
+    schedule: ReconcileSchedule,
+    handle: Callable[[At, Object], None],
     watched: Callable[[At, Object], object] = lambda _at, _value: None,
 ) -> None:
-    """Call ``one`` with each object of a kind that is due, or whose ``watched`` changed."""
+    """Call ``handle`` with each object of a kind that is due, or whose ``watched`` changed."""
     found = world.kind(*kind)
     if found is None or not world.written(found):
         return
     for value in world.list(found)[0]:
         at = At(found, value["metadata"]["name"], value["metadata"]["namespace"])
         if schedule.is_due(value, watched(at, value)):
-            with suppress(ApiError):  # another writer was faster: the next round continues
-                one(at, value)
+            with suppress(StatusError):  # another writer was faster: the next round continues
+                handle(at, value)
 
 
 def with_finalizer(
@@ -41,7 +41,9 @@ def with_finalizer(
     present = value["metadata"].get("finalizers") or []
     if finalizer in present:
         return value
-    return world.patch(at, {"metadata": {"finalizers": [*present, finalizer]}}, MERGE, Write(manager=manager))
+    return world.patch(
+        at, {"metadata": {"finalizers": [*present, finalizer]}}, MERGE, WriteMode(manager=manager)
+    )
 
 
 def without_finalizer(
@@ -51,7 +53,7 @@ def without_finalizer(
     present = value["metadata"].get("finalizers") or []
     left = [name for name in present if name != finalizer]
     if left != present:
-        world.patch(at, {"metadata": {"finalizers": left}}, MERGE, Write(manager=manager))
+        world.patch(at, {"metadata": {"finalizers": left}}, MERGE, WriteMode(manager=manager))
 
 
 class Waits:

@@ -25,7 +25,7 @@ class _Run:
     failures: int
 
 
-class Schedule:
+class ReconcileSchedule:
     """The runs of one controller, by object."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:

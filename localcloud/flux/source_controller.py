@@ -15,25 +15,25 @@ from typing import Any
 
 from localcloud.common.clock import in_seconds
 from localcloud.flux.flux_conditions import (
-    Condition,
-    NotReady,
+    FluxCondition,
+    ObjectNotReady,
     condition,
     handled,
     kept,
     with_conditions,
 )
-from localcloud.flux.notification_controller import FluxEvent
+from localcloud.flux.notification_controller import ControllerEvent
 from localcloud.flux.reconciling import reconcile_due, with_finalizer, without_finalizer
-from localcloud.flux.schedule import Schedule, seconds_of
+from localcloud.flux.schedule import ReconcileSchedule, seconds_of
 from localcloud.flux.sources.bucket_source import BlobError, ListBlobs, fetch_bucket
-from localcloud.flux.sources.distribution_client import Distribution, Reply
-from localcloud.flux.sources.fetched import Fetched, Source
+from localcloud.flux.sources.distribution_client import DistributionClient, Reply
+from localcloud.flux.sources.fetched import SourceArtifact, SourceRevision
 from localcloud.flux.sources.git_source import GitRef, ReadSource, fetch_repository
 from localcloud.flux.sources.oci_source import fetch_artifact
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, Object
 
-__all__ = ["API", "GitRef", "ReadSource", "Source", "SourceController", "Stores"]
+__all__ = ["API", "GitRef", "ReadSource", "SourceController", "SourceRevision", "Stores"]
 
 _GROUP = "source.toolkit.fluxcd.io"
 API = f"{_GROUP}/v1"
@@ -54,7 +54,7 @@ def _no_account(endpoint: str, *_: object) -> Mapping[str, Any]:
 class Stores:
     """What is pulled besides git: registries, and the containers of storage accounts."""
 
-    registries: Distribution = Distribution(_no_registry)  # noqa: RUF009 - it has no state
+    registries: DistributionClient = DistributionClient(_no_registry)  # noqa: RUF009 - it has no state
     blobs: ListBlobs = _no_account
 
 
@@ -66,19 +66,19 @@ class SourceController:
         world: KubernetesWorld,
         read_source: ReadSource,
         clock: Callable[[], datetime],
-        tell: Callable[[FluxEvent], None] = lambda _: None,
+        tell: Callable[[ControllerEvent], None] = lambda _: None,
         stores: Stores = Stores(),
     ) -> None:
         self._world, self._clock, self._tell = world, clock, tell
-        self._kinds: Mapping[str, Callable[[Object], Fetched]] = {
+        self._kinds: Mapping[str, Callable[[Object], SourceArtifact]] = {
             "GitRepository": partial(fetch_repository, world, read_source),
             "OCIRepository": partial(fetch_artifact, world, stores.registries),
             "Bucket": partial(fetch_bucket, world, stores.blobs),
         }
-        self._artifacts: dict[str, Source] = {}
-        self.schedule = Schedule(clock)
+        self._artifacts: dict[str, SourceRevision] = {}
+        self.schedule = ReconcileSchedule(clock)
 
-    def artifact(self, source: Object) -> Source | None:
+    def artifact(self, source: Object) -> SourceRevision | None:
         """Return what was last fetched for a source."""
         return self._artifacts.get(source["metadata"]["uid"])
 
@@ -113,14 +113,14 @@ class SourceController:
         try:
             found = self._fetched(repository, status, known)
             self.schedule.ran(repository, interval)
-        except NotReady as problem:
+        except ObjectNotReady as problem:
             self.schedule.failed(repository)
             found = self._failed(repository, problem)
-            self._tell(FluxEvent(repository, "error", problem.reason, problem.message, _MANAGER))
+            self._tell(ControllerEvent(repository, "error", problem.reason, problem.message, _MANAGER))
         whole = with_conditions(repository, status, found, self._clock())
         self._world.set_status(at, whole, manager=_MANAGER)
 
-    def _fetched(self, source: Object, status: dict[str, Any], known: str | None) -> Sequence[Condition]:
+    def _fetched(self, source: Object, status: dict[str, Any], known: str | None) -> Sequence[FluxCondition]:
         """Fetch a source into its status; ``known`` is the revision of the artifact that it had."""
         fetched = self._kinds[source["kind"]](source)
         metadata = source["metadata"]
@@ -140,25 +140,25 @@ class SourceController:
             }
         if fetched.revision != known:
             about = {f"{_GROUP}/revision": fetched.revision}
-            self._tell(FluxEvent(source, "info", "NewArtifact", fetched.event, _MANAGER, about))
+            self._tell(ControllerEvent(source, "info", "NewArtifact", fetched.event, _MANAGER, about))
         return [
-            Condition("Ready", "True", "Succeeded", fetched.stored),
-            Condition(_STORED, "True", "Succeeded", fetched.stored),
+            FluxCondition("Ready", "True", "Succeeded", fetched.stored),
+            FluxCondition(_STORED, "True", "Succeeded", fetched.stored),
         ]
 
-    def _failed(self, repository: Object, problem: NotReady) -> Sequence[Condition]:
+    def _failed(self, repository: Object, problem: ObjectNotReady) -> Sequence[FluxCondition]:
         stored = condition(repository, _STORED)
         observed = (repository.get("status") or {}).get("observedGeneration", -1)
         generation = repository["metadata"]["generation"]
         progress = "reconciliation in progress" if stored else "building artifact"
         if stored and observed != generation:
             progress = f"processing object: new generation {observed} -> {generation}"
-        last = [Condition("FetchFailed", "True", problem.reason, problem.message)]
+        last = [FluxCondition("FetchFailed", "True", problem.reason, problem.message)]
         if stored:  # conditions of the newest generation first, and in the order of their types
             last.insert(int(stored["observedGeneration"] != generation), kept(stored))
         return [
-            Condition("Reconciling", "True", "ProgressingWithRetry", progress),
-            Condition("Ready", "False", problem.reason, problem.message),
+            FluxCondition("Reconciling", "True", "ProgressingWithRetry", progress),
+            FluxCondition("Ready", "False", problem.reason, problem.message),
             *last,
         ]
 

@@ -19,7 +19,7 @@ RECEIVE_SECONDS = 1.0
 """The longest single wait for a message, so that a stop is noticed."""
 
 
-class Locked(Protocol):
+class Lockable(Protocol):
     """A session, or a message of a queue without sessions."""
 
     @property
@@ -35,7 +35,7 @@ class Lock:
     maintainer's answer in its issue 35267.
     """
 
-    def __init__(self, locked: Locked, renew: Callable[[], object], *, seconds: float) -> None:
+    def __init__(self, locked: Lockable, renew: Callable[[], object], *, seconds: float) -> None:
         self._locked, self.renew = locked, renew
         self._half = self._left() / 2
         self._renewed_until = time.monotonic() + seconds
@@ -53,7 +53,7 @@ class Lock:
         return (until - datetime.now(UTC)).total_seconds() if until else 60.0
 
 
-class Delivery:
+class FunctionDelivery:
     """Gives messages to a function."""
 
     def __init__(self, function: Function, invoker: Invoker) -> None:

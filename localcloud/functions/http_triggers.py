@@ -19,7 +19,7 @@ from werkzeug.wrappers import Request, Response
 from localcloud.common.http_server import json_response
 from localcloud.functions.function_index import Function, TimerTrigger
 from localcloud.functions.invocations import Closed, Invoker
-from localcloud.functions.route_templates import Routes
+from localcloud.functions.route_templates import RouteTemplates
 from localcloud.functions.timer_triggers import tick
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class HttpFunctions:
 
     def __init__(self, functions: Sequence[Function], invoker: Invoker, *, prefix: str) -> None:
         self._invoker = invoker
-        self._routes = Routes(functions, prefix=prefix)
+        self._routes = RouteTemplates(functions, prefix=prefix)
         self._timers = {f.name.lower(): f for f in functions if isinstance(f.trigger, TimerTrigger)}
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

@@ -22,7 +22,7 @@ _AFTER_SURPRISE = 1.0
 """Seconds to wait after an error that the client does not document."""
 
 
-class Outage:
+class OutageLog:
     """Reports once that a service does not answer, and once that it answers again; shared by threads."""
 
     def __init__(self, function: str, service: str) -> None:
@@ -58,7 +58,7 @@ class Slots(ABC):
     def __init__(self, function: str, connection: str, *, name: str, count: int) -> None:
         self._name, self._connection = function, connection
         self._stop = threading.Event()
-        self._outage = Outage(function, "Service Bus")
+        self._outage = OutageLog(function, "Service Bus")
         self._threads = [
             threading.Thread(target=self._slot, daemon=True, name=f"{name}-{function}-{n}")
             for n in range(count)

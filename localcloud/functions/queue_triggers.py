@@ -12,7 +12,7 @@ from functools import partial
 from azure.servicebus import ServiceBusClient, ServiceBusReceivedMessage, ServiceBusReceiver
 from azure.servicebus.exceptions import MessageLockLostError
 
-from localcloud.functions.delivery import RECEIVE_SECONDS, Delivery, Lock
+from localcloud.functions.delivery import RECEIVE_SECONDS, FunctionDelivery, Lock
 from localcloud.functions.function_index import Function, QueueTrigger
 from localcloud.functions.host_config import ServiceBusConfig
 from localcloud.functions.host_logs import HOST
@@ -31,7 +31,7 @@ class QueueListener(Slots):
         trigger, count = function.trigger, config.max_concurrent_calls
         super().__init__(function.name, trigger.connection, name="queue", count=count)
         self._queue = trigger.queue
-        self._delivery = Delivery(function, invoker)
+        self._delivery = FunctionDelivery(function, invoker)
         self._renew_seconds = config.renew_seconds
 
     def _turn(self, client: ServiceBusClient) -> None:

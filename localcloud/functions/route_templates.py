@@ -25,7 +25,7 @@ class _Route:
     """Lower wins: for each part 0 a literal, 1 a parameter, 2 a catch-all."""
 
 
-class Routes:
+class RouteTemplates:
     """The routes of an app's HTTP functions below the host's route prefix."""
 
     def __init__(self, functions: Sequence[Function], *, prefix: str) -> None:

@@ -21,7 +21,7 @@ from azure.servicebus.exceptions import (
     SessionLockLostError,
 )
 
-from localcloud.functions.delivery import RECEIVE_SECONDS, Delivery, Lock
+from localcloud.functions.delivery import RECEIVE_SECONDS, FunctionDelivery, Lock
 from localcloud.functions.function_index import Function, SessionTrigger
 from localcloud.functions.host_config import ServiceBusConfig
 from localcloud.functions.host_logs import HOST
@@ -45,7 +45,7 @@ class SessionRun:
         self, function: Function, invoker: Invoker, config: ServiceBusConfig, receiver: ServiceBusReceiver
     ) -> None:
         self._name, self._idle_seconds = function.name, config.session_idle_seconds
-        self._delivery = Delivery(function, invoker)
+        self._delivery = FunctionDelivery(function, invoker)
         self._receiver = receiver
         self._lock = Lock(receiver.session, receiver.session.renew_lock, seconds=config.renew_seconds)
 

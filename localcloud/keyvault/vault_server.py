@@ -142,18 +142,18 @@ class VaultServer:
             )
             raise VaultError(400, "BadParameter", f"{message} version ({VERSIONS[-1]}).")
 
-    def _bundle(self, one: SecretVersion) -> dict[str, Any]:
-        return {"value": one.value, **self._item(one)}
+    def _bundle(self, version: SecretVersion) -> dict[str, Any]:
+        return {"value": version.value, **self._item(version)}
 
-    def _item(self, one: SecretVersion) -> dict[str, Any]:
-        times = {"created": int(one.created.timestamp()), "updated": int(one.updated.timestamp())}
+    def _item(self, version: SecretVersion) -> dict[str, Any]:
+        times = {"created": int(version.created.timestamp()), "updated": int(version.updated.timestamp())}
         recovery = {"recoveryLevel": "Recoverable+Purgeable", "recoverableDays": 90}
         shown: dict[str, Any] = {
-            "id": f"{self.url}/secrets/{one.name}/{one.version}",
-            "attributes": {"enabled": one.enabled, **times, **recovery},
+            "id": f"{self.url}/secrets/{version.name}/{version.version}",
+            "attributes": {"enabled": version.enabled, **times, **recovery},
             "tags": {},
         }
-        return shown | ({"contentType": one.content_type} if one.content_type else {})
+        return shown | ({"contentType": version.content_type} if version.content_type else {})
 
     def _refusal(self, error: VaultError) -> Response:
         inner = {"innererror": {"code": error.inner}} if error.inner else {}

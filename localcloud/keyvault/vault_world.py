@@ -134,7 +134,7 @@ class VaultWorld:
 
     def _find(self, name: str, version: str = "") -> SecretVersion:
         versions = self._secrets.get(name.lower(), [])
-        found = [one for one in versions if version in ("", one.version)]
+        found = [candidate for candidate in versions if version in ("", candidate.version)]
         if not found:
             what = f"{name}/{version}" if version else name
             message = (

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
-from localcloud.kubernetes.world.logins import Login, kubeconfig_login
+from localcloud.kubernetes.world.logins import ClusterLogin, kubeconfig_login
 from shared.cluster.failures.errors import ReconcileError
 from shared.kubernetes.kubeconfig import ApiServer, Kubeconfig
 from shared.ports import Clock, KubernetesApi
@@ -22,7 +22,7 @@ class Connections:
         self, inner: KubernetesClusters, kubeconfig: Callable[[ClusterId], str], clock: Clock
     ) -> None:
         self._inner, self._kubeconfig, self._clock = inner, kubeconfig, clock
-        self._open: dict[ClusterId, tuple[Login, datetime]] = {}
+        self._open: dict[ClusterId, tuple[ClusterLogin, datetime]] = {}
 
     def connect(
         self,
@@ -36,7 +36,9 @@ class Connections:
         login, until = self._open.get(cluster, (None, now))
         if login is None or until <= now:
             fetch = kubeconfig or self._kubeconfig
-            login = Login(known.url, known.ca, token=True) if known else kubeconfig_login(fetch(cluster))
+            login = (
+                ClusterLogin(known.url, known.ca, token=True) if known else kubeconfig_login(fetch(cluster))
+            )
             self._open[cluster] = (login, now + LIFETIME)
         try:
             return self._inner.enter(cluster, login)

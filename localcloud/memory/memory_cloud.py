@@ -19,7 +19,7 @@ from uuid import UUID
 from localcloud.azure.world.azure_ports import WorldAzure
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.clock import ManualClock
-from localcloud.flux.flux_controllers import FluxExtension, GitRef, Source
+from localcloud.flux.flux_controllers import FluxOfClusters, GitRef, SourceRevision
 from localcloud.flux.notification_controller import Post
 from localcloud.flux.sources.git_source import commit_of
 from localcloud.github.world.git_host import WorldHost
@@ -135,7 +135,7 @@ class MemoryCloud:
             if peer
             else KubernetesClusters(
                 self.clock,
-                FluxExtension(self._source, self.clock, self._post, self.stores.stores),
+                FluxOfClusters(self._source, self.clock, self._post, self.stores.stores),
                 delays=delays,
             )
         )
@@ -188,12 +188,12 @@ class MemoryCloud:
         azure = WorldAzure(self.azure)
         return Connections(self.kubernetes, lambda cluster: azure.call(GetKubeconfig(cluster)), self.clock)
 
-    def _source(self, url: str, ref: GitRef) -> Source | None:
+    def _source(self, url: str, ref: GitRef) -> SourceRevision | None:
         """Return what Flux reads at a URL; an unknown URL is the fleet's own repository."""
         named = (cloud for cloud in self._fleets if url.endswith(cloud.ports.config.repository))
         repository = next(named, self).repository
         commit = commit_of(repository, ref)
-        return Source(commit, lambda: repository.files(commit))
+        return SourceRevision(commit, lambda: repository.files(commit))
 
     def _post(self, url: str, headers: Mapping[str, str], body: bytes) -> None:
         self.posts(url, headers, body)

@@ -13,8 +13,8 @@ from werkzeug.test import Client
 
 from localcloud.flux.flux_controllers import Stores
 from localcloud.flux.sources.bucket_source import Blob, BlobError
-from localcloud.flux.sources.distribution_client import Distribution, Reply
-from localcloud.flux.sources.fetched import Login
+from localcloud.flux.sources.distribution_client import DistributionClient, Reply
+from localcloud.flux.sources.fetched import SourceLogin
 from localcloud.registry.registry_app import RegistryApp
 from localcloud.registry.registry_store import OCI_MANIFEST, RegistryStore, digest_of_bytes
 
@@ -34,7 +34,7 @@ class MemoryStores:
         self.containers: dict[str, dict[str, bytes]] = {}
         self.readers: set[str] | None = None
         self._client = Client(RegistryApp(self.registry).wsgi)
-        self.stores = Stores(Distribution(self._send), self._blobs)
+        self.stores = Stores(DistributionClient(self._send), self._blobs)
 
     def push(
         self, name: str, tag: str, files: Mapping[str, bytes], annotations: Mapping[str, str] | None = None
@@ -61,7 +61,7 @@ class MemoryStores:
         reply = self._client.get(path, headers=dict(headers))
         return Reply(reply.status_code, dict(reply.headers), reply.get_data())
 
-    def _blobs(self, endpoint: str, container: str, prefix: str, login: Login) -> dict[str, Blob]:
+    def _blobs(self, endpoint: str, container: str, prefix: str, login: SourceLogin) -> dict[str, Blob]:
         if self.readers is not None and not self.readers & {login.client_id, login.password}:
             raise BlobError(
                 f"failed to list blobs of {endpoint}: RESPONSE 403: AuthorizationPermissionMismatch"

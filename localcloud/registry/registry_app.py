@@ -13,7 +13,7 @@ from werkzeug.wrappers import Request, Response
 from localcloud.common.certificates import Authority
 from localcloud.common.front_door import FrontDoor
 from localcloud.common.http_server import HttpServer, json_response
-from localcloud.registry.registry_store import Refused, RegistryStore, digest_of_bytes
+from localcloud.registry.registry_store import RegistryRefusal, RegistryStore, digest_of_bytes
 
 _NAME = r"/v2/(?P<name>[a-z0-9]+(?:[._/-][a-z0-9]+)*)"
 _DIGEST = "Docker-Content-Digest"
@@ -38,7 +38,7 @@ class RegistryApp:
         try:
             self._admit(request)
             return self._routed(request)
-        except Refused as error:
+        except RegistryRefusal as error:
             reply = json_response(error.status, {"errors": [{"code": error.code, "message": error.message}]})
             if error.status == 401:
                 reply.headers["WWW-Authenticate"] = 'Basic realm="registry"'
@@ -48,14 +48,14 @@ class RegistryApp:
         given = request.authorization
         user, password = (given.username or "", given.password or "") if given else ("", "")
         if not self._store.admits(user, password):
-            raise Refused(401, "UNAUTHORIZED", "authentication required")
+            raise RegistryRefusal(401, "UNAUTHORIZED", "authentication required")
 
     def _routed(self, request: Request) -> Response:
         for pattern, answer in self._routes:
             found = pattern.fullmatch(request.path)
             if found is not None:
                 return answer(request, **found.groupdict())
-        raise Refused(404, "NAME_INVALID", "invalid repository name")
+        raise RegistryRefusal(404, "NAME_INVALID", "invalid repository name")
 
     def _manifest(self, request: Request, name: str, reference: str) -> Response:
         if request.method == "PUT":
@@ -83,7 +83,7 @@ class RegistryApp:
             self._uploads[session] = b""
             return Response(status=202, headers={"Location": f"/v2/{name}/blobs/uploads/{session}"})
         if upload not in self._uploads:
-            raise Refused(404, "BLOB_UPLOAD_UNKNOWN", "blob upload unknown to registry")
+            raise RegistryRefusal(404, "BLOB_UPLOAD_UNKNOWN", "blob upload unknown to registry")
         self._uploads[upload] += body
         if request.method == "PUT" and digest:
             return self._stored(name, self._uploads.pop(upload), digest)
@@ -100,7 +100,7 @@ class RegistryApp:
 
 def _content(request: Request, content: bytes, kind: str) -> Response:
     if request.method not in ("GET", "HEAD"):
-        raise Refused(405, "UNSUPPORTED", "the operation is unsupported")
+        raise RegistryRefusal(405, "UNSUPPORTED", "the operation is unsupported")
     return Response(content, content_type=kind, headers={_DIGEST: digest_of_bytes(content)})
 
 

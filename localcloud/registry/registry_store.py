@@ -13,7 +13,7 @@ IDENTITY_USER = "00000000-0000-0000-0000-000000000000"
 OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 
 
-class Refused(Exception):
+class RegistryRefusal(Exception):
     """A refusal with the code of the distribution specification."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
@@ -51,7 +51,7 @@ class RegistryStore:
     def put_blob(self, name: str, content: bytes, digest: str) -> None:
         """Store a blob; refuse another content than that of the digest."""
         if digest_of_bytes(content) != digest:
-            raise Refused(400, "DIGEST_INVALID", "provided digest did not match uploaded content")
+            raise RegistryRefusal(400, "DIGEST_INVALID", "provided digest did not match uploaded content")
         with self._lock:
             self._repositories.setdefault(name, _Repository()).blobs[digest] = content
 
@@ -59,7 +59,7 @@ class RegistryStore:
         """Return a blob."""
         found = self._repository(name).blobs.get(digest)
         if found is None:
-            raise Refused(404, "BLOB_UNKNOWN", "blob unknown to registry")
+            raise RegistryRefusal(404, "BLOB_UNKNOWN", "blob unknown to registry")
         return found
 
     def put_manifest(self, name: str, reference: str, kind: str, content: bytes) -> str:
@@ -68,15 +68,19 @@ class RegistryStore:
             parts = json.loads(content)
             needed = [document["digest"] for document in (parts["config"], *parts["layers"])]
         except (ValueError, KeyError, TypeError) as error:
-            raise Refused(400, "MANIFEST_INVALID", "manifest invalid") from error
+            raise RegistryRefusal(400, "MANIFEST_INVALID", "manifest invalid") from error
         digest = digest_of_bytes(content)
         with self._lock:
             repository = self._repositories.setdefault(name, _Repository())
             if any(document not in repository.blobs for document in needed):
-                raise Refused(404, "MANIFEST_BLOB_UNKNOWN", "manifest references a blob unknown to registry")
+                raise RegistryRefusal(
+                    404, "MANIFEST_BLOB_UNKNOWN", "manifest references a blob unknown to registry"
+                )
             if reference.startswith("sha256:"):
                 if reference != digest:
-                    raise Refused(400, "DIGEST_INVALID", "provided digest did not match uploaded content")
+                    raise RegistryRefusal(
+                        400, "DIGEST_INVALID", "provided digest did not match uploaded content"
+                    )
             else:
                 repository.tags[reference] = digest
             repository.manifests[digest] = kind, content
@@ -87,7 +91,7 @@ class RegistryStore:
         repository = self._repository(name)
         found = repository.manifests.get(repository.tags.get(reference, reference))
         if found is None:
-            raise Refused(404, "MANIFEST_UNKNOWN", f"manifest tagged by {reference!r} is not found")
+            raise RegistryRefusal(404, "MANIFEST_UNKNOWN", f"manifest tagged by {reference!r} is not found")
         return found
 
     def tags(self, name: str) -> list[str]:
@@ -97,5 +101,5 @@ class RegistryStore:
     def _repository(self, name: str) -> _Repository:
         found = self._repositories.get(name)
         if found is None:
-            raise Refused(404, "NAME_UNKNOWN", "repository name not known to registry")
+            raise RegistryRefusal(404, "NAME_UNKNOWN", "repository name not known to registry")
         return found

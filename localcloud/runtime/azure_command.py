@@ -12,11 +12,12 @@ from typing import Any
 import httpx
 
 from localcloud.azure.wire.arm_controls import CONTROLS
+from localcloud.runtime.state_folder import nearest_state
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Send a control to the local Azure of a running cloud; return 1 with the reason when it refuses."""
-    given = _parser().parse_args(arguments)
+    given = parser().parse_args(arguments)
     try:
         urls = json.loads((given.state / "cloud.json").read_text())["urls"]
         with httpx.Client(verify=str(given.state / "ca.pem")) as client:
@@ -40,10 +41,13 @@ def _value(text: str) -> tuple[str, str | int]:
     return name, int(value) if value.isdecimal() else value
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m localcloud azure", description=__doc__)
-    parser.add_argument("cluster", metavar="CLUSTER", help="the name of a cluster")
-    parser.add_argument("control", choices=CONTROLS, help="see docs/local-cloud.md")
-    parser.add_argument("values", metavar="FIELD=VALUE", nargs="*", type=_value, help="its fields")
-    parser.add_argument("--state", type=Path, default=Path(".localcloud"), help="state folder")
-    return parser
+def parser() -> argparse.ArgumentParser:
+    """Return what the command line takes."""
+    found = argparse.ArgumentParser(prog="python -m localcloud azure", description=__doc__)
+    found.add_argument("cluster", metavar="CLUSTER", help="the name of a cluster")
+    found.add_argument("control", choices=CONTROLS, help="see docs/local-cloud.md")
+    found.add_argument("values", metavar="FIELD=VALUE", nargs="*", type=_value, help="its fields")
+    found.add_argument(
+        "--state", type=Path, default=nearest_state(), help="state folder, by default the nearest .localcloud"
+    )
+    return found

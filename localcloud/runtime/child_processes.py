@@ -50,7 +50,7 @@ Spawn = Callable[..., Process]
 
 
 @dataclass(frozen=True)
-class Part:
+class ProcessPart:
     """What to run, and the check that it is ready."""
 
     name: str
@@ -62,7 +62,7 @@ class Child:
     """A running process; its output is appended to the log file."""
 
     def __init__(
-        self, part: Part, log: Path, environment: Mapping[str, str], spawn: Spawn = subprocess.Popen
+        self, part: ProcessPart, log: Path, environment: Mapping[str, str], spawn: Spawn = subprocess.Popen
     ) -> None:
         self.part, self._log = part, log
         with log.open("ab") as out:

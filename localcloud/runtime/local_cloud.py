@@ -19,7 +19,7 @@ from typing import Any
 
 from localcloud.azure.world.access import directory
 from localcloud.azure.world.catalog import TENANT
-from localcloud.runtime.child_processes import Child, Part, Spawn
+from localcloud.runtime.child_processes import Child, ProcessPart, Spawn
 from localcloud.runtime.options import USUAL_PORTS, Options, Urls, child_environment, compose_settings
 from localcloud.runtime.parts.part import ready_file, request_log
 from localcloud.runtime.port_reservations import PortReservations
@@ -106,7 +106,7 @@ class LocalCloud:
         command = [sys.executable, "-m", "localcloud.functions.host", "--app", str(self.options.app)]
         command += ["--settings", str(settings), "--port", str(port), "--stop-with-parent"]
         command += ["--sign-in", f"{self.urls.identity}/{TENANT}", "--audience", directory.API]
-        self._start(Part(host, command, lambda: _answers(port))).wait_ready(_START_SECONDS)
+        self._start(ProcessPart(host, command, lambda: _answers(port))).wait_ready(_START_SECONDS)
 
     def kill_functions(self) -> None:
         """End the functions that run as ``kill -9`` does, in the middle of their work."""
@@ -155,20 +155,20 @@ class LocalCloud:
         _write(self.state / "cloud.json", {"process": os.getpid(), **cloud})
         _write(self.state / "local.settings.json", {"IsEncrypted": False, "Values": self.settings})
 
-    def _servers(self) -> list[Part]:
+    def _servers(self) -> list[ProcessPart]:
         blob, queue, table = (self.ports[name] for name in ("blob", "queue", "table"))
         command = azurite_command(blob=blob, queue=queue, table=table)
         return [
-            Part("storage", command, lambda: all(map(_listens, (blob, queue, table)))),
+            ProcessPart("storage", command, lambda: all(map(_listens, (blob, queue, table)))),
             *(self._own_part(name) for name in ("servicebus", "azure", "github")),
         ]
 
-    def _own_part(self, name: str) -> Part:
+    def _own_part(self, name: str) -> ProcessPart:
         module = self.options.modules.get(name, f"localcloud.runtime.parts.{name}_part")
         command = [sys.executable, "-m", module, str(self.state)]
-        return Part(name, command, ready_file(self.state, name).is_file)
+        return ProcessPart(name, command, ready_file(self.state, name).is_file)
 
-    def _start(self, part: Part) -> Child:
+    def _start(self, part: ProcessPart) -> Child:
         log = self.state / "logs" / f"{part.name}.log"
         child = Child(part, log, child_environment(os.environ, self.settings), self._spawn)
         self._children[part.name] = child

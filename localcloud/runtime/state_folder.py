@@ -12,6 +12,14 @@ import shutil
 from pathlib import Path
 
 MARKER = ".roadstead-local-cloud"
+USUAL = Path(".localcloud")
+
+
+def nearest_state() -> Path:
+    """Return the state folder of the current folder, or of the nearest one above it that has one."""
+    here = Path.cwd()
+    found = (folder / USUAL for folder in (here, *here.parents) if (folder / USUAL / MARKER).is_file())
+    return next(found, USUAL)
 
 
 class StateFolderError(Exception):

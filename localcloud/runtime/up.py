@@ -28,7 +28,7 @@ class _Stopped(Exception):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a cloud; return 0 when it was stopped, 1 when it could not start or a part ended."""
-    given = _parser().parse_args(arguments)
+    given = parser().parse_args(arguments)
     options = Options(
         create_seconds=given.create_seconds,
         lock_seconds=given.lock_seconds,
@@ -91,25 +91,26 @@ class _Stop:
             raise _Stopped
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m localcloud up", description=__doc__)
-    parser.add_argument(
+def parser() -> argparse.ArgumentParser:
+    """Return what the command line takes."""
+    found = argparse.ArgumentParser(prog="python -m localcloud up", description=__doc__)
+    found.add_argument(
         "--state", type=Path, default=Path(".localcloud"), help="state folder, emptied at the start"
     )
-    parser.add_argument("--create-seconds", type=float, default=4.0, help="how long Azure creates a cluster")
-    parser.add_argument("--lock-seconds", type=float, default=10.0, help="Service Bus session lock")
-    parser.add_argument(
+    found.add_argument("--create-seconds", type=float, default=4.0, help="how long Azure creates a cluster")
+    found.add_argument("--lock-seconds", type=float, default=10.0, help="Service Bus session lock")
+    found.add_argument(
         "--subscription",
         action="append",
         help=f"the id of an Azure subscription that exists, as often as needed; without it {SUBSCRIPTION}",
     )
-    parser.add_argument(
+    found.add_argument(
         "--existing",
         action="append",
         metavar="NAME",
         help="a cluster outside Azure; its kubeconfig is the secret NAME-kubeconfig of the vault platform",
     )
-    parser.add_argument("--app", type=Path, default=ROOT, help="folder of function_app.py")
-    parser.add_argument("--without-functions", action="store_true", help="start the services only")
-    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
-    return parser
+    found.add_argument("--app", type=Path, default=ROOT, help="folder of function_app.py")
+    found.add_argument("--without-functions", action="store_true", help="start the services only")
+    found.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    return found

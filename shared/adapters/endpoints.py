@@ -167,10 +167,10 @@ class _Looking(HTTPAdapter):
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         super().init_poolmanager(*args, **kwargs)
 
-        class Pool(HTTPSConnectionPool):
+        class EndpointPool(HTTPSConnectionPool):
             ConnectionCls = looking(self._reached)
 
-        self.poolmanager.pool_classes_by_scheme = {"https": Pool}
+        self.poolmanager.pool_classes_by_scheme = {"https": EndpointPool}
 
 
 def _body(response: requests.Response) -> bytes:
@@ -191,7 +191,7 @@ def _refused(response: requests.Response, body: bytes) -> ReconcileError:
     return Unauthenticated(described) if status in (401, 403) else Unexpected(described)
 
 
-class _Refusal(BaseModel):
+class _PrometheusError(BaseModel):
     status: Literal["error"]
     errorType: str
     error: str
@@ -220,10 +220,12 @@ class _Answer(BaseModel):
 def _excerpt(body: bytes) -> str:
     """Return what a Prometheus says is wrong with a query, cut short, "" for any other body."""
     try:
-        found = _Refusal.model_validate_json(body)
+        found = _PrometheusError.model_validate_json(body)
     except ValidationError:
         return ""
-    text = "".join(each if each.isprintable() else " " for each in f"{found.errorType}: {found.error}")
+    text = "".join(
+        character if character.isprintable() else " " for character in f"{found.errorType}: {found.error}"
+    )
     return f": {cut(text, _EXCERPT)}"
 
 
@@ -237,4 +239,4 @@ def _values(body: bytes) -> Sequence[float]:
         raise Unexpected("Prometheus answers with warnings, so some data may be missing")
     if isinstance(answer.data, _Scalar):
         return (answer.data.result[1],)
-    return tuple(each.value[1] for each in answer.data.result)
+    return tuple(sample.value[1] for sample in answer.data.result)

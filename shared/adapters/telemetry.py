@@ -36,7 +36,7 @@ SCOPE = "roadstead"
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
-class OpenTelemetry:
+class OpenTelemetryRecorder:
     """The Telemetry port on a provider of spans and one of metrics."""
 
     def __init__(self, tracers: TracerProvider, meters: MeterProvider) -> None:
@@ -48,11 +48,11 @@ class OpenTelemetry:
     def record(self, observed: Iterable[Measurement | Span]) -> None:
         """Take measurements and spans; what fails is logged."""
         try:
-            for each in observed:
-                if isinstance(each, Span):
-                    self._span(each)
+            for item in observed:
+                if isinstance(item, Span):
+                    self._span(item)
                 else:
-                    self._record[each.metric](each.value, dict(each.attributes))
+                    self._record[item.metric](item.value, dict(item.attributes))
         except Exception:  # whatever a library raises here, the job goes on
             log.warning("a measurement was not recorded", exc_info=True)
 
@@ -99,7 +99,7 @@ def _recorder(meter: Meter, metric: Metric) -> Any:
 
 def open_telemetry(
     *, fleet: str, connection_string: str, credential: TokenCredential | None, otlp_endpoint: str
-) -> OpenTelemetry:
+) -> OpenTelemetryRecorder:
     """Return telemetry that is sent to each place that is given; "" for none.
 
     The exporter of Azure Monitor's distribution is used without the distribution, which would attach itself
@@ -136,4 +136,4 @@ def open_telemetry(
         PeriodicExportingMetricReader(metric, export_interval_millis=1000 * EXPORT_SECONDS)
         for metric in metrics
     ]
-    return OpenTelemetry(tracers, MeterProvider(readers, resource=resource))
+    return OpenTelemetryRecorder(tracers, MeterProvider(readers, resource=resource))

@@ -114,7 +114,7 @@ _RECORDS = "records"
 
 
 @dataclass(frozen=True)
-class Reading:
+class HealthReading:
     """What was found at a time; ``credentials`` are those whose end a service has stated.
 
     ``lacks`` says what the git host does not offer, and what is lost. ``unreadable`` records are of single
@@ -149,11 +149,11 @@ class Health:
         self._lock = Lock()
         self._executor: ThreadPoolExecutor | None = None
         self._calls: dict[str, Future[Any]] = {}
-        self._last: tuple[float, Reading] | None = None
+        self._last: tuple[float, HealthReading] | None = None
         self._unreadable: Sequence[UnreadableRecord] | None = None
         self._read_at = 0.0
 
-    def read(self) -> Reading:
+    def read(self) -> HealthReading:
         """Return the last reading, or a new one if that is too old; never raises."""
         with self._lock:
             elapsed = self._ports.elapsed()
@@ -161,7 +161,7 @@ class Health:
                 self._last = elapsed, self._new_reading()
             return self._last[1]
 
-    def _new_reading(self) -> Reading:
+    def _new_reading(self) -> HealthReading:
         ports, host = self._ports, self._ports.git_host
         probes: dict[str, Callable[[], Any]] = {
             CLOCK: lambda: enter(ports),
@@ -182,8 +182,8 @@ class Health:
             for name, schedule in ports.config.timers.items()
         ]
         credentials = _credentials(host.credential, answers.get(host.name), now)
-        lacks = [each.value for each in Capability if each not in host.capabilities]
-        return Reading(now, services, timers, credentials, self._unreadable, lacks)
+        lacks = [capability.value for capability in Capability if capability not in host.capabilities]
+        return HealthReading(now, services, timers, credentials, self._unreadable, lacks)
 
     def _read_records(self) -> None:
         """Read the records; what takes longer, as the first time in a large fleet, is for a later reading."""
@@ -229,14 +229,14 @@ def _credentials(name: str, head: BranchHead | None, now: datetime) -> Sequence[
     return (CredentialState(name, problem if soon else "", expires),)
 
 
-def health_view(reading: Reading) -> HttpResult:
+def health_view(reading: HealthReading) -> HttpResult:
     """Return all that was found, with the status 503 for an app that is not ready."""
     unreadable = None if reading.unreadable is None else unreadable_records(reading.unreadable)
-    body = projected(schema.Health, reading, live=True, checkedAt=reading.at, unreadable=unreadable)
+    body = projected(schema.HealthView, reading, live=True, checkedAt=reading.at, unreadable=unreadable)
     return HttpResult(200 if reading.ready else 503, body)
 
 
-def ready_view(reading: Reading) -> HttpResult:
+def ready_view(reading: HealthReading) -> HttpResult:
     """Return for anybody whether the app is ready, and nothing that only its operators should know."""
     body: schema.Readiness = {"live": True, "ready": reading.ready}
     return HttpResult(200 if reading.ready else 503, body)

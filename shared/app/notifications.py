@@ -5,7 +5,7 @@ from __future__ import annotations
 from shared.cluster.history import Act
 from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
-from shared.notifications.kinds import Kind
+from shared.notifications.kinds import NotificationKind
 from shared.notifications.notification import (
     Notification,
     approved,
@@ -48,8 +48,8 @@ def store_act(act: Act, ports: Ports) -> None:
 def of_dead_letter(letter: DeadLetter) -> Notification:
     """Return the notification that a queue gave up a message which could not be handled."""
     return Notification(
-        id=f"{Kind.DEAD_LETTER}:{letter.queue}:{letter.id}",
-        kind=Kind.DEAD_LETTER,
+        id=f"{NotificationKind.DEAD_LETTER}:{letter.queue}:{letter.id}",
+        kind=NotificationKind.DEAD_LETTER,
         key=f"dead-letters:{letter.queue}",
         subject=letter.queue,
         at=letter.at,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from shared.language.resolve.resolver import finish, first_files, resolve_cluste
 from shared.language.resolve.reuse import KnownCluster, fingerprint_of
 from shared.language.resolve.work import Work
 from shared.plan.plan import Action, Item, Plan
+from shared.platform.pins import pinned, pulled
 from shared.ports import BranchHead, FleetRecord, Ports, Source, TreeEntry
 
 # Read the files of a commit in as few calls as possible, and verify each by its blob id.
@@ -183,7 +184,9 @@ def desired_of(
         vaults=ports.config.vaults,
         reaches_private=ports.config.reaches_private,
     )
-    return finish(clusters, read(clusters.needed))
+    fleet = finish(clusters, read(clusters.needed))
+    documents = {name: cluster.document for name, cluster in known.items()}
+    return pinned(fleet, commit, documents, partial(pulled, files), ports.config.source)
 
 
 @cache

@@ -40,12 +40,12 @@ from shared.language.model.cluster.spec import ClusterProperties
 _OVERLAY = ("networkPlugin", "networkPluginMode", "podCidr", "podCidrs")
 
 
-def first_stage(existing: Json, wanted: Json) -> dict[str, Any]:
+def first_stage(live: Json, wanted: Json) -> dict[str, Any]:
     """Return the part of the desired state to write now; all of it where one write can bring it about."""
-    before = existing["properties"].get("networkProfile") or {}
+    before = live["properties"].get("networkProfile") or {}
     network = (wanted.get("properties") or {}).get("networkProfile") or {}
     overlay = _has(network, "networkPluginMode", "overlay")
-    migrated = _has(before, "networkPluginMode", "overlay") and not last_write_failed(existing["properties"])
+    migrated = _has(before, "networkPluginMode", "overlay") and not last_write_failed(live["properties"])
     cilium = _has(network, "networkDataplane", "cilium") and not _has(before, "networkDataplane", "cilium")
     if not (overlay and cilium) or migrated:
         return dict(wanted)
@@ -62,23 +62,23 @@ def group_body(desired: Desired, owner: Owner) -> dict[str, Any]:
     return {"location": desired.spec.location, "tags": {**desired.spec.tags, **owner.group_tags}}
 
 
-def cluster_write(desired: Desired, owner: Owner, existing: Json | None) -> PlannedWrite | None:
+def cluster_write(desired: Desired, owner: Owner, live: Json | None) -> PlannedWrite | None:
     """Return the PUT that the cluster needs, None when it needs none; raise ImmutableChange.
 
     A cluster whose last write failed or was cancelled needs one even without a difference: Azure then tries
     again. The PUT of an existing cluster has no node pools, which AKS then leaves as they are: they have
     their own PUT and their own version, so an older read of a pool must not be written back.
     """
-    if existing is None:
+    if live is None:
         return PlannedWrite(_new_cluster(desired, owner))
-    properties = at_running_version(existing["properties"], "kubernetesVersion")
-    existing = {**existing, "properties": properties}
-    wanted = _cluster(desired, owner, existing)
-    in_the_end, changes = overlay(existing, wanted)
+    properties = at_running_version(live["properties"], "kubernetesVersion")
+    live = {**live, "properties": properties}
+    wanted = _cluster(desired, owner, live)
+    in_the_end, changes = overlay(live, wanted)
     around = Surroundings(properties, in_the_end["properties"])
     refuse_fixed(changes, f"cluster {desired.name}", "", around)
-    wanted = first_stage(existing, wanted)
-    body, changes = overlay(existing, wanted)
+    wanted = first_stage(live, wanted)
+    body, changes = overlay(live, wanted)
     body["tags"], unmarked = _without_mark(body["tags"])
     if not (changes or unmarked) and not last_write_failed(properties):
         return None
@@ -93,28 +93,28 @@ def _without_mark(tags: Json) -> tuple[dict[str, Any], list[Leaf]]:
     return rest, [Leaf(("tags", key), value, None) for key, value in marks.items()]
 
 
-def cluster_leaves(desired: Desired, owner: Owner, existing: Json) -> list[Leaf]:
+def cluster_leaves(desired: Desired, owner: Owner, live: Json) -> list[Leaf]:
     """Return every field in which a cluster differs from the manifest, by ARM's names, without its pools."""
-    return overlay(existing, _cluster(desired, owner, existing))[1]
+    return overlay(live, _cluster(desired, owner, live))[1]
 
 
-def control_plane(existing: Json) -> str:
+def control_plane(live: Json) -> str:
     """Return the Kubernetes version that the control plane runs."""
-    return running_version(existing["properties"], "kubernetesVersion")
+    return running_version(live["properties"], "kubernetesVersion")
 
 
-def pools_behind(desired: Desired, owner: Owner, existing: Json) -> list[str]:
+def pools_behind(desired: Desired, owner: Owner, live: Json) -> list[str]:
     """Return the pools that have to reach the control plane's minor before its next upgrade."""
-    return behind(control_plane(existing), _pool_versions(desired, owner, existing))
+    return behind(control_plane(live), _pool_versions(desired, owner, live))
 
 
-def pools_to_upgrade(desired: Desired, owner: Owner, existing: Json) -> dict[str, tuple[str, str]]:
+def pools_to_upgrade(desired: Desired, owner: Owner, live: Json) -> dict[str, tuple[str, str]]:
     """Return (requested version, running version) of each pool with a version of its own to upgrade to.
 
     The key is the pool's name in the manifest; a new pool has "" as its running version.
     """
     upgrades = {}
-    mine = serving(_profiles(existing), owner)
+    mine = serving(_profiles(live), owner)
     for pool in desired.spec.node_pools:
         runs = [running_version(profile, "orchestratorVersion") for profile in mine.get(pool.name, ())]
         oldest = min(runs, key=numbers, default="")
@@ -123,27 +123,27 @@ def pools_to_upgrade(desired: Desired, owner: Owner, existing: Json) -> dict[str
     return upgrades
 
 
-def upgrade_pending(desired: Desired, existing: Json) -> bool:
+def upgrade_pending(desired: Desired, live: Json) -> bool:
     """Return whether the control plane still needs an upgrade."""
-    return needs_upgrade(desired.spec.kubernetes_version, control_plane(existing))
+    return needs_upgrade(desired.spec.kubernetes_version, control_plane(live))
 
 
-def outdated_foreign_pools(desired: Desired, owner: Owner, existing: Json) -> list[str]:
+def outdated_foreign_pools(desired: Desired, owner: Owner, live: Json) -> list[str]:
     """Return a phrase for each pool that is not ours and would lag too far behind the desired version."""
-    ours = _pool_versions(desired, owner, existing)
+    ours = _pool_versions(desired, owner, live)
     running = {
         str(profile["name"]): running_version(profile, "orchestratorVersion")
-        for profile in _profiles(existing)
+        for profile in _profiles(live)
         if profile["name"] not in ours and not owner.owns(profile)
     }
     wanted = desired.spec.kubernetes_version
     return [f"{name} ({version})" for name, version in running.items() if lags(version, wanted)]
 
 
-def newer_than_requested(desired: Desired, owner: Owner, existing: Json) -> tuple[str, ...]:
+def newer_than_requested(desired: Desired, owner: Owner, live: Json) -> tuple[str, ...]:
     """Return a sentence for the control plane and each pool that runs a newer version than requested."""
-    running = {"the control plane": (desired.spec.kubernetes_version, control_plane(existing))}
-    pools = _pool_versions(desired, owner, existing)
+    running = {"the control plane": (desired.spec.kubernetes_version, control_plane(live))}
+    pools = _pool_versions(desired, owner, live)
     running |= {f"node pool {name}": versions for name, versions in pools.items()}
     return tuple(
         f"{what} runs {current}, newer than {requested} in the manifest; AKS cannot downgrade it, so it stays"
@@ -152,9 +152,9 @@ def newer_than_requested(desired: Desired, owner: Owner, existing: Json) -> tupl
     )
 
 
-def _pool_versions(desired: Desired, owner: Owner, existing: Json) -> dict[str, tuple[str, str]]:
+def _pool_versions(desired: Desired, owner: Owner, live: Json) -> dict[str, tuple[str, str]]:
     """Return (requested version, running version) by the pool's name in Azure."""
-    mine = serving(_profiles(existing), owner)
+    mine = serving(_profiles(live), owner)
     return {
         str(profile["name"]): (version_of(pool, desired), running_version(profile, "orchestratorVersion"))
         for pool in desired.spec.node_pools
@@ -162,8 +162,8 @@ def _pool_versions(desired: Desired, owner: Owner, existing: Json) -> dict[str, 
     }
 
 
-def _profiles(existing: Json) -> Sequence[Json]:
-    return existing["properties"].get("agentPoolProfiles") or ()
+def _profiles(live: Json) -> Sequence[Json]:
+    return live["properties"].get("agentPoolProfiles") or ()
 
 
 def _new_cluster(desired: Desired, owner: Owner) -> dict[str, Any]:
@@ -187,17 +187,17 @@ def _new_cluster(desired: Desired, owner: Owner) -> dict[str, Any]:
     }
 
 
-def _cluster(desired: Desired, owner: Owner, existing: Json) -> dict[str, Any]:
+def _cluster(desired: Desired, owner: Owner, live: Json) -> dict[str, Any]:
     """Return what an existing cluster should have; a creation's own choices are not repeated.
 
     What the job leaves as it is has no part in it: it also replaces nothing that goes with it in Azure.
     """
     spec, properties = desired.spec, _properties(desired)
     properties.pop("kubernetesVersion")
-    hop = next_version(spec.kubernetes_version, control_plane(existing))
-    if hop and not pools_behind(desired, owner, existing):
+    hop = next_version(spec.kubernetes_version, control_plane(live))
+    if hop and not pools_behind(desired, owner, live):
         properties["kubernetesVersion"] = hop
-    tags = {**spec.tags, **owner.cluster_tags(existing)}
+    tags = {**spec.tags, **owner.cluster_tags(live)}
     wanted = {**_next_to_properties(desired), "tags": tags, "properties": properties}
     sku = spec.sku.model_dump(by_alias=True, exclude_none=True)
     if sku:

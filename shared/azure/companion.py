@@ -185,5 +185,7 @@ def writes_of(
     remaining = {key: document for key, document in live.items() if key not in first}
     bodies = [(companion, companion.written(remaining.get(companion.key), left)) for companion in wanted]
     foreign = [companion for companion, body in bodies if body is not None and companion.has_twin(remaining)]
-    writes = [(each, body) for each, body in bodies if body is not None and each not in foreign]
+    writes = [
+        (companion, body) for companion, body in bodies if body is not None and companion not in foreign
+    ]
     return CompanionWrites(sorted(first), writes, sorted({*going} - first), foreign)

@@ -52,47 +52,47 @@ class Difference:
         return f"{self.path} is {'missing' if self.live is None else 'not in the manifest'}"
 
 
-def differences_of(desired: Desired, owner: Owner, existing: Json) -> list[Difference]:
+def differences_of(desired: Desired, owner: Owner, live: Json) -> list[Difference]:
     """Return what a job would write to a cluster and its pools; the tags of ownership do not count.
 
     Operators see these before an adoption.
     """
-    found = [_of_cluster(desired, leaf, existing) for leaf in cluster_leaves(desired, owner, existing)]
-    mine = serving(_profiles(existing), owner)
+    found = [_of_cluster(desired, leaf, live) for leaf in cluster_leaves(desired, owner, live)]
+    mine = serving(_profiles(live), owner)
     for pool in desired.spec.node_pools:
         if pool.name not in mine:
             found.append(Difference(f"nodePools[{pool.name}]", _summary(pool), None))
         for profile in mine.get(pool.name, ()):
             found += _of_pool(pool, desired, owner, profile)
-    found += _removed(desired, owner, existing)
-    found += _old_images(desired, owner, existing)
+    found += _removed(desired, owner, live)
+    found += _old_images(desired, owner, live)
     return [difference for difference in found if not _OWN_TAG.search(difference.path)]
 
 
-def drift_of(desired: Desired, owner: Owner, existing: Json, known: Iterable[str] | None) -> list[Difference]:
+def drift_of(desired: Desired, owner: Owner, live: Json, known: Iterable[str] | None) -> list[Difference]:
     """Return every difference of a cluster that no job works on.
 
     ``known`` is what the cluster had beyond git when it was verified (``unmanaged_names``); None when nobody
     looked then, so that nothing of this kind counts.
     """
-    found = differences_of(desired, owner, existing)
+    found = differences_of(desired, owner, live)
     if known is not None:
         before, paths = frozenset(known), {difference.path for difference in found}
-        for name, difference in _unmanaged(desired, owner, existing):
+        for name, difference in _unmanaged(desired, owner, live):
             if name not in before and difference.path not in paths:
                 paths.add(difference.path)
                 found.append(difference)
     return found
 
 
-def unmanaged_names(desired: Desired, owner: Owner, existing: Json) -> tuple[str, ...]:
+def unmanaged_names(desired: Desired, owner: Owner, live: Json) -> tuple[str, ...]:
     """Return names of what a cluster has beyond git: tags, labels, taints, node pools and newer versions."""
-    return tuple(sorted({name for name, _ in _unmanaged(desired, owner, existing)}))
+    return tuple(sorted({name for name, _ in _unmanaged(desired, owner, live)}))
 
 
-def _of_cluster(desired: Desired, leaf: Leaf, existing: Json) -> Difference:
+def _of_cluster(desired: Desired, leaf: Leaf, live: Json) -> Difference:
     if leaf.path == ("kubernetesVersion",):
-        running = running_version(existing["properties"], "kubernetesVersion")
+        running = running_version(live["properties"], "kubernetesVersion")
         return Difference("kubernetesVersion", desired.spec.kubernetes_version, running)
     untyped = desired.spec.azure.properties if desired.spec.azure else {}
     return Difference(manifest_path(leaf.path, untyped), leaf.new, leaf.old)
@@ -114,51 +114,51 @@ def _of_pool(pool: NodePool, desired: Desired, owner: Owner, profile: Json) -> I
             yield Difference(field, leaf.new, leaf.old)
 
 
-def _removed(desired: Desired, owner: Owner, existing: Json) -> Iterator[Difference]:
+def _removed(desired: Desired, owner: Owner, live: Json) -> Iterator[Difference]:
     """Yield our pools that the manifest no longer has."""
     wanted = {pool.name for pool in desired.spec.node_pools}
-    for profile in _profiles(existing):
+    for profile in _profiles(live):
         if owner.owns(profile) and owner.pool_of(profile) not in wanted:
             yield Difference(f"nodePools[{profile['name']}]", None, _summary_of(profile))
 
 
-def _old_images(desired: Desired, owner: Owner, existing: Json) -> Iterator[Difference]:
+def _old_images(desired: Desired, owner: Owner, live: Json) -> Iterator[Difference]:
     oldest = desired.spec.min_node_image_version
-    for pool, profile in _pairs(desired, owner, existing):
+    for pool, profile in _pairs(desired, owner, live):
         image = str(profile.get("nodeImageVersion") or "")
         if oldest and image_older(image, oldest):
             yield Difference(f"nodePools[{pool.name}].minNodeImageVersion", oldest, image)
 
 
-def newer_versions(desired: Desired, owner: Owner, existing: Json) -> Iterator[Difference]:
+def newer_versions(desired: Desired, owner: Owner, live: Json) -> Iterator[Difference]:
     """Yield the versions above those of the manifest, whoever raised them."""
-    properties = existing["properties"]
+    properties = live["properties"]
     running = running_version(properties, "kubernetesVersion")
     versions = [("kubernetesVersion", desired.spec.kubernetes_version, running)]
     versions += [
         (f"nodePools[{pool.name}].{_VERSION}", version_of(pool, desired), running_version(profile, _VERSION))
-        for pool, profile in _pairs(desired, owner, existing)
+        for pool, profile in _pairs(desired, owner, live)
     ]
     for path, wanted, runs in versions:
         if runs_newer(wanted, runs):
             yield Difference(path, wanted, runs, left_alone=True)
 
 
-def _raised_by_hand(newer: Difference, existing: Json) -> bool:
+def _raised_by_hand(newer: Difference, live: Json) -> bool:
     """Return whether no automatic upgrade can have brought a newer version."""
-    profile = existing["properties"].get("autoUpgradeProfile") or {}
+    profile = live["properties"].get("autoUpgradeProfile") or {}
     channel = str(profile.get("upgradeChannel") or "").lower()
     minor = ".".join(newer.git.split(".")[:2])
     return channel not in ("stable", "rapid") and (channel != "patch" or runs_newer(minor, newer.live))
 
 
-def _unmanaged(desired: Desired, owner: Owner, existing: Json) -> Iterator[tuple[str, Difference]]:
+def _unmanaged(desired: Desired, owner: Owner, live: Json) -> Iterator[tuple[str, Difference]]:
     """Yield what a cluster has beyond git, each with a name that is its own."""
-    for newer in newer_versions(desired, owner, existing):
-        if _raised_by_hand(newer, existing):
+    for newer in newer_versions(desired, owner, live):
+        if _raised_by_hand(newer, live):
             yield f"{newer.path}={newer.live}", newer
-    yield from _foreign_entries("tags", existing.get("tags"), desired.spec.tags)
-    for pool, profile in _pairs(desired, owner, existing):
+    yield from _foreign_entries("tags", live.get("tags"), desired.spec.tags)
+    for pool, profile in _pairs(desired, owner, live):
         at = f"nodePools[{pool.name}]"
         yield from _foreign_entries(f"{at}.tags", profile.get("tags"), pool.tags)
         yield from _foreign_entries(f"{at}.nodeLabels", profile.get("nodeLabels"), pool.node_labels)
@@ -170,7 +170,7 @@ def _unmanaged(desired: Desired, owner: Owner, existing: Json) -> Iterator[tuple
         if pool_is_stopped(profile) and not _sets_power(pool):
             yield f"{at}.powerState", Difference(f"{at}.powerState", "Running", "Stopped", left_alone=True)
     wanted = {pool.name for pool in desired.spec.node_pools}
-    for profile in _profiles(existing):
+    for profile in _profiles(live):
         field = f"nodePools[{profile['name']}]"
         if not owner.owns(profile) and owner.pool_of(profile) not in wanted:
             yield field, Difference(field, None, _summary_of(profile), left_alone=True)
@@ -190,13 +190,13 @@ def _foreign_entries(
             yield name, Difference(name, None, value, left_alone=True)
 
 
-def _pairs(desired: Desired, owner: Owner, existing: Json) -> Iterator[tuple[NodePool, Json]]:
-    mine = serving(_profiles(existing), owner)
+def _pairs(desired: Desired, owner: Owner, live: Json) -> Iterator[tuple[NodePool, Json]]:
+    mine = serving(_profiles(live), owner)
     return ((pool, profile) for pool in desired.spec.node_pools for profile in mine.get(pool.name, ()))
 
 
-def _profiles(existing: Json) -> Sequence[Json]:
-    return existing["properties"].get("agentPoolProfiles") or ()
+def _profiles(live: Json) -> Sequence[Json]:
+    return live["properties"].get("agentPoolProfiles") or ()
 
 
 def _summary(pool: NodePool) -> dict[str, Any]:
@@ -221,16 +221,16 @@ _PASSING_OF_POOLS = frozenset(("provisioningState", "status", "eTag", "virtualMa
 _AUTOSCALED = frozenset((*_PASSING_OF_POOLS, "count"))
 
 
-def live_digest(existing: Json) -> str:
+def live_digest(live: Json) -> str:
     """Return a digest of a cluster as Azure shows it, without what comes and goes by itself.
 
     The number of nodes under an autoscaler is such a thing. Two clusters of one digest differ from a manifest
     in the same fields. A field that the manifest leaves out counts as well: nobody but the record knows.
     """
-    properties = existing["properties"]
+    properties = live["properties"]
     pools = sorted(map(_pool, properties.get("agentPoolProfiles") or ()), key=lambda pool: str(pool["name"]))
     rest = {key: value for key, value in properties.items() if key not in _PASSING}
-    return digest_of([{key: existing.get(key) for key in _COMPARED}, rest, pools])
+    return digest_of([{key: live.get(key) for key in _COMPARED}, rest, pools])
 
 
 def _pool(profile: Json) -> dict[str, Any]:

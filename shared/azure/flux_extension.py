@@ -69,7 +69,7 @@ def configuration_bodies(desired: Desired, facts: Mapping[str, str] | None) -> d
     """
     flux = desired.spec.flux
     bodies: dict[str, dict[str, Any]] = {}
-    for source in (flux.main, *flux.sources):
+    for source in (desired.main_source, *flux.sources):
         bodies[source.name] = _body(*_section(source), _source(source))
     others = [kustomization for kustomization in flux.kustomizations if kustomization.name != MAIN]
     for kustomization in (flux.first, *others):
@@ -119,13 +119,13 @@ def changed_fields(body: Json, live: Json, *, facts: bool = True) -> list[str]:
     variables with the facts of the cluster do not count: they follow with the next job.
     """
     wanted, found = dict(body["properties"]), dict(live.get("properties") or {})
-    applied, existing = wanted.pop("kustomizations", {}), found.pop("kustomizations", None) or {}
+    applied, shown = wanted.pop("kustomizations", {}), found.pop("kustomizations", None) or {}
     paths = list(_differing(wanted, found, ""))
-    paths += [f"kustomizations[{name}]" for name in applied.keys() ^ existing.keys()]
-    for name in applied.keys() & existing.keys():
-        one, other = dict(applied[name]), existing[name] or {}
-        post_build, at = one.pop("postBuild", None), f"kustomizations[{name}]"
-        paths += _differing(one, other, at)
+    paths += [f"kustomizations[{name}]" for name in applied.keys() ^ shown.keys()]
+    for name in applied.keys() & shown.keys():
+        ours, other = dict(applied[name]), shown[name] or {}
+        post_build, at = ours.pop("postBuild", None), f"kustomizations[{name}]"
+        paths += _differing(ours, other, at)
         if _variables(post_build, facts=facts) != _variables(other.get("postBuild"), facts=facts):
             paths.append(f"{at}.postBuild")
     return sorted(paths)
@@ -215,22 +215,22 @@ def _signed_in(provider: str | None, secret: str | None) -> dict[str, str]:
     return local | ({"provider": _AZURE_NAMES[provider]} if provider else {})
 
 
-def _kustomization(one: Kustomization, facts: Mapping[str, str]) -> dict[str, Any]:
-    interval = int(seconds_of(one.interval))
-    path = one.path or "./"
+def _kustomization(kustomization: Kustomization, facts: Mapping[str, str]) -> dict[str, Any]:
+    interval = int(seconds_of(kustomization.interval))
+    path = kustomization.path or "./"
     body: dict[str, Any] = {
         "path": path if path.startswith("./") else f"./{path}",
-        "dependsOn": [needed.name for needed in one.depends_on],
+        "dependsOn": [needed.name for needed in kustomization.depends_on],
         "syncIntervalInSeconds": interval,
-        "timeoutInSeconds": int(seconds_of(one.timeout)) if one.timeout else interval,
-        "prune": one.prune,
-        "force": bool(one.force),
-        "wait": bool(one.wait),
+        "timeoutInSeconds": int(seconds_of(kustomization.timeout)) if kustomization.timeout else interval,
+        "prune": kustomization.prune,
+        "force": bool(kustomization.force),
+        "wait": bool(kustomization.wait),
     }
-    if one.retry_interval is not None:
-        body["retryIntervalInSeconds"] = int(seconds_of(one.retry_interval))
-    if one.post_build is not None:  # also an empty one has Flux replace variables
-        body["postBuild"] = _post_build(one.post_build, facts)
+    if kustomization.retry_interval is not None:
+        body["retryIntervalInSeconds"] = int(seconds_of(kustomization.retry_interval))
+    if kustomization.post_build is not None:  # also an empty one has Flux replace variables
+        body["postBuild"] = _post_build(kustomization.post_build, facts)
     return body
 
 

@@ -167,9 +167,9 @@ def _assignment_name(cluster: ClusterId, scope: str, description: str) -> str:
     return str(uuid5(NAMESPACE_URL, f"{cluster.resource}|{scope}|{description}".lower()))
 
 
-def issuer_of(existing: Json) -> str:
+def issuer_of(live: Json) -> str:
     """Return the issuer of a cluster's tokens, "" where Azure shows none."""
-    profile = (existing.get("properties") or {}).get("oidcIssuerProfile") or {}
+    profile = (live.get("properties") or {}).get("oidcIssuerProfile") or {}
     return str(profile.get("issuerURL") or "")
 
 
@@ -178,9 +178,9 @@ def role_id(role: str) -> str:
     return role.lower() if _GUID.fullmatch(role) else ""
 
 
-def principal_in(existing: Json, identity: str) -> str:
+def principal_in(live: Json, identity: str) -> str:
     """Return the object id of an identity of a cluster that Azure shows; "" where it shows none."""
-    properties, own = existing.get("properties") or {}, existing.get("identity") or {}
+    properties, own = live.get("properties") or {}, live.get("identity") or {}
     if identity == KUBELET:
         kubelet = (properties.get("identityProfile") or {}).get("kubeletidentity") or {}
         return str(kubelet.get("objectId") or "")

@@ -79,27 +79,27 @@ def document(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def imported(
-    cluster: ClusterId, owner: Owner, existing: Json, maintenance: Mapping[str, Json]
+    cluster: ClusterId, owner: Owner, live: Json, maintenance: Mapping[str, Json]
 ) -> ImportedManifest:
     """Return the manifest of a managed cluster as ARM shows it; raise NotImportable.
 
     ``maintenance`` are its maintenance configurations by name. The manifest has no ``flux``, which Azure does
     not know.
     """
-    properties = existing["properties"]
-    if is_stopped(existing):
+    properties = live["properties"]
+    if is_stopped(live):
         raise NotImportable(f"{cluster.name} is stopped, so Azure does not show its nodes; start it first")
     parts = Parts(READ_ONLY)
-    if owner.is_others(existing):
-        parts.left.append(f"tags: the cluster has an owner already: {owner.describe_tags(existing)}")
+    if owner.is_others(live):
+        parts.left.append(f"tags: the cluster has an owner already: {owner.describe_tags(live)}")
     typed, rest = parts.take(_without_unused_vault(properties), ClusterProperties)
-    _remove_azures_choices(typed, cluster, existing)
+    _remove_azures_choices(typed, cluster, live)
     typed["kubernetesVersion"] = _version(properties)
     spec: dict[str, Any] = {
         "subscriptionId": cluster.subscription,
         "resourceGroup": cluster.resource_group,
-        "location": str(existing["location"]).replace(" ", "").lower(),
-        **_around_properties(existing, parts),
+        "location": str(live["location"]).replace(" ", "").lower(),
+        **_around_properties(live, parts),
         **typed,
         "nodePools": [
             _pool(profile, owner, typed["kubernetesVersion"], parts.left)
@@ -110,7 +110,7 @@ def imported(
     rest = without_defaults(rest, None, DEFAULTS, ()) or {}
     if rest:
         spec["azure"] = {"properties": rest}
-    return _checked(cluster, owner, existing, {k: v for k, v in spec.items() if not empty(v)}, parts.left)
+    return _checked(cluster, owner, live, {k: v for k, v in spec.items() if not empty(v)}, parts.left)
 
 
 def _version(properties: Json) -> str:
@@ -130,28 +130,28 @@ def _without_unused_vault(properties: Json) -> Json:
     return {**properties, "securityProfile": {**security, "azureKeyVaultKms": {"enabled": False}}}
 
 
-def _remove_azures_choices(typed: dict[str, Any], cluster: ClusterId, existing: Json) -> None:
+def _remove_azures_choices(typed: dict[str, Any], cluster: ClusterId, live: Json) -> None:
     """Remove names and identities that Azure chose itself."""
     group = str(typed.get("nodeResourceGroup") or "")
-    location = str(existing["location"])
+    location = str(live["location"])
     if group.lower() == f"mc_{cluster.resource_group}_{cluster.name}_{location}".lower():
         del typed["nodeResourceGroup"]
     kubelet = (typed.get("identityProfile") or {}).get("kubeletidentity") or {}
     from_azure = group and f"/resourcegroups/{group}/".lower() in str(kubelet.get("resourceId")).lower()
-    if from_azure or str((existing.get("identity") or {}).get("type")) != "UserAssigned":
+    if from_azure or str((live.get("identity") or {}).get("type")) != "UserAssigned":
         typed.pop("identityProfile", None)
     network = typed.get("networkProfile") or {}
-    for one in ("podCidr", "serviceCidr"):
-        if network.get(one) and network.get(f"{one}s") == [network[one]]:
-            del network[f"{one}s"]
+    for single in ("podCidr", "serviceCidr"):
+        if network.get(single) and network.get(f"{single}s") == [network[single]]:
+            del network[f"{single}s"]
 
 
-def _around_properties(existing: Json, parts: Parts) -> dict[str, Any]:
+def _around_properties(live: Json, parts: Parts) -> dict[str, Any]:
     """Return the fields for what ARM has outside ``properties``."""
-    sku, identity = existing.get("sku") or {}, existing.get("identity") or {}
+    sku, identity = live.get("sku") or {}, live.get("identity") or {}
     name = sku.get("name") if str(sku.get("name") or "Base").lower() != "base" else None
-    outer = {"sku": {"name": name, "tier": sku.get("tier")}, "tags": _tags(existing)}
-    outer |= {key: existing[key] for key in ("extendedLocation", "kind") if existing.get(key)}
+    outer = {"sku": {"name": name, "tier": sku.get("tier")}, "tags": _tags(live)}
+    outer |= {key: live[key] for key in ("extendedLocation", "kind") if live.get(key)}
     typed, _ = parts.take(outer, ClusterSpec)
     users = list(identity.get("userAssignedIdentities") or ())
     if identity.get("type") == "UserAssigned" and len(users) == 1:
@@ -211,7 +211,7 @@ def _windows(maintenance: Mapping[str, Json], parts: Parts) -> list[dict[str, An
 
 
 def _checked(
-    cluster: ClusterId, owner: Owner, existing: Json, spec: dict[str, Any], left: list[str]
+    cluster: ClusterId, owner: Owner, live: Json, spec: dict[str, Any], left: list[str]
 ) -> ImportedManifest:
     name = cluster.name.lower()
     while True:
@@ -225,7 +225,7 @@ def _checked(
         _desired(name, brief)
     except ValidationError:
         brief = spec
-    differing = differences_of(_desired(name, brief), owner, existing)
+    differing = differences_of(_desired(name, brief), owner, live)
     return ImportedManifest(name, spec, brief, tuple(left), tuple(map(str, differing)))
 
 

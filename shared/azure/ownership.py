@@ -78,9 +78,9 @@ class Owner:
         """The tags of a resource group that this installation creates."""
         return {**self.tags, **({INSTALLATION_TAG: str(self.installation)} if self.installation else {})}
 
-    def cluster_tags(self, existing: Json | None = None) -> dict[str, str]:
+    def cluster_tags(self, live: Json | None = None) -> dict[str, str]:
         """Return the tags of the cluster; an existing one keeps its life."""
-        life = (tag(existing, LIFE_TAG) if existing else None) or self.life
+        life = (tag(live, LIFE_TAG) if live else None) or self.life
         return {**self.group_tags, **({LIFE_TAG: life} if life and self.installation else {})}
 
     @property

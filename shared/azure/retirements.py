@@ -155,7 +155,7 @@ def retiring(spec: Mapping[str, Any], today: date, *, running: str = "") -> list
     """
     found = (Retirement(path, announced, today) for path, announced in _announced(spec, running, today))
     near = (retirement for retirement in found if retirement.announced.on - today <= AHEAD)
-    return sorted(near, key=lambda each: (each.announced.on, list(map(str, each.path))))
+    return sorted(near, key=lambda retirement: (retirement.announced.on, list(map(str, retirement.path))))
 
 
 def stale(today: date) -> str:

@@ -207,7 +207,7 @@ def reassessed(record: ClusterRecord, now: datetime) -> ClusterRecord:
     """Return the record with the exemption that counts now for a missing or stopped cluster."""
     loss = record.observation.loss
     found = next(
-        (each for each in (ClusterMissing, ClusterStopped) if loss and each.__name__ == loss.kind), None
+        (error for error in (ClusterMissing, ClusterStopped) if loss and error.__name__ == loss.kind), None
     )
     return (
         replace(record, observation=replace(record.observation, loss=loss_of(record, found(""), now)))

@@ -185,10 +185,10 @@ def drift_from(
     Ignored ones are not stored. An approval stays while it is one of exactly the corrections that need it,
     in the same ``life`` and ``generation`` of the cluster.
     """
-    shown = [each for each in decided if each.action is not DriftAction.IGNORE]
-    shown.sort(key=lambda each: each.action is not DriftAction.APPROVE)
+    shown = [decision for decision in decided if decision.action is not DriftAction.IGNORE]
+    shown.sort(key=lambda decision: decision.action is not DriftAction.APPROVE)
     known = {field.path: field for field in before.fields} if before else {}
-    fields = [_field(each, known.get(each.path), now) for each in shown[:FIELDS]]
+    fields = [_field(decision, known.get(decision.path), now) for decision in shown[:FIELDS]]
     if not fields:
         return None
     correction = _correction(shown, life, generation)
@@ -198,10 +198,10 @@ def drift_from(
 
 def _correction(shown: Sequence[DriftDecision], life: str, generation: int) -> str:
     """Return what identifies the corrections that need an approval, "" for none and for too many."""
-    waiting = [each for each in shown if each.action is DriftAction.APPROVE]
+    waiting = [decision for decision in shown if decision.action is DriftAction.APPROVE]
     if not 0 < len(waiting) <= FIELDS:
         return ""
-    sides = ((each, each.difference.git, each.difference.live) for each in waiting)
+    sides = ((decision, decision.difference.git, decision.difference.live) for decision in waiting)
     values = sorted([side.path, side.effect, _json(git), _json(live)] for side, git, live in sides)
     return digest_of([life, generation, values])
 
@@ -240,10 +240,10 @@ def attributed(
     if drift is None:
         return None
 
-    def asked(each: DriftedField) -> DriftedField:
-        recent = each.live_since is not None and each.live_since >= since
-        change = who(each) if recent and not each.by else None
-        return replace(each, by=change.by, changed=change.at) if change else each
+    def asked(field: DriftedField) -> DriftedField:
+        recent = field.live_since is not None and field.live_since >= since
+        change = who(field) if recent and not field.by else None
+        return replace(field, by=change.by, changed=change.at) if change else field
 
     return replace(drift, first=asked(drift.first), rest=tuple(map(asked, drift.rest)))
 
@@ -283,10 +283,10 @@ def corrected(
 ) -> tuple[Correction, ...]:
     """Return the corrections with those that begin now."""
     known = {correction.path: correction for correction in corrections if _recent(correction, now)}
-    for each in decided:
-        before, git = known.get(each.path), value_text(each.difference.git)
+    for decision in decided:
+        before, git = known.get(decision.path), value_text(decision.difference.git)
         times = before.times if before and before.git == git else 0
-        known[each.path] = Correction(each.path, git, times + 1, now)
+        known[decision.path] = Correction(decision.path, git, times + 1, now)
     return tuple(known.values())
 
 

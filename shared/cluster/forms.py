@@ -177,7 +177,7 @@ class UnreadableRecord:
         return f"{place} cannot be read: {self.problem}"
 
 
-class Listed(list[T]):
+class RecordList(list[T]):
     """What a list has that can be read; ``unreadable`` are the records that it lacks.
 
     For who concludes something from what a list lacks, a record that cannot be read is there.
@@ -194,4 +194,4 @@ class Listed(list[T]):
 
     def keyed(self, key: Callable[[T], str]) -> dict[str, T | UnreadableRecord]:
         """Return what the list has by its key, with the records that cannot be read by theirs."""
-        return {key(each): each for each in self} | {record.key: record for record in self.unreadable}
+        return {key(item): item for item in self} | {record.key: record for record in self.unreadable}

@@ -30,9 +30,9 @@ Fields = Mapping[str, Any]
 """``fieldsV1``: a tree whose keys are path elements such as "f:spec"; "." stands for the element itself."""
 
 
-def same(one: Json, other: Json) -> bool:
+def same(state: Json, other: Json) -> bool:
     """Return whether two states of an object have the same content: its metadata and all but the status."""
-    return _content(one) == _content(other)
+    return _content(state) == _content(other)
 
 
 def _content(value: Json) -> dict[str, Any]:
@@ -179,8 +179,8 @@ def _with_branches(leaves: Iterator[tuple[str, ...]]) -> set[tuple[str, ...]]:
     return {path[:end] for path in leaves for end in range(1, len(path) + 1)}
 
 
-def _union(one: Fields, other: Fields) -> dict[str, Any]:
-    return {name: _union(one.get(name, {}), other.get(name, {})) for name in sorted({*one, *other})}
+def _union(fields: Fields, other: Fields) -> dict[str, Any]:
+    return {name: _union(fields.get(name, {}), other.get(name, {})) for name in sorted({*fields, *other})}
 
 
 def _without(fields: Fields, part: Fields) -> dict[str, Any]:
@@ -263,8 +263,8 @@ def _places(items: Sequence[Any], element: str) -> Iterator[int]:
             yield place
 
 
-def _equal(one: Any, other: Any) -> bool:
+def _equal(value: Any, other: Any) -> bool:
     """Return whether two values are equal in JSON, where true is not 1."""
-    if not isinstance(one, dict | list):
-        return type(one) is type(other) and bool(one == other)
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    if not isinstance(value, dict | list):
+        return type(value) is type(other) and bool(value == other)
+    return json.dumps(value, sort_keys=True) == json.dumps(other, sort_keys=True)

@@ -132,18 +132,20 @@ def identity_annotations(client_id: str, tenant_id: str) -> dict[str, str]:
     return {CLIENT_ID: client_id} | ({TENANT_ID: tenant_id} if tenant_id else {})
 
 
-def _concerned(one: Json) -> bool:
-    return one["kind"] in ("ServiceAccount", "Deployment") and one["metadata"]["name"] in CONTROLLERS
+def _concerned(document: Json) -> bool:
+    return (
+        document["kind"] in ("ServiceAccount", "Deployment") and document["metadata"]["name"] in CONTROLLERS
+    )
 
 
-def _acting(one: Json, client_id: str, named: Mapping[str, str]) -> Json:
-    if one["kind"] == "ServiceAccount":
-        return stamped({**one, "metadata": _metadata(one["metadata"], "annotations", named)})
-    template = one["spec"]["template"]
+def _acting(document: Json, client_id: str, named: Mapping[str, str]) -> Json:
+    if document["kind"] == "ServiceAccount":
+        return stamped({**document, "metadata": _metadata(document["metadata"], "annotations", named)})
+    template = document["spec"]["template"]
     pods = _metadata(template.get("metadata") or {}, "labels", {USES: "true"})
     pods = _metadata(pods, "annotations", {OF_PODS: client_id})
-    spec = {**one["spec"], "template": {**template, "metadata": pods}}
-    return stamped({**one, "metadata": _metadata(one["metadata"], "annotations", {}), "spec": spec})
+    spec = {**document["spec"], "template": {**template, "metadata": pods}}
+    return stamped({**document, "metadata": _metadata(document["metadata"], "annotations", {}), "spec": spec})
 
 
 def _metadata(metadata: Json, field: str, added: Mapping[str, str]) -> dict[str, Any]:
@@ -251,11 +253,11 @@ def _container_args(deployment: Json) -> Sequence[str]:
     return deployment["spec"]["template"]["spec"]["containers"][0].get("args") or ()
 
 
-def _defines_field(one: Json) -> bool:
+def _defines_field(document: Json) -> bool:
     """Return whether an object defines FluxInstance with the field, or with any."""
-    if one["kind"] != "CustomResourceDefinition" or one["spec"]["names"]["kind"] != "FluxInstance":
+    if document["kind"] != "CustomResourceDefinition" or document["spec"]["names"]["kind"] != "FluxInstance":
         return False
-    for version in one["spec"]["versions"]:
+    for version in document["spec"]["versions"]:
         spec = (version["schema"]["openAPIV3Schema"].get("properties") or {}).get("spec") or {}
         cluster = (spec.get("properties") or {}).get("cluster") or {}
         if spec.get("x-kubernetes-preserve-unknown-fields") or _INSTANCE_FIELD in (

@@ -227,14 +227,14 @@ PREFIX = "cluster_"
 _OTHER = re.compile(r"[^A-Za-z0-9]")
 
 
-def facts_of(desired: Desired, existing: Json) -> dict[str, str]:
+def facts_of(desired: Desired, live: Json) -> dict[str, str]:
     """Return the facts of a cluster that Azure shows like this, by their names, without empty ones.
 
-    ``existing`` is ARM's managed cluster.
+    ``live`` is ARM's managed cluster.
     """
-    properties = existing.get("properties") or {}
+    properties = live.get("properties") or {}
     issuer = (properties.get("oidcIssuerProfile") or {}).get("issuerURL")
-    identity = existing.get("identity") or {}
+    identity = live.get("identity") or {}
     facts: dict[str, object] = {
         "name": desired.name,
         "environment": desired.environment,
@@ -244,7 +244,7 @@ def facts_of(desired: Desired, existing: Json) -> dict[str, str]:
         "tenant_id": identity.get("tenantId") or (properties.get("aadProfile") or {}).get("tenantID"),
         "resource_group": desired.spec.resource_group,
         "node_resource_group": properties.get("nodeResourceGroup"),
-        "resource_id": existing.get("id"),
+        "resource_id": live.get("id"),
         "kubernetes_version": properties.get("currentKubernetesVersion")
         or properties.get("kubernetesVersion"),
         "fqdn": properties.get("fqdn") or properties.get("privateFQDN"),
@@ -276,3 +276,14 @@ def _labels(labels: Mapping[str, str]) -> dict[str, str]:
 
 def _variable(text: str) -> str:
     return _OTHER.sub("_", text)
+
+
+_OF_AZURE = re.compile(
+    rf"{PREFIX}(tenant_id|node_resource_group|resource_id|kubernetes_version|fqdn|oidc_issuer_url"
+    r"|identity_principal_id|identity_client_id|kubelet_identity_client_id|addon_\w+_client_id)"
+)
+
+
+def is_of_azure(fact: str) -> bool:
+    """Return whether Azure gives a fact, and the manifest of a cluster does not say it."""
+    return _OF_AZURE.fullmatch(fact) is not None

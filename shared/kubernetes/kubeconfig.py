@@ -205,7 +205,7 @@ def ending(
     certificates: Iterable[Certificate], now: datetime, *, in_azure: bool = True
 ) -> Iterator[tuple[Certificate, str]]:
     """Yield the certificates that have ended or will within ``SOON``, each with a sentence, soonest first."""
-    for certificate in sorted(certificates, key=lambda each: each.ends):
+    for certificate in sorted(certificates, key=lambda certificate: certificate.ends):
         if certificate.ends - now <= SOON:
             ends = (
                 f"ends {days_until(certificate.ends.date(), now.date())}"

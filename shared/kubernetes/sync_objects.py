@@ -95,7 +95,7 @@ def sync_objects(
         objects.append(_secret(credentials))
     if facts is not None:
         objects.append(facts_object(facts))
-    main = flux.main
+    main = desired.main_source
     of_app = {"secretRef": {"name": NAMESPACE}} if with_secret else {}
     named = keeps_identity(desired)
     objects.append(_object(source_ref(main), _pulled(main, named) | of_app, request))
@@ -141,17 +141,22 @@ def source_ref(source: FluxSource) -> ObjectRef:
     return ObjectRef(SOURCE_API, source.kind, source.name, NAMESPACE)
 
 
-def source_difference(manifest: Json, live: Json | None) -> list[str]:
+def source_difference(manifest: Json, unpinned: Json, live: Json | None) -> list[str]:
     """Return the fields in which an existing sync object selects other manifests than ours would.
 
-    Flux would prune what the old source has and the new one lacks.
+    Flux would prune what the old source has and the new one lacks. ``unpinned`` is ours without a pin: to pin
+    what has followed the branch is no difference.
     """
     if live is None:
         return []
-    wanted, existing = manifest["spec"], dict(live.get("spec") or {})
+    wanted, plain, existing = manifest["spec"], unpinned["spec"], dict(live.get("spec") or {})
     if "path" in existing:
         existing["path"] = flux_path(existing["path"])
-    names = (key for key in _SOURCE_FIELDS if key in wanted and wanted[key] != existing.get(key))
+    names = (
+        key
+        for key in _SOURCE_FIELDS
+        if key in wanted and existing.get(key) not in (wanted[key], plain.get(key))
+    )
     return [f"Flux {manifest['kind']} {manifest['metadata']['name']}: spec.{name}" for name in names]
 
 

@@ -13,7 +13,9 @@ from shared.json_tree import digest_of
 from shared.language.cluster_systems import normalised_systems, read_system, systems_in
 from shared.language.model.cluster.access import EXISTING
 from shared.language.model.cluster.flux import EXTENSION, OPERATOR
+from shared.language.model.cluster.flux_source import FluxSource
 from shared.language.model.cluster.spec import EMPTY, FIELDS, ClusterSpec, ExistingSpec
+from shared.language.pin import PINNED_INTERVAL, Pin
 from shared.process_memory import recently_read
 from shared.resource_ids import ClusterId
 
@@ -45,7 +47,8 @@ class Desired:
     node pool, the labels and taints to remove, and ``left`` the differences that a job leaves as they are, by
     their paths; neither is part of the stored form. ``systems`` are the stored forms of the teams'
     systems on it; ``had_systems``: it may have had some before, which is no part of the stored form either.
-    Clusters with the same stored form are equal.
+    ``pin`` is the commit that its Flux pulls, None where that follows its source. Clusters with the same
+    stored form are equal.
     """
 
     name: str
@@ -61,6 +64,7 @@ class Desired:
     systems: Sequence[Mapping[str, Any]] = ()
     had_systems: bool = False
     replaces: str = ""
+    pin: Pin | None = None
 
     @property
     def id(self) -> ClusterId:
@@ -151,6 +155,15 @@ class Desired:
         return identity.client_id.lower() if identity else ""
 
     @property
+    def main_source(self) -> FluxSource:
+        """The first source of its Flux, at the commit of its pin."""
+        main, pin = self.spec.flux.main, self.pin
+        if pin is None:
+            return main
+        ref = {"commit": pin.commit} if pin.direct else {"branch": pin.branch}
+        return main.model_copy(update={**ref, "interval": PINNED_INTERVAL})
+
+    @property
     def problem(self) -> str:
         """What the current rules refuse in the spec, "" for nothing."""
         return ""
@@ -164,6 +177,7 @@ class Desired:
             "adopt": self.adopt,
             "replaces": self.replaces,
             "systems": list(self.systems),
+            "pin": self.pin.stored() if self.pin else {},
         }
         stored = {"name": self.name, "spec": _dumped_spec(self.spec), "components": self.components}
         return stored | {key: value for key, value in optional.items() if value}
@@ -171,6 +185,15 @@ class Desired:
     def with_systems(self, systems: Sequence[Mapping[str, Any]]) -> Desired:
         """Return the cluster with these systems instead of its own."""
         return self if list(systems) == list(self.systems) else replace(self, systems=tuple(systems))
+
+    @property
+    def flux_as_stored(self) -> Mapping[str, Any]:
+        """Its ``spec.flux`` in the stored form."""
+        return self.spec.flux.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+    def with_pin(self, pin: Pin | None) -> Desired:
+        """Return the cluster with this pin instead of its own."""
+        return self if pin == self.pin else replace(self, pin=pin)
 
     @classmethod
     def from_document(
@@ -186,8 +209,8 @@ class Desired:
 
     @property
     def digest(self) -> str:
-        """A hash of the stored form: equal digests describe the same cluster."""
-        return digest_of(self.document())
+        """A hash of the stored form without the commit of its pin: equal ones describe the same cluster."""
+        return _digest_of(self.document())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Desired) and self.document() == other.document()
@@ -214,6 +237,12 @@ def _dumped_spec(spec: ClusterSpec) -> dict[str, Any]:
     if isinstance(spec, ExistingSpec):
         return {key: value for key, value in written.items() if key in FIELDS or key in EMPTY}
     return written
+
+
+def _digest_of(document: Mapping[str, Any]) -> str:
+    """Return the digest of a stored form: of its pin, what Flux pulls counts, and not the commit of that."""
+    pin = document.get("pin")
+    return digest_of({**document, "pin": pin["pulls"]} if pin else document)
 
 
 _NONE: Mapping[str, Any] = {}
@@ -261,6 +290,8 @@ class StoredCluster(Desired):
                 values[_STORED[stored]] = value
         values["_document"] = document
         values["_digest"] = digest
+        if "pin" in document:
+            values["pin"] = Pin.of(document)
         if removed_keys or left or had_systems:
             values.update(removed_keys=removed_keys or {}, left=frozenset(left), had_systems=had_systems)
 
@@ -374,9 +405,24 @@ class StoredCluster(Desired):
         )
 
     @property
+    def flux_as_stored(self) -> Mapping[str, Any]:
+        """Its ``spec.flux`` in the stored form."""
+        return self._spec["flux"]  # type: ignore[no-any-return]
+
+    def with_pin(self, pin: Pin | None) -> Desired:
+        """Return the cluster with this pin instead of its own."""
+        if pin == self.pin:
+            return self
+        rest = {key: value for key, value in self._document.items() if key != "pin"}
+        changed = rest | ({"pin": pin.stored()} if pin else {})
+        return StoredCluster(
+            changed, removed_keys=self.removed_keys, left=self.left, had_systems=self.had_systems
+        )
+
+    @property
     def digest(self) -> str:
         """The digest it was stored with."""
-        return self._digest or digest_of(self.document())
+        return self._digest or _digest_of(self.document())
 
 
 def _problem(error: Mapping[str, Any]) -> str:

@@ -54,7 +54,7 @@ class DigestGroup:
         """What happened, to how many, and where."""
         first, about = self.facts[0], KINDS[self.facts[0].kind]
         count = len({fact.key for fact in self.facts})
-        what = f"1 {about.one}" if count == 1 else f"{count} {about.many}"
+        what = f"1 {about.noun}" if count == 1 else f"{count} {about.plural}"
         place = f" in {first.location}" if first.location else ""
         if first.became:
             if first.became == first.kind:
@@ -116,8 +116,8 @@ class Outgoing:
     def labelled_links(self) -> Mapping[str, str]:
         """Each link of its commits, with what to call it."""
         commits = dict.fromkeys(fact.commit for group in self.groups for fact in group.facts if fact.commit)
-        each = ((commit, name, link) for commit in commits for name, link in self.links.of(commit).items())
-        return {link: f"{name} {commit[:8]}" for commit, name, link in each}
+        links = ((commit, name, link) for commit in commits for name, link in self.links.of(commit).items())
+        return {link: f"{name} {commit[:8]}" for commit, name, link in links}
 
 
 def messages(
@@ -146,7 +146,10 @@ def messages(
     absorbed = _absorbed(facts)
     return [
         replace(
-            message, facts=tuple(each for fact in message.facts for each in (*absorbed.get(fact, ()), fact))
+            message,
+            facts=tuple(
+                identifier for fact in message.facts for identifier in (*absorbed.get(fact, ()), fact)
+            ),
         )
         for message in some
     ]
@@ -204,7 +207,7 @@ def _bytes(group: DigestGroup, links: Links) -> int:
 
 def _message(groups: Sequence[DigestGroup], fleet: str, links: Links) -> Outgoing:
     facts = tuple(fact.id for group in groups for fact in group.facts)
-    severity = max((group.severity for group in groups), key=lambda each: each.rank)
+    severity = max((group.severity for group in groups), key=lambda level: level.rank)
     more = f", and {len(groups) - 1} more" if len(groups) > 1 else ""
     identifier = digest_of(sorted(facts))[:32]
     return Outgoing(
@@ -244,7 +247,7 @@ def _next(group: DigestGroup) -> Iterator[str]:
     for fact in group.facts:
         if fact.action:
             alike[_of_any(fact)].append(fact)
-    frequent = sorted(alike.items(), key=lambda each: (-len(each[1]), each[0]))
+    frequent = sorted(alike.items(), key=lambda entry: (-len(entry[1]), entry[0]))
     for action, facts in frequent[:_ACTIONS]:
         subjects = list(dict.fromkeys(fact.subject for fact in facts))
         which = f" for {some_of(subjects, _NAMED)}" if len(alike) > 1 else ""

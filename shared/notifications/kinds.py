@@ -21,7 +21,7 @@ class Severity(StrEnum):
         return tuple(Severity).index(self)
 
 
-class Kind(StrEnum):
+class NotificationKind(StrEnum):
     """What a notification is, as in ``events`` of a route and as stored."""
 
     FAILED = "failed"
@@ -54,8 +54,8 @@ class About:
     """
 
     severity: Severity
-    one: str
-    many: str
+    noun: str
+    plural: str
     begins: str
     over: str
     meaning: str
@@ -63,90 +63,94 @@ class About:
 
 _C, _CS = "cluster", "clusters"
 
-KINDS: Mapping[Kind, About] = {
-    Kind.FAILED: About(
+KINDS: Mapping[NotificationKind, About] = {
+    NotificationKind.FAILED: About(
         Severity.CRITICAL, _C, _CS, "failed", "no longer failed", "The job of a cluster has failed."
     ),
-    Kind.LOST: About(
+    NotificationKind.LOST: About(
         Severity.CRITICAL,
         *(_C, _CS, "no longer as verified", "as verified again"),
         "A cluster that was Ready, or is suspended, is missing, stopped, failed, contested or unhealthy, "
         "and no exemption ignores that.",
     ),
-    Kind.STALLED: About(
+    NotificationKind.STALLED: About(
         Severity.WARNING, _C, _CS, "stalled", "no longer stalled", "A step makes no progress in its time."
     ),
-    Kind.HELD: About(
+    NotificationKind.HELD: About(
         Severity.WARNING,
         *(_C, _CS, "waiting for a person", "no longer waiting for a person"),
         "A job waits until somebody acts, such as a contest or a drain that is blocked.",
     ),
-    Kind.DRIFT: About(
+    NotificationKind.DRIFT: About(
         Severity.WARNING,
         *(_C, _CS, "with drift", "as git has it again"),
         "A sweep found that a cluster differs from git, also if a job corrects it.",
     ),
-    Kind.REFUSED: About(
+    NotificationKind.REFUSED: About(
         Severity.WARNING,
         *("commit", "commits", "waiting for an approval", "no longer waiting for an approval"),
         "The newest commit deletes or releases clusters, or takes namespaces, and needs an approval.",
     ),
-    Kind.INVALID: About(
+    NotificationKind.INVALID: About(
         Severity.WARNING,
         *("commit", "commits", "with a change that is not carried out", "carried out as a whole"),
         "Manifests of the newest commit are invalid, or ask for what cannot be changed.",
     ),
-    Kind.PLAN: About(
+    NotificationKind.PLAN: About(
         Severity.CRITICAL,
         *("fleet", "fleets", "whose newest commit cannot be planned", "planned again"),
         "The newest commit cannot be read or planned: nothing newer is carried out.",
     ),
-    Kind.CREDENTIAL: About(
+    NotificationKind.CREDENTIAL: About(
         Severity.CRITICAL,
         *("credential", "credentials", "refused", "accepted again"),
         "The git host refuses the credential of the app: it has expired or was revoked.",
     ),
-    Kind.EXPIRING: About(
+    NotificationKind.EXPIRING: About(
         Severity.WARNING,
         *(_C, _CS, "with a certificate that ends soon", "whose certificates last again"),
         "A certificate of a cluster's API server, or of its authority, ends within 30 days or has ended.",
     ),
-    Kind.TOKEN: About(
+    NotificationKind.TOKEN: About(
         Severity.WARNING,
         *("token", "tokens", "that will end soon", "replaced"),
         "The token for the git host ends within 30 days.",
     ),
-    Kind.SWEEP: About(
+    NotificationKind.SWEEP: About(
         Severity.WARNING,
         *("subscription", "subscriptions", "that a sweep could not list as a whole", "listed again"),
         "The list of a subscription's clusters concludes nothing, or lacks clusters.",
     ),
-    Kind.ORPHAN: About(
+    NotificationKind.ORPHAN: About(
         Severity.WARNING,
         *("cluster", "clusters", "with this fleet's tags that the fleet does not know", "no longer seen"),
         "A sweep found a cluster in Azure with the fleet's tags and without a record.",
     ),
-    Kind.DEAD_LETTER: About(
+    NotificationKind.DEAD_LETTER: About(
         Severity.WARNING,
         *("queue", "queues", "with dead letters", "without dead letters"),
         "A queue gave up a message that could not be handled.",
     ),
-    Kind.CHANNEL: About(
+    NotificationKind.CHANNEL: About(
         Severity.WARNING,
         *("channel", "channels", "failing", "delivering again"),
         "A route of notifications cannot deliver; the other routes say so.",
     ),
-    Kind.APPROVED: About(
+    NotificationKind.APPROVED: About(
         Severity.INFO,
         *("approval", "approvals", "given", ""),
         "Somebody approved deletes or releases, or a correction of drift.",
     ),
-    Kind.OUTPUTS: About(
+    NotificationKind.OUTPUTS: About(
         Severity.INFO, _C, _CS, "with new outputs", "", "The outputs of a cluster are known, or have changed."
     ),
-    Kind.READY: About(Severity.INFO, _C, _CS, "ready", "", "A cluster was verified Ready after a job."),
-    Kind.DELETED: About(Severity.INFO, _C, _CS, "deleted", "", "A cluster was deleted, as git asked."),
-    Kind.RELEASED: About(
+    NotificationKind.READY: About(
+        Severity.INFO, _C, _CS, "ready", "", "A cluster was verified Ready after a job."
+    ),
+    NotificationKind.DELETED: About(
+        Severity.INFO, _C, _CS, "deleted", "", "A cluster was deleted, as git asked."
+    ),
+    NotificationKind.RELEASED: About(
         Severity.INFO,
         *(_C, _CS, "released", ""),
         "A cluster outside Azure left the fleet, as git asked; what runs there stays.",

@@ -17,7 +17,7 @@ from shared.cluster.reporting.diagnosis import diagnose
 from shared.frozen import dataclass, field, replace
 from shared.kubernetes.kubeconfig import Certificate, ending
 from shared.masking import cut
-from shared.notifications.kinds import KINDS, Kind, Severity
+from shared.notifications.kinds import KINDS, NotificationKind, Severity
 
 DETAIL_LIMIT = 300
 """Characters of a reason; `roadstead why` has the whole one."""
@@ -55,7 +55,7 @@ class Notification:
     """
 
     id: str
-    kind: Kind
+    kind: NotificationKind
     key: str
     subject: str
     at: datetime
@@ -125,14 +125,14 @@ def trouble_between(
         return None
     if is_exempt(after):
         ignored = brief(exempt_text(after))
-        return replace(_fact(Kind.LOST, after), over=True, became=EXEMPT, detail=ignored)
+        return replace(_fact(NotificationKind.LOST, after), over=True, became=EXEMPT, detail=ignored)
     trouble = _trouble(after)
     if trouble is not None:
         same = trouble == _trouble(before)
         return None if same else _problem(trouble, after, retries)
     if not after.job.active and after.phase is Phase.READY:
         was_ready = not before.job.active and before.phase is Phase.READY
-        return None if was_ready else _fact(Kind.READY, after)
+        return None if was_ready else _fact(NotificationKind.READY, after)
     was = _trouble(before)
     return replace(_fact(was[0], after), over=True) if was and before.job.active else None
 
@@ -141,7 +141,7 @@ def drift_between(before: ClusterRecord, after: ClusterRecord) -> Notification |
     """Return that a cluster differs from git in other fields, or in none; None for no change."""
     if not is_news(after.divergence.drift, before.divergence.drift):
         return None
-    fact = replace(_fact(Kind.DRIFT, after), key=f"{_DRIFT}{after.name}")
+    fact = replace(_fact(NotificationKind.DRIFT, after), key=f"{_DRIFT}{after.name}")
     if after.divergence.drift is None:
         return replace(fact, over=True)
     fields = after.divergence.drift.fields
@@ -188,7 +188,7 @@ def outputs_between(before: ClusterRecord, after: ClusterRecord) -> Notification
     known, now = before.observation.facts, after.observation.facts
     if now is None or now == known:
         return None
-    fact = replace(_fact(Kind.OUTPUTS, after), key=f"{_OUTPUTS}{after.name}", outputs=dict(now))
+    fact = replace(_fact(NotificationKind.OUTPUTS, after), key=f"{_OUTPUTS}{after.name}", outputs=dict(now))
     if known is None:
         return replace(fact, detail="its outputs are known")
     changed = sorted({name for name, _ in known.items() ^ now.items()})
@@ -207,8 +207,8 @@ def _of_certificate(certificate: Certificate, record: ClusterRecord) -> Notifica
     moment = f"{record.uid}:{certificate.of}:{int(certificate.ends.timestamp())}"
     at = record.observation.inside.at if record.observation.inside else record.updated
     return replace(
-        _fact(Kind.EXPIRING, record),
-        id=f"{Kind.EXPIRING}:{record.name}:{moment}",
+        _fact(NotificationKind.EXPIRING, record),
+        id=f"{NotificationKind.EXPIRING}:{record.name}:{moment}",
         key=f"{_CERTIFICATE}{record.name}",
         at=at,
     )
@@ -235,15 +235,15 @@ def _shortened(text: str, limit: int) -> str:
 
 def deleted(record: ClusterRecord, at: datetime) -> Notification:
     """Return the notification that a cluster no longer exists, or no longer is this fleet's, as git asked."""
-    kind = Kind.RELEASED if record.desired.is_attached else Kind.DELETED
+    kind = NotificationKind.RELEASED if record.desired.is_attached else NotificationKind.DELETED
     return replace(_fact(kind, record), at=at)
 
 
 def approved(approval: Approval) -> Notification:
     """Return the notification that somebody approved the deletes of a commit."""
     return Notification(
-        id=f"{Kind.APPROVED}:{approval.commit}:{int(approval.at.timestamp())}",
-        kind=Kind.APPROVED,
+        id=f"{NotificationKind.APPROVED}:{approval.commit}:{int(approval.at.timestamp())}",
+        kind=NotificationKind.APPROVED,
         key="approved",
         subject=approval.commit[:8],
         at=approval.at,
@@ -262,31 +262,31 @@ def correction_approved(record: ClusterRecord) -> Notification:
         else ""
     )
     by = by_whom(approval.by, approval.reason) if approval else ""
-    fact = _fact(Kind.APPROVED, record)
+    fact = _fact(NotificationKind.APPROVED, record)
     detail = brief(f"the correction of {fields} was approved by {by}")
     return replace(fact, key=f"approved:{record.name}", detail=detail, names=(record.name,))
 
 
-def _trouble(record: ClusterRecord) -> tuple[Kind, str] | None:
+def _trouble(record: ClusterRecord) -> tuple[NotificationKind, str] | None:
     """Return the kind and the class of error of what is wrong with a cluster, None for nothing."""
     failure = record.job.step.failure
     reason = failure.kind if failure else ""
     if is_exempt(record):
         return None
     if record.finding:
-        return Kind.LOST, reason
+        return NotificationKind.LOST, reason
     if kind_found(record):  # in a suspension, which has no finding
-        return Kind.LOST, kind_found(record)
+        return NotificationKind.LOST, kind_found(record)
     if record.failed:
-        return Kind.FAILED, reason
+        return NotificationKind.FAILED, reason
     if record.needs_action:
-        return Kind.HELD, reason
+        return NotificationKind.HELD, reason
     if record.phase is Phase.STALLED:
-        return Kind.STALLED, str(record.job.step.name)
+        return NotificationKind.STALLED, str(record.job.step.name)
     return None
 
 
-def _problem(trouble: tuple[Kind, str], record: ClusterRecord, retries: Policies) -> Notification:
+def _problem(trouble: tuple[NotificationKind, str], record: ClusterRecord, retries: Policies) -> Notification:
     kind, reason = trouble
     action = diagnose(record, now=record.updated, retries=retries).suggested_action
     found = found_of(record) if record.phase is Phase.SUSPENDED else ""
@@ -298,7 +298,7 @@ def _problem(trouble: tuple[Kind, str], record: ClusterRecord, retries: Policies
     )
 
 
-def _fact(kind: Kind, record: ClusterRecord) -> Notification:
+def _fact(kind: NotificationKind, record: ClusterRecord) -> Notification:
     moment = f"{record.uid}:{record.generation}:{record.job.sequence}"
     return Notification(
         id=f"{kind}:{record.name}:{moment}",

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from shared.frozen import dataclass, field, replace
-from shared.notifications.kinds import Kind
+from shared.notifications.kinds import NotificationKind
 from shared.notifications.notification import Notification, end_of
 from shared.notifications.routes import Route
 
@@ -23,9 +23,9 @@ CONFIRM = timedelta(minutes=2)
 """How long after a problem its cluster's record is read: by then its writer has saved it, or has died."""
 CONFIRM_AGAIN = timedelta(hours=1)
 """How often it is read again: the notification that ended the problem may be lost with a table."""
-PASSING: Mapping[Kind, timedelta] = {
-    Kind.PLAN: timedelta(minutes=2),
-    Kind.SWEEP: timedelta(minutes=15),
+PASSING: Mapping[NotificationKind, timedelta] = {
+    NotificationKind.PLAN: timedelta(minutes=2),
+    NotificationKind.SWEEP: timedelta(minutes=15),
 }
 """How long a problem lasts before it is taken, of a kind that Roadstead tries again by itself."""
 MOST_PENDING = 2000
@@ -95,7 +95,7 @@ def take(
     after = replace(
         known, routes={route.name: known.routes.get(route.name, RouteState()) for route in routes}
     )
-    for fact in sorted(stored, key=lambda each: (each.at, each.sequence, each.id)):
+    for fact in sorted(stored, key=lambda fact: (fact.at, fact.sequence, fact.id)):
         if fact.id not in known.accepted:
             after = _taken(after, fact, routes, now)
     return without_unused(replace(after, accepted=tuple(fact.id for fact in stored)))
@@ -104,7 +104,7 @@ def take(
 def compare(
     known: NotifierRecord,
     present: Sequence[Notification],
-    kinds: Collection[Kind],
+    kinds: Collection[NotificationKind],
     routes: Sequence[Route],
     now: datetime,
 ) -> NotifierRecord:
@@ -142,7 +142,7 @@ def _taken(
     if fact.over:
         return known
     told = {route.name for route in routes if problem and route.takes(problem)}
-    others = [route for route in routes if route.name not in told or fact.kind is not Kind.READY]
+    others = [route for route in routes if route.name not in told or fact.kind is not NotificationKind.READY]
     return _queued(known, fact, others, now)
 
 
@@ -233,5 +233,5 @@ def confirm(
         if not holds:
             after = _ended(after, known.facts[identifier].key, now, "", routes)
     left = {**known.confirmed, **dict.fromkeys(checked, now)}
-    confirmed = {each: left[each] for each in after.open.values() if each in left}
+    confirmed = {identifier: left[identifier] for identifier in after.open.values() if identifier in left}
     return without_unused(replace(after, confirmed=confirmed))

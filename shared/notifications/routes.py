@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from shared.frozen import dataclass, field
-from shared.language.model.fleet_rules import Route as RouteManifest
-from shared.notifications.kinds import Kind, Severity
+from shared.language.model.fleet_rules import RouteSpec as RouteManifest
+from shared.notifications.kinds import NotificationKind, Severity
 from shared.notifications.notification import Notification
 
 
@@ -33,7 +33,7 @@ class Route:
     type: RouteType
     address: str = ""
     severity: Severity = Severity.WARNING
-    events: tuple[Kind, ...] = ()
+    events: tuple[NotificationKind, ...] = ()
     environments: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
 
@@ -58,7 +58,7 @@ def routes_of(manifests: Sequence[RouteManifest]) -> tuple[Route, ...]:
             type=RouteType(manifest.type),
             address=manifest.address,
             severity=Severity(manifest.severity),
-            events=tuple(map(Kind, manifest.events)),
+            events=tuple(map(NotificationKind, manifest.events)),
             environments=manifest.environments,
             labels=dict(manifest.labels),
         )

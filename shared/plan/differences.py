@@ -17,6 +17,8 @@ from shared.json_tree import Children, Json, Path, children, differing, path_tex
 from shared.kubernetes_versions import is_version, stays_newer
 from shared.masking import without_secrets
 
+PIN = "pin.commit"
+"""The path of the commit that Flux pulls: no file has it."""
 _POOL = re.compile(r"nodePools\[([^\]]*)\](.*)", re.DOTALL)
 
 
@@ -53,7 +55,7 @@ def differences(old: Any, new: Any, runs: str = "") -> Iterator[FieldChange]:
     pairs = differing(
         *map(_with_systems, (old, new)),
         below=_fields,
-        equal=lambda path, one, other: alike(one, other, path),
+        equal=lambda path, value, other: alike(value, other, path),
     )
     specs = _spec(old), _spec(new)
     return (_change(path_text(path), before, after, specs, runs) for path, before, after in pairs)

@@ -15,7 +15,7 @@ from shared.language.cluster_systems import systems_in
 from shared.language.desired import Desired, is_attached, normalised
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.repository_layout import FLEET_FILE
-from shared.plan.differences import FieldChange, differences
+from shared.plan.differences import PIN, FieldChange, differences
 from shared.plan.holds import Hold, HoldKind
 from shared.plan.plan import Action, Item, Plan, RecordedState
 from shared.plan.replacements import (
@@ -242,7 +242,9 @@ def _wanted(
     if moved:
         return _same_spec(record, name, Action.ON_HOLD, moved)
     changed = differences(before, document, record.running_version)
-    changes = tuple(_explained(change, name, desired) for change in changed if change.path not in _PLACES)
+    changes = tuple(
+        _explained(change, name, desired) for change in changed if change.path not in _PLACES | _OF_PIN
+    )
     refused = _immutable(changes)
     if refused:
         return Item(name, Action.REFUSED, record.generation, record.uid, changes, refused)
@@ -258,7 +260,7 @@ def _rebuild(cluster: Desired, record: RecordedState, desired: DesiredFleet, hol
     if record.deleting:
         return _awaits_deletion(record, name)
     changed = differences(normalised(record.document), cluster.document(), record.running_version)
-    changes = tuple(_explained(change, name, desired) for change in changed)
+    changes = tuple(_explained(change, name, desired) for change in changed if change.path not in _OF_PIN)
     if hold:
         return Item(name, Action.ON_HOLD, record.generation, record.uid, changes, hold)
     return Item(name, Action.REBUILD, record.generation + 1, record.uid, changes)
@@ -293,7 +295,7 @@ def _invalid(name: str, problem: str, record: RecordedState | None) -> Item:
 
 def _explained(change: FieldChange, name: str, desired: DesiredFleet) -> FieldChange:
     """Return the change with the source of its new value."""
-    return replace(change, source=desired.source(name, change.path))
+    return replace(change, source=desired.source(name, change.path) if change.path != PIN else "")
 
 
 def _immutable(changes: tuple[FieldChange, ...]) -> Hold | None:
@@ -315,6 +317,8 @@ def _same_spec(record: RecordedState, name: str, action: Action, hold: Hold | No
 _PLACE = ("subscriptionId", "resourceGroup", "location")
 _PLACES = {f"spec.{field}" for field in _PLACE}
 """Fields in which ``_move`` accepts only a different letter case, which Azure ignores."""
+_OF_PIN = {"pin.pulls", "pin.before", "pin.direct"}
+"""What goes with the commit of a pin."""
 
 
 def _move(old: Mapping[str, Any], new: Mapping[str, Any]) -> Hold | None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from shared.frozen import dataclass, field
 from shared.json_tree import Json
+from shared.language.resolve.problems import Problem
 
 
 class ObjectId(NamedTuple):
@@ -50,10 +51,12 @@ class BuiltObject:
 class Owner:
     """A Flux Kustomization, and what it owns.
 
-    ``spec`` is as Flux's API writes it, and ``file`` the file that asks for it: the manifest of the cluster,
-    or one of the platform. ``objects`` are what was built from its path; ``unbuilt`` says why that is not
-    known, "" where it is. ``variables`` are those that substitution replaced, each with its value;
-    ``missing`` those that had none, each with the files that use it.
+    ``spec`` is as Flux's API writes it, and ``file`` the file of the platform that asks for it, "" where the
+    manifest of the cluster does. ``objects`` are what was built from its path; ``unbuilt`` says why that is
+    not known, "" where it is, and ``problems`` are what in its files stands in the way, each at its place.
+    ``variables`` are those that substitution replaced, each with its value; ``missing`` those that had none,
+    each with the files that use it; and ``unknown`` those whose value only the cluster has: where manifests
+    use them, they are as written.
     """
 
     id: ObjectId
@@ -63,6 +66,8 @@ class Owner:
     unbuilt: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unknown: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
 
     @property
     def path(self) -> str:

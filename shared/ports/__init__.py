@@ -17,6 +17,7 @@ from shared.cluster.pace import SMALL_CHANGE
 from shared.frozen import dataclass, field
 from shared.kubernetes.flux_objects import GitCredentials
 from shared.language.resolve.work import PLAN_WORK
+from shared.platform.pins import FleetSource
 from shared.ports.azure import Azure
 from shared.ports.git_host import BranchHead, Capability, CommitStatus, GitHost, TreeEntry
 from shared.ports.kubernetes import Kubernetes, KubernetesApi
@@ -175,6 +176,12 @@ class FleetConfig:
     """The settings by name as acts may show them; of a secret, a few bits that change with it."""
     timers: Mapping[str, str] = field(default_factory=dict)
     """The schedules of the timers, as NCRONTAB in UTC, by the names of their functions."""
+
+    @property
+    def source(self) -> FleetSource:
+        """The tracked branch of the fleet repository, as Flux names it."""
+        names = filter(None, (self.repository, self.previous_repository))
+        return FleetSource(self.git_server, frozenset(name.lower() for name in names), self.branch)
 
     @property
     def clocks_differ(self) -> timedelta:

@@ -58,16 +58,18 @@ class BranchHead:
 
 
 @dataclass(frozen=True)
-class Change:
+class BranchCommit:
     """A commit that changed something, the addresses of its author and its committer, and its message.
 
-    Git takes an address as its author states it, here in lower case; "" for none.
+    Git takes an address as its author states it, here in lower case; "" for none. Of its ``parents``, the
+    first is what it changes.
     """
 
     commit: str
     author: str
     committer: str
     message: str = field(default="", compare=False)
+    parents: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def people(self) -> frozenset[str]:
@@ -112,7 +114,7 @@ class Repository(Protocol):
         """
         ...
 
-    def changes(self, commit: str, path: str, most: int) -> Sequence[Change]:
+    def changes(self, commit: str, path: str, most: int) -> Sequence[BranchCommit]:
         """Return the newest commits, up to this one, that changed something at or below a path, newest first.
 
         "" is the path of everything: every commit counts then. ``most`` is at most 100. Raise Dependency for
@@ -120,10 +122,17 @@ class Repository(Protocol):
         """
         ...
 
-    def changes_since(self, commit: str, earlier: str, most: int) -> Sequence[Change] | None:
+    def changes_since(self, commit: str, earlier: str, most: int) -> Sequence[BranchCommit] | None:
         """Return the commits up to this one that an earlier one does not have; None for more than ``most``.
 
         Raise Dependency for an unknown commit, or two without a common ancestor.
+        """
+        ...
+
+    def files_between(self, commit: str, earlier: str) -> Sequence[str]:
+        """Return the paths of the files that differ between a commit and an ancestor, 300 at most.
+
+        Raise Dependency for an unknown commit.
         """
         ...
 

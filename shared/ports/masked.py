@@ -51,7 +51,7 @@ def masked(ports: Ports, mask: Masker) -> Ports:
         for name in (*_PUBLISHING, *_OTHERS)
     }
     wrapped["vaults"] = _Vaults(ports.vaults, mask)
-    wrapped["kubernetes"] = _Kubernetes(ports.kubernetes, mask)
+    wrapped["kubernetes"] = _MaskedKubernetes(ports.kubernetes, mask)
     wrapped["probes"] = {name: _Masked(probe, mask, texts=False) for name, probe in ports.probes.items()}
     return replace(ports, **wrapped)
 
@@ -69,7 +69,7 @@ class _Vaults:
         return found
 
 
-class _Kubernetes:
+class _MaskedKubernetes:
     """The clusters: the credential in a kubeconfig of a vault is masked by itself, too."""
 
     def __init__(self, inner: Kubernetes, mask: Masker) -> None:
@@ -126,8 +126,8 @@ class _Masked:
             text = value if name in NAMES else self._mask.of_others(value)
             return value if text == value else text
         if isinstance(value, tuple | list):
-            each = [self._text(item, name) for item in value]
-            return value if all(map(operator.is_, each, value)) else type(value)(each)
+            items = [self._text(item, name) for item in value]
+            return value if all(map(operator.is_, items, value)) else type(value)(items)
         if not is_dataclass(value) or isinstance(value, type):
             return value
         changed = {}

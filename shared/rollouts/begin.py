@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from shared.frozen import dataclass, field, replace
-from shared.rollouts.rollout import Decisions, Group, Member, Rollout, Stage, State
+from shared.rollouts.rollout import Decisions, Group, Member, Rollout, RolloutState, Stage
 from shared.rollouts.strategy import OTHERS, GroupRule, StageRule, at_least, at_most
 
 BACK = "back"
 """The first stage of a commit that takes a change back: the clusters that have it already."""
-UNDER_WAY = (State.ACTIVE, State.SUPERSEDED)
+UNDER_WAY = (RolloutState.ACTIVE, RolloutState.SUPERSEDED)
 """What a rollout is whose place another one takes; it is superseded already if a planner ended in between."""
 AHEAD = "fix:"
 """What the names of stages begin with whose clusters the paused rollout before does not hold back."""
@@ -137,9 +137,9 @@ def _stage(rule: StageRule, name: str, bounds: tuple[Group, ...], *, ahead: bool
 
 def superseded(rollout: Rollout, commit: str, now: datetime) -> Rollout:
     """Return a rollout that a newer commit ends."""
-    if rollout.state is not State.ACTIVE:
+    if rollout.state is not RolloutState.ACTIVE:
         return rollout
-    return replace(rollout, state=State.SUPERSEDED, superseded_by=commit, ended=now)
+    return replace(rollout, state=RolloutState.SUPERSEDED, superseded_by=commit, ended=now)
 
 
 def as_now(rollout: Rollout, under_way: Collection[str], newest: str) -> Rollout:

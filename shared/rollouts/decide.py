@@ -13,11 +13,11 @@ from datetime import datetime
 
 from shared.frozen import dataclass, field, replace
 from shared.rollouts.calendar import Closure
-from shared.rollouts.rollout import Group, GroupPass, Member, Rollout, State
+from shared.rollouts.rollout import Group, GroupPass, Member, Rollout, RolloutState
 from shared.rollouts.waits import (
     Seen,
     Standing,
-    Wait,
+    StartWait,
     WaitReason,
     gate_wait,
     known_in,
@@ -40,14 +40,14 @@ class Decision:
     rollout: Rollout
     standings: Mapping[str, Standing] = field(default_factory=dict)
     start: tuple[str, ...] = ()
-    waits: Mapping[str, Wait] = field(default_factory=dict)
+    waits: Mapping[str, StartWait] = field(default_factory=dict)
     next_at: datetime | None = None
-    block: Wait | None = None
+    block: StartWait | None = None
     gated: int | None = None
-    final: Wait | None = None
+    final: StartWait | None = None
 
     @property
-    def held(self) -> Mapping[str, Wait]:
+    def held(self) -> Mapping[str, StartWait]:
         """The waits without those of clusters that somebody took out: they keep no rollout from its end."""
         return {name: wait for name, wait in self.waits.items() if wait.reason is not WaitReason.SKIPPED}
 
@@ -55,7 +55,7 @@ class Decision:
 def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     """Return what may start now, why the others wait, and the record with the groups that have passed."""
     standings = {member.cluster: standing(member, rollout, seen, now) for member in rollout.members}
-    if rollout.state is not State.ACTIVE:
+    if rollout.state is not RolloutState.ACTIVE:
         return Decision(rollout, standings, waits=_inactive(rollout, standings, seen))
     shut = shut_members(rollout, standings, now)
     busy = {name for name in shut if standings[name] is Standing.BUSY}
@@ -64,11 +64,11 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     block = _block(rollout, groups)
     passed, watched, until = list(rollout.passed), list[GroupPass](), None
     since = {(each.stage, each.group): each.at for each in rollout.watched}
-    opened: Wait | None = None
+    opened: StartWait | None = None
     begins = {member.stage for member in rollout.members if _is_left(member, standings)}
     gates, opening, gated = list[datetime | None](), list[datetime | None](), None
-    before: dict[tuple[int, int], Wait | None] = {}
-    gate: Wait | None = None
+    before: dict[tuple[int, int], StartWait | None] = {}
+    gate: StartWait | None = None
     for part in groups:
         place = (part.stage, part.number)
         gate = gate if part.number else None
@@ -100,7 +100,7 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     final = _final_wait(after, opened, now)
     gates += [final.until] if final else []
     gated = len(rollout.stages) - 1 if final and final.reason is WaitReason.CHECK else gated
-    start, waits = list[str](), dict[str, Wait]()
+    start, waits = list[str](), dict[str, StartWait]()
     entered = {*rollout.entered}
     for part in groups:
         stops = _stop(rollout, part, groups, block)
@@ -125,14 +125,14 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
 
 def standing_still(decision: Decision, since: datetime | None) -> Decision:
     """Return what a rollout decides while the fleet.yaml of a newer commit is invalid, ``since`` a time."""
-    if decision.rollout.state is not State.ACTIVE:
+    if decision.rollout.state is not RolloutState.ACTIVE:
         return decision
-    wait = Wait(WaitReason.FLEET_FILE, since=since)
+    wait = StartWait(WaitReason.FLEET_FILE, since=since)
     waits = {**decision.waits, **dict.fromkeys(decision.start, wait)}
     return replace(decision, start=(), waits=waits, block=decision.block or wait)
 
 
-def _final_wait(rollout: Rollout, opened: Wait | None, now: datetime) -> Wait | None:
+def _final_wait(rollout: Rollout, opened: StartWait | None, now: datetime) -> StartWait | None:
     """Return what a rollout waits for before its end, None if nothing keeps it from that.
 
     ``opened`` is what the group after those that have passed waits for, None once every stage has passed.
@@ -155,14 +155,14 @@ def _aside(member: Member, standings: Mapping[str, Standing], now: datetime) -> 
     return until is not None and until > now and standings[member.cluster] is Standing.ASIDE
 
 
-def _inactive(rollout: Rollout, standings: Mapping[str, Standing], seen: Seen) -> Mapping[str, Wait]:
+def _inactive(rollout: Rollout, standings: Mapping[str, Standing], seen: Seen) -> Mapping[str, StartWait]:
     """Return the waits of a rollout that is over, for clusters that stay as they are until a commit."""
-    if rollout.state is State.SUPERSEDED:
+    if rollout.state is RolloutState.SUPERSEDED:
         return {}
     aborted = rollout.people.aborted
     left = (name for name, standing in standings.items() if aborted and standing in _NOT_STARTED)
     since = aborted.at if aborted else None
-    return {name: Wait(WaitReason.ABORTED, by=aborted, since=since) for name in left} | _skipped(
+    return {name: StartWait(WaitReason.ABORTED, by=aborted, since=since) for name in left} | _skipped(
         rollout, seen
     )
 
@@ -203,21 +203,21 @@ class _Part:
         """Return how many clusters stand where."""
         return Counter(self.standings[member.cluster] for member in self.members)
 
-    def unfinished(self) -> Wait | None:
+    def unfinished(self) -> StartWait | None:
         """Return which clusters the next group waits for, None once enough of them have succeeded."""
         counts = self.counts()
         unfinished = self.named(Standing.WAITING, Standing.BUSY, *_CHANGING)
         if unfinished:
-            return Wait(WaitReason.STAGE, self.name, self.number, unfinished, since=self.reached)
+            return StartWait(WaitReason.STAGE, self.name, self.number, unfinished, since=self.reached)
         failed = self.named(Standing.FAILED)
         most = len(self.members) - counts[Standing.OUT]
         if counts[Standing.VERIFIED] < min(self.rule.least, most) or (self.rule.all_able and failed):
             left = failed or self.named(Standing.ASIDE, Standing.SUSPENDED)
             stuck = Standing.FAILED if failed else Standing.ASIDE
-            return Wait(WaitReason.STAGE, self.name, self.number, left, since=self.reached, stuck=stuck)
+            return StartWait(WaitReason.STAGE, self.name, self.number, left, since=self.reached, stuck=stuck)
         return None
 
-    def soaking(self, watched: datetime, now: datetime) -> Wait | None:
+    def soaking(self, watched: datetime, now: datetime) -> StartWait | None:
         """Return until when the next group waits although this one has succeeded, None if it does not.
 
         A cluster that has been Ready for longer than the group is ``watched`` counts from then on.
@@ -226,7 +226,7 @@ class _Part:
             return None
         known = [watched if at is None else at for at in self.ready]
         ends = max(known) + self.rule.soak
-        soak = Wait(WaitReason.SOAK, self.name, self.number, until=ends, since=watched)
+        soak = StartWait(WaitReason.SOAK, self.name, self.number, until=ends, since=watched)
         return soak if ends > now else None
 
 
@@ -259,25 +259,27 @@ def _groups(rollout: Rollout, standings: Mapping[str, Standing], seen: Seen) -> 
     ]
 
 
-def _block(rollout: Rollout, groups: Iterable[_Part]) -> Wait | None:
+def _block(rollout: Rollout, groups: Iterable[_Part]) -> StartWait | None:
     """Return what keeps the whole rollout from starting anything: its commit, a person, or a spent budget."""
     if rollout.refused is not None:
-        return Wait(WaitReason.STRATEGY, refused=rollout.refused, since=rollout.refused.at)
+        return StartWait(WaitReason.STRATEGY, refused=rollout.refused, since=rollout.refused.at)
     if rollout.people.paused is not None:
-        return Wait(WaitReason.PAUSED, by=rollout.people.paused, since=rollout.people.paused.at)
+        return StartWait(WaitReason.PAUSED, by=rollout.people.paused, since=rollout.people.paused.at)
     return _spent(groups)
 
 
-def _spent(groups: Iterable[_Part]) -> Wait | None:
+def _spent(groups: Iterable[_Part]) -> StartWait | None:
     """Return the first failure budget that is spent, None for none."""
     for part in groups:
         failed = part.named(Standing.FAILED)
         if len(failed) >= part.rule.budget:
-            return Wait(WaitReason.BUDGET, part.name, part.number, failed, since=part.spent)
+            return StartWait(WaitReason.BUDGET, part.name, part.number, failed, since=part.spent)
     return None
 
 
-def _stop(rollout: Rollout, part: _Part, groups: Iterable[_Part], block: Wait | None) -> Wait | None:
+def _stop(
+    rollout: Rollout, part: _Part, groups: Iterable[_Part], block: StartWait | None
+) -> StartWait | None:
     """Return what of all that blocks the rollout stops a group.
 
     A pause of the rollout that was superseded stops neither clusters that go back nor those that it does not
@@ -293,7 +295,9 @@ def _stop(rollout: Rollout, part: _Part, groups: Iterable[_Part], block: Wait | 
     return None if stage.back else _spent(group for group in groups if rollout.stages[group.stage].ahead)
 
 
-def _is_kept(part: _Part, groups: Iterable[_Part], shut: Mapping[str, Closure], stop: Wait | None) -> bool:
+def _is_kept(
+    part: _Part, groups: Iterable[_Part], shut: Mapping[str, Closure], stop: StartWait | None
+) -> bool:
     """Return whether a stop, a window or a freeze keeps a stage, whose first group this is, from beginning.
 
     Its checks are not read then: the answers would be old once it begins.
@@ -307,8 +311,8 @@ def _is_kept(part: _Part, groups: Iterable[_Part], shut: Mapping[str, Closure], 
 
 
 def _starts(
-    part: _Part, stop: Wait | None, shut: Mapping[str, Closure], busy: Collection[str]
-) -> tuple[Sequence[str], Mapping[str, Wait]]:
+    part: _Part, stop: StartWait | None, shut: Mapping[str, Closure], busy: Collection[str]
+) -> tuple[Sequence[str], Mapping[str, StartWait]]:
     """Return the clusters of a group that may start, and why its others wait; ``stop`` keeps all from it.
 
     A busy cluster takes no room that it does not have already, and has that while it is ``shut`` out, too.
@@ -320,15 +324,15 @@ def _starts(
     at_once = {member.cluster for member in part.members if member.at_once and member.suspended_until is None}
     flying += [name for name in part.named(Standing.WAITING) if name in at_once]
     room = max(0, min(rule.concurrency - len(flying), rule.budget - len(flying) - len(failed)))
-    start, waits = list[str](), dict[str, Wait]()
-    full = Wait(WaitReason.CONCURRENCY, part.name, part.number, since=part.reached)
+    start, waits = list[str](), dict[str, StartWait]()
+    full = StartWait(WaitReason.CONCURRENCY, part.name, part.number, since=part.reached)
     for member in part.members:
         stands = part.standings[member.cluster]
         if stands is Standing.ASIDE:
             found = shut.get(member.cluster)
             if found is None:
                 since = max(filter(None, (part.reached, part.failed.get(member.cluster))))
-                waits[member.cluster] = Wait(WaitReason.ASIDE, part.name, part.number, since=since)
+                waits[member.cluster] = StartWait(WaitReason.ASIDE, part.name, part.number, since=since)
             else:
                 waits[member.cluster] = shut_wait(part.name, part.number, found, part.reached)
         elif stands not in (Standing.WAITING, Standing.BUSY):
@@ -351,18 +355,18 @@ def _starts(
     }
 
 
-def _skipped(rollout: Rollout, seen: Seen) -> dict[str, Wait]:
+def _skipped(rollout: Rollout, seen: Seen) -> dict[str, StartWait]:
     """Return the waits of clusters that somebody took out before they started: for a newer commit."""
     by = {each.subject: each for each in rollout.people.skipped}
     left = (member for member in rollout.members if member.cluster in by)
     return {
-        member.cluster: Wait(WaitReason.SKIPPED, by=by[member.cluster], since=by[member.cluster].at)
+        member.cluster: StartWait(WaitReason.SKIPPED, by=by[member.cluster], since=by[member.cluster].at)
         for member in left
         if (record := known_in(seen, member.cluster)) and record.generation < member.generation
     }
 
 
-def _ended(rollout: Rollout, groups: Sequence[_Part], opened: Wait | None, now: datetime) -> Rollout:
+def _ended(rollout: Rollout, groups: Sequence[_Part], opened: StartWait | None, now: datetime) -> Rollout:
     """Return the rollout as completed once none of its clusters waits or changes, or is watched."""
     if any(part.named(Standing.BUSY, *_CHANGING) for part in groups):
         return rollout
@@ -371,4 +375,4 @@ def _ended(rollout: Rollout, groups: Sequence[_Part], opened: Wait | None, now: 
     failures = tuple(name for part in groups for name in part.named(Standing.FAILED))
     if not failures and len(rollout.passed) < len(groups):
         return rollout
-    return replace(rollout, state=State.COMPLETED, failures=failures, ended=now)
+    return replace(rollout, state=RolloutState.COMPLETED, failures=failures, ended=now)

@@ -12,7 +12,7 @@ from datetime import timedelta
 
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.frozen import dataclass
-from shared.rollouts.rollout import Group, Rollout, Stage, State
+from shared.rollouts.rollout import Group, Rollout, RolloutState, Stage
 from shared.rollouts.strategy import Gate
 from shared.rollouts.waits import Seen, known_in
 
@@ -33,7 +33,7 @@ ASSUMED: Mapping[str, tuple[int, int, int]] = {
 
 
 @dataclass(frozen=True)
-class Work:
+class GroupWork:
     """What is left of a group: how many clusters, how many of them at a time, and how long it is watched."""
 
     clusters: int
@@ -55,7 +55,7 @@ class Estimate:
     samples: int = 0
 
 
-def estimate(kind: str, groups: Iterable[Work], durations: Durations) -> Estimate:
+def estimate(kind: str, groups: Iterable[GroupWork], durations: Durations) -> Estimate:
     """Return how long groups take, one after the other; nothing of approvals, windows and freezes."""
     known = sorted(durations.get(kind, ()))
     enough = len(known) >= ENOUGH
@@ -73,7 +73,7 @@ def with_completed(durations: Durations, rollout: Rollout, seen: Seen) -> Durati
 
     What an older rollout had started may be of another kind, and adds nothing.
     """
-    if rollout.state is not State.COMPLETED or not rollout.choice.kind:
+    if rollout.state is not RolloutState.COMPLETED or not rollout.choice.kind:
         return durations
     members = ((member, known_in(seen, member.cluster)) for member in rollout.members if not member.at_once)
     took = [
@@ -158,10 +158,10 @@ def groups_of(rollout: Rollout) -> Iterator[ExpectedGroup]:
             yield ExpectedGroup(one, group, one.groups[group], names)
 
 
-def work_of(groups: Iterable[ExpectedGroup]) -> Iterator[Work]:
+def work_of(groups: Iterable[ExpectedGroup]) -> Iterator[GroupWork]:
     """Yield what is to be done in groups of which no cluster has started."""
     for group in groups:
-        yield Work(len(group.clusters), group.rule.bound, group.rule.soak)
+        yield GroupWork(len(group.clusters), group.rule.bound, group.rule.soak)
 
 
 def final_gate(rollout: Rollout) -> Gate | None:

@@ -8,7 +8,7 @@ from datetime import datetime
 from shared.cluster.reporting.summary import summary_of
 from shared.frozen import dataclass, replace
 from shared.language.desired import Desired, is_attached
-from shared.language.model.rollout import Rollout as Written
+from shared.language.model.rollout import RolloutSpec as Written
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.plan.holds import NEVER, RETRY, Hold, HoldKind
 from shared.plan.plan import Action, Item, Plan, RecordedState
@@ -24,7 +24,7 @@ from shared.rollouts.candidates import (
     updates_of,
 )
 from shared.rollouts.decide import decide
-from shared.rollouts.rollout import Refused, Rollout, State, StrategyChoice
+from shared.rollouts.rollout import RefusedStrategy, Rollout, RolloutState, StrategyChoice
 from shared.rollouts.selected import NOTHING, Choice, CommitRequest, choose
 from shared.rollouts.shut import Calendar, ClusterPlace, calendar_of, place_in, place_of
 from shared.rollouts.strategy import Selection, stages_of
@@ -100,11 +100,11 @@ def rollout_of_plan(
     return with_stages(ahead) if ahead else rollout
 
 
-def _refused(choice: Choice, written: Written, now: datetime) -> Refused | None:
+def _refused(choice: Choice, written: Written, now: datetime) -> RefusedStrategy | None:
     if not choice.refused:
         return None
     allowed = tuple(strategy.name for strategy in written.strategies if strategy.may_be_selected)
-    return Refused(choice.refused, allowed, now)
+    return RefusedStrategy(choice.refused, allowed, now)
 
 
 def expected_rollout(plan: Plan, desired: DesiredFleet, now: datetime) -> Rollout | None:
@@ -135,7 +135,7 @@ def _continued(rollout: Rollout, known: Rollout | None) -> Rollout:
     entered = {known.stages[place].name for place in known.entered}
     return replace(
         rollout,
-        state=known.state if known.state is State.ABORTED else rollout.state,
+        state=known.state if known.state is RolloutState.ABORTED else rollout.state,
         people=known.people,
         refused=known.refused,
         checked=known.checked,

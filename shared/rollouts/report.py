@@ -7,9 +7,16 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from shared.rollouts.decide import Decision
-from shared.rollouts.rollout import CheckState, GateCheckResult, Refused, Rollout, StageDecision, State
+from shared.rollouts.rollout import (
+    CheckState,
+    GateCheckResult,
+    RefusedStrategy,
+    Rollout,
+    RolloutState,
+    StageDecision,
+)
 from shared.rollouts.strategy import FINAL, EndpointCheck
-from shared.rollouts.waits import Standing, Wait, WaitReason
+from shared.rollouts.waits import Standing, StartWait, WaitReason
 from shared.sentences import some_of
 
 NAMED = 3
@@ -24,7 +31,7 @@ _STUCK = {
 }
 
 
-def describe_wait(wait: Wait, commit: str, *, answers: bool = True) -> str:
+def describe_wait(wait: StartWait, commit: str, *, answers: bool = True) -> str:
     """Return why a cluster waits, as a sentence's predicate.
 
     With ``answers`` it has what addresses answered, which is another text after each question.
@@ -72,7 +79,7 @@ def describe_wait(wait: Wait, commit: str, *, answers: bool = True) -> str:
             return f"starts in {group} with the next message of the planner"
 
 
-def remedy(wait: Wait) -> str:
+def remedy(wait: StartWait) -> str:
     """Return what an operator can do about a wait, "" for nothing."""
     match wait.reason:
         case WaitReason.APPROVAL:
@@ -117,7 +124,7 @@ def remedy(wait: Wait) -> str:
             return ""
 
 
-def _approval(wait: Wait) -> str:
+def _approval(wait: StartWait) -> str:
     """Return who lets a stage begin, and when."""
     role = f" with the role {wait.gate.role}" if wait.gate.role else ""
     who = (
@@ -131,14 +138,14 @@ def _approval(wait: Wait) -> str:
 def state_of(rollout: Rollout, decision: Decision) -> str:
     """Return the state of a rollout in a few words."""
     match rollout.state:
-        case State.COMPLETED:
+        case RolloutState.COMPLETED:
             failed = len(rollout.failures)
             return f"Completed with {failed} failure{'s' * (failed > 1)}" if failed else "Completed"
-        case State.ABORTED:
+        case RolloutState.ABORTED:
             return "Aborted"
-        case State.SUPERSEDED:
+        case RolloutState.SUPERSEDED:
             return f"Superseded by {rollout.superseded_by[:8]}"
-        case State.ACTIVE:
+        case RolloutState.ACTIVE:
             pass
     if decision.block is not None:
         return _PAUSED.get(decision.block.reason, "Paused")
@@ -175,7 +182,7 @@ def describe(rollout: Rollout, decision: Decision) -> str:
     return f"{text}; {_with_number(number, describe_wait(first, rollout.commit, answers=False))}"
 
 
-def _main_wait(decision: Decision) -> tuple[Wait, int]:
+def _main_wait(decision: Decision) -> tuple[StartWait, int]:
     """Return the wait to name of those of clusters, and how many have it.
 
     It is what blocks the rollout; otherwise the one of most clusters, of which one for other clusters comes
@@ -201,7 +208,7 @@ def _plural(predicate: str) -> str:
     return f"{ {'waits': 'wait', 'waits,': 'wait,', 'is': 'are'}.get(verb, verb) } {rest}"
 
 
-def _refusal(refused: Refused | None) -> str:
+def _refusal(refused: RefusedStrategy | None) -> str:
     """Return why a commit may not select what it names."""
     if refused is None:
         return "the commit names a strategy that it may not select"
@@ -215,7 +222,7 @@ def _some(names: Sequence[str]) -> str:
     return some_of(names, NAMED) or "its clusters"
 
 
-def _check(wait: Wait, said: GateCheckResult, *, answers: bool) -> str:
+def _check(wait: StartWait, said: GateCheckResult, *, answers: bool) -> str:
     """Return what a check said, and why it is not known."""
     asked = next((check for check in wait.asked if check.name == said.check), None)
     often = " too often" if said.check in wait.spent else ""

@@ -15,7 +15,7 @@ from shared.rollouts.calendar import Freeze, Window
 from shared.rollouts.strategy import NO_GATE, EndpointCheck, Gate
 
 
-class State(StrEnum):
+class RolloutState(StrEnum):
     """Whether a rollout still starts clusters."""
 
     ACTIVE = "active"
@@ -160,7 +160,7 @@ class GateCheckResult:
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedStrategy:
     """A strategy that a commit names and may not select, or several, when that was found; what it may select.
 
     Nothing starts until somebody has resumed the rollout; a newer commit selects for itself.
@@ -212,7 +212,7 @@ class Rollout:
     stages: tuple[Stage, ...]
     members: tuple[Member, ...]
     """The clusters, in the order in which they start."""
-    state: State = State.ACTIVE
+    state: RolloutState = RolloutState.ACTIVE
     passed: tuple[GroupPass, ...] = ()
     """The groups that have passed."""
     watched: tuple[GroupPass, ...] = ()
@@ -229,7 +229,7 @@ class Rollout:
     """The stages that started after an approval."""
     choice: StrategyChoice = StrategyChoice()
     """Its strategy."""
-    refused: Refused | None = None
+    refused: RefusedStrategy | None = None
     """A selection of a strategy that nobody has resumed in spite of it."""
     checked: tuple[GateCheckResult, ...] = ()
     """What the checks of its gates said last."""
@@ -322,7 +322,7 @@ def act_on(rollout: Rollout, kind: ActKind, decided: StageDecision, lifts: datet
 
     A resume ``lifts`` the pause of that time, and no other one.
     """
-    if rollout.state is not State.ACTIVE or is_as_asked(rollout, kind, decided, lifts):
+    if rollout.state is not RolloutState.ACTIVE or is_as_asked(rollout, kind, decided, lifts):
         return rollout
     people, refused = rollout.people, rollout.refused
     match kind:
@@ -345,7 +345,7 @@ def act_on(rollout: Rollout, kind: ActKind, decided: StageDecision, lifts: datet
             people = replace(people, overridden=decided)
         case ActKind.ABORT:
             people = replace(people, aborted=decided)
-            return replace(rollout, state=State.ABORTED, people=people, ended=decided.at)
+            return replace(rollout, state=RolloutState.ABORTED, people=people, ended=decided.at)
     return replace(rollout, people=people)
 
 

@@ -16,7 +16,7 @@ from shared.frozen import dataclass
 from shared.language.desired import Desired
 from shared.language.model import change_windows as manifest
 from shared.language.model.change_windows import span_of
-from shared.language.model.rollout import Rollout as Written
+from shared.language.model.rollout import RolloutSpec as Written
 from shared.rollouts.calendar import Closure, Freeze, Start, Window, closed
 from shared.rollouts.strategy import Selection, selection_of
 
@@ -79,7 +79,7 @@ def _window(written: manifest.ChangeWindow) -> Window:
     )
 
 
-def _freeze(written: manifest.Freeze) -> Freeze:
+def _freeze(written: manifest.FreezeSpec) -> Freeze:
     begins, ends = datetime.fromisoformat(written.starts), datetime.fromisoformat(written.ends)
     applies_to = tuple(map(Start, written.applies_to))
     return Freeze(written.name, begins, ends, written.owner, written.reason, applies_to)

@@ -12,7 +12,7 @@ from shared.language.model import rollout as manifest
 from shared.language.model.base import Selector
 from shared.language.model.change_windows import span_of
 from shared.language.model.rollout import EVERY_APPROVER, ApprovalHours, HttpCheck, PrometheusCheck
-from shared.language.model.rollout import Gate as WrittenGate
+from shared.language.model.rollout import GateSpec as WrittenGate
 from shared.rollouts.calendar import Window, opened
 
 # A check of a gate that asks an address: what is asked, and which answer is a success.
@@ -167,7 +167,7 @@ class StageRule(Selection):
     gate: Gate = NO_GATE
 
 
-def stages_of(written: manifest.Rollout, name: str, environments: Sequence[str]) -> tuple[StageRule, ...]:
+def stages_of(written: manifest.RolloutSpec, name: str, environments: Sequence[str]) -> tuple[StageRule, ...]:
     """Return the stages of a strategy, in order: those of fleet.yaml, or one for each of its environments.
 
     A gate after the last one is a stage without groups, which no cluster is in.
@@ -194,7 +194,7 @@ def _selected(written: Selector) -> dict[str, Any]:
     }
 
 
-def _stage(written: manifest.Stage) -> StageRule:
+def _stage(written: manifest.StageSpec) -> StageRule:
     groups = tuple(_group(group) for group in written.groups)
     return StageRule(
         written.name,
@@ -208,7 +208,7 @@ def _stage(written: manifest.Stage) -> StageRule:
     )
 
 
-def _gate(written: manifest.Stage) -> Gate:
+def _gate(written: manifest.StageSpec) -> Gate:
     hours, asks = written.approval_hours, written.approval
     return replace(
         _of_gate(written.gate) if written.gate else NO_GATE,
@@ -248,7 +248,7 @@ def _hours(written: ApprovalHours) -> Window:
     return Window("", written.time_zone, written.recurrence, written.start, duration)
 
 
-def _group(written: manifest.Group) -> GroupRule:
+def _group(written: manifest.GroupSpec) -> GroupRule:
     return GroupRule(
         written.clusters or "",
         written.max_concurrency or "",

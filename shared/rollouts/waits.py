@@ -12,7 +12,14 @@ from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.frozen import dataclass, replace
 from shared.rollouts.calendar import Closure, closed
-from shared.rollouts.rollout import CheckState, GateCheckResult, Member, Refused, Rollout, StageDecision
+from shared.rollouts.rollout import (
+    CheckState,
+    GateCheckResult,
+    Member,
+    RefusedStrategy,
+    Rollout,
+    StageDecision,
+)
 from shared.rollouts.strategy import NO_GATE, EndpointCheck, Gate
 
 # Where a cluster stands in a rollout, by what is recorded of it.
@@ -118,7 +125,7 @@ class WaitReason(StrEnum):
 
 
 @dataclass(frozen=True)
-class Wait:
+class StartWait:
     """Why a cluster does not start: the reason, and the stage and group that it is about.
 
     ``clusters`` are those that it waits for, or that have failed; ``until`` is when a soak or a freeze ends,
@@ -141,7 +148,7 @@ class Wait:
     by: StageDecision | None = None
     window: str = ""
     missing: int = 0
-    refused: Refused | None = None
+    refused: RefusedStrategy | None = None
     since: datetime | None = None
     checks: tuple[GateCheckResult, ...] = ()
     asked: tuple[EndpointCheck, ...] = ()
@@ -209,7 +216,7 @@ def checks_due(rollout: Rollout, stage: int, reached: datetime, now: datetime) -
     }
 
 
-def gate_wait(rollout: Rollout, stage: int, reached: datetime, now: datetime) -> Wait | None:
+def gate_wait(rollout: Rollout, stage: int, reached: datetime, now: datetime) -> StartWait | None:
     """Return what a stage waits for that was ``reached`` at a time, None if nothing keeps it from beginning.
 
     Checks are read last, so that their answers are new when the stage begins. Who lets a rollout start
@@ -221,9 +228,9 @@ def gate_wait(rollout: Rollout, stage: int, reached: datetime, now: datetime) ->
     by = StageDecision(gate.owner, reached, gate.reason, one.name) if gate.owner else None
     missing = rollout.missing_approvals(stage, now)
     if missing:
-        return Wait(WaitReason.APPROVAL, one.name, missing=missing, by=by, since=reached, gate=gate)
+        return StartWait(WaitReason.APPROVAL, one.name, missing=missing, by=by, since=reached, gate=gate)
     if now < opens and not rollout.people.overridden and stage not in rollout.entered:
-        return Wait(WaitReason.TIME, one.name, until=opens, by=by, since=reached)
+        return StartWait(WaitReason.TIME, one.name, until=opens, by=by, since=reached)
     left = unpassed(rollout, stage)
     if left and not rollout.people.overridden and stage not in rollout.entered:
         said = rollout.said(one.name)
@@ -232,7 +239,7 @@ def gate_wait(rollout: Rollout, stage: int, reached: datetime, now: datetime) ->
             said.get(name) or GateCheckResult(one.name, name, CheckState.MISSING, reached) for name in left
         )
         spent = spent_checks(rollout, stage)
-        about = Wait(WaitReason.CHECK, one.name, until=again, by=by, since=reached, checks=found)
+        about = StartWait(WaitReason.CHECK, one.name, until=again, by=by, since=reached, checks=found)
         return replace(about, asked=gate.endpoints, spent=spent)
     return None
 
@@ -253,10 +260,10 @@ def shut_members(rollout: Rollout, standings: Mapping[str, Standing], now: datet
     return found
 
 
-def shut_wait(stage: str, group: int, shut: Closure, reached: datetime) -> Wait:
+def shut_wait(stage: str, group: int, shut: Closure, reached: datetime) -> StartWait:
     """Return the wait of a cluster for a window or the end of a freeze, whose group was ``reached`` then."""
     freeze, since = shut.freeze, max(filter(None, (reached, shut.since)))
     if freeze is None:
-        return Wait(WaitReason.WINDOW, stage, group, until=shut.until, window=shut.window, since=since)
+        return StartWait(WaitReason.WINDOW, stage, group, until=shut.until, window=shut.window, since=since)
     by = StageDecision(freeze.owner, freeze.starts, freeze.reason, freeze.name)
-    return Wait(WaitReason.FREEZE, stage, group, until=shut.until, by=by, since=since)
+    return StartWait(WaitReason.FREEZE, stage, group, until=shut.until, by=by, since=since)

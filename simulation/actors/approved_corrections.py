@@ -30,7 +30,7 @@ POOL = "byhand"
 PATH = f"nodePools[{POOL}]"
 
 
-class Answer(StrEnum):
+class CorrectionAnswer(StrEnum):
     """What is answered to a correction that waits."""
 
     NOTHING = "nothing"
@@ -40,12 +40,12 @@ class Answer(StrEnum):
 
 
 @dataclass(frozen=True)
-class Waiting:
+class PendingCorrection:
     """A pool that somebody created, and what is answered."""
 
     cloud: MemoryCloud
     cluster: ClusterId
-    answer: Answer
+    answer: CorrectionAnswer
 
 
 class ApprovedCorrections(ByHand):
@@ -62,22 +62,22 @@ class ApprovedCorrections(ByHand):
             ]
             self.acts += len(waiting)
             self._after_operations()
-            for one in waiting:
-                self._is_shown_and_exists(one)
-            shown = {one.cluster: self._correction(one) for one in waiting}
-            for one in waiting:
-                self._change_before(one)
-            if any(one.answer is Answer.APPROVED_TOO_LATE for one in waiting):
+            for case in waiting:
+                self._is_shown_and_exists(case)
+            shown = {case.cluster: self._correction(case) for case in waiting}
+            for case in waiting:
+                self._change_before(case)
+            if any(case.answer is CorrectionAnswer.APPROVED_TOO_LATE for case in waiting):
                 self._after_operations()
-            for one in waiting:
-                self._answer(one, shown[one.cluster])
+            for case in waiting:
+                self._answer(case, shown[case.cluster])
             self._after_operations()
-            for one in waiting:
-                self._was_deleted_if_approved(one)
-                self._remove(one)
+            for case in waiting:
+                self._was_deleted_if_approved(case)
+                self._remove(case)
             self._after_operations()
 
-    def _create(self, cloud: MemoryCloud, record: ClusterRecord) -> list[Waiting]:
+    def _create(self, cloud: MemoryCloud, record: ClusterRecord) -> list[PendingCorrection]:
         """Create a pool with the tags of the first one, where its cluster is Ready."""
         cluster = key_of(record.desired.id)
         live = self._owned(cloud, record)
@@ -90,7 +90,7 @@ class ApprovedCorrections(ByHand):
         body = {**kept, "mode": "User", "count": 1, "tags": tags}
         with self._changing(cluster):
             cloud.azure.put_pool(cluster, POOL, {"properties": body})
-            return [Waiting(cloud, cluster, self._chance.choice([*Answer]))]
+            return [PendingCorrection(cloud, cluster, self._chance.choice([*CorrectionAnswer]))]
         return []
 
     @contextmanager
@@ -99,68 +99,68 @@ class ApprovedCorrections(ByHand):
         with super()._changing(cluster):
             yield
 
-    def _is_shown_and_exists(self, one: Waiting) -> None:
-        record = one.cloud.state.cluster(one.cluster.name)
+    def _is_shown_and_exists(self, case: PendingCorrection) -> None:
+        record = case.cloud.state.cluster(case.cluster.name)
         if record is None or record.phase is not Phase.READY:
             return
-        what = f"{one.cluster.name} has a pool that git does not have, and"
-        if not self._exists(one):
+        what = f"{case.cluster.name} has a pool that git does not have, and"
+        if not self._exists(case):
             raise RuleViolated(RULE, f"{what} it is deleted although nobody approved that")
         shown = {field.path for field in record.divergence.drift.fields} if record.divergence.drift else set()
         if PATH not in shown:
             raise RuleViolated(RULE, f"{what} a sweep does not show it")
-        if bool(self._correction(one)) is not (one.cluster.name in CORRECTED):
+        if bool(self._correction(case)) is not (case.cluster.name in CORRECTED):
             raise RuleViolated(
                 RULE, f"{what} its delete waits for an approval against its policy, or does not"
             )
 
-    def _correction(self, one: Waiting) -> str:
+    def _correction(self, case: PendingCorrection) -> str:
         """Return what identifies the corrections that wait for an approval."""
-        record = one.cloud.state.cluster(one.cluster.name)
+        record = case.cloud.state.cluster(case.cluster.name)
         return (
             record.divergence.drift.correction
             if record and record.divergence.drift and record.divergence.drift.to_approve
             else ""
         )
 
-    def _change_before(self, one: Waiting) -> None:
-        if one.answer is Answer.APPROVED_TOO_LATE:
-            self._scale(one)
+    def _change_before(self, case: PendingCorrection) -> None:
+        if case.answer is CorrectionAnswer.APPROVED_TOO_LATE:
+            self._scale(case)
 
-    def _answer(self, one: Waiting, shown: str) -> None:
+    def _answer(self, case: PendingCorrection, shown: str) -> None:
         """Approve what was shown, where the answer is an approval; scale the pool where it is too early."""
-        if one.answer is Answer.NOTHING or not shown:
+        if case.answer is CorrectionAnswer.NOTHING or not shown:
             return
         with self._loop.as_actor(Actor(self._loop.clock())):
-            result = approve_correction(one.cluster.name, shown, "operator", one.cloud.ports)
-        self._loop.log("the correction of %s is approved: %d", one.cluster.name, result.status)
-        if result.ok and one.answer is Answer.APPROVED_TOO_LATE:
-            raise RuleViolated(RULE, f"{one.cluster.name}: an approval of what is no longer so counts")
-        if one.answer is Answer.APPROVED_TOO_EARLY:
-            self._scale(one)
+            result = approve_correction(case.cluster.name, shown, "operator", case.cloud.ports)
+        self._loop.log("the correction of %s is approved: %d", case.cluster.name, result.status)
+        if result.ok and case.answer is CorrectionAnswer.APPROVED_TOO_LATE:
+            raise RuleViolated(RULE, f"{case.cluster.name}: an approval of what is no longer so counts")
+        if case.answer is CorrectionAnswer.APPROVED_TOO_EARLY:
+            self._scale(case)
 
-    def _scale(self, one: Waiting) -> None:
-        if self._exists(one):
-            with self._changing(one.cluster):
-                one.cloud.azure.interventions.scale(one.cluster, POOL, 2)
+    def _scale(self, case: PendingCorrection) -> None:
+        if self._exists(case):
+            with self._changing(case.cluster):
+                case.cloud.azure.interventions.scale(case.cluster, POOL, 2)
 
-    def _was_deleted_if_approved(self, one: Waiting) -> None:
-        record = one.cloud.state.cluster(one.cluster.name)
+    def _was_deleted_if_approved(self, case: PendingCorrection) -> None:
+        record = case.cloud.state.cluster(case.cluster.name)
         if record is None or record.phase is not Phase.READY:
             return
-        approved = one.answer is Answer.APPROVED and one.cluster.name in CORRECTED
-        if self._exists(one) is approved:
+        approved = case.answer is CorrectionAnswer.APPROVED and case.cluster.name in CORRECTED
+        if self._exists(case) is approved:
             done = "is not deleted" if approved else "is deleted"
             raise RuleViolated(
-                RULE, f"{one.cluster.name}: the pool that git does not have {done}: {one.answer}"
+                RULE, f"{case.cluster.name}: the pool that git does not have {done}: {case.answer}"
             )
 
-    def _exists(self, one: Waiting) -> bool:
-        live: Json | None = self._oracle.live(one.cluster)
+    def _exists(self, case: PendingCorrection) -> bool:
+        live: Json | None = self._oracle.live(case.cluster)
         pools = live["properties"]["agentPoolProfiles"] if live is not None and not is_going(live) else ()
         return any(pool["name"] == POOL for pool in pools)
 
-    def _remove(self, one: Waiting) -> None:
-        if self._exists(one):
-            with self._changing(one.cluster):
-                one.cloud.azure.delete_pool(one.cluster, POOL)
+    def _remove(self, case: PendingCorrection) -> None:
+        if self._exists(case):
+            with self._changing(case.cluster):
+                case.cloud.azure.delete_pool(case.cluster, POOL)

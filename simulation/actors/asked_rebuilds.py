@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from simulation.actors.kinds import REBUILDS
-from simulation.actors.upkeep import Upkeep
+from simulation.actors.upkeep import ActorUpkeep
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
 
@@ -16,7 +16,7 @@ REGRETTED = (2.0, 5.0, 20.0, 90.0)
 """Seconds after which somebody takes a rebuild back."""
 
 
-class Rebuilds(Upkeep):
+class RebuildActor(ActorUpkeep):
     """They act on every fleet."""
 
     def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:

@@ -18,7 +18,7 @@ from shared.app.recovery.missed_work import wake_notifier
 from shared.cluster.failures.errors import Dependency, ReconcileError, Throttled, Unauthenticated, Unavailable
 from shared.cluster.record_parts import Phase
 from shared.notifications.digest import Outgoing
-from shared.notifications.kinds import Kind
+from shared.notifications.kinds import NotificationKind
 from shared.notifications.notification import Notification
 from simulation.actors.kinds import CHANNELS
 from simulation.event_loop import EventLoop
@@ -46,7 +46,7 @@ MOST, PERIOD = 7, timedelta(minutes=5)
 differ by seconds."""
 
 
-class Stored(Protocol):
+class NotificationLog(Protocol):
     """The facts that were stored for notifications, and the ids of those that were removed for their age."""
 
     facts: list[Notification]
@@ -66,13 +66,13 @@ class _Sent(list[Outgoing]):
         self.first.setdefault(message.id, self._clock())
 
 
-class Channels:
+class ChannelFaults:
     """They let the channel of each fleet fail; ``acts`` counts how often."""
 
     def __init__(
         self,
         seed: int,
-        states: Mapping[MemoryCloud, Stored],
+        states: Mapping[MemoryCloud, NotificationLog],
         histories: Mapping[MemoryCloud, FleetHistory],
         loop: EventLoop,
     ) -> None:
@@ -98,8 +98,10 @@ class Channels:
 
     def _one_fails(self, cloud: MemoryCloud, name: str) -> None:
         key, at = f"cluster:{name}", self._loop.clock()
-        identifier = f"{Kind.FAILED}:{name}:{int(at.timestamp())}"
-        cloud.state.add_notice(Notification(identifier, Kind.FAILED, key, name, at, location="westeurope"))
+        identifier = f"{NotificationKind.FAILED}:{name}:{int(at.timestamp())}"
+        cloud.state.add_notice(
+            Notification(identifier, NotificationKind.FAILED, key, name, at, location="westeurope")
+        )
         self._loop.run_function(cloud, wake_notifier)
 
     def _fail(self) -> None:
@@ -125,7 +127,7 @@ class Channels:
             _check(cloud, stored, self._sent[cloud], Counter(self._histories[cloud].head_line))
 
 
-def _check(cloud: MemoryCloud, stored: Stored, sent: _Sent, heads: Mapping[str, int]) -> None:
+def _check(cloud: MemoryCloud, stored: NotificationLog, sent: _Sent, heads: Mapping[str, int]) -> None:
     """Compare what a route got with what happened; ``heads`` says how often each commit became the head:
     its problem begins each time.
     """
@@ -137,12 +139,16 @@ def _check(cloud: MemoryCloud, stored: Stored, sent: _Sent, heads: Mapping[str, 
     times_stored = Counter(notice.id for notice in stored.facts)  # again after a crash
     for fact, ids in messages.items():
         kind, _, what = fact.removesuffix(":over").partition(":")
-        problems = heads.get(what.partition(":")[0], 1) if kind in (Kind.INVALID, Kind.REFUSED) else 1
+        problems = (
+            heads.get(what.partition(":")[0], 1)
+            if kind in (NotificationKind.INVALID, NotificationKind.REFUSED)
+            else 1
+        )
         if len(ids) > max(problems, times_stored[fact.removesuffix(":over")]):
             raise RuleViolated("repeated fact", f"{fleet}: {fact} is in messages with different ids")
     for notice in stored.facts:
         known = notice.id in messages or notice.id in stored.pruned
-        if not known and not notice.over and notice.kind is not Kind.READY:
+        if not known and not notice.over and notice.kind is not NotificationKind.READY:
             raise RuleViolated("lost fact", f"{fleet}: {notice.id} was never delivered")
     times = sorted(sent.first.values())
     for begins, ends in zip(times, times[MOST:], strict=False):

@@ -23,7 +23,7 @@ from shared.ports import Ports
 from shared.resource_ids import ClusterId, ObjectRef
 from simulation.actors.kinds import CHECKS
 from simulation.actors.shown_after_sweep import conditions_of
-from simulation.actors.upkeep import Upkeep
+from simulation.actors.upkeep import ActorUpkeep
 from simulation.desired_state import RECREATED
 from simulation.event_loop import EventLoop
 from simulation.history import AzureHistory
@@ -48,7 +48,7 @@ MOST = 3
 FLUX_HEALTHY, RULE = "FluxHealthy", "stale health"
 
 
-class Checks(Upkeep):
+class Checks(ActorUpkeep):
     """They check each app's clusters, and break Flux; ``acts`` counts what was done by hand."""
 
     def __init__(

@@ -14,7 +14,7 @@ from shared.app.intake.webhook import PullChanged
 from shared.ports import Ports
 from simulation.actors.kinds import PULL_REQUESTS
 from simulation.desired_files import files_of
-from simulation.desired_state import DesiredCluster, DesiredFleet
+from simulation.desired_state import DesiredCluster, RequestedFleet
 from simulation.operators import Operators
 
 ACTS = (2, 6)
@@ -29,7 +29,7 @@ OVERSIZED_MIB, MANY = 33, 501
 
 
 @dataclass(frozen=True)
-class Proposal:
+class ContributedCommit:
     """What a commit of a pull request proposes; ``refused``: its check has to fail."""
 
     fork: bool
@@ -44,7 +44,7 @@ class Contributors:
         self._operators, self._loop, self._cloud = operators, operators.loop, operators.cloud
         self._pulls = self._cloud.repository.pulls
         self._undelivered: dict[int, str] = {}
-        self.proposals: dict[str, Proposal] = {}
+        self.proposals: dict[str, ContributedCommit] = {}
         self.acts = 0
         self._cloud.git_host.is_app = self._chance.random() < 0.5
 
@@ -119,10 +119,10 @@ class Contributors:
         desired = replace(desired, note=1000 + len(self.proposals))
         files = {**files_of(desired, self._operators.fleet), **more}
         head = self._cloud.repository.push(files, branch=branch)
-        self.proposals[head] = Proposal(fork, refused)
+        self.proposals[head] = ContributedCommit(fork, refused)
         return head
 
-    def _change(self, now: DesiredFleet) -> tuple[DesiredFleet, bool, dict[str, bytes]]:
+    def _change(self, now: RequestedFleet) -> tuple[RequestedFleet, bool, dict[str, bytes]]:
         """Return a change of a fleet, whether it must be refused, and more files of it."""
         name = self._chance.choice(self._operators.names)
         cluster = now.clusters.get(name, DesiredCluster(name))

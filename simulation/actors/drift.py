@@ -21,7 +21,7 @@ from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.resource_ids import ClusterId
 from simulation.actors.by_hand import ByHand
-from simulation.actors.proposals import Proposals, Seen
+from simulation.actors.proposals import LiveDifference, ProposalActor
 from simulation.desired_state import CORRECTED, EXEMPT, PROPOSED, RECREATED
 from simulation.event_loop import EventLoop
 from simulation.history import AzureHistory
@@ -43,7 +43,7 @@ TAG = "p"
 
 
 @dataclass(frozen=True)
-class Change:
+class ManualChange:
     """What somebody changed: the tag cost, a tag of their own, the count of the first pool, or whether there
     is a pool, or the cluster at all.
 
@@ -69,7 +69,7 @@ class Change:
         return "corrected" if self.name in CORRECTED and self.field != f"tags.{BY_HAND}" else "reported"
 
 
-class Drift(ByHand):
+class DriftActor(ByHand):
     """Changes clusters by hand and checks what a sweep does about each; ``acts`` counts the changes."""
 
     def __init__(
@@ -79,7 +79,7 @@ class Drift(ByHand):
         oracle: Oracle,
         history: AzureHistory,
         sweep: Callable[[], None],
-        proposals: Proposals,
+        proposals: ProposalActor,
     ) -> None:
         super().__init__(chance, loop, oracle, history, sweep)
         self._proposals = proposals
@@ -102,7 +102,7 @@ class Drift(ByHand):
             for change in changes:
                 self._is_as_the_policy_says(change)
             proposed = [change for change in changes if change.name in PROPOSED and _has_value(change)]
-            self._proposals.check([Seen(c.cloud, c.name, c.field, c.live) for c in proposed])
+            self._proposals.check([LiveDifference(c.cloud, c.name, c.field, c.live) for c in proposed])
             merged = self._proposals.act()
             kept = {key: it for key, it in self._before.items() if (key[0], key[1].name) not in merged}
             self._before = kept
@@ -115,7 +115,7 @@ class Drift(ByHand):
         """Check the status of the newest commits: success unless a cluster differs for long."""
         for cloud in self._loop.clouds:
             shared = any(
-                each is not cloud and each.repository is cloud.repository for each in self._loop.clouds
+                other is not cloud and other.repository is cloud.repository for other in self._loop.clouds
             )
             if shared:
                 continue
@@ -142,7 +142,7 @@ class Drift(ByHand):
                 if not (lasting or compared) and "differs from git" in status.status.description:
                     raise RuleViolated(STATUS, f"{what}, and no cluster has differed for long")
 
-    def _change(self, cloud: MemoryCloud, record: ClusterRecord) -> list[Change]:
+    def _change(self, cloud: MemoryCloud, record: ClusterRecord) -> list[ManualChange]:
         """Change a field or two of a cluster that is Ready or suspended."""
         cluster = key_of(record.desired.id)
         live = self._owned(cloud, record)
@@ -162,7 +162,7 @@ class Drift(ByHand):
         if generation != record.generation or not again or not {*again} <= {*fields}:
             again = self._some(record.name, fields)
             self._again[cluster] = record.generation, again
-        changes: list[Change] = []
+        changes: list[ManualChange] = []
         for field in again:
             with self._changing(cluster):
                 changes.append(self._changed(cloud, cluster, record, field))
@@ -179,7 +179,9 @@ class Drift(ByHand):
         # The count is that of the first pool, which somebody may delete.
         return tuple(some[:1] if "count" in some and any(map(_is_pool, some)) else some)
 
-    def _changed(self, cloud: MemoryCloud, cluster: ClusterId, record: ClusterRecord, field: str) -> Change:
+    def _changed(
+        self, cloud: MemoryCloud, cluster: ClusterId, record: ClusterRecord, field: str
+    ) -> ManualChange:
         """Change one field; raise ArmError where Azure does not allow that now."""
         live = self._oracle.live(cluster) or {}
         wanted = value_of(live, field)
@@ -192,7 +194,7 @@ class Drift(ByHand):
             self._before.setdefault((cloud, cluster, field), wanted)
         path = f"nodePools[{serves(first_pool(live))}].count" if field == "count" else field
         adopted = bool(record.desired.adopt)
-        return Change(cloud, cluster, record.name, path, wanted, changed, adopted, record.generation)
+        return ManualChange(cloud, cluster, record.name, path, wanted, changed, adopted, record.generation)
 
     def _write(self, cloud: MemoryCloud, cluster: ClusterId, live: Json, field: str, value: object) -> None:
         if field == THE_CLUSTER:
@@ -206,7 +208,7 @@ class Drift(ByHand):
             tags = {**live["tags"], field.removeprefix("tags."): str(value)}
             cloud.azure.patch_cluster(cluster, {"tags": tags})
 
-    def _is_as_the_policy_says(self, change: Change) -> None:
+    def _is_as_the_policy_says(self, change: ManualChange) -> None:
         record, live = change.cloud.state.cluster(change.name), self._oracle.live(change.cluster)
         if change.field == THE_CLUSTER and record is not None:
             self._cluster_is_as_the_policy_says(change, record, exists=not is_going(live))
@@ -240,7 +242,9 @@ class Drift(ByHand):
         if times > MOST:
             raise RuleViolated(RULE, f"{what} is corrected again and again")
 
-    def _cluster_is_as_the_policy_says(self, change: Change, record: ClusterRecord, *, exists: bool) -> None:
+    def _cluster_is_as_the_policy_says(
+        self, change: ManualChange, record: ClusterRecord, *, exists: bool
+    ) -> None:
         what = f"{change.name} was deleted by hand, and"
         times = sum(
             correction.times for correction in record.divergence.corrections if correction.path == THE_CLUSTER
@@ -321,7 +325,7 @@ def _is_pool(field: str) -> bool:
     return field.startswith("nodePools[") and field.endswith("]")
 
 
-def _has_value(change: Change) -> bool:
+def _has_value(change: ManualChange) -> bool:
     return not _is_deletion(change.field)
 
 

@@ -16,7 +16,7 @@ from shared.app.outbox import request_whole_check
 from shared.cluster.record import READY, ClusterRecord
 from shared.cluster.record_parts import Phase
 from simulation.actors.kinds import IDENTITY_ACCESS
-from simulation.actors.upkeep import Upkeep
+from simulation.actors.upkeep import ActorUpkeep
 from simulation.event_loop import EventLoop
 from simulation.granted import OF_PERSONS, Granted, create_by_hand, granted_in
 from simulation.history import AzureHistory
@@ -38,7 +38,7 @@ class _Life(NamedTuple):
     created_for: int
 
 
-class Grants(Upkeep):
+class Grants(ActorUpkeep):
     """They act on the first fleet, where there is only one. ``replaced`` counts lost tables by fleet."""
 
     def __init__(
@@ -86,7 +86,7 @@ class Grants(Upkeep):
         as_it_was = self._operators.deletes_needing_approval()  # those whose rebuild is on hold
         for name in self._operators.names:
             record, cluster = state.cluster(name), desired.clusters.get(name)
-            of_it = {one for one in live if one[1] == name}
+            of_it = {grant for grant in live if grant[1] == name}
             if record is None and cluster is None and of_it and not lost:
                 raise RuleViolated("left behind", f"{name} no longer exists, and {sorted(of_it)} do")
             if record is None or cluster is None or record.phase is not Phase.READY:
@@ -121,12 +121,12 @@ class Grants(Upkeep):
         live = self._live()
         if not live >= OF_PERSONS:
             raise RuleViolated("unasked removal", f"what a person created is removed: {sorted(live)}")
-        for one in self._seen.keys() - live:
-            _, cluster, entry = one
-            took_back = self._operators.history.took_back(cluster, lambda each: each.grants, entry)
-            if not took_back and not self._was_rebuilt(cluster, self._seen[one]):
-                raise RuleViolated("unasked removal", f"{one} is removed, and git has it")
-        self._seen = {one: self._life(one[1]) for one in live}
+        for grant in self._seen.keys() - live:
+            _, cluster, entry = grant
+            took_back = self._operators.history.took_back(cluster, lambda desired: desired.grants, entry)
+            if not took_back and not self._was_rebuilt(cluster, self._seen[grant]):
+                raise RuleViolated("unasked removal", f"{grant} is removed, and git has it")
+        self._seen = {grant: self._life(grant[1]) for grant in live}
 
     def _life(self, name: str) -> _Life:
         key = cluster_id(name)

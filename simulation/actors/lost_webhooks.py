@@ -12,7 +12,7 @@ from datetime import timedelta
 from functools import partial
 
 from simulation.actors.kinds import LOST_WEBHOOKS
-from simulation.actors.upkeep import Upkeep
+from simulation.actors.upkeep import ActorUpkeep
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
 from simulation.rule import RuleViolated
@@ -24,7 +24,7 @@ FOUND = timedelta(hours=1)
 """By then the timer has found a head that nobody announced, and it is planned."""
 
 
-class LostWebhooks(Upkeep):
+class LostWebhooks(ActorUpkeep):
     """Commits of each fleet of which some are announced; ``acts`` counts the others."""
 
     def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:

@@ -42,7 +42,9 @@ class Orphans:
         """Create a cluster with the tags of one of the fleet, if that has one."""
         fleet = cloud.ports.config.fleet
         live = [self._oracle.live(key_of(record.desired.id)) for record in cloud.state.clusters()]
-        tags = [each["tags"] for each in live if each and each["tags"].get("roadstead-fleet") == fleet]
+        tags = [
+            cluster["tags"] for cluster in live if cluster and cluster["tags"].get("roadstead-fleet") == fleet
+        ]
         if not tags:
             return
         cluster = key_of(ClusterId(SUBSCRIPTION, GROUP, f"copy-{len(self._created)}"))

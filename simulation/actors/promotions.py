@@ -25,9 +25,9 @@ from shared.cluster.failures.errors import Conflict
 from shared.cluster.record_parts import Phase
 from shared.ports import Ports
 from simulation.actors.kinds import PROMOTIONS
-from simulation.actors.upkeep import Upkeep
+from simulation.actors.upkeep import ActorUpkeep
 from simulation.desired_files import files_of
-from simulation.desired_state import DesiredCluster, DesiredFleet, Environment
+from simulation.desired_state import DesiredCluster, RequestedFleet, SharedEnvironment
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
 from simulation.rule import RuleViolated
@@ -42,7 +42,7 @@ LOST = 0.3
 QUIET = timedelta(hours=4)
 
 
-class Promotions(Upkeep):
+class PromotionActor(ActorUpkeep):
     """They act on all fleets; ``replaced`` counts how often the tables of a fleet were lost."""
 
     def __init__(
@@ -51,12 +51,14 @@ class Promotions(Upkeep):
         super().__init__(PROMOTIONS, seed, everybody, loop)
         self._replaced, self._values = replaced, 0
 
-    def prepared(self, operators: Operators, wanted: DesiredFleet) -> DesiredFleet:
+    def prepared(self, operators: Operators, wanted: RequestedFleet) -> RequestedFleet:
         """Return a fleet with its environments, and the rule, if it has one."""
         middle = len(operators.names) // 2
         first, last = operators.names[:middle], operators.names[middle:]
         soak = self._chance.choice(SOAKS) if self._chance.random() < RULED else None
-        return replace(wanted, environments=(Environment(FIRST, first), Environment(LAST, last)), soak=soak)
+        return replace(
+            wanted, environments=(SharedEnvironment(FIRST, first), SharedEnvironment(LAST, last)), soak=soak
+        )
 
     def schedule(self, seconds: float) -> None:
         """Let there be more clusters at first, and let them act at some moments of so many seconds."""
@@ -99,7 +101,7 @@ class Promotions(Upkeep):
         history = operators.history
         now = operators.now.environment(LAST).components
         former = [history.desired(commit) for commit in reversed(history.head_line)]
-        had = [each.environment(LAST).components for each in former if each.environments]
+        had = [desired.environment(LAST).components for desired in former if desired.environments]
         before = next((value for value in had if value != now), None)
         if before is not None:
             operators.push(operators.now.with_components(LAST, before))

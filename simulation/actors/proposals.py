@@ -31,7 +31,7 @@ MERGED, CLOSED, PUSHED = 0.3, 0.45, 0.55
 
 
 @dataclass(frozen=True)
-class Seen:
+class LiveDifference:
     """A field that somebody changed in Azure, and the value that Azure has now."""
 
     cloud: MemoryCloud
@@ -40,7 +40,7 @@ class Seen:
     live: object
 
 
-class Proposals:
+class ProposalActor:
     """Checks the pull requests of all fleets, and acts on some; ``acts`` counts that.
 
     ``replaced`` has the fleets whose tables were lost: what they proposed before is somebody else's since.
@@ -70,12 +70,12 @@ class Proposals:
                 operators.push(now)
                 self._sweep()
 
-    def check(self, seen: Sequence[Seen]) -> None:
+    def check(self, seen: Sequence[LiveDifference]) -> None:
         """Check, after a sweep, which pull requests are open, and what those propose that have to be."""
         for cloud in self._loop.clouds:
             self._each_has_drift(cloud)
-        for each in seen:
-            self._is_proposed(each)
+        for difference in seen:
+            self._is_proposed(difference)
 
     def _each_has_drift(self, cloud: MemoryCloud) -> None:
         fleet = cloud.ports.config.fleet
@@ -90,7 +90,7 @@ class Proposals:
                 what = f"pull request {pull.number} is open, and {name} has no drift to propose"
                 raise RuleViolated(RULE, f"{fleet}: {what}")
 
-    def _is_proposed(self, seen: Seen) -> None:
+    def _is_proposed(self, seen: LiveDifference) -> None:
         cloud, name = seen.cloud, seen.name
         record, operators = cloud.state.cluster(name), self._operators.get(cloud)
         if record is None or not _is_quiet(record) or operators is None or (cloud, name) in self._pushed:
@@ -102,7 +102,7 @@ class Proposals:
             or cloud.ports.config.fleet in self._replaced
         ):
             return
-        pulls = [pull for each, pull in self._open(cloud) if each == name]
+        pulls = [pull for subject, pull in self._open(cloud) if subject == name]
         if len(pulls) != 1:
             raise RuleViolated(RULE, f"{name}: {seen.field} differs, and {len(pulls)} pull requests are open")
         found = _value(cloud, pulls[0], name, seen.field)
@@ -116,7 +116,7 @@ class Proposals:
         A merge writes nothing to Azure, and nothing differs after it. A cluster whose manifest is invalid
         stays at its last valid spec, which a merge does not change.
         """
-        opened = [(cloud, *each) for cloud in self._loop.clouds for each in self._open(cloud)]
+        opened = [(cloud, *opening) for cloud in self._loop.clouds for opening in self._open(cloud)]
         merged = [(cloud, name, pull) for cloud, name, pull in opened if self._acted(cloud, name, pull)]
         if not merged:
             return set()

@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 
 from simulation.actors.kinds import REPLACEMENTS
-from simulation.actors.upkeep import Upkeep
-from simulation.desired_state import DesiredFleet
+from simulation.actors.upkeep import ActorUpkeep
+from simulation.desired_state import RequestedFleet
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
 
@@ -17,7 +17,7 @@ REGRETTED = (5.0, 60.0, 200.0, 600.0)
 """Seconds after which somebody thinks again: a creation takes about as long."""
 
 
-class Replacements(Upkeep):
+class Replacements(ActorUpkeep):
     """They act on every fleet."""
 
     def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:
@@ -45,7 +45,7 @@ class Replacements(Upkeep):
             later = partial(self._change_mind, operators, old.name, new, before)
             self._loop.schedule(self._chance.choice(REGRETTED), later)
 
-    def _change_mind(self, operators: Operators, old: str, new: str, before: DesiredFleet) -> None:
+    def _change_mind(self, operators: Operators, old: str, new: str, before: RequestedFleet) -> None:
         """Remove the new cluster, restore the old one, take the annotation back, or remove the old one."""
         now = operators.now
         successor = now.clusters.get(new)

@@ -16,7 +16,7 @@ from localcloud.github.world.people import CONTRIBUTOR, PEOPLE, REVIEWER
 from localcloud.github.world.pull_requests import PullRecord
 from localcloud.github.world.reviews import ReviewRecord
 from shared.app.intake.accept import accept
-from shared.app.intake.webhook import Reviewed
+from shared.app.intake.webhook import ReviewDelivery
 from shared.cluster.failures.errors import Conflict
 from simulation.actors.kinds import TEAM_REVIEWS
 from simulation.desired_state import DesiredCluster
@@ -162,7 +162,7 @@ class Reviewers:
             return
         for _ in range(self._chance.choice((0, 1, 1, 2))):
             self._deliveries += 1
-            event = Reviewed("r1", f"review-{self._deliveries}", pull.merge_commit)
+            event = ReviewDelivery("r1", f"review-{self._deliveries}", pull.merge_commit)
             self._loop.run_function(self._cloud, partial(accept, event))
 
 

@@ -23,7 +23,7 @@ from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.ports import Ports
 from simulation.actors.kinds import ROLLBACKS
-from simulation.actors.upkeep import Upkeep
+from simulation.actors.upkeep import ActorUpkeep
 from simulation.desired_files import files_of
 from simulation.desired_state import NEWEST_IMAGE, OFF, PATCH, DesiredCluster, Rollback
 from simulation.event_loop import MAX_SKEW, EventLoop
@@ -47,7 +47,7 @@ VERSION, UPGRADED = "1.36", "1.37"
 QUIET = timedelta(hours=2)
 
 
-class Rollbacks(Upkeep):
+class RollbackActor(ActorUpkeep):
     """They act on all fleets; ``replaced`` counts how often the tables of a fleet were lost."""
 
     def __init__(
@@ -171,7 +171,7 @@ class Rollbacks(Upkeep):
         written: Json = next(
             (document for document in manifest["spec"]["nodePools"] if document["name"] == pool), {}
         )
-        before = next((each for each in cluster.pools if each.name == pool), None)
+        before = next((candidate for candidate in cluster.pools if candidate.name == pool), None)
         if before is None or "rollback" not in written:
             return ""
         back = Rollback(written["rollback"]["nodeImageVersion"], str(written["rollback"]["lastUsed"]))
@@ -190,7 +190,11 @@ class Rollbacks(Upkeep):
     def _change(self, operators: Operators, name: str, pool: str) -> None:
         """Change something else, let the pool follow its cluster, or raise its version and leave the rest."""
         cluster = operators.now.clusters.get(name)
-        found = next((each for each in cluster.pools if each.name == pool), None) if cluster else None
+        found = (
+            next((candidate for candidate in cluster.pools if candidate.name == pool), None)
+            if cluster
+            else None
+        )
         if cluster is None or found is None:
             return
         choices = [
@@ -230,7 +234,7 @@ class Rollbacks(Upkeep):
         now = operators.now.clusters[cluster.name]
         live = operators.oracle.live(cluster_id(cluster.name)) or {"properties": {}}
         plane = str(live["properties"].get("currentKubernetesVersion"))
-        found = next(each for each in now.pools if each.name == pool)
+        found = next(candidate for candidate in now.pools if candidate.name == pool)
         raised = now.with_pool(replace(found, version=plane))
         after = self._chance.choice((raised, now.without_rollbacks(now.version)))
         operators.push(operators.now.with_cluster(after))
@@ -279,4 +283,4 @@ def _listed(operators: Operators, name: str, pool: str) -> list[Json]:
     """Return what Azure lists for rollbacks of a pool, the last one at the end."""
     found = operators.loop.azure.engine.clusters[cluster_id(name)].pools[pool]
     listed = [*(found.get("recentlyUsedVersions") or ())]
-    return sorted(listed, key=lambda each: datetime.fromisoformat(each["timestamp"]))
+    return sorted(listed, key=lambda document: datetime.fromisoformat(document["timestamp"]))

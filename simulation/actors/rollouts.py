@@ -14,13 +14,13 @@ from urllib.parse import urlsplit
 
 from shared.app.api.acts.rollout import act_on_rollout
 from shared.cluster.failures.errors import ReconcileError, Unavailable
-from shared.rollouts.rollout import ActKind, Rollout, State
+from shared.rollouts.rollout import ActKind, Rollout, RolloutState
 from shared.rollouts.waits import spent_checks
 from simulation.actors.kinds import ROLLOUTS
 from simulation.actors.shut_starts import ShutStarts
 from simulation.actors.stage_approvers import StageApprovers
 from simulation.actors.stopped_members import StoppedMembers
-from simulation.desired_state import DesiredCluster, DesiredFleet
+from simulation.desired_state import DesiredCluster, RequestedFleet
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
 from simulation.staging import (
@@ -61,7 +61,7 @@ CONCLUSIONS = ("success", "failure", "neutral")
 TRAILERS = ("", SELECTED, SELECTED, MISTYPED)
 
 
-class Rollouts:
+class RolloutActor:
     """They act on all fleets, in one seed of some, from a random stream of their own."""
 
     def __init__(
@@ -100,7 +100,7 @@ class Rollouts:
         """How often they acted."""
         return self._own_acts + self._in_shut_stages.acts + self._stopped.acts + self._approvers.acts
 
-    def staged(self, operators: Operators, wanted: DesiredFleet) -> DesiredFleet:
+    def staged(self, operators: Operators, wanted: RequestedFleet) -> RequestedFleet:
         """Return a fleet with its strategy."""
         fleet = operators.fleet
         staging, selectable = self._staging[fleet], self._selectable[fleet]
@@ -125,7 +125,7 @@ class Rollouts:
         chance.shuffle(left)
         for name in ("first", "second")[: chance.randint(1, 2)]:
             some, left = left[: (size := chance.randint(1, 2))], left[size:]
-            groups = tuple(self._group(each) for each in ((0,), (1, 0))[chance.randint(0, 1)])
+            groups = tuple(self._group(numbers) for numbers in ((0,), (1, 0))[chance.randint(0, 1)])
             if some:
                 approvers = chance.randint(1, 2) if chance.random() < 0.2 else 0
                 stages.append(StagedStage(name, tuple(some), groups, approvers, shut=self._shut()))
@@ -234,7 +234,7 @@ class Rollouts:
                 override = partial(act_on_rollout, commit, ActKind.OVERRIDE, "", PEOPLE[0], reason="an end")
                 self._loop.log("%s: override of what %s has on hold", operators.fleet, commit[:8])
                 self._loop.run_function(operators.cloud, override)
-            if _left(operators) or (rollout is not None and rollout.state is State.ABORTED):
+            if _left(operators) or (rollout is not None and rollout.state is RolloutState.ABORTED):
                 operators.push(replace(operators.now, note=operators.now.note + 1))
                 continue
             if rollout is None:

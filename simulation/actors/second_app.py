@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from simulation.actors.kinds import SECOND_APP
-from simulation.desired_state import DesiredCluster, DesiredFleet
+from simulation.desired_state import DesiredCluster, RequestedFleet
 from simulation.operators import Operators
 
 BRANCH = "staging"
@@ -69,7 +69,7 @@ class SecondApp:
         """Return the id of the second app: another one, where the first one has any."""
         return first.ports.config.installation and f"{first.ports.config.installation}-2"
 
-    def _other(self, fleet: DesiredFleet) -> DesiredFleet:
+    def _other(self, fleet: RequestedFleet) -> RequestedFleet:
         """Return what the other branch asks for: most clusters with a difference, one less or one more."""
         for cluster in fleet.clusters.values():
             if self._chance.random() < 0.7:
@@ -90,4 +90,4 @@ class SecondApp:
             name = self._chance.choice(list(self.operators.now.clusters))
             self.operators.push(self.operators.now.without(name))
         elif act == "change":
-            self.operators.change(lambda one: replace(one, tag=self._chance.choice("pqr")))
+            self.operators.change(lambda cluster: replace(cluster, tag=self._chance.choice("pqr")))

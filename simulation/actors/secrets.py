@@ -16,7 +16,7 @@ from shared.app.outbox import request_whole_check
 from shared.cluster.record_parts import Phase
 from shared.cluster.stored_record import to_json
 from simulation.actors.kinds import SECRETS
-from simulation.actors.upkeep import Upkeep
+from simulation.actors.upkeep import ActorUpkeep
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
 from simulation.rule import RuleViolated
@@ -27,7 +27,7 @@ CHECK = timedelta(hours=1)
 _SEEN_EVERY = 10.0
 
 
-class Secrets(Upkeep):
+class Secrets(ActorUpkeep):
     """They act on the first fleet, where there is only one."""
 
     def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:
@@ -150,7 +150,7 @@ class Secrets(Upkeep):
             self._require_hidden(to_json(record), *map(str, state.events(record.name, limit=500)))
 
     def _require_hidden(self, *texts: str) -> None:
-        for value in (each for values in self._values.values() for each in values):
+        for value in (secret for values in self._values.values() for secret in values):
             encoded = base64.b64encode(value.encode()).decode()
             if any(value in text or encoded in text for text in texts):
                 raise RuleViolated("secret shown", f"{value} is stored or sent")
@@ -167,7 +167,7 @@ class Secrets(Upkeep):
                 if (
                     value is None
                     and key in self._seen
-                    and not self._operators.history.took_back(cluster, lambda one: one.secrets, name)
+                    and not self._operators.history.took_back(cluster, lambda desired: desired.secrets, name)
                 ):
                     raise RuleViolated("unasked removal", f"{cluster} lost the Secret {name}")
                 if value is not None:

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.parts import Page
+from shared.app.api.parts import ClusterPage
 from shared.app.api.views.clusters import cluster_detail
 from shared.app.api.views.drift import drift_of_cluster, drift_view
 from shared.azure.changes.writes import is_stopped
@@ -25,7 +25,7 @@ from simulation.history import FleetHistory
 from simulation.oracle import Oracle, is_going, serves
 from simulation.rule import untrue
 
-EVERYTHING = Page(limit=1000)
+EVERYTHING = ClusterPage(limit=1000)
 _Values = tuple[str, str]
 """Those of git and of Azure, as JSON; "" for none."""
 

@@ -21,7 +21,7 @@ from shared.app.http_result import HttpResult
 from shared.ports import Ports
 from shared.rollouts.rollout import ActKind, Rollout
 from simulation.event_loop import EventLoop
-from simulation.history import Approval
+from simulation.history import StageApproval
 from simulation.operators import Operators
 from simulation.staging import SYSTEM, ApprovalRule, Hours, StagedStage, Staging, stage_named
 
@@ -41,7 +41,7 @@ ANOTHER_KEY = b"x" * 32
 
 
 @dataclass(frozen=True)
-class Person:
+class StageApprover:
     """Somebody who may approve stages; ``author``: the one of every commit."""
 
     name: str
@@ -59,9 +59,13 @@ class Person:
         return "operator@example.invalid" if self.author else f"{self.name.replace(' ', '-')}@example.com"
 
 
-PEOPLE = (Person("somebody"), Person("another one", admin=True), Person("a third one", admin=True))
+PEOPLE = (
+    StageApprover("somebody"),
+    StageApprover("another one", admin=True),
+    StageApprover("a third one", admin=True),
+)
 LIKELY = ("somebody", "somebody", "another one")
-AUTHOR = Person("the author", admin=True, author=True)
+AUTHOR = StageApprover("the author", admin=True, author=True)
 
 
 class StageApprovers:
@@ -126,9 +130,11 @@ class StageApprovers:
             later = partial(self._approve, operators, rollout, stage, person)
             self._loop.schedule((left + timedelta(minutes=bool(left))).total_seconds(), later)
 
-    def _approve(self, operators: Operators, rollout: Rollout, stage: str, person: Person) -> None:
+    def _approve(self, operators: Operators, rollout: Rollout, stage: str, person: StageApprover) -> None:
         self._loop.log("%s: %s: rollout approve %s", operators.fleet, person.name, stage)
-        given = Approval(rollout.commit, stage, person.name, self._loop.clock(), person.admin, person.author)
+        given = StageApproval(
+            rollout.commit, stage, person.name, self._loop.clock(), person.admin, person.author
+        )
         act = partial(
             act_on_rollout,
             rollout.commit,
@@ -151,11 +157,11 @@ class StageApprovers:
         signed = f"approval-{seconds}.{seconds}.".encode() + body
         signature = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
         headers["webhook-signature"] = f"v1,{signature}"
-        given = Approval(rollout.commit, stage, SYSTEM, at, system=True, proven=proven)
+        given = StageApproval(rollout.commit, stage, SYSTEM, at, system=True, proven=proven)
         act = partial(receive_approval, SYSTEM, headers, body, KEYS, address="192.0.2.1")
         self._noted(operators, given, act)
 
-    def _noted(self, operators: Operators, given: Approval, act: Callable[[Ports], HttpResult]) -> None:
+    def _noted(self, operators: Operators, given: StageApproval, act: Callable[[Ports], HttpResult]) -> None:
         """Carry it out, and note what was not refused."""
 
         def noted(ports: Ports) -> None:

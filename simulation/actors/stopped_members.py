@@ -19,7 +19,7 @@ from shared.app.outbox import request_whole_sweep
 from shared.cluster.failures.errors import ClusterStopped
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
-from shared.rollouts.rollout import State
+from shared.rollouts.rollout import RolloutState
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators, cluster_id
 from simulation.rule import RuleViolated
@@ -132,7 +132,7 @@ class StoppedMembers:
             what = f"{', '.join(sorted(waiting))} wait, and {stopped.name} is stopped"
             raise RuleViolated("rollout aside", f"{operators.fleet}: {what}")
         rollout = operators.cloud.state.rollout(operators.history.head_line[-1])
-        if not waiting or rollout is None or rollout.state is not State.ACTIVE:
+        if not waiting or rollout is None or rollout.state is not RolloutState.ACTIVE:
             what = f"the rollout is over, and {stopped.name} is stopped and has not got its change"
             raise RuleViolated("rollout aside", f"{operators.fleet}: {what}")
         self._start(operators, stopped.name)

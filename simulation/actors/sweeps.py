@@ -20,13 +20,13 @@ from shared.cluster.failures.errors import ClusterMissing, ClusterStopped
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from simulation.actors.approved_corrections import ApprovedCorrections
-from simulation.actors.drift import Drift
+from simulation.actors.drift import DriftActor
 from simulation.actors.drift_among_faults import DriftAmongFaults
 from simulation.actors.kinds import SWEEPS
 from simulation.actors.orphans import Orphans
-from simulation.actors.proposals import Proposals
+from simulation.actors.proposals import ProposalActor
 from simulation.actors.shown_after_sweep import ShownAfterSweep
-from simulation.actors.upkeep import Upkeep
+from simulation.actors.upkeep import ActorUpkeep
 from simulation.event_loop import EventLoop
 from simulation.history import AzureHistory
 from simulation.operators import Operators
@@ -41,7 +41,7 @@ COPIES = (0, 2)
 """How many clusters with copied tags are created while the faults last."""
 
 
-class Sweeps(Upkeep):
+class SweepActor(ActorUpkeep):
     """They sweep each app, and change clusters by hand; ``acts`` counts what was done by hand."""
 
     def __init__(
@@ -109,9 +109,9 @@ class Sweeps(Upkeep):
             self._swept(self._sweep_to_its_end())
 
         given = self._chance, self._loop, self._oracle, self._history
-        proposals = Proposals(self._chance, self._loop, self._everybody, self._replaced, sweep)
+        proposals = ProposalActor(self._chance, self._loop, self._everybody, self._replaced, sweep)
         proposals.check(())
-        for actor in (Drift(*given, sweep, proposals), ApprovedCorrections(*given, sweep)):
+        for actor in (DriftActor(*given, sweep, proposals), ApprovedCorrections(*given, sweep)):
             actor.check()
             self.acts += actor.acts
         self.acts += proposals.acts

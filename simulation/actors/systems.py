@@ -14,7 +14,7 @@ from localcloud.kubernetes.world.kinds import BUILT_IN, NAMESPACE
 from localcloud.kubernetes.world.object_store import At
 from shared.cluster.record_parts import Phase
 from simulation.actors.kinds import SYSTEMS
-from simulation.actors.upkeep import Upkeep
+from simulation.actors.upkeep import ActorUpkeep
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
 from simulation.rule import RuleViolated
@@ -27,7 +27,7 @@ _MAP = next(kind for kind in BUILT_IN if kind.kind == "ConfigMap")
 _SEEN_EVERY = 10.0
 
 
-class Systems(Upkeep):
+class Systems(ActorUpkeep):
     """They act on the first fleet, where there is only one."""
 
     def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:

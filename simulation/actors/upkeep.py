@@ -10,7 +10,7 @@ from simulation.event_loop import EventLoop
 from simulation.operators import Operators
 
 
-class Upkeep(ABC):
+class ActorUpkeep(ABC):
     """One of them; ``acts`` counts what was done."""
 
     def __init__(self, kind: str, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:

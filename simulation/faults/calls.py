@@ -262,7 +262,7 @@ def _nodes_lag(call: Call) -> Any:
 
 
 @dataclass(frozen=True)
-class Fault:
+class CallFault:
     """A fault: the calls at which it can happen, and what it does to a call."""
 
     where: Callable[[Call], bool]
@@ -320,27 +320,27 @@ def _starts(call: Call) -> bool:
     return isinstance(call.operation, PutCluster | PutPool)
 
 
-FAULTS: Mapping[str, Fault] = {
-    "crash-before": Fault(_any, _crash_before),
-    "crash-after": Fault(_effect, _crash_after),
-    "freeze-before": Fault(_any, _freeze_before),
-    "freeze-after": Fault(_any, _freeze_after),
-    "refused": Fault(_any, _refused),
-    "answer-lost": Fault(_effect, _answer_lost),
-    "throttled": Fault(_at("git_host", *SERVICES, "state", *QUEUES), _throttled),
-    "outage": Fault(_any, _outage),
-    "touched": Fault(_at("state", name="save"), _touched),
-    "twice": Fault(_at(*QUEUES), _twice),
-    "late": Fault(_at(*QUEUES), _late),
-    "misplaced": Fault(_at(*JOB_QUEUES), _misplaced),
-    "stale-head": Fault(lambda c: c.name == "read_head" and c.operators.just_pushed, _stale_head),
-    "nothing-inside": Fault(_too_early(ListResources), _nothing_inside),
-    "group-lags": Fault(_too_early(GetGroup), _not_there_yet),
-    "cluster-lags": Fault(_too_early(GetCluster), _not_there_yet),
-    "created-by-hand": Fault(_has_condition, _created_by_hand),
-    "operation-fails": Fault(_starts, _operation_fails),
-    "operation-sticks": Fault(_starts, _operation_sticks),
-    "operation-vanishes": Fault(_starts, _operation_vanishes),
-    "nodes-lag": Fault(_of(PutPool), _nodes_lag),
+FAULTS: Mapping[str, CallFault] = {
+    "crash-before": CallFault(_any, _crash_before),
+    "crash-after": CallFault(_effect, _crash_after),
+    "freeze-before": CallFault(_any, _freeze_before),
+    "freeze-after": CallFault(_any, _freeze_after),
+    "refused": CallFault(_any, _refused),
+    "answer-lost": CallFault(_effect, _answer_lost),
+    "throttled": CallFault(_at("git_host", *SERVICES, "state", *QUEUES), _throttled),
+    "outage": CallFault(_any, _outage),
+    "touched": CallFault(_at("state", name="save"), _touched),
+    "twice": CallFault(_at(*QUEUES), _twice),
+    "late": CallFault(_at(*QUEUES), _late),
+    "misplaced": CallFault(_at(*JOB_QUEUES), _misplaced),
+    "stale-head": CallFault(lambda c: c.name == "read_head" and c.operators.just_pushed, _stale_head),
+    "nothing-inside": CallFault(_too_early(ListResources), _nothing_inside),
+    "group-lags": CallFault(_too_early(GetGroup), _not_there_yet),
+    "cluster-lags": CallFault(_too_early(GetCluster), _not_there_yet),
+    "created-by-hand": CallFault(_has_condition, _created_by_hand),
+    "operation-fails": CallFault(_starts, _operation_fails),
+    "operation-sticks": CallFault(_starts, _operation_sticks),
+    "operation-vanishes": CallFault(_starts, _operation_vanishes),
+    "nodes-lag": CallFault(_of(PutPool), _nodes_lag),
 }
 """By name: what can happen at any call, on any day."""

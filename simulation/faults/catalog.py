@@ -21,9 +21,9 @@ from simulation.actors.kinds import (
     TEAM_REVIEWS,
 )
 from simulation.faults import calls, disasters, instances, services
-from simulation.faults.calls import Fault
+from simulation.faults.calls import CallFault
 
-FAULTS: Mapping[str, Fault] = {**calls.FAULTS, **services.FAULTS}
+FAULTS: Mapping[str, CallFault] = {**calls.FAULTS, **services.FAULTS}
 """Those of calls."""
 KINDS = (*FAULTS, *instances.FAULTS, *disasters.FAULTS)
 """Those of calls, of instances and of whole tables."""

@@ -16,8 +16,8 @@ from typing import Any
 
 from localcloud.azure.world import request_limits as limits
 from shared.cluster.failures.errors import ReconcileError, Unauthenticated, Unauthorized
-from shared.cluster.forms import Listed
-from simulation.faults.calls import SERVICES, Call, Fault
+from shared.cluster.forms import RecordList
+from simulation.faults.calls import SERVICES, Call, CallFault
 
 BUCKETS = (limits.ARM_READ, limits.ARM_WRITE, limits.ARM_DELETE, limits.ANY_OTHER)
 USED_UP = (30.0, 120.0, 600.0)
@@ -45,7 +45,7 @@ def _in_pages(call: Call) -> Any:
     second = call.now()
     found = [cluster for cluster in first if cluster.name < border]
     found += [cluster for cluster in second if cluster.name >= border]
-    return Listed(found, first.unreadable)
+    return RecordList(found, first.unreadable)
 
 
 def _wrong_settings(call: Call) -> Any:
@@ -58,9 +58,9 @@ def _wrong_settings(call: Call) -> Any:
     raise refusal
 
 
-FAULTS: Mapping[str, Fault] = {
-    "limit-used-up": Fault(lambda call: call.operation is not None, _used_up),
-    "list-in-pages": Fault(lambda call: call.port == "state" and call.name in LISTS, _in_pages),
-    "wrong-settings": Fault(lambda call: call.port in ("git_host", *SERVICES), _wrong_settings),
+FAULTS: Mapping[str, CallFault] = {
+    "limit-used-up": CallFault(lambda call: call.operation is not None, _used_up),
+    "list-in-pages": CallFault(lambda call: call.port == "state" and call.name in LISTS, _in_pages),
+    "wrong-settings": CallFault(lambda call: call.port in ("git_host", *SERVICES), _wrong_settings),
 }
 """By name."""

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.rollouts.rollout import Rollout
-from simulation.history import Approval
+from simulation.history import StageApproval
 from simulation.invariants.context import CLOCKS, Context
 from simulation.rule import RuleViolated
 from simulation.staging import ApprovalRule, stage_named
@@ -48,7 +48,7 @@ def newly_entered(cloud: MemoryCloud, before: Rollout | None, after: Rollout) ->
     return left - earlier
 
 
-def _counts(given: Approval, rule: ApprovalRule, decided: datetime) -> bool:
+def _counts(given: StageApproval, rule: ApprovalRule, decided: datetime) -> bool:
     """Return whether an approval counts for a stage at a time."""
     if given.system and not (rule.system and given.proven):
         return False

@@ -10,7 +10,7 @@ from shared.resource_ids import ClusterId
 from simulation.desired_state import matches_manual_cluster
 from simulation.invariants.contests import Contests
 from simulation.invariants.context import FROZEN, Context, Creations
-from simulation.invariants.rebuilds import Rebuilds
+from simulation.invariants.rebuilds import RebuildInvariant
 from simulation.oracle import serves
 from simulation.rule import RuleViolated
 from simulation.workloads import Workloads
@@ -26,7 +26,7 @@ class AzureWrites:
 
     def __init__(self, context: Context, workloads: Workloads) -> None:
         self._context, self._workloads = context, workloads
-        self.contests, self.rebuilds = Contests(context), Rebuilds(context)
+        self.contests, self.rebuilds = Contests(context), RebuildInvariant(context)
 
     def taken_over(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
         """Note that an operator takes a cluster over with an app."""

@@ -94,7 +94,7 @@ class TheEnd:
         before = self._context.loop.clock() - timedelta(milliseconds=1)
         for queue in JOB_QUEUES:
             waiting = cloud.broker.peek(queue)
-            late = [each for each in waiting if not each.scheduled and each.enqueued_at < before]
+            late = [message for message in waiting if not message.scheduled and message.enqueued_at < before]
             if late or len(waiting) > unhealthy:
                 what = f"all work is done, and messages wait in {queue}: {waiting}"
                 raise RuleViolated("duplicate message", f"{cloud.ports.config.fleet}: {what}")

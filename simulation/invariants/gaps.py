@@ -18,7 +18,7 @@ RETENTION = timedelta(days=7)
 """For so long an announcement is stored: docs/architecture.md, "roadsteaddeliveries"."""
 
 
-class Gaps:
+class GapInvariant:
     """Checks each gap that is counted, whatever else happens."""
 
     def __init__(self, context: Context) -> None:

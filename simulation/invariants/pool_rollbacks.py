@@ -26,7 +26,7 @@ REFUSED = "The rollback of the agent pool is not allowed"
 
 
 @dataclass
-class Seen:
+class PoolLife:
     """What was seen of a node pool: since when it exists, and what it runs.
 
     ``done`` is until when it had run, by git, what its last rollback brought back, "" for none; ``place`` is
@@ -40,11 +40,11 @@ class Seen:
 
 
 @dataclass
-class Rollbacks:
+class RollbackInvariant:
     """Checks every change of a version, every Ready cluster, and every wait; ``pools`` are of each life."""
 
     context: Context
-    pools: dict[tuple[ClusterId, int, str], Seen] = field(default_factory=dict)
+    pools: dict[tuple[ClusterId, int, str], PoolLife] = field(default_factory=dict)
 
     def after_event(self) -> None:
         """Compare what the node pools run with what they ran."""
@@ -54,18 +54,18 @@ class Rollbacks:
                 version, place = pool["currentOrchestratorVersion"], (key, life, str(pool["name"]))
                 seen = self.pools.get(place)
                 if seen is None:
-                    self.pools[place] = Seen(self.context.loop.clock(), version)
+                    self.pools[place] = PoolLife(self.context.loop.clock(), version)
                 elif seen.version != version:
                     self._runs(seen, key, serves(pool), version)
 
-    def _runs(self, seen: Seen, key: ClusterId, pool: str, version: str) -> None:
+    def _runs(self, seen: PoolLife, key: ClusterId, pool: str, version: str) -> None:
         before, seen.version = seen.version, version
         if _numbers(version) < _numbers(before):
             self._went_back(seen, key.name, pool, before)
         elif seen.done:
             self._went_on(seen, key.name, pool, before)
 
-    def _went_back(self, seen: Seen, name: str, pool: str, before: str) -> None:
+    def _went_back(self, seen: PoolLife, name: str, pool: str, before: str) -> None:
         """Check that git asks for that, with a time for which the pool did not go back already."""
         for history in self.context.histories.values():
             for commit in reversed(history.head_line):
@@ -77,12 +77,12 @@ class Rollbacks:
         what = f"{name}/{pool} goes from {before} back to {seen.version}"
         raise RuleViolated(RULE, f"{what}, and git does not ask for that, or did so once")
 
-    def _went_on(self, seen: Seen, name: str, pool: str, before: str) -> None:
+    def _went_on(self, seen: PoolLife, name: str, pool: str, before: str) -> None:
         """Check that a commit took the version back which git asked for."""
         for history in self.context.histories.values():
             since = history.head_line[seen.place - 1 :]
             asked = [_pool(history, commit, name, pool) for commit in since]
-            if asked and all(each is not None and each.version == before for each in asked):
+            if asked and all(wanted is not None and wanted.version == before for wanted in asked):
                 what = f"{name}/{pool} was rolled back to {before}, and goes to {seen.version}"
                 raise RuleViolated(RULE, f"{what} although every commit since asks for {before}")
 
@@ -112,7 +112,7 @@ class Rollbacks:
                 what = f"{after.name} is Ready, {pool.name} runs {seen.version}"
                 raise RuleViolated(RULE, f"{what}, and is to be rolled back to {pool.version}")
 
-    def _asking(self, record: ClusterRecord, pools: tuple[Pool, ...]) -> Iterator[tuple[Pool, str, Seen]]:
+    def _asking(self, record: ClusterRecord, pools: tuple[Pool, ...]) -> Iterator[tuple[Pool, str, PoolLife]]:
         """Yield each pool with the name of what serves it in Azure, and what was seen of that."""
         key = key_of(record.desired.id)
         live = self.context.oracle.live(key)
@@ -128,14 +128,16 @@ class Rollbacks:
         found = (
             commit
             for commit in history.head_line
-            if (each := _pool(history, commit, name, pool.name)) and each.rollback == pool.rollback
+            if (candidate := _pool(history, commit, name, pool.name)) and candidate.rollback == pool.rollback
         )
         return history.first_moved_at(next(found))
 
 
 def _pool(history: FleetHistory, commit: str, name: str, pool: str) -> Pool | None:
     cluster = history.desired(commit).clusters.get(name)
-    return next((each for each in cluster.pools if each.name == pool), None) if cluster else None
+    return (
+        next((candidate for candidate in cluster.pools if candidate.name == pool), None) if cluster else None
+    )
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.ports import FleetRecord
-from simulation.desired_state import DesiredFleet
+from simulation.desired_state import RequestedFleet
 from simulation.history import LONG_AGO
 from simulation.invariants.azure_writes import KNOWN
 from simulation.invariants.context import CLOCKS, Context
@@ -30,7 +30,7 @@ NOW = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass
-class Ready:
+class ReadySpan:
     """Since when a generation of a cluster is Ready, and until when."""
 
     uid: str
@@ -39,12 +39,12 @@ class Ready:
     until: datetime = NOW
 
 
-class Promotions:
+class PromotionInvariant:
     """Checks every commit that an app gives to a branch."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._ready: dict[tuple[str, str], Ready] = {}
+        self._ready: dict[tuple[str, str], ReadySpan] = {}
         self._planned: dict[str, str] = {}
         """The commit of each fleet that was planned last."""
         self._withdrawn: defaultdict[str, dict[str, tuple[datetime, datetime]]] = defaultdict(dict)
@@ -60,7 +60,7 @@ class Promotions:
             if known is not None and known.until == NOW:
                 known.until = now
         elif known is None or not same or known.until != NOW:
-            self._ready[key] = Ready(record.uid, record.generation, now)
+            self._ready[key] = ReadySpan(record.uid, record.generation, now)
 
     def planned(self, cloud: MemoryCloud, record: FleetRecord) -> None:
         """Note what a plan that has ended takes from the environment that is proposed something."""
@@ -97,7 +97,7 @@ class Promotions:
         if not by_hand:
             self._not_on_hold(cloud, value)
 
-    def _missing(self, cloud: MemoryCloud, desired: DesiredFleet, value: str, *, by_hand: bool) -> str:
+    def _missing(self, cloud: MemoryCloud, desired: RequestedFleet, value: str, *, by_hand: bool) -> str:
         """Return what a value lacks to be proven by what a commit asks for, "" for nothing."""
         if not desired.environments:
             return "there is no environment"

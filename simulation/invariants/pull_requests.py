@@ -9,7 +9,7 @@ from __future__ import annotations
 from localcloud.github.world.pull_requests import PullRecord
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.ports import Message
-from simulation.actors.contributors import PROPOSALS, Contributors, Proposal
+from simulation.actors.contributors import PROPOSALS, ContributedCommit, Contributors
 from simulation.event_loop import EventLoop
 from simulation.rule import RuleViolated
 
@@ -17,7 +17,7 @@ CHECK = "roadstead/plan"
 OPEN = ("", "pending")
 
 
-class PullRequests:
+class PullRequestInvariant:
     """Checks what the functions do for pull requests."""
 
     def __init__(self, loop: EventLoop) -> None:
@@ -48,7 +48,7 @@ class PullRequests:
             if not pull.head.startswith(PROPOSALS):  # no event of these is delivered here
                 self._has_check(cloud, pull, contributors.proposals[pull.sha])
 
-    def _has_check(self, cloud: MemoryCloud, pull: PullRecord, proposal: Proposal) -> None:
+    def _has_check(self, cloud: MemoryCloud, pull: PullRecord, proposal: ContributedCommit) -> None:
         results = _results(cloud, pull.sha)
         what = f"pull request {pull.number} at {pull.sha[:8]}"
         if not results or (results[0] in OPEN and not proposal.fork):

@@ -28,7 +28,7 @@ class Loss:
     generations: dict[str, int] = field(default_factory=dict)
 
 
-class Rebuilds:
+class RebuildInvariant:
     """Checks what an app does after it has lost its tables."""
 
     def __init__(self, context: Context) -> None:

@@ -9,7 +9,7 @@ from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record import ClusterRecord
 from shared.ports import FleetRecord, GroupMember
-from simulation.desired_state import DesiredCluster, DesiredFleet
+from simulation.desired_state import DesiredCluster, RequestedFleet
 from simulation.invariants.context import Context, Creations, moment
 from simulation.rule import RuleViolated
 
@@ -143,7 +143,7 @@ class Records:
             message = f"{commit[:8]} removes {sorted(removed)}, over its budget"
             raise RuleViolated("unrequested delete", message)
 
-    def _is_kept(self, cloud: MemoryCloud, desired: DesiredFleet, record: ClusterRecord) -> bool:
+    def _is_kept(self, cloud: MemoryCloud, desired: RequestedFleet, record: ClusterRecord) -> bool:
         """Return whether a commit keeps a cluster; a restored record may be older than its rebuild.
 
         One that is recovering is not rebuilt: its job compares the cluster and holds it.
@@ -153,7 +153,7 @@ class Records:
         in_azure = self._context.azure.created_for.get(key_of(record.desired.id), 0)
         return desired.keeps(record.name, max(self._created_for(cloud, record), in_azure))
 
-    def _not_early(self, cloud: MemoryCloud, name: str, desired: DesiredFleet) -> None:
+    def _not_early(self, cloud: MemoryCloud, name: str, desired: RequestedFleet) -> None:
         """Check that what replaces a cluster was verified before the cluster's delete is accepted."""
         for successor in desired.successors(name) if name not in desired.clusters else ():
             record = cloud.state.cluster(successor)
@@ -277,7 +277,7 @@ def _is_spec(record: ClusterRecord, asked: DesiredCluster) -> bool:
     return bool(found == (asked.tag, asked.version, wanted))
 
 
-def _stays(desired: DesiredFleet, name: str) -> bool:
+def _stays(desired: RequestedFleet, name: str) -> bool:
     """Return whether a cluster stays as it is, because its manifest is invalid or too large."""
     found = desired.clusters.get(name)
     return found is not None and (found.invalid or found.large)

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
-from shared.rollouts.rollout import Member, Rollout, State
-from simulation.desired_state import DesiredFleet
+from shared.rollouts.rollout import Member, Rollout, RolloutState
+from simulation.desired_state import RequestedFleet
 from simulation.history import LONG_AGO
 from simulation.invariants.context import CLOCKS, Context
 from simulation.invariants.staged_starts import RolloutRules
@@ -24,7 +24,9 @@ class RolloutEnds:
     def decided(self, cloud: MemoryCloud, before: Rollout | None, after: Rollout) -> None:
         """Check a version of a rollout against the one before."""
         fleet, desired = cloud.ports.config.fleet, self._selected(cloud, after)
-        ended = after.state is State.COMPLETED and (before is None or before.state is not State.COMPLETED)
+        ended = after.state is RolloutState.COMPLETED and (
+            before is None or before.state is not RolloutState.COMPLETED
+        )
         if not ended or self._context.replaced[fleet] or desired.in_force is None:
             return
         failed, reached = False, after.began
@@ -40,7 +42,7 @@ class RolloutEnds:
         if desired.final_in_force is not None and not failed and not after.people.overridden:
             self._past_the_final_gate(cloud, after, desired.final_in_force, reached)
 
-    def _selected(self, cloud: MemoryCloud, rollout: Rollout, *, at_once: bool = True) -> DesiredFleet:
+    def _selected(self, cloud: MemoryCloud, rollout: Rollout, *, at_once: bool = True) -> RequestedFleet:
         """Return the fleet of the commit that selects the strategy: the newest one that changed a member.
 
         A commit that changes no cluster goes on with the rollout before it, in its strategy (docs/fleet.md).

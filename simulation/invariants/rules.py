@@ -10,12 +10,12 @@ from __future__ import annotations
 from simulation.invariants.azure_writes import AzureWrites
 from simulation.invariants.context import Context
 from simulation.invariants.end import TheEnd
-from simulation.invariants.gaps import Gaps
+from simulation.invariants.gaps import GapInvariant
 from simulation.invariants.hand_overs import HandOvers
 from simulation.invariants.messages import Messages
-from simulation.invariants.pool_rollbacks import Rollbacks
-from simulation.invariants.proposed_promotions import Promotions
-from simulation.invariants.pull_requests import PullRequests
+from simulation.invariants.pool_rollbacks import RollbackInvariant
+from simulation.invariants.proposed_promotions import PromotionInvariant
+from simulation.invariants.pull_requests import PullRequestInvariant
 from simulation.invariants.records import Records
 from simulation.invariants.rollout_ends import RolloutEnds
 from simulation.invariants.staged_starts import RolloutRules
@@ -28,13 +28,13 @@ class Invariants:
 
     def __init__(self, context: Context, workloads: Workloads) -> None:
         self.azure_writes = AzureWrites(context, workloads)
-        self.gaps = Gaps(context)
+        self.gaps = GapInvariant(context)
         self.hand_overs = HandOvers(context)
         self.messages = Messages(context)
-        self.promotions = Promotions(context)
-        self.pull_requests = PullRequests(context.loop)
+        self.promotions = PromotionInvariant(context)
+        self.pull_requests = PullRequestInvariant(context.loop)
         self.records = Records(context)
-        self.rollbacks = Rollbacks(context)
+        self.rollbacks = RollbackInvariant(context)
         self.rollouts = RolloutRules(context)
         self.rollout_ends = RolloutEnds(context, self.rollouts)
         self.timed_starts = TimedStarts(context)

@@ -14,7 +14,7 @@ from typing import Any
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record import ClusterRecord, of_health
 from shared.cluster.record_parts import Phase
-from shared.rollouts.rollout import Member, Rollout, Stage, State
+from shared.rollouts.rollout import Member, Rollout, RolloutState, Stage
 from simulation.history import LONG_AGO
 from simulation.invariants.approvals import approved_in_time, newly_entered
 from simulation.invariants.context import CLOCKS, Context
@@ -29,7 +29,7 @@ _OWN = ("suspend", "deletionProtection", "drift")
 
 
 @dataclass
-class Seen:
+class MemberLife:
     """What was seen of a life of a cluster; ``verified`` has when each generation was verified first.
 
     ``failed`` is when it failed last, ``failures`` the generations at which it did. ``found`` is since when a
@@ -67,7 +67,7 @@ class RolloutRules:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self.seen: dict[tuple[str, str, str], Seen] = {}
+        self.seen: dict[tuple[str, str, str], MemberLife] = {}
         """What was seen of each life, by the fleet, the name and the uid."""
         self._stopped: dict[tuple[str, str], datetime] = {}
         """When a pause, or an abort, was stored."""
@@ -81,7 +81,7 @@ class RolloutRules:
                 approved_in_time(self._context, cloud, after, stage)
         stops, stopped = _is_stopped(after), before is not None and _is_stopped(before)
         key = (cloud.ports.config.fleet, after.commit)
-        if before is None or (before.state is not State.ACTIVE and after.state is State.ACTIVE):
+        if before is None or (before.state is not RolloutState.ACTIVE and after.state is RolloutState.ACTIVE):
             self._began[key] = self._context.loop.actor.since
         if stops and not stopped:
             self._stopped[key] = self._context.loop.clock()
@@ -91,7 +91,7 @@ class RolloutRules:
     def saved(self, cloud: MemoryCloud, before: ClusterRecord | None, after: ClusterRecord) -> None:
         """Note where a cluster stands, and check one that got a new generation."""
         fleet, now = cloud.ports.config.fleet, self._context.loop.clock()
-        seen = self.seen.setdefault((fleet, after.name, after.uid), Seen())
+        seen = self.seen.setdefault((fleet, after.name, after.uid), MemberLife())
         if after.observed_generation == after.generation and after.phase is Phase.READY:
             seen.verified.setdefault(after.generation, now)
         if after.failed and (before is None or not before.failed):
@@ -247,17 +247,17 @@ class RolloutRules:
         One that was verified, and left out after that, counts as both.
         """
         for place in rollout.places():
-            own = [each for each in rollout.members if (each.stage, each.group) == place]
+            own = [peer for peer in rollout.members if (peer.stage, peer.group) == place]
             rule = _rule(rollout, own[0], staging) if place < (member.stage, member.group) and own else None
             if rule is None or not rule.success:
                 continue
-            seen = (self.seen.get((cloud.ports.config.fleet, each.cluster, each.uid)) for each in own)
+            seen = (self.seen.get((cloud.ports.config.fleet, peer.cluster, peer.uid)) for peer in own)
             ready = [
-                life is not None and life.is_verified(each) for each, life in zip(own, seen, strict=True)
+                life is not None and life.is_verified(peer) for peer, life in zip(own, seen, strict=True)
             ]
             left = sum(
-                not verified and _is_left_out(cloud, rollout, each)
-                for each, verified in zip(own, ready, strict=True)
+                not verified and _is_left_out(cloud, rollout, peer)
+                for peer, verified in zip(own, ready, strict=True)
             )
             needed = min(rule.needs(len(own)), len(own) - left)
             if sum(ready) < needed:
@@ -270,11 +270,11 @@ class RolloutRules:
         An instance with another clock may think that its own last question was not due.
         """
         fleet = cloud.ports.config.fleet
-        for each in rollout.members:
-            seen = self.seen.get((fleet, each.cluster, each.uid))
-            if seen is None or each.stage != member.stage or each == member:
+        for other in rollout.members:
+            seen = self.seen.get((fleet, other.cluster, other.uid))
+            if seen is None or other.stage != member.stage or other == member:
                 continue
-            if any(generation >= each.generation for generation in seen.started):
+            if any(generation >= other.generation for generation in seen.started):
                 return
         answers = [answer for _, answer in cloud.endpoints.asked]
         if answers.count(200) < 2 or answers[-1] != 200:
@@ -313,8 +313,8 @@ class RolloutRules:
         if rule is None:
             return
         group = _group_of(rollout, member)
-        flying = [each.cluster for each in group if self._is_flying(cloud, rollout, each)]
-        failed = [each.cluster for each in group if self._has_failed(cloud, rollout, each)]
+        flying = [peer.cluster for peer in group if self._is_flying(cloud, rollout, peer)]
+        failed = [peer.cluster for peer in group if self._has_failed(cloud, rollout, peer)]
         if len(flying) > rule.most or len(flying) + len(failed) > rule.budget:
             what = f"{', '.join(flying)} change and {', '.join(failed) or 'none'} failed"
             raise RuleViolated("rollout bound", f"{what}, and the rule is {rule}")
@@ -352,7 +352,7 @@ class RolloutRules:
 def _is_stopped(rollout: Rollout) -> bool:
     """Return whether a person has paused or aborted a rollout."""
     people = rollout.people
-    return rollout.state is State.ABORTED or (people.paused is not None and not people.inherited)
+    return rollout.state is RolloutState.ABORTED or (people.paused is not None and not people.inherited)
 
 
 def _member(rollout: Rollout, record: ClusterRecord) -> Member | None:
@@ -368,7 +368,7 @@ def _is_left_out(cloud: MemoryCloud, rollout: Rollout, member: Member) -> bool:
 
 
 def _group_of(rollout: Rollout, member: Member) -> list[Member]:
-    return [each for each in rollout.members if (each.stage, each.group) == (member.stage, member.group)]
+    return [other for other in rollout.members if (other.stage, other.group) == (member.stage, member.group)]
 
 
 def _rule(rollout: Rollout, member: Member, staging: Staging) -> StagedGroup | None:

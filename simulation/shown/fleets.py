@@ -89,7 +89,7 @@ class ShownFleets:
         if is_applied(cloud) and not (plan and plan["notCarriedOut"] and plan["cause"]):
             raise silent(cloud, f"{name} is too large to be recorded, and nothing says so")
 
-    def _planned(self, cloud: MemoryCloud, view: schema.Fleet) -> None:
+    def _planned(self, cloud: MemoryCloud, view: schema.FleetView) -> None:
         """Check, in peace, that a push is planned in time, and that what waits comes to an end."""
         history, head = self._histories[cloud.ports.config.fleet], cloud.repository.head("main")
         age = (self._loop.clock() - history.pushed_at).total_seconds()
@@ -132,7 +132,7 @@ class ShownFleets:
             if commit != planned and (shown["underWay"] or not state.startswith(OVER)):
                 raise untrue(cloud, f"the rollout of {commit[:8]} is {state}, and {planned[:8]} was planned")
 
-    def _command(self, cloud: MemoryCloud, view: schema.Fleet) -> None:
+    def _command(self, cloud: MemoryCloud, view: schema.FleetView) -> None:
         """Check what ``roadstead status`` prints, whenever more than a time would change in it."""
         fleet = cloud.ports.config.fleet
         phases = {cluster["name"]: cluster["phase"] for cluster in view["clusters"]}

@@ -19,12 +19,14 @@ class ListedClusters:
     """
 
     def __init__(self) -> None:
-        self._read: dict[str, tuple[ClusterRecord, Item | None, SweepRecord, datetime, schema.ClusterSummary]]
+        self._read: dict[
+            str, tuple[ClusterRecord, Item | None, SweepRecord, datetime, schema.ClusterSummaryView]
+        ]
         self._read = {}
 
     def __call__(
         self, record: ClusterRecord, item: Item | None, sweep: SweepRecord, now: datetime
-    ) -> schema.ClusterSummary:
+    ) -> schema.ClusterSummaryView:
         """Return the view of a cluster; records, plans and sweeps are never changed in place."""
         last = self._read.get(record.name)
         if last is not None:

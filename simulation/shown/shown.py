@@ -14,7 +14,7 @@ from simulation.shown.clusters import ShownClusters
 from simulation.shown.fleets import ShownFleets
 
 
-class Shown:
+class FleetObserver:
     """Knows what has changed since the last event; ``histories`` are those of the fleets, by name."""
 
     def __init__(

@@ -9,7 +9,7 @@ from opentelemetry.trace import StatusCode
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
-from shared.app.intake.webhook import Refused
+from shared.app.intake.webhook import DeliveryRefusal
 from shared.cluster.failures.errors import ReconcileError, Stale, Unauthenticated, Unavailable
 from shared.cluster.reporting.measurements import PLANS
 from shared.ports import PlanRecord
@@ -89,7 +89,11 @@ def test_a_plan_that_another_planner_overtook_is_no_failure_and_a_fault_of_the_p
 def test_a_webhook_with_a_wrong_signature_is_counted_apart_from_other_refusals() -> None:
     cloud = MemoryCloud()
     collected = watched(cloud)
-    for delivery in (Refused(401, "the signature is wrong"), Refused(400, "no JSON"), Refused(413, "large")):
+    for delivery in (
+        DeliveryRefusal(401, "the signature is wrong"),
+        DeliveryRefusal(400, "no JSON"),
+        DeliveryRefusal(413, "large"),
+    ):
         accept(delivery, cloud.ports)
     points = {point.attributes["result"]: point.value for point in collected.metrics["roadstead.webhooks"]}
     assert points == {"unsigned": 1, "refused": 2}

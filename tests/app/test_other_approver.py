@@ -11,7 +11,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.approval import MOST, approve, why_not
 from shared.app.intake.accept import accept
 from shared.cluster.failures.errors import Unavailable
-from shared.ports.git_host import Change
+from shared.ports.git_host import BranchCommit
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, pushed
 from tests.support.replaced_ports import around
@@ -75,7 +75,7 @@ def test_an_author_who_hides_the_address_is_not_taken_for_somebody_else() -> Non
 def test_authors_that_cannot_be_read_approve_nothing() -> None:
     cloud, head = removed_by("ada@example.com")
 
-    def broken(*_: object) -> Sequence[Change]:
+    def broken(*_: object) -> Sequence[BranchCommit]:
         raise Unavailable("GitHub did not answer")
 
     around(cloud, "git_host", changes=broken)

@@ -11,7 +11,7 @@ from shared.cluster.health import HealthCondition
 from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import FACTS
 from shared.notifications.digest import body_of
-from shared.notifications.kinds import Kind
+from shared.notifications.kinds import NotificationKind
 from shared.notifications.notification import Notification
 from tests.support.bootstrap_secrets import patched
 from tests.support.calls_inside import counted
@@ -45,7 +45,7 @@ def outputs(cloud: MemoryCloud) -> dict[str, str]:
 def told(cloud: MemoryCloud, route: str = "all") -> list[Notification]:
     messages = cloud.channels.delivered.get(route, [])
     facts = [fact for message in messages for group in message.groups for fact in group.facts]
-    return [fact for fact in facts if fact.kind is Kind.OUTPUTS]
+    return [fact for fact in facts if fact.kind is NotificationKind.OUTPUTS]
 
 
 def test_the_outputs_are_what_the_cluster_has_in_its_config_map() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
-from shared.app.intake.webhook import Pushed
+from shared.app.intake.webhook import Push
 from shared.cluster.record_parts import Phase
 from shared.ports import KubernetesApi
 from shared.ports.azure import GetCluster, GetGroup, PutCluster
@@ -203,7 +203,7 @@ def test_a_revert_is_a_new_generation() -> None:
     push(cloud, changed)
     cloud.run(until=lambda: phases(cloud)["one"] is Phase.UPDATING)
     cloud.repository.reset(first)
-    accept(Pushed("back", "back", first), cloud.ports)
+    accept(Push("back", "back", first), cloud.ports)
     cloud.run()
     record = cloud.state.cluster("one")
     assert record is not None

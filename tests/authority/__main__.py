@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 from types import FrameType
 
-from localcloud.common.control_plane import Node
+from localcloud.common.control_plane import KubernetesNode
 from tests.authority.node_agent import NodeAgent
 from tests.authority.pod_programs import PodPrograms
 from tests.authority.real_cluster import RealCluster
@@ -34,7 +34,7 @@ def main() -> int:
     with RealCluster(folder) as cluster:
         pods = PodPrograms(cluster, folder / "pods", ca=folder / "ca.crt")
         agent = NodeAgent(cluster.world, program=pods)
-        agent.set_nodes([Node("node-1", "system", cluster.version)])
+        agent.set_nodes([KubernetesNode("node-1", "system", cluster.version)])
         print(f"kubectl --kubeconfig={folder / 'admin.yaml'} get nodes", flush=True)
         stop.wait()
         agent.close()

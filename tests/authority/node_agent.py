@@ -17,15 +17,15 @@ from typing import Any, Protocol
 
 import httpx
 
-from localcloud.common.control_plane import Node
+from localcloud.common.control_plane import KubernetesNode
 from localcloud.kubernetes.world.kinds import NODE, POD
 from localcloud.kubernetes.world.node_objects import mirror_nodes
-from localcloud.kubernetes.world.object_store import At, Object, Write
+from localcloud.kubernetes.world.object_store import At, Object, WriteMode
 from tests.authority.real_world import RealWorld, Refused
 
 _logger = logging.getLogger(__name__)
 _INTERVAL_SECONDS = 0.1
-_STATUS = Write(manager="kubelet", subresource="status")
+_STATUS = WriteMode(manager="kubelet", subresource="status")
 
 
 class Program(Protocol):
@@ -51,13 +51,13 @@ class NodeAgent:
     def __init__(self, world: RealWorld, *, program: Callable[[Object], Program | None] = no_program) -> None:
         self._world, self._program = world, program
         self._running: dict[str, Program] = {}
-        self._nodes: Sequence[Node] = ()
-        self._mirrored: Sequence[Node] = self._nodes
+        self._nodes: Sequence[KubernetesNode] = ()
+        self._mirrored: Sequence[KubernetesNode] = self._nodes
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True, name="node-agent")
         self._thread.start()
 
-    def set_nodes(self, nodes: Sequence[Node]) -> None:
+    def set_nodes(self, nodes: Sequence[KubernetesNode]) -> None:
         """Set the nodes that the cluster has from now on; without a call, nodes are as others make them."""
         self._nodes = list(nodes)
 

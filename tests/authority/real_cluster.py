@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from localcloud.common.certificates import Authority
-from localcloud.runtime.child_processes import Child, Part
+from localcloud.runtime.child_processes import Child, ProcessPart
 from localcloud.runtime.port_reservations import PortReservations
 from tests.authority.programs import API_SERVER, CONTROLLERS, ETCD, Program
 from tests.authority.real_world import RealWorld
@@ -103,7 +103,9 @@ class RealCluster:
     ) -> Child:
         """Start another program that belongs to the cluster; its caller stops it."""
         guarded = [sys.executable, str(Path(__file__).with_name("guard.py")), *command]
-        return Child(Part(name, guarded, ready), self._path(f"{name}.log"), {**os.environ, **environment})
+        return Child(
+            ProcessPart(name, guarded, ready), self._path(f"{name}.log"), {**os.environ, **environment}
+        )
 
     def set_power(self, *, on: bool) -> None:
         """Stop the API server, or start it again; etcd keeps its objects."""

@@ -11,10 +11,10 @@ from typing import Any
 
 import yaml
 
-from localcloud.common.control_plane import Node
+from localcloud.common.control_plane import KubernetesNode
 from localcloud.github.wire.github_server import GitHubServer
-from localcloud.kubernetes.world.kinds import BUILT_IN, POD, Kind, kinds_of
-from localcloud.kubernetes.world.object_store import At, Object, Write
+from localcloud.kubernetes.world.kinds import BUILT_IN, POD, ResourceKind, kinds_of
+from localcloud.kubernetes.world.object_store import At, Object, WriteMode
 from tests.authority.flux_components import NAMESPACE, components
 from tests.authority.node_agent import NodeAgent
 from tests.authority.pod_programs import PodPrograms
@@ -32,7 +32,7 @@ class RealFlux:
 
     world: RealWorld
     host: GitHubServer
-    kinds: Mapping[str, Kind]
+    kinds: Mapping[str, ResourceKind]
     pods: Path
 
     def apply(self, body: Mapping[str, Any], *, manager: str = "test") -> None:
@@ -84,7 +84,7 @@ class RealFlux:
 
     def _applied(self, at: At, body: Mapping[str, Any], manager: str) -> bool:
         try:
-            self.world.apply(at, body, Write(manager=manager, force=True))
+            self.world.apply(at, body, WriteMode(manager=manager, force=True))
         except Refused as error:
             if error.status not in (403, 404):
                 raise
@@ -109,7 +109,7 @@ def real_flux(folder: Path) -> Iterator[RealFlux]:
         closing(PodPrograms(cluster, folder / "pods", ca=folder / "cluster/ca.crt")) as pods,
         closing(NodeAgent(cluster.world, program=pods)) as agent,
     ):
-        agent.set_nodes([Node("node-1", "system", cluster.version)])
+        agent.set_nodes([KubernetesNode("node-1", "system", cluster.version)])
         documents = list(yaml.safe_load_all(components()))
         served = [
             kind

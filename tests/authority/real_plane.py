@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from localcloud.common.certificates import Authority
-from localcloud.common.control_plane import InsideCluster, Node
+from localcloud.common.control_plane import InsideCluster, KubernetesNode
 from shared.resource_ids import ClusterId
 from tests.authority.node_agent import NodeAgent
 from tests.authority.pod_programs import PodPrograms
@@ -45,7 +45,7 @@ class RealPlane:
         self._lock = threading.Lock()
         self._later = ThreadPoolExecutor(max_workers=1)
 
-    def start(self, cluster: ClusterId, nodes: Sequence[Node]) -> str:
+    def start(self, cluster: ClusterId, nodes: Sequence[KubernetesNode]) -> str:
         """Give a created cluster a real API server; return its kubeconfig."""
         with self._lock:
             if cluster not in self._members:
@@ -57,7 +57,7 @@ class RealPlane:
         path.write_text(member.cluster.kubeconfig)
         return member.cluster.kubeconfig
 
-    def set_nodes(self, cluster: ClusterId, nodes: Sequence[Node]) -> None:
+    def set_nodes(self, cluster: ClusterId, nodes: Sequence[KubernetesNode]) -> None:
         """Set the nodes of a started cluster; they are there a moment later."""
         member = self._members.get(cluster)
         if member is not None:

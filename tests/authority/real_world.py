@@ -12,10 +12,10 @@ from typing import Any
 import httpx
 
 from localcloud.common.clock import system_clock
-from localcloud.kubernetes.world.kinds import BUILT_IN, Kind
-from localcloud.kubernetes.world.object_store import At, Object, Write
+from localcloud.kubernetes.world.kinds import BUILT_IN, ResourceKind
+from localcloud.kubernetes.world.object_store import At, Object, WriteMode
 
-_PLAIN = Write()
+_PLAIN = WriteMode()
 _APPLY = "application/apply-patch+yaml"
 _ACCOUNT = next(kind for kind in BUILT_IN if kind.kind == "ServiceAccount")
 
@@ -65,7 +65,7 @@ class RealWorld:
             return None
 
     def list(
-        self, kind: Kind, namespace: str = "", *, labels: str = "", fields: str = ""
+        self, kind: ResourceKind, namespace: str = "", *, labels: str = "", fields: str = ""
     ) -> tuple[Sequence[Object], int]:
         """Return the objects that match both selectors, and the version they were read at."""
         query = {"labelSelector": labels, "fieldSelector": fields}
@@ -74,15 +74,15 @@ class RealWorld:
         items = [{**typed, **item} for item in found.get("items") or ()]
         return items, int(found["metadata"]["resourceVersion"])
 
-    def create(self, kind: Kind, namespace: str, body: Any, write: Write = _PLAIN) -> Object:
+    def create(self, kind: ResourceKind, namespace: str, body: Any, write: WriteMode = _PLAIN) -> Object:
         """Create an object."""
         return self.call("POST", _collection(kind, namespace), _typed(kind, body), _query(write))
 
-    def replace(self, at: At, body: Any, write: Write = _PLAIN) -> Object:
+    def replace(self, at: At, body: Any, write: WriteMode = _PLAIN) -> Object:
         """Replace an object, or its status."""
         return self.call("PUT", _path(at, write.subresource), _typed(at.kind, body), _query(write))
 
-    def apply(self, at: At, body: Any, write: Write = _PLAIN) -> Object:
+    def apply(self, at: At, body: Any, write: WriteMode = _PLAIN) -> Object:
         """Apply a configuration server-side."""
         named = {**body, "metadata": {**(body.get("metadata") or {}), "name": at.name}}
         query = {**_query(write), "force": str(write.force).lower()}
@@ -93,7 +93,7 @@ class RealWorld:
         query = {} if grace_seconds is None else {"gracePeriodSeconds": str(grace_seconds)}
         return self.call("DELETE", _path(at), params=query)
 
-    def delete_all(self, kind: Kind, namespace: str) -> None:
+    def delete_all(self, kind: ResourceKind, namespace: str) -> None:
         """Delete all objects of a kind in a namespace with one request."""
         self.call("DELETE", _collection(kind, namespace))
 
@@ -101,7 +101,7 @@ class RealWorld:
         """Write a status as a controller does, again when the object changed meanwhile; one that does not
         exist is success.
         """
-        write = Write(manager=manager, subresource="status")
+        write = WriteMode(manager=manager, subresource="status")
         while (live := self.find(at)) is not None:
             try:
                 self.replace(at, {**live, "status": dict(status)}, write)
@@ -134,15 +134,15 @@ class RealWorld:
         self.client.close()
 
 
-def _typed(kind: Kind, body: Mapping[str, Any]) -> dict[str, Any]:
+def _typed(kind: ResourceKind, body: Mapping[str, Any]) -> dict[str, Any]:
     return {**body, "apiVersion": kind.api_version, "kind": kind.kind}
 
 
-def _query(write: Write) -> dict[str, str]:
+def _query(write: WriteMode) -> dict[str, str]:
     return {"fieldManager": write.manager, "dryRun": "All" if write.dry_run else ""}
 
 
-def _collection(kind: Kind, namespace: str) -> str:
+def _collection(kind: ResourceKind, namespace: str) -> str:
     root = f"/apis/{kind.api_version}" if kind.group else f"/api/{kind.api_version}"
     where = f"/namespaces/{namespace}" if kind.namespaced and namespace else ""
     return f"{root}{where}/{kind.plural}"

@@ -49,12 +49,12 @@ def test_a_long_value_has_its_source_above_and_moves_no_other_comment(tmp_path: 
 
 def test_every_place_that_it_names_holds_the_value(example: Path) -> None:
     done = roadstead("explain", "pacific-aks", cwd=example)
-    shown = re.findall(r"(\S+)[ ]+# (\S+):(\d+)$", done.stdout, re.MULTILINE)
+    shown = re.findall(r"(\w*)[:-] (\S+)[ ]+# (\S+):(\d+)$", done.stdout, re.MULTILINE)
     assert len(shown) > 25
-    filled = {"rg-pacific-aks": "rg-{name}", "true": "production: true"}
-    for value, file, line in shown:
+    filled = {"resourceGroup": "rg-{name}", "deletionProtection": "production: true"}
+    for field, value, file, line in shown:
         written = (example / file).read_text().splitlines()[int(line) - 1]
-        assert filled.get(value, value.strip("'")) in written, (value, file, line)
+        assert filled.get(field, value.strip("'")) in written, (field, value, file, line)
 
 
 def test_scripts_get_the_whole_spec_and_a_place_for_every_value(example: Path) -> None:

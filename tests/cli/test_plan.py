@@ -17,7 +17,7 @@ from cli.worktree import open_worktree
 from localcloud.common.http_server import HttpServer, json_response
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.approval import approve
-from shared.app.api.parts import Page
+from shared.app.api.parts import ClusterPage
 from shared.app.api.views.plans import plan_view as planned_view
 from shared.app.api.views.plans import recorded_view
 from shared.azure.changes.field_effects import Effect
@@ -48,7 +48,7 @@ def url(cloud: MemoryCloud) -> Iterator[str]:
     def answer(request: Request) -> Response:
         if request.path != "/api/recorded":
             return json_response(404, {"error": "there is no such function"})
-        page = Page(request.args.get("after", ""), 2)
+        page = ClusterPage(request.args.get("after", ""), 2)
         return json_response(200, recorded_view(cloud.ports, page))
 
     with HttpServer(answer) as running:
@@ -221,6 +221,18 @@ def test_a_change_that_reimages_nodes_says_so_and_is_not_destructive() -> None:
     out = Console(width=100, file=io.StringIO(), record=True)
     out.print(plan_view.table(Plan("", (item,)), [item], Against("a fleet")))
     assert "one  reimages nodes" in out.export_text()
+
+
+def test_one_line_that_changes_many_clusters_is_shown_once_with_their_names() -> None:
+    change = FieldChange("spec.sku.tier", "Free", "Standard", Effect.IN_PLACE, "classes/small.yaml:4")
+    items = [Item(f"dev-{number}", Action.UPDATE, 2, changes=(change,)) for number in range(12)]
+    other = Item("dev-a", Action.UPDATE, 2, changes=(FieldChange("spec.sku.tier", "Free", "Premium"),))
+    out = Console(width=80, file=io.StringIO(), record=True)
+    out.print(plan_view.table(Plan("", (*items, other)), [*items, other], Against("a fleet")))
+    text = out.export_text()
+    assert text.count("sku.tier: Free -> Standard") == 1
+    assert text.count("update         dev-") == 13
+    assert text.index("dev-9") < text.index("sku.tier: Free -> Standard") < text.index("dev-a")
 
 
 def test_what_the_rollout_waits_for_after_its_last_stage_is_shown(tmp_path: Path, url: str) -> None:

@@ -12,7 +12,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.plan_page import plan_page
 from shared.app.api.views.plans import plan_view
 from shared.cluster.record_parts import Phase
-from shared.notifications.kinds import Kind
+from shared.notifications.kinds import NotificationKind
 from tests.support.clusters_elsewhere import SECRET, attached, cloud_with_harbour, files
 from tests.support.fleet_files import fleet
 from tests.support.notifications import notifying
@@ -131,7 +131,7 @@ def test_a_release_that_is_carried_out_has_its_own_words() -> None:
     assert "harbour, Released" in gone
     assert "is no longer of this fleet (Released: " in gone
     assert waited == "harbour is released: what runs there stays\n"
-    assert kinds(cloud, "all") == [(Kind.RELEASED, "harbour", False)]
+    assert kinds(cloud, "all") == [(NotificationKind.RELEASED, "harbour", False)]
     assert titles(cloud, "all") == ["example: 1 cluster released"]
     detail = plan_view(cloud.repository.head("main"), cloud.ports)
     assert detail is not None

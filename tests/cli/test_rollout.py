@@ -16,7 +16,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.rollouts import rollout_view
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.record_parts import Phase
-from shared.rollouts.rollout import Rollout, State
+from shared.rollouts.rollout import Rollout, RolloutState
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around
 from tests.support.roadstead_command import roadstead
@@ -78,7 +78,7 @@ def test_an_approval_lets_the_stage_begin_and_is_recorded(cloud: MemoryCloud, ur
     cloud.run()
     assert changed(cloud, "one") == {*DEV, *PROD}
     rollout = rollout_of(cloud, commit)
-    assert rollout.state is State.COMPLETED
+    assert rollout.state is RolloutState.COMPLETED
     assert [(each.subject, each.reason) for each in rollout.people.approved] == [("second", "tested")]
     assert [act.action for act in cloud.state.acts(5)] == ["rollout-approve"]
     assert "Completed" in run(url, "list")
@@ -112,7 +112,7 @@ def test_a_pause_a_resume_and_an_abort(cloud: MemoryCloud, url: str) -> None:
     assert "Waiting for approval" in run(url, "show")
     run(url, "abort", "--yes")
     cloud.run()
-    assert rollout_of(cloud, commit).state is State.ABORTED
+    assert rollout_of(cloud, commit).state is RolloutState.ABORTED
     assert changed(cloud, "one") == {*DEV}
     refused = roadstead("rollout", "pause", ROADSTEAD_URL=url)
     assert "is not under way: aborted" in refused.stderr
@@ -229,7 +229,7 @@ def test_an_override_of_a_freeze_needs_a_reason_and_is_shown_and_recorded(
     run(url, "override", "--reason", "the certificate ends today")
     cloud.run()
     assert changed(cloud, "two") == {*DEV, *PROD}
-    assert rollout_of(cloud, commit).state is State.COMPLETED
+    assert rollout_of(cloud, commit).state is RolloutState.COMPLETED
     act = cloud.state.acts(1)[0]
     assert (act.action, act.reason) == ("rollout-override", "the certificate ends today")
     assert "override" in run(url, "show", commit[:8])
@@ -244,7 +244,7 @@ def test_an_override_is_of_what_a_freeze_still_holds_after_the_rollout_of_its_co
     del files["clusters/b1/cluster.yaml"]
     commit = push(cloud, files)
     cloud.run(seconds=3600)
-    assert rollout_of(cloud, commit).state is State.COMPLETED
+    assert rollout_of(cloud, commit).state is RolloutState.COMPLETED
     why = json.loads(roadstead("why", "b1", "-o", "json", ROADSTEAD_URL=url).stdout)
     assert "`roadstead rollout override --reason TEXT` lets it start" in why["suggestedAction"]
     assert "override is queued" in run(url, "override", "--reason", "a leak")

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from cli.templates import ENVIRONMENTS
+from cli.worktree import open_worktree
+from localcloud.flux.kustomize.kustomize_build import objects
 from tests.support import fleet_files
 from tests.support.roadstead_command import roadstead, write
 
@@ -32,6 +35,26 @@ def test_from_nothing_to_a_cluster_in_the_plan(tmp_path: Path) -> None:
     done = roadstead("new", "cluster", "007", *options, cwd=fleet)
     assert (done.returncode, done.stdout) == (0, "Wrote clusters/007/cluster.yaml.\n")
     assert roadstead("plan", "--empty", cwd=fleet).stdout.startswith("Compared with an empty fleet: 2 create")
+
+
+def test_each_environment_of_a_new_fleet_has_its_own_folder_over_one_base(tmp_path: Path) -> None:
+    roadstead("init", "new", "--repository", "https://github.com/example/fleet", cwd=tmp_path)
+    write(tmp_path / "new", COMPONENTS)
+    for environment in ENVIRONMENTS:
+        given = ["--class", "standard", "--environment", environment, "--location", "eastus"]
+        roadstead("new", "cluster", f"{environment}-1", *given, cwd=tmp_path / "new")
+    for folder in (tmp_path / "new", write(tmp_path / "example", fleet_files.example())):
+        tree = open_worktree(folder)
+        fleet = tree.resolve()
+        assert fleet.problems == ()
+        assert {cluster.environment for cluster in fleet.clusters.values()} == set(ENVIRONMENTS)
+        for cluster in fleet.clusters.values():
+            flux = cluster.document()["spec"]["flux"]
+            assert flux["path"] == f"./platform/environments/{cluster.environment}"
+            assert {entry["name"]: entry["wait"] for entry in flux["kustomizations"]} == {"flux-system": True}
+            files = {path: tree.read(path) for path in tree.files.blobs}
+            for path in (flux["path"], "./platform/base"):  # a cluster without an environment has the base
+                assert [built["kind"] for built in objects(files, path)][:1] == ["Namespace"]
 
 
 def test_the_step_that_writes_flux_works_in_a_new_repository_as_it_is_printed(tmp_path: Path) -> None:

@@ -110,9 +110,9 @@ def test_an_earlier_failure_does_not_end_it_before_the_commit_is_accepted(cloud:
     with client(cloud) as api:
         plan = api.plan(cloud.state.fleet().commit)
         with pytest.raises(CommandError, match="one is Failed"):
-            command._progress(api, "one", command.State.READY, plan)
+            command._progress(api, "one", command.AwaitedState.READY, plan)
         plan["items"][0]["generation"] += 1
-        assert not command._progress(api, "one", command.State.READY, plan)[0]
+        assert not command._progress(api, "one", command.AwaitedState.READY, plan)[0]
 
 
 def test_a_deleted_cluster_is_reported(cloud: MemoryCloud, url: str) -> None:

@@ -14,7 +14,7 @@ from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.certificates import Authority
 from localcloud.common.clock import ManualClock
 from localcloud.common.control_plane import NullPlane
-from localcloud.common.front_door import Fault
+from localcloud.common.front_door import ScriptedFault
 from shared.adapters.arm import ArmAzure
 from shared.cluster.failures.errors import ReconcileError, Unauthenticated, Unavailable
 from shared.ports.azure import AzureCall, GetCluster, ListRoleAssignments, PutPool
@@ -57,7 +57,7 @@ def test_a_refusal_has_the_class_of_its_cause(
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(authority[1]))
     world = AzureWorld(ManualClock(), plane=NullPlane())
     with ArmServer(world, authority[0], accepts=lambda token: token == "a-token") as server:
-        server.door.faults = [Fault("^PUT ", status, {"error": error} if wrapped else error)]
+        server.door.faults = [ScriptedFault("^PUT ", status, {"error": error} if wrapped else error)]
         azure = ArmAzure(StaticCredential(), base_url=server.url)
         with pytest.raises(ReconcileError) as refused:
             azure.call(PutPool(CLUSTER, "apps", pool(), etag=None, only_new=True))

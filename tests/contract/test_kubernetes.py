@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcloud.kubernetes.world.kinds import NAMESPACE, NODE
-from localcloud.kubernetes.world.object_store import At, Write
+from localcloud.kubernetes.world.object_store import At, WriteMode
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, Unavailable
 from shared.json_tree import Json
 from shared.resource_ids import ObjectRef
@@ -57,14 +57,14 @@ def test_an_apply_that_changes_nothing_keeps_the_version(setting: Setting) -> No
 def test_a_field_that_is_no_longer_applied_is_removed_and_fields_of_others_stay(setting: Setting) -> None:
     setting.api.apply(config_map({"mine": "1", "also-mine": "2"}))
     at = At(CONFIG_MAP, "settings", "default")
-    setting.world.apply(at, {"data": {"theirs": "3"}}, Write(manager="someone"))
+    setting.world.apply(at, {"data": {"theirs": "3"}}, WriteMode(manager="someone"))
     after = setting.api.apply(config_map({"mine": "1"}))
     assert after["data"] == {"mine": "1", "theirs": "3"}
 
 
 def test_an_apply_takes_over_a_field_of_another_manager(setting: Setting) -> None:
     at = At(CONFIG_MAP, "settings", "default")
-    setting.world.apply(at, {"data": {"colour": "red"}}, Write(manager="someone"))
+    setting.world.apply(at, {"data": {"colour": "red"}}, WriteMode(manager="someone"))
     assert setting.api.apply(config_map({"colour": "blue"}))["data"] == {"colour": "blue"}
     owners = [entry["manager"] for entry in setting.world.get(at)["metadata"]["managedFields"]]
     assert owners == ["roadstead"]

@@ -16,7 +16,7 @@ from cryptography import x509
 
 from localcloud.common.certificates import Authority
 from localcloud.common.clock import ManualClock
-from localcloud.common.front_door import Fault
+from localcloud.common.front_door import ScriptedFault
 from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
 from shared.adapters.kubernetes import AKS_SCOPE, KubernetesConnections
 from shared.cluster.failures.errors import (
@@ -135,7 +135,7 @@ def test_a_credential_that_was_accepted_a_moment_ago_is_retried(
     plane: KubernetesPlane, access: Access, connections: KubernetesConnections
 ) -> None:
     connections.connect(CLUSTER).check()
-    plane.door(CLUSTER).faults = [Fault("selfsubjectaccessreviews", status=401)]
+    plane.door(CLUSTER).faults = [ScriptedFault("selfsubjectaccessreviews", status=401)]
     with pytest.raises(Dependency, match="no longer accepted"):
         connections.connect(CLUSTER).check()
     connections.connect(CLUSTER).check()
@@ -163,16 +163,16 @@ def test_a_server_of_another_authority_is_not_trusted(
 @pytest.mark.parametrize(
     ("fault", "error"),
     [
-        (Fault("", status=503, body={"message": "etcd is away"}, times=None), Unavailable),
-        (Fault("", status=429, headers={"Retry-After": "7"}, times=None), Throttled),
-        (Fault("", status=410, body={"reason": "Expired"}, times=None), Conflict),
+        (ScriptedFault("", status=503, body={"message": "etcd is away"}, times=None), Unavailable),
+        (ScriptedFault("", status=429, headers={"Retry-After": "7"}, times=None), Throttled),
+        (ScriptedFault("", status=410, body={"reason": "Expired"}, times=None), Conflict),
     ],
 )
 def test_an_answer_of_the_server_becomes_the_error_of_its_class(
     plane: KubernetesPlane,
     connections: KubernetesConnections,
     clock: ManualClock,
-    fault: Fault,
+    fault: ScriptedFault,
     error: type[Exception],
 ) -> None:
     plane.door(CLUSTER).faults = [fault]
@@ -196,7 +196,7 @@ def test_a_credential_that_is_no_administrator_has_no_access(
     plane: KubernetesPlane, connections: KubernetesConnections
 ) -> None:
     denied = {"kind": "SelfSubjectAccessReview", "status": {"allowed": False}}
-    plane.door(CLUSTER).faults = [Fault("^POST .*/selfsubjectaccessreviews", status=201, body=denied)]
+    plane.door(CLUSTER).faults = [ScriptedFault("^POST .*/selfsubjectaccessreviews", status=201, body=denied)]
     with pytest.raises(
         Unauthorized, match=r"may not patch customresourcedefinitions\.apiextensions\.k8s\.io"
     ):
@@ -218,7 +218,7 @@ def test_an_object_that_the_server_cannot_type_is_an_invalid_manifest_with_its_f
     plane: KubernetesPlane, connections: KubernetesConnections, message: str
 ) -> None:
     body = {"kind": "Status", "status": "Failure", "message": message, "code": 500}
-    plane.door(CLUSTER).faults = [Fault("^PATCH", status=500, body=body)]
+    plane.door(CLUSTER).faults = [ScriptedFault("^PATCH", status=500, body=body)]
     with pytest.raises(InvalidManifest) as refused:
         connections.connect(CLUSTER).apply(config_map({}))
     assert message in str(refused.value)
@@ -228,7 +228,7 @@ def test_a_secret_that_the_server_cannot_type_does_not_show_its_content(
     plane: KubernetesPlane, connections: KubernetesConnections
 ) -> None:
     message = 'failed to create typed patch object: .data.password: expected string, got "hunter2"'
-    plane.door(CLUSTER).faults = [Fault("^PATCH", status=500, body={"message": message, "code": 500})]
+    plane.door(CLUSTER).faults = [ScriptedFault("^PATCH", status=500, body={"message": message, "code": 500})]
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "namespace": "default"}}
     with pytest.raises(InvalidManifest) as refused:
         connections.connect(CLUSTER).apply(secret)
@@ -239,7 +239,7 @@ def test_another_server_error_is_no_problem_of_the_manifest(
     plane: KubernetesPlane, connections: KubernetesConnections
 ) -> None:
     body = {"kind": "Status", "message": "etcdserver: request timed out", "code": 500}
-    plane.door(CLUSTER).faults = [Fault("^PATCH", status=500, body=body)]
+    plane.door(CLUSTER).faults = [ScriptedFault("^PATCH", status=500, body=body)]
     with pytest.raises(Unavailable, match="etcdserver"):
         connections.connect(CLUSTER).apply(config_map({}))
 
@@ -263,7 +263,7 @@ def test_an_eviction_that_an_admission_policy_refuses_is_blocked(
     plane: KubernetesPlane, connections: KubernetesConnections, status: int, reason: str, message: str
 ) -> None:
     body = {"kind": "Status", "status": "Failure", "reason": reason, "message": message, "code": status}
-    plane.door(CLUSTER).faults = [Fault("/eviction", status=status, body=body)]
+    plane.door(CLUSTER).faults = [ScriptedFault("/eviction", status=status, body=body)]
     with pytest.raises(Blocked) as refused:
         connections.connect(CLUSTER).evict("default", "a")
     assert message in str(refused.value)
@@ -274,7 +274,7 @@ def test_an_eviction_without_the_right_to_evict_is_unauthorized(
 ) -> None:
     message = 'pods "a" is forbidden: User "x" cannot create resource "pods/eviction" in API group ""'
     body = {"kind": "Status", "reason": "Forbidden", "message": message, "code": 403}
-    plane.door(CLUSTER).faults = [Fault("/eviction", status=403, body=body)]
+    plane.door(CLUSTER).faults = [ScriptedFault("/eviction", status=403, body=body)]
     with pytest.raises(Unauthorized, match="cannot create resource"):
         connections.connect(CLUSTER).evict("default", "a")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.kubernetes.world.kinds import BUILT_IN, NODE, POD, STATEFUL_SET, Kind
+from localcloud.kubernetes.world.kinds import BUILT_IN, NODE, POD, STATEFUL_SET, ResourceKind
 from localcloud.kubernetes.world.object_store import At
 from shared.cluster.failures.errors import Blocked
 from shared.json_tree import Json
@@ -62,7 +62,7 @@ def is_ready(pod: Json) -> bool:
     return any(item["type"] == "Ready" and item["status"] == "True" for item in conditions)
 
 
-def an_owner(setting: Setting, kind: Kind = STATEFUL_SET, **spec: Any) -> dict[str, Any]:
+def an_owner(setting: Setting, kind: ResourceKind = STATEFUL_SET, **spec: Any) -> dict[str, Any]:
     """Create what the pods of the app web belong to; return the reference to it."""
     labels = {"app": "web"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "web", "image": "web:1"}]}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcloud.kubernetes.world.object_store import At, Write
+from localcloud.kubernetes.world.object_store import At, WriteMode
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest
 from shared.json_tree import Json
 from shared.kubernetes.field_ownership import is_held, same, transferred
@@ -59,7 +59,7 @@ def test_an_object_that_was_read_is_deleted_and_a_missing_one_is_success(setting
 def test_fields_that_are_transferred_to_us_go_with_our_next_apply(setting: Setting) -> None:
     setting.api.apply(config_map({"mine": "1"}))
     at = At(CONFIG_MAP, "settings", "default")
-    setting.world.apply(at, {"data": {"theirs": "2"}}, Write(manager="somebody"))
+    setting.world.apply(at, {"data": {"theirs": "2"}}, WriteMode(manager="somebody"))
     assert setting.api.apply(config_map({"mine": "1"}))["data"] == {"mine": "1", "theirs": "2"}
     ours = transferred(live(setting), entirely=True)
     assert ours is not None
@@ -84,7 +84,7 @@ def test_an_object_shows_whether_another_apply_would_change_it(
     setting.api.apply(manifest)
     assert is_held(manifest, live(setting))
     at = At(CONFIG_MAP, "settings", "default")
-    setting.world.apply(at, {"data": data}, Write(manager="somebody", force=force))
+    setting.world.apply(at, {"data": data}, WriteMode(manager="somebody", force=force))
     assert is_held(manifest, live(setting)) == held
     assert same(live(setting), setting.api.apply(manifest, dry_run=True)) == held
     (listed,) = setting.api.list("v1", "ConfigMap", namespace="default", fields="metadata.name=settings")
@@ -95,7 +95,7 @@ def test_what_was_transferred_to_us_is_not_held_before_we_apply(setting: Setting
     manifest = config_map({"mine": "1"})
     setting.api.apply(manifest)
     at = At(CONFIG_MAP, "settings", "default")
-    setting.world.apply(at, {"data": {"theirs": "2"}}, Write(manager="somebody"))
+    setting.world.apply(at, {"data": {"theirs": "2"}}, WriteMode(manager="somebody"))
     ours = transferred(live(setting), entirely=True)
     assert ours is not None
     setting.api.replace(ours)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.kubernetes.world.object_store import Write
+from localcloud.kubernetes.world.object_store import WriteMode
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest
 from shared.json_tree import Json
@@ -142,7 +142,9 @@ def test_a_namespace_that_exists_is_taken_over_as_the_adoption_policy_says(
     assert world is not None
     kind = world.kind("v1", "Namespace")
     assert kind is not None
-    world.create(kind, "", {"metadata": {"name": "shop", "labels": {"team": "a"}}}, Write(manager="kubectl"))
+    world.create(
+        kind, "", {"metadata": {"name": "shop", "labels": {"team": "a"}}}, WriteMode(manager="kubectl")
+    )
     call = PutManagedNamespace(ONE, "shop", body(adoptionPolicy=policy, labels=labels))
     if not taken:
         with pytest.raises(InvalidManifest, match="already exists"):

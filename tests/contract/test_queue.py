@@ -13,7 +13,7 @@ import pytest
 
 from localcloud.common.clock import ManualClock
 from localcloud.servicebus.wire.servicebus_server import ServiceBusServer
-from localcloud.servicebus.world.broker import Broker, BrokerQueue, Counts, QueueConfig, StoredMessage
+from localcloud.servicebus.world.broker import Broker, BrokerQueue, QueueConfig, QueueCounts, StoredMessage
 from shared.adapters.servicebus import ServiceBusQueue, service_bus_client
 from shared.cluster.failures.errors import (
     Dependency,
@@ -75,10 +75,10 @@ def test_the_same_id_twice_is_one_message(bench: Bench) -> None:
 def test_a_scheduled_message_is_not_there_before_its_time(bench: Bench) -> None:
     at = bench.clock() + timedelta(seconds=30)
     bench.queue.send(Message(session="a", id="1", body="{}", at=at))
-    assert bench.broker.counts("jobs") == Counts(active=0, scheduled=1, dead_lettered=0)
+    assert bench.broker.counts("jobs") == QueueCounts(active=0, scheduled=1, dead_lettered=0)
     assert bench.stored()[0].draft.at == at
     bench.clock.advance(30)
-    assert bench.broker.counts("jobs") == Counts(active=1, scheduled=0, dead_lettered=0)
+    assert bench.broker.counts("jobs") == QueueCounts(active=1, scheduled=0, dead_lettered=0)
 
 
 def test_a_time_that_has_passed_means_now(bench: Bench) -> None:
@@ -104,7 +104,7 @@ def test_several_messages_go_to_their_own_sessions_in_order_and_each_at_its_time
         Message(session="b", id="b:2", body="{}", at=at),
         Message(session="a", id="a:2", body="{}"),
     )
-    assert bench.broker.counts("jobs") == Counts(active=3, scheduled=1, dead_lettered=0)
+    assert bench.broker.counts("jobs") == QueueCounts(active=3, scheduled=1, dead_lettered=0)
     assert [m.draft.id for m in bench.broker.peek("jobs", session="a")] == ["a:1", "a:2"]
     assert [m.draft.id for m in bench.broker.peek("jobs", session="b")] == ["b:1", "b:2"]
     first = bench.broker.peek("jobs", session="a")[0].draft

@@ -99,6 +99,24 @@ def test_the_changes_since_a_commit_are_those_of_a_merged_branch_too(case: Case)
             since(*unknown)
 
 
+def test_the_first_parent_of_a_merge_is_what_it_changes(case: Case) -> None:
+    first = case.git.commit({"a.yaml": b"1", "gone.yaml": b"1"})
+    case.git.reset(first, "topic")
+    topic = case.git.commit({"b/c.yaml": b"1", "gone.yaml": None}, branch="topic")
+    later = case.git.commit({"a.yaml": b"2"})
+    merge = case.git.merge(later, topic)
+    assert merge is not None
+    found = case.host.changes_since(merge, first, 9) or ()
+    parents = {change.commit: change.parents for change in found}
+    assert parents == {merge: (later, topic), later: (first,), topic: (first,)}
+    assert case.host.files_between(merge, later) == ["b/c.yaml", "gone.yaml"]
+    assert case.host.files_between(merge, first) == ["a.yaml", "b/c.yaml", "gone.yaml"]
+    assert case.host.files_between(first, first) == []
+    for unknown in ((merge, UNKNOWN), (UNKNOWN, merge)):
+        with pytest.raises(Dependency):
+            case.host.files_between(*unknown)
+
+
 def test_the_changes_since_a_commit_can_be_more_than_a_page_of_github_has(case: Case) -> None:
     first = case.git.commit({"a.yaml": b"0"})
     later = [case.git.commit({"a.yaml": str(number).encode()}) for number in range(1, 102)]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.common.front_door import Fault
+from localcloud.common.front_door import ScriptedFault
 from localcloud.github.wire.github_auth import GitHubApp
 from localcloud.github.wire.github_server import GitHubServer
 from localcloud.github.world.people import CONTRIBUTOR, OPERATOR, PEOPLE, REVIEWER
@@ -167,7 +167,7 @@ def test_a_token_that_does_not_see_the_team_hears_which_permission_it_may_lack(t
         with pytest.raises(Dependency, match="the permission Members: read of acme") as refused:
             adapter.team_members("acme/none")
         assert "no team acme/none, or the credential cannot read it" in str(refused.value)
-        server.door.faults = [Fault("GET .*/members", status=502)]
+        server.door.faults = [ScriptedFault("GET .*/members", status=502)]
         with pytest.raises(Unavailable):
             adapter.team_members("acme/approvers")
 

@@ -10,7 +10,7 @@ import pytest
 
 from shared.cluster.failures.errors import Stale
 from shared.notifications.deliveries import failed
-from shared.notifications.kinds import Kind, Severity
+from shared.notifications.kinds import NotificationKind, Severity
 from shared.notifications.notification import Notification
 from shared.notifications.record import NotifierRecord, confirm, take
 from shared.notifications.routes import Route, RouteType
@@ -47,7 +47,9 @@ def test_a_fact_that_is_stored_twice_is_there_once_and_as_it_was(state: State) -
 
 
 def test_a_fact_whose_id_no_key_can_have_is_stored(state: State) -> None:
-    odd = Notification("dead-letter:jobs:1:a/b\\c#d?e", Kind.DEAD_LETTER, "dead-letters:jobs", "jobs", T0)
+    odd = Notification(
+        "dead-letter:jobs:1:a/b\\c#d?e", NotificationKind.DEAD_LETTER, "dead-letters:jobs", "jobs", T0
+    )
     state.add_notice(odd)
     assert state.notices(10) == [odd]
     state.remove_notices([odd])
@@ -103,7 +105,7 @@ def test_an_outage_of_a_large_fleet_is_remembered_as_a_whole_and_leaves_nothing_
 def test_the_routes_of_a_fleet_are_read_back_as_they_were(state: State) -> None:
     routes = (
         Route("a", RouteType.GITHUB),
-        Route("b", RouteType.EMAIL, "B", Severity.INFO, (Kind.READY,), ("prod",), {"team": "x"}),
+        Route("b", RouteType.EMAIL, "B", Severity.INFO, (NotificationKind.READY,), ("prod",), {"team": "x"}),
     )
     state.save_fleet(FleetRecord("c" * 40, rules=FleetRules(routes)))
     assert state.fleet().rules.routes == routes

@@ -159,7 +159,7 @@ def test_the_rules_and_what_environments_had_are_stored_with_the_fleet(state: St
 
 def test_old_rollouts_are_removed_but_for_one_that_is_active(state: State) -> None:
     for number in range(4):
-        kind = rollouts.State.COMPLETED if number else rollouts.State.ACTIVE
+        kind = rollouts.RolloutState.COMPLETED if number else rollouts.RolloutState.ACTIVE
         began = NOW + timedelta(hours=number)
         state.save_rollout(replace(ROLLOUT, commit=f"{number}" * 40, began=began, state=kind))
     assert state.prune_rollouts(1) == 2

@@ -15,7 +15,7 @@ from azure.core.credentials import AccessToken
 from localcloud.azure.world.catalog import TENANT
 from localcloud.common.certificates import Authority
 from localcloud.common.clock import ManualClock
-from localcloud.common.front_door import Fault
+from localcloud.common.front_door import ScriptedFault
 from localcloud.keyvault.vault_server import LIST, SECRETS_USER, VaultServer
 from localcloud.keyvault.vault_world import VaultWorld
 from localcloud.keyvault.vaults_port import WorldVaults
@@ -144,7 +144,7 @@ def test_the_role_of_the_worker_suffices(trusted: Authority) -> None:
 def test_the_firewall_of_a_vault_is_no_missing_role(served: VaultSetting) -> None:
     assert served.server is not None
     body = {"error": {"code": "Forbidden", "message": VALUE, "innererror": {"code": "ForbiddenByFirewall"}}}
-    served.server.door.faults.append(Fault("GET /secrets", 403, body))
+    served.server.door.faults.append(ScriptedFault("GET /secrets", 403, body))
     error = refused(served)
     assert isinstance(error, VaultForbidden)
     assert "firewall" in str(error)
@@ -153,7 +153,9 @@ def test_the_firewall_of_a_vault_is_no_missing_role(served: VaultSetting) -> Non
 def test_a_throttled_read_has_the_vaults_own_wait(served: VaultSetting) -> None:
     assert served.server is not None
     served.server.door.faults.append(
-        Fault("GET /secrets", 429, {"error": {"code": "Throttled", "message": VALUE}}, {"Retry-After": "7"})
+        ScriptedFault(
+            "GET /secrets", 429, {"error": {"code": "Throttled", "message": VALUE}}, {"Retry-After": "7"}
+        )
     )
     error = refused(served)
     assert isinstance(error, Throttled)
@@ -167,7 +169,7 @@ def test_a_throttled_read_has_the_vaults_own_wait(served: VaultSetting) -> None:
 
 def test_a_server_error_and_no_answer_are_the_vaults_own_unavailability(served: VaultSetting) -> None:
     assert served.server is not None
-    served.server.door.faults.append(Fault("GET /secrets", 503))
+    served.server.door.faults.append(ScriptedFault("GET /secrets", 503))
     assert isinstance(refused(served), VaultUnavailable)
     nowhere = KeyVaults({VAULT: "https://127.0.0.1:1"}, StaticCredential())
     assert isinstance(refused(VaultSetting(nowhere, served.world)), VaultUnavailable)
@@ -188,7 +190,7 @@ def test_whatever_a_vault_answers_is_a_secret_or_an_error_of_ours(
             body = json.loads(odd)
         except (ValueError, RecursionError):
             continue
-        served.server.door.faults[:] = [Fault("GET /secrets", status, body)]
+        served.server.door.faults[:] = [ScriptedFault("GET /secrets", status, body)]
         try:
             found = served.port.secret(VAULT, "age")
         except ReconcileError as error:

@@ -8,7 +8,7 @@ from subprocess import CompletedProcess
 import httpx
 import pytest
 
-from cli.fleet_api.client import Refused
+from cli.fleet_api.client import RequestRefused
 from localcloud.runtime.options import Options
 from shared.resource_ids import ClusterId
 from tests.support import fleet_files
@@ -53,14 +53,14 @@ def test_a_commit_that_deletes_every_cluster_waits_for_the_approval_of_exactly_t
         ["one", "two"],
         f"roadstead approve {commit[:8]}",
     )
-    with pytest.raises(Refused, match="exactly the deletes that need it: one, two"):
+    with pytest.raises(RequestRefused, match="exactly the deletes that need it: one, two"):
         operator.api.post(f"plans/{commit}/approve", {"clusters": ["one"]})
 
     newer = operator.push({**fleet_files.fleet(), "README.md": b"A fleet\n"})
     operator.wait_for_status(newer, "failure")
     refused = roadstead("approve", commit, "--yes", "--url", url)
     assert (refused.returncode, f"a newer commit than {commit[:8]} is planned" in refused.stderr) == (1, True)
-    with pytest.raises(Refused, match="is no longer the commit that was planned last"):
+    with pytest.raises(RequestRefused, match="is no longer the commit that was planned last"):
         operator.api.post(f"plans/{commit}/approve", {"clusters": ["one", "two"]})
     assert operator.phases() == {"one": "Ready", "two": "Ready"}
 

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 import httpx
 import pytest
 
-from cli.errors import Refused
+from cli.errors import RequestRefused
 from localcloud.runtime.options import Options
 from tests.support import fleet_files
 from tests.support.arm_client import arm, path
@@ -140,7 +140,7 @@ def _catches_up_after_a_stop(operator: Operator, azure: httpx.Client) -> None:
 
 def _is_found(operator: Operator, phase: str) -> bool:
     """Return whether d2 has a phase, after what a sweep finds; a job that runs finds that itself."""
-    with suppress(Refused):
+    with suppress(RequestRefused):
         operator.api.refresh(["d2"])
     return operator.phases()["d2"] == phase
 

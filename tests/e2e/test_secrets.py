@@ -16,7 +16,7 @@ import pytest
 import yaml
 from standardwebhooks.webhooks import Webhook
 
-from cli.errors import Refused
+from cli.errors import RequestRefused
 from localcloud.memory.memory_cloud import QUEUES
 from localcloud.runtime.inspection import bus_messages, table_entities
 from localcloud.runtime.options import Options
@@ -148,7 +148,7 @@ def test_who_guesses_the_next_letter_of_a_secret_sees_no_difference(start: Start
     for secret in (*TARGETS.values(), operator.cloud.settings["GITHUB_TOKEN"], KEY):
         guesses = [f"{secret[:16]}{letter}" for letter in (secret[16], "~", "*")]
         for guess in guesses:
-            with suppress(Refused):
+            with suppress(RequestRefused):
                 operator.api.post("clusters/one/replay", {"reason": guess})
         reasons = [act["reason"] for act in operator.api.audit(limit=len(guesses))["acts"]]
         assert reasons == guesses[::-1]

@@ -130,7 +130,7 @@ def hostile(value: Any) -> Any:
 def test_no_text_of_the_fleet_becomes_an_element_or_a_script(cloud: MemoryCloud) -> None:
     view = plan_view(cloud.state.fleet().commit, cloud.ports)
     assert view is not None
-    attacked: schema.Plan = hostile({**view, "problems": ["a problem"], "next": "z"})
+    attacked: schema.PlanView = hostile({**view, "problems": ["a problem"], "next": "z"})
     page = plan_page(attacked, fleet=HOSTILE, first=True)
     shown, clean = Reader(page), Reader(plan_page(view, fleet="example", first=True))
     assert shown.tags - clean.tags <= {"a", "ul", "li"}
@@ -155,7 +155,8 @@ def test_the_policy_allows_the_style_of_the_page_and_nothing_else(cloud: MemoryC
 def test_one_approved_delete_and_one_problem_that_is_not_shown_are_one(cloud: MemoryCloud) -> None:
     view = plan_view(cloud.state.fleet().commit, cloud.ports)
     assert view is not None
-    given: schema.Approval = {"by": "ann", "at": "2026-01-31T12:00:00+00:00", "clusterCount": 1, "reason": ""}
+    at = "2026-01-31T12:00:00+00:00"
+    given: schema.ApprovalView = {"by": "ann", "at": at, "clusterCount": 1, "reason": ""}
     page = plan_page(
         {**view, "approval": given, "problems": ["a problem"], "problemCount": 2}, fleet="f", first=True
     )

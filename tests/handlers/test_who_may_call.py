@@ -55,6 +55,7 @@ ROUTES = {
     "plan": ("GET", "plans/{commit}", "Reader"),
     "plan_page": ("GET", "plans/{commit}/page", "Reader"),
     "approve": ("POST", "plans/{commit}/approve", "Approver"),
+    "log": ("GET", "log", "Reader"),
     "recorded": ("GET", "recorded", "Reader"),
     "dead_letters": ("GET", "dead-letters", "Reader"),
     "dismiss": ("POST", "dead-letters/dismiss", "Operator"),

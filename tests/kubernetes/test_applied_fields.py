@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcloud.common.clock import ManualClock
-from localcloud.kubernetes.world.api_errors import ApiError
+from localcloud.kubernetes.world.api_errors import StatusError
 from localcloud.kubernetes.world.kubernetes_port import WorldKubernetes
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_store import At, Write
+from localcloud.kubernetes.world.object_store import At, WriteMode
 from localcloud.kubernetes.world.writes.patches import MERGE
 from shared.cluster.failures.errors import InvalidManifest
 from shared.json_tree import Json
@@ -116,13 +116,13 @@ class Place:
         assert kind is not None
         at = At(kind, "one", "default")
         if how == "patch":
-            self.world.patch(at, change, MERGE, Write(manager="kubectl-edit"))
+            self.world.patch(at, change, MERGE, WriteMode(manager="kubectl-edit"))
         elif how == "apply":
-            self.world.apply(at, change, Write(manager="flux", force=True))
+            self.world.apply(at, change, WriteMode(manager="flux", force=True))
         elif how == "ours":
             self.api.apply({**self.manifest, **change, "metadata": self.manifest["metadata"]})
         else:
-            self.world.apply(at, change, Write(manager="flux", force=True))
+            self.world.apply(at, change, WriteMode(manager="flux", force=True))
             ours = transferred(self.live, entirely=True)
             if ours is not None:
                 self.api.replace(ours)
@@ -178,6 +178,6 @@ def test_an_apply_changes_nothing_of_an_object_that_shows_so(
     manifest, changes = history
     place = Place(manifest)
     for change, how in changes:
-        with suppress(ApiError, InvalidManifest):  # it refuses some of them, as a server does
+        with suppress(StatusError, InvalidManifest):  # it refuses some of them, as a server does
             place.changed(change, how)
         assert not (is_held(manifest, place.live) and place.dry_run_differs())

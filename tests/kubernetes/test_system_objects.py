@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from localcloud.common.clock import ManualClock
-from localcloud.kubernetes.world.api_errors import ApiError
+from localcloud.kubernetes.world.api_errors import StatusError
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_store import At, Write
+from localcloud.kubernetes.world.object_store import At, WriteMode
 from shared.json_tree import Json
 from shared.kubernetes.field_ownership import is_held
 from shared.kubernetes.system_objects import KINDS, SYSTEM, TENANT, system_objects
@@ -62,7 +62,7 @@ def apply(cluster: KubernetesWorld, manifest: Json) -> Json:
     kind = cluster.kind(manifest["apiVersion"], manifest["kind"])
     assert kind is not None, manifest["kind"]
     at = At(kind, metadata["name"], metadata.get("namespace", ""))
-    return cluster.apply(at, manifest, Write(manager="roadstead", force=True))
+    return cluster.apply(at, manifest, WriteMode(manager="roadstead", force=True))
 
 
 def objects(**changed: Any) -> tuple[Json, ...]:
@@ -156,7 +156,7 @@ def test_an_object_with_a_wrong_field_would_not_be_valid() -> None:
     wrong["spec"] = {**wrong["spec"], "policyTypes": "Ingress"}
     cluster = world()
     apply(cluster, named(objects(), "Namespace"))
-    with pytest.raises(ApiError):
+    with pytest.raises(StatusError):
         apply(cluster, wrong)
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcloud.common.clock import ManualClock
-from localcloud.servicebus.world.broker import Broker, Counts, Delivery, Draft, QueueConfig, SessionLock
+from localcloud.servicebus.world.broker import Broker, Delivery, Draft, QueueConfig, QueueCounts, SessionLock
 from localcloud.servicebus.world.broker_values import (
     MAX_MESSAGE_BYTES,
     BrokerError,
@@ -57,7 +57,7 @@ def test_an_id_is_taken_once_within_the_window_and_again_after_it() -> None:
     assert broker.send("jobs", draft("a", session="other")) == first
     clock.advance(1)
     assert broker.send("jobs", draft("a")) != first
-    assert broker.counts("jobs") == Counts(active=2, scheduled=0, dead_lettered=0)
+    assert broker.counts("jobs") == QueueCounts(active=2, scheduled=0, dead_lettered=0)
 
 
 def test_a_completed_message_still_counts_as_a_duplicate_and_a_scheduled_one_already_does() -> None:
@@ -67,7 +67,7 @@ def test_a_completed_message_still_counts_as_a_duplicate_and_a_scheduled_one_alr
     broker.send("jobs", draft("b"))
     broker.complete("jobs", receive(broker, accept(broker)).lock_token)
     broker.send("jobs", draft("b"))
-    assert broker.counts("jobs") == Counts(active=0, scheduled=1, dead_lettered=0)
+    assert broker.counts("jobs") == QueueCounts(active=0, scheduled=1, dead_lettered=0)
 
 
 def test_messages_without_an_id_are_never_duplicates() -> None:
@@ -96,7 +96,7 @@ def test_a_scheduled_message_can_be_taken_back_until_its_time() -> None:
     sequence = broker.send("jobs", Draft(b"", session="s", at=clock() + timedelta(seconds=1)))
     broker.cancel_scheduled("jobs", sequence)
     clock.advance(2)
-    assert broker.counts("jobs") == Counts(0, 0, 0)
+    assert broker.counts("jobs") == QueueCounts(0, 0, 0)
     with pytest.raises(MessageNotFound):
         broker.cancel_scheduled("jobs", sequence)
 
@@ -188,7 +188,7 @@ def test_a_message_abandoned_too_often_is_dead_lettered() -> None:
         assert (delivery.message.draft.id, delivery.message.delivery_count) == ("poison", failures)
         broker.abandon("jobs", delivery.lock_token)
     assert receive(broker, lock).message.draft.id == "next"
-    assert broker.counts("jobs") == Counts(active=1, scheduled=0, dead_lettered=1)
+    assert broker.counts("jobs") == QueueCounts(active=1, scheduled=0, dead_lettered=1)
     dead = receive(broker, queue=DEAD_LETTERS).message
     assert (dead.draft.id, dead.delivery_count, dead.dead_letter_reason) == (
         "poison",
@@ -211,7 +211,7 @@ def test_a_dead_letter_has_its_reason_and_is_read_from_the_dead_letter_queue() -
     )
     assert (delivery.message.draft.session, delivery.message.draft.properties["own"]) == ("s", 1)
     broker.complete(DEAD_LETTERS, delivery.lock_token)
-    assert broker.counts("jobs") == Counts(0, 0, 0)
+    assert broker.counts("jobs") == QueueCounts(0, 0, 0)
 
 
 def test_without_sessions_each_message_has_a_lock_of_its_own() -> None:

@@ -33,7 +33,7 @@ from azure.servicebus.exceptions import (
 
 from localcloud.common.clock import system_clock
 from localcloud.servicebus.wire.servicebus_server import ServiceBusServer
-from localcloud.servicebus.world.broker import Broker, Counts, Draft, QueueConfig
+from localcloud.servicebus.world.broker import Broker, Draft, QueueConfig, QueueCounts
 from tests.support.waiting import until
 
 JOBS = QueueConfig("jobs", lock_seconds=30, max_delivery_count=3)
@@ -138,7 +138,7 @@ def test_eight_receivers_take_eight_sessions_at_once_and_keep_each_in_order(bus:
     with ThreadPoolExecutor(8) as pool:
         taken = sorted(pool.map(work, range(8)))
     assert taken == [[f"{session}:{number}" for number in range(5)] for session in range(8)]
-    assert bus.broker.counts("jobs") == Counts(0, 0, 0)
+    assert bus.broker.counts("jobs") == QueueCounts(0, 0, 0)
 
 
 def test_a_batch_is_taken_as_a_whole_or_not_at_all(bus: Bus) -> None:
@@ -243,7 +243,7 @@ def test_a_session_lock_is_renewed_by_hand_and_by_the_renewer(bus: Bus) -> None:
         renewer.register(receiver, receiver.session)
         time.sleep(1.3)
         receiver.complete_message(message)
-    assert bus.broker.counts("short") == Counts(0, 0, 0)
+    assert bus.broker.counts("short") == QueueCounts(0, 0, 0)
 
 
 def test_abandoning_ends_in_the_dead_letter_queue(bus: Bus) -> None:
@@ -258,7 +258,7 @@ def test_abandoning_ends_in_the_dead_letter_queue(bus: Bus) -> None:
         assert message.dead_letter_reason == "MaxDeliveryCountExceeded"
         assert (message.message_id, message.session_id, message.delivery_count) == ("poison", "s", 3)
         dead.complete_message(message)
-    assert bus.broker.counts("jobs") == Counts(0, 0, 0)
+    assert bus.broker.counts("jobs") == QueueCounts(0, 0, 0)
 
 
 def test_a_dead_letter_has_its_reason(bus: Bus) -> None:

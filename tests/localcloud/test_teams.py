@@ -14,7 +14,7 @@ import requests
 from localcloud.channels.teams_server import MOST_BYTES, TeamsServer
 from localcloud.common.certificates import Authority
 from localcloud.flux.http_posts import HttpPosts
-from localcloud.flux.notification_controller import FluxEvent, card
+from localcloud.flux.notification_controller import ControllerEvent, card
 from localcloud.runtime.up import show_notifications
 from shared.adapters.channels import teams_body
 from shared.cluster.failures.errors import Unauthenticated, Unavailable
@@ -63,7 +63,7 @@ def test_an_alert_of_the_local_flux_is_taken_and_shown(
     teams: TeamsServer, tmp_path: Path, authority: tuple[Authority, Path]
 ) -> None:
     subject = {"kind": "Kustomization", "metadata": {"name": "shop", "namespace": "shop"}}
-    event = FluxEvent(
+    event = ControllerEvent(
         subject, "error", "BuildFailed", "no such file", "kustomize-controller", {"revision": "main"}
     )
     with closing(HttpPosts(authority[1])) as posts:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.notifications.digest import MOST_MESSAGES, Links, body_of, messages
-from shared.notifications.kinds import Kind, Severity
+from shared.notifications.kinds import NotificationKind, Severity
 from shared.notifications.notification import Notification, end_of
 from shared.notifications.record import MOST_PENDING
 from shared.notifications.routes import LIMITS
@@ -69,7 +69,7 @@ def next_lines(*facts: Notification) -> list[str]:
 
 
 def held(cluster: str, action: str) -> Notification:
-    return replace(fact(cluster, Kind.HELD, reason=""), action=action)
+    return replace(fact(cluster, NotificationKind.HELD, reason=""), action=action)
 
 
 def test_a_command_for_several_clusters_has_the_name_of_none() -> None:
@@ -107,7 +107,7 @@ def test_a_diff_is_shown_where_there_is_one() -> None:
 
 def test_what_is_worst_comes_first_and_an_end_is_no_reason_to_hurry() -> None:
     over = end_of(fact("old"), after(60))
-    facts = [over, fact("slow", Kind.STALLED), fact("one")]
+    facts = [over, fact("slow", NotificationKind.STALLED), fact("one")]
     (message,) = messages(facts, fleet="f", limit=12_000, links=LINKS)
     kinds = [(group["kind"], group["over"]) for group in body_of(message)["groups"]]
     assert kinds == [("failed", False), ("stalled", False), ("failed", True)]
@@ -128,7 +128,7 @@ def test_the_same_facts_have_the_same_id_and_others_another() -> None:
     st.lists(
         st.tuples(
             st.text("abcdefghijklmnopqrstuvwxyzäß-", min_size=1, max_size=63),
-            st.sampled_from((Kind.FAILED, Kind.LOST, Kind.READY)),
+            st.sampled_from((NotificationKind.FAILED, NotificationKind.LOST, NotificationKind.READY)),
             st.sampled_from(("westeurope", "eastus", "northeurope")),
             st.text(max_size=300),
         ),
@@ -139,7 +139,7 @@ def test_the_same_facts_have_the_same_id_and_others_another() -> None:
     st.booleans(),
 )
 def test_no_message_is_too_long_and_no_fact_is_in_none_or_in_two(
-    drawn: list[tuple[str, Kind, str, str]], limit: int, together: bool
+    drawn: list[tuple[str, NotificationKind, str, str]], limit: int, together: bool
 ) -> None:
     facts = [replace(fact(name, kind, location=place), detail=detail) for name, kind, place, detail in drawn]
     found = messages(facts, fleet="f", limit=limit, links=LINKS, together=together)

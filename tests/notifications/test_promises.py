@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.notifications.digest import MOST_MESSAGES
-from shared.notifications.kinds import Kind, Severity
+from shared.notifications.kinds import NotificationKind, Severity
 from shared.notifications.notification import Notification
 from shared.notifications.record import COLLECT, LONGEST
 from shared.notifications.routes import Route, RouteType
@@ -18,8 +18,15 @@ from tests.support.hypothesis_settings import GENERATED
 from tests.support.notifications import ROUTES, after, fact
 from tests.support.notifier_driver import Driver
 
-KINDS = (Kind.FAILED, Kind.STALLED, Kind.HELD, Kind.LOST, Kind.READY, Kind.DELETED)
-ENDLESS = (Kind.READY.value, Kind.DELETED.value)
+KINDS = (
+    NotificationKind.FAILED,
+    NotificationKind.STALLED,
+    NotificationKind.HELD,
+    NotificationKind.LOST,
+    NotificationKind.READY,
+    NotificationKind.DELETED,
+)
+ENDLESS = (NotificationKind.READY.value, NotificationKind.DELETED.value)
 changes = st.lists(
     st.tuples(
         st.integers(0, 900),
@@ -31,7 +38,7 @@ changes = st.lists(
 )
 
 
-def _facts(drawn: Sequence[tuple[int, str, Kind, str]]) -> list[Notification]:
+def _facts(drawn: Sequence[tuple[int, str, NotificationKind, str]]) -> list[Notification]:
     """Return facts in the order of their times, each with an id of its own."""
     ordered = enumerate(sorted(drawn, key=lambda each: each[0]))
     return [
@@ -43,7 +50,7 @@ def _facts(drawn: Sequence[tuple[int, str, Kind, str]]) -> list[Notification]:
 @GENERATED
 @given(changes, st.lists(st.booleans(), max_size=12))
 def test_every_fact_of_a_route_is_told_exactly_once_whatever_fails(
-    drawn: list[tuple[int, str, Kind, str]], down: list[bool]
+    drawn: list[tuple[int, str, NotificationKind, str]], down: list[bool]
 ) -> None:
     facts = _facts(drawn)
     driver = Driver(down=down)
@@ -61,7 +68,9 @@ def test_every_fact_of_a_route_is_told_exactly_once_whatever_fails(
 
 @GENERATED
 @given(changes)
-def test_every_problem_that_ends_is_told_to_have_ended(drawn: list[tuple[int, str, Kind, str]]) -> None:
+def test_every_problem_that_ends_is_told_to_have_ended(
+    drawn: list[tuple[int, str, NotificationKind, str]],
+) -> None:
     facts = _facts(drawn)
     driver = Driver()
     driver.run(facts, after(86_400))
@@ -80,13 +89,13 @@ def test_every_problem_that_ends_is_told_to_have_ended(drawn: list[tuple[int, st
 @GENERATED
 @given(changes, st.lists(st.booleans(), max_size=12))
 def test_whoever_reads_a_route_knows_the_problems_that_are_open_and_no_other(
-    drawn: list[tuple[int, str, Kind, str]], down: list[bool]
+    drawn: list[tuple[int, str, NotificationKind, str]], down: list[bool]
 ) -> None:
     routes = (
         *ROUTES,
-        Route("stalls", RouteType.TEAMS, "A", events=(Kind.STALLED,)),
+        Route("stalls", RouteType.TEAMS, "A", events=(NotificationKind.STALLED,)),
         Route("worst", RouteType.WEBHOOK, "B", Severity.CRITICAL),
-        Route("places", RouteType.SLACK, "C", events=(Kind.HELD, Kind.LOST)),
+        Route("places", RouteType.SLACK, "C", events=(NotificationKind.HELD, NotificationKind.LOST)),
     )
     driver = Driver(routes, down)
     driver.run(_facts(drawn), after(86_400))

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from shared.notifications.deliveries import OVER, RETRIES, begin, delivered, due, failed, next_moment
 from shared.notifications.digest import MOST_MESSAGES, Links, messages
-from shared.notifications.kinds import Kind, Severity
+from shared.notifications.kinds import NotificationKind, Severity
 from shared.notifications.notification import Notification
 from shared.notifications.record import (
     COLLECT,
@@ -36,7 +36,7 @@ def test_facts_of_the_same_seconds_are_one_message() -> None:
 def test_the_end_of_an_outage_is_one_message_when_all_of_it_is_over() -> None:
     names = [f"c{n}" for n in range(200)]
     begins = [fact(name) for name in names]
-    ends = [fact(name, Kind.READY, 60 + n) for n, name in enumerate(names)]
+    ends = [fact(name, NotificationKind.READY, 60 + n) for n, name in enumerate(names)]
     driver = Driver()
     driver.run([*begins, *ends], after(3600))
     assert [message.title for _, _, message in driver.sent] == [
@@ -47,23 +47,27 @@ def test_the_end_of_an_outage_is_one_message_when_all_of_it_is_over() -> None:
 
 def test_the_end_of_a_problem_waits_for_its_group_no_longer_than_some_minutes() -> None:
     driver = Driver()
-    driver.run([fact("one"), fact("two"), fact("one", Kind.READY, 60)], after(3600))
+    driver.run([fact("one"), fact("two"), fact("one", NotificationKind.READY, 60)], after(3600))
     assert [at for at, _, _ in driver.sent] == [after(10), after(60) + OVER]
     assert set(driver.known.open.values()) == {"failed:two:1"}
 
 
 def test_a_problem_that_ends_before_it_was_told_is_told_with_its_end() -> None:
     driver = Driver()
-    driver.run([fact("one"), fact("one", Kind.READY, 5)], after(3600))
+    driver.run([fact("one"), fact("one", NotificationKind.READY, 5)], after(3600))
     ((_, _, message),) = driver.sent
     assert set(message.facts) == {"failed:one:1", "failed:one:1:over"}
     assert message.title == "f: 1 cluster failed in westeurope: QuotaExceeded; now no longer failed"
 
 
 def test_a_problem_that_becomes_another_one_ends_for_whoever_was_told_of_it() -> None:
-    routes = (Route("stalls", RouteType.SLACK, "A", events=(Kind.STALLED,)), *ROUTES)
+    routes = (Route("stalls", RouteType.SLACK, "A", events=(NotificationKind.STALLED,)), *ROUTES)
     driver = Driver(routes)
-    facts = [fact("one", Kind.STALLED), fact("one", Kind.FAILED, 60), fact("one", Kind.READY, 3000)]
+    facts = [
+        fact("one", NotificationKind.STALLED),
+        fact("one", NotificationKind.FAILED, 60),
+        fact("one", NotificationKind.READY, 3000),
+    ]
     driver.run(facts, after(7200))
     told = [(route, message.title.removeprefix("f: ")) for _, route, message in driver.sent]
     assert [title for route, title in told if route == "stalls"] == [
@@ -89,7 +93,7 @@ def test_a_problem_of_a_cluster_that_leaves_a_route_ends_there_and_one_that_repe
 
 def test_a_stored_fact_that_is_read_again_is_taken_once() -> None:
     routes = (Route("ops", RouteType.SLACK, "OPS", Severity.INFO),)
-    stored = [fact("one"), fact("two", Kind.READY)]
+    stored = [fact("one"), fact("two", NotificationKind.READY)]
     known = take(NotifierRecord(), stored, routes, T0)
     known = delivered(known, "ops", known.routes["ops"].pending, after(10))
     again = take(known, [*stored, fact("three", seconds=11)], routes, after(11))
@@ -143,28 +147,30 @@ def test_what_a_channel_missed_for_days_is_bounded_and_counted() -> None:
 
 
 def test_problems_of_the_fleet_begin_and_end_with_what_is_present() -> None:
-    problem = Notification("orphan:1", Kind.ORPHAN, "orphan:1", "ghost", T0, detail="nobody knows it")
-    known = compare(take(NotifierRecord(), [], ROUTES, T0), [problem], {Kind.ORPHAN}, ROUTES, T0)
-    same = compare(known, [problem], {Kind.ORPHAN}, ROUTES, after(5))
+    problem = Notification(
+        "orphan:1", NotificationKind.ORPHAN, "orphan:1", "ghost", T0, detail="nobody knows it"
+    )
+    known = compare(take(NotifierRecord(), [], ROUTES, T0), [problem], {NotificationKind.ORPHAN}, ROUTES, T0)
+    same = compare(known, [problem], {NotificationKind.ORPHAN}, ROUTES, after(5))
     assert same.routes["ops"].pending == ("orphan:1",)
-    unread = compare(known, [], {Kind.SWEEP}, ROUTES, after(5))
+    unread = compare(known, [], {NotificationKind.SWEEP}, ROUTES, after(5))
     assert set(unread.open.values()) == {"orphan:1"}
-    over = compare(known, [], {Kind.ORPHAN}, ROUTES, after(5))
+    over = compare(known, [], {NotificationKind.ORPHAN}, ROUTES, after(5))
     assert over.routes["ops"].pending == ("orphan:1", "orphan:1:over")
     assert not over.open
 
 
 def test_a_problem_that_may_pass_by_itself_is_taken_when_it_has_lasted() -> None:
-    problem = Notification("plan:1", Kind.PLAN, "fleet", "c0ffee", T0, reason="Unavailable")
-    lasts = PASSING[Kind.PLAN]
-    known = compare(take(NotifierRecord(), [], ROUTES, T0), [problem], {Kind.PLAN}, ROUTES, T0)
+    problem = Notification("plan:1", NotificationKind.PLAN, "fleet", "c0ffee", T0, reason="Unavailable")
+    lasts = PASSING[NotificationKind.PLAN]
+    known = compare(take(NotifierRecord(), [], ROUTES, T0), [problem], {NotificationKind.PLAN}, ROUTES, T0)
     assert not known.open
     assert next_moment(known, T0) == T0 + lasts
-    passed = compare(known, [], {Kind.PLAN}, ROUTES, after(30))
+    passed = compare(known, [], {NotificationKind.PLAN}, ROUTES, after(30))
     assert (passed.since, passed.facts) == ({}, {})
-    again = compare(passed, [problem], {Kind.PLAN}, ROUTES, T0 + lasts)
+    again = compare(passed, [problem], {NotificationKind.PLAN}, ROUTES, T0 + lasts)
     assert not again.open
-    lasted = compare(known, [problem], {Kind.PLAN}, ROUTES, T0 + lasts)
+    lasted = compare(known, [problem], {NotificationKind.PLAN}, ROUTES, T0 + lasts)
     assert lasted.routes["ops"].pending == ("plan:1",)
     assert not lasted.since
 

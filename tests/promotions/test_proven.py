@@ -12,7 +12,17 @@ from shared.cluster.drift import Drift, DriftedField
 from shared.cluster.record_parts import Condition, Divergence, Observation, Ownership, Phase, RunningVersions
 from shared.language.desired import Desired
 from shared.language.model.cluster.drift import DriftAction
-from shared.promotions import HoldReason, Obstacle, Proof, Value, What, describe, proven, value_of
+from shared.promotions import (
+    HoldReason,
+    Obstacle,
+    Proof,
+    Value,
+    What,
+    describe,
+    proven,
+    value_of,
+    values_in,
+)
 from tests.support.cluster_records import NOW, later, record
 from tests.support.desired_clusters import desired
 
@@ -123,6 +133,24 @@ def test_a_platform_is_a_tag_or_a_commit(flux: dict[str, str], expected: Value |
     one = with_spec(flux=flux)
     assert value_of(What.PLATFORM, one.document()["spec"]) == expected
     assert isinstance(prove(What.PLATFORM, (one, ready(one))), Proof) == bool(expected)
+
+
+def test_the_commit_that_a_rollout_gives_a_cluster_is_no_value_and_no_difference() -> None:
+    """Stages bring it to every environment: a promotion neither waits for it nor writes it."""
+
+    def pinned(name: str, commit: str) -> Desired:
+        document = with_spec(name, kubernetesVersion="1.36").document()
+        return Desired.from_document(document | {"pin": {"commit": commit * 40, "pulls": f"files {commit}"}})
+
+    one = pinned("one", "b"), ready(pinned("one", "a"))
+    two = pinned("two", "b"), ready(pinned("two", "b"))
+    assert isinstance(prove(What.VERSION, one, two), Proof)
+    found = prove(What.PLATFORM, one, two)
+    assert isinstance(found, Obstacle)
+    assert (found.reason, found.clusters) == (HoldReason.NO_VALUE, ("one",))
+    assert values_in(one[0].document()["spec"]) == {Value("kubernetesVersion", "1.36")} | values_in(
+        {"flux": {"components": one[0].components_path}}
+    )
 
 
 def test_a_cluster_that_is_no_aks_cluster_of_roadstead_has_no_version_to_prove() -> None:

@@ -11,9 +11,9 @@ from shared.cluster.record_parts import Phase
 from shared.rollouts.calendar import Freeze
 from shared.rollouts.decide import decide
 from shared.rollouts.report import describe, describe_wait, remedy
-from shared.rollouts.rollout import ActKind, StageDecision, State, act_on
+from shared.rollouts.rollout import ActKind, RolloutState, StageDecision, act_on
 from shared.rollouts.strategy import DEFAULT_GROUPS, GroupRule, StageRule
-from shared.rollouts.waits import Wait, WaitReason
+from shared.rollouts.waits import StartWait, WaitReason
 from tests.support.rollout_fleets import NOW, Fleet, stage
 
 FIVE = {"a": "dev", "b": "dev", "c": "prod", "d": "prod", "e": "prod"}
@@ -35,7 +35,7 @@ def everything(fleet: Fleet) -> list[tuple[str, ...]]:
 def test_without_configuration_an_environment_has_a_canary_and_follows_the_one_before() -> None:
     fleet = Fleet(DEFAULT, FIVE)
     assert everything(fleet) == [("a",), ("b",), ("c",), ("d",), ("e",)]
-    assert fleet.rollout.state is State.COMPLETED
+    assert fleet.rollout.state is RolloutState.COMPLETED
     assert fleet.rollout.failures == ()
 
 
@@ -43,7 +43,7 @@ def test_every_cluster_that_waits_has_a_reason() -> None:
     fleet = Fleet(DEFAULT, FIVE)
     decision = fleet.decide()
     assert decision.start == ("a",)
-    first = Wait(WaitReason.STAGE, "dev", 0, ("a",), since=NOW)
+    first = StartWait(WaitReason.STAGE, "dev", 0, ("a",), since=NOW)
     assert decision.waits == dict.fromkeys(("b", "c", "d", "e"), first)
 
 
@@ -55,7 +55,7 @@ def test_a_budget_that_is_spent_pauses_the_rollout_and_names_who_failed() -> Non
     fleet.end("b", Phase.FAILED)
     decision = fleet.decide()
     assert decision.start == ()
-    assert decision.block == Wait(WaitReason.BUDGET, "dev", 0, ("a", "b"), since=NOW)
+    assert decision.block == StartWait(WaitReason.BUDGET, "dev", 0, ("a", "b"), since=NOW)
     assert set(decision.waits.values()) == {decision.block}
 
 
@@ -88,7 +88,7 @@ def test_a_rollout_with_failures_within_the_budget_ends_with_their_number() -> N
     fleet.end("a", Phase.FAILED)
     fleet.end("b")
     fleet.decide()
-    assert (fleet.rollout.state, fleet.rollout.failures) == (State.COMPLETED, ("a",))
+    assert (fleet.rollout.state, fleet.rollout.failures) == (RolloutState.COMPLETED, ("a",))
 
 
 def test_a_cluster_that_is_ready_at_an_earlier_generation_passes_no_stage() -> None:
@@ -106,7 +106,7 @@ def test_clusters_that_start_now_are_named_where_others_wait_for_their_room() ->
     decision = fleet.decide()
     assert decision.start == ("a", "b")
     assert decision.waits == dict.fromkeys(
-        "cd", Wait(WaitReason.CONCURRENCY, "dev", 0, ("a", "b"), since=NOW)
+        "cd", StartWait(WaitReason.CONCURRENCY, "dev", 0, ("a", "b"), since=NOW)
     )
     told = describe_wait(decision.waits["c"], fleet.rollout.commit)
     assert (
@@ -121,7 +121,7 @@ def test_a_soak_holds_the_next_group_and_says_until_when() -> None:
     for name in ("a", "b"):
         fleet.end(name)
     decision = fleet.decide()
-    assert decision.waits["c"] == Wait(
+    assert decision.waits["c"] == StartWait(
         WaitReason.SOAK, "dev", 0, until=NOW + timedelta(minutes=30), since=NOW
     )
     assert decision.next_at == NOW + timedelta(minutes=30)
@@ -146,7 +146,7 @@ def test_a_stage_waits_for_its_approval_and_the_approval_of_another_one_is_none(
     fleet.start()
     for name in ("a", "b"):
         fleet.end(name)
-    assert fleet.decide().waits["c"] == Wait(WaitReason.APPROVAL, "prod", missing=1, since=NOW)
+    assert fleet.decide().waits["c"] == StartWait(WaitReason.APPROVAL, "prod", missing=1, since=NOW)
     fleet.rollout = act_on(fleet.rollout, ActKind.APPROVE, replace(BY, subject="dev"))
     assert fleet.decide().start == ()
     fleet.rollout = act_on(fleet.rollout, ActKind.APPROVE, replace(BY, subject="prod"))
@@ -158,7 +158,7 @@ def test_a_pause_starts_nothing_until_exactly_that_pause_is_lifted_and_the_same_
 ):
     fleet = Fleet(DEFAULT, FIVE)
     fleet.rollout = act_on(fleet.rollout, ActKind.PAUSE, BY)
-    assert fleet.decide().waits["a"] == Wait(WaitReason.PAUSED, by=BY, since=BY.at)
+    assert fleet.decide().waits["a"] == StartWait(WaitReason.PAUSED, by=BY, since=BY.at)
     assert act_on(fleet.rollout, ActKind.RESUME, BY, lifts=NOW) == fleet.rollout
     fleet.rollout = act_on(fleet.rollout, ActKind.RESUME, BY, lifts=BY.at)
     assert act_on(fleet.rollout, ActKind.PAUSE, BY) == fleet.rollout
@@ -172,7 +172,9 @@ def test_an_aborted_rollout_starts_nothing_any_more() -> None:
     fleet.end("a")
     decision = fleet.decide()
     assert decision.start == ()
-    assert decision.waits == dict.fromkeys(("b", "c", "d", "e"), Wait(WaitReason.ABORTED, by=BY, since=BY.at))
+    assert decision.waits == dict.fromkeys(
+        ("b", "c", "d", "e"), StartWait(WaitReason.ABORTED, by=BY, since=BY.at)
+    )
 
 
 def test_a_cluster_that_is_taken_out_frees_its_part_of_the_budget() -> None:
@@ -184,7 +186,7 @@ def test_a_cluster_that_is_taken_out_frees_its_part_of_the_budget() -> None:
     assert fleet.start() == ("b",)
     fleet.end("b")
     fleet.decide()
-    assert fleet.rollout.state is State.COMPLETED
+    assert fleet.rollout.state is RolloutState.COMPLETED
 
 
 def test_a_cluster_that_cannot_take_part_is_set_aside_and_catches_up_when_it_returns() -> None:
@@ -199,7 +201,7 @@ def test_a_cluster_that_cannot_take_part_is_set_aside_and_catches_up_when_it_ret
         fleet.start()
         fleet.end(name)
     fleet.decide()
-    assert fleet.rollout.state is State.ACTIVE
+    assert fleet.rollout.state is RolloutState.ACTIVE
     fleet.seen["b"] = back
     assert fleet.start() == ("b",)
 
@@ -226,10 +228,10 @@ def asking(**rule: Any) -> Fleet:
 
 def test_a_stage_waits_until_as_many_different_people_have_approved_as_it_asks_for() -> None:
     fleet = asking(approvers=2)
-    assert fleet.decide().waits["c"] == Wait(WaitReason.APPROVAL, "prod", missing=2, since=NOW)
+    assert fleet.decide().waits["c"] == StartWait(WaitReason.APPROVAL, "prod", missing=2, since=NOW)
     approved(fleet, "one", NOW)
     approved(fleet, "one", NOW + timedelta(seconds=1))
-    assert fleet.decide().waits["c"] == Wait(WaitReason.APPROVAL, "prod", missing=1, since=NOW)
+    assert fleet.decide().waits["c"] == StartWait(WaitReason.APPROVAL, "prod", missing=1, since=NOW)
     assert describe_wait(fleet.decide().waits["c"], "c") == "waits for an approval of stage prod"
     approved(fleet, "two", NOW)
     assert fleet.start() == ("c",)
@@ -287,10 +289,10 @@ def test_a_rollout_without_a_final_gate_ends_after_the_last_soak_although_a_clus
     fleet.end("a", Phase.FAILED)
     fleet.end("b")
     assert fleet.decide().next_at == NOW + timedelta(minutes=30)
-    assert fleet.rollout.state is State.ACTIVE
+    assert fleet.rollout.state is RolloutState.ACTIVE
     fleet.wait(timedelta(minutes=30))
     fleet.decide()
-    assert (fleet.rollout.state, fleet.rollout.failures) == (State.COMPLETED, ("a",))
+    assert (fleet.rollout.state, fleet.rollout.failures) == (RolloutState.COMPLETED, ("a",))
 
 
 def test_a_cluster_that_still_changes_keeps_its_room_in_the_group_while_a_freeze_holds_its_next_change() -> (
@@ -305,7 +307,7 @@ def test_a_cluster_that_still_changes_keeps_its_room_in_the_group_while_a_freeze
         fleet.rollout, freezes=(freeze,), members=(replace(first, freezes=(freeze.name,)), second)
     )
     assert fleet.start() == ()
-    assert fleet.decide().waits["b"] == Wait(WaitReason.CONCURRENCY, "dev", 0, ("a",), since=NOW)
+    assert fleet.decide().waits["b"] == StartWait(WaitReason.CONCURRENCY, "dev", 0, ("a",), since=NOW)
     fleet.end("a")
     assert fleet.start() == ("b",)
 
@@ -375,4 +377,4 @@ def test_a_cluster_whose_record_cannot_be_read_counts_as_one_that_changes() -> N
         name: replace(summary, generation=2, observed_generation=2) for name, summary in fleet.seen.items()
     }
     after = decide(fleet.rollout, {**ready, "a": record}, NOW).rollout
-    assert after.state is State.ACTIVE
+    assert after.state is RolloutState.ACTIVE

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.cluster.record_parts import Phase
-from shared.rollouts.rollout import State
+from shared.rollouts.rollout import RolloutState
 from shared.rollouts.strategy import GroupRule, StageRule
 from shared.rollouts.waits import Standing
 from tests.support.rollout_fleets import Fleet, stage
@@ -80,7 +80,7 @@ def test_a_rollout_in_which_nothing_fails_ends_with_every_cluster_at_its_generat
         for name in fleet.changing():
             fleet.end(name)
         fleet.wait(timedelta(minutes=5))
-    assert fleet.rollout.state is State.COMPLETED
+    assert fleet.rollout.state is RolloutState.COMPLETED
     assert fleet.rollout.failures == ()
     assert {summary.observed_generation for summary in fleet.seen.values()} == {2}
 

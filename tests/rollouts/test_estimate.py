@@ -11,13 +11,13 @@ from shared.rollouts.estimate import (
     ASSUMED,
     KEPT,
     Estimate,
-    Work,
+    GroupWork,
     describe_estimate,
     estimate,
     span,
     with_completed,
 )
-from shared.rollouts.rollout import Rollout, State, StrategyChoice
+from shared.rollouts.rollout import Rollout, RolloutState, StrategyChoice
 from shared.rollouts.strategy import GroupRule
 from tests.support.rollout_fleets import Fleet, stage
 
@@ -33,19 +33,19 @@ def completed(kind: str = "versions") -> tuple[Fleet, Rollout]:
             fleet.end(name)
             fleet.seen[name] = replace(fleet.seen[name], took=300 if name == "a" else 420)
     fleet.decide()
-    assert fleet.rollout.state is State.COMPLETED
+    assert fleet.rollout.state is RolloutState.COMPLETED
     return fleet, fleet.rollout
 
 
 def test_the_groups_follow_each_other_and_a_group_takes_as_many_rounds_as_it_needs() -> None:
-    found = estimate("versions", [Work(1, 1, timedelta(minutes=30)), Work(10, 4)], KNOWN)
+    found = estimate("versions", [GroupWork(1, 1, timedelta(minutes=30)), GroupWork(10, 4)], KNOWN)
     assert found == Estimate("versions", 4 * 120 + 1800, 4 * 300 + 1800, 4 * 540 + 1800, 10)
 
 
 def test_with_few_durations_of_the_kind_what_is_assumed_counts() -> None:
     low, likely, high = ASSUMED["versions"]
     few = {"versions": (1, 2, 3, 4), "any": (1,) * 50}
-    assert estimate("versions", [Work(1, 1)], few) == Estimate("versions", low, likely, high)
+    assert estimate("versions", [GroupWork(1, 1)], few) == Estimate("versions", low, likely, high)
 
 
 def test_a_range_of_equal_ends_is_one_duration() -> None:
@@ -57,7 +57,7 @@ def test_a_range_of_equal_ends_is_one_duration() -> None:
 
 def test_nothing_that_is_left_takes_no_time() -> None:
     assert estimate("any", [], {}) == Estimate("any", 0, 0, 0)
-    assert estimate("", [Work(0, 1)], {}).high == 0
+    assert estimate("", [GroupWork(0, 1)], {}).high == 0
 
 
 def test_a_completed_rollout_adds_what_its_clusters_took() -> None:
@@ -73,7 +73,7 @@ def test_only_the_newest_durations_of_a_kind_are_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    "changes", [{"state": State.ABORTED}, {"state": State.ACTIVE}, {"choice": StrategyChoice()}]
+    "changes", [{"state": RolloutState.ABORTED}, {"state": RolloutState.ACTIVE}, {"choice": StrategyChoice()}]
 )
 def test_a_rollout_that_has_not_completed_adds_nothing(changes: dict[str, object]) -> None:
     fleet, rollout = completed()

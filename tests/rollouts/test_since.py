@@ -9,9 +9,9 @@ import pytest
 
 from shared.cluster.record_parts import Phase
 from shared.rollouts.calendar import Freeze, Window
-from shared.rollouts.rollout import ActKind, Refused, StageDecision, act_on
+from shared.rollouts.rollout import ActKind, RefusedStrategy, StageDecision, act_on
 from shared.rollouts.strategy import GroupRule
-from shared.rollouts.waits import Wait, WaitReason
+from shared.rollouts.waits import StartWait, WaitReason
 from tests.support.rollout_fleets import NOW, Fleet, stage
 
 CLUSTERS = {"a": "dev", "b": "dev", "c": "prod"}
@@ -27,7 +27,7 @@ def fleet(soak: timedelta = timedelta(0), budget: str = "") -> Fleet:
     return found
 
 
-def wait_of(of: Fleet, name: str) -> Wait:
+def wait_of(of: Fleet, name: str) -> StartWait:
     """Return the wait of a cluster, and check that a later decision has the same begin of it."""
     wait = of.decide().waits[name]
     of.wait(MINUTE)
@@ -50,7 +50,7 @@ def test_the_wait_for_a_group_began_when_that_became_the_next_one() -> None:
 def test_the_wait_for_a_soak_began_when_the_group_had_succeeded() -> None:
     found = fleet(soak=4 * HOUR)
     found.end("a")
-    assert wait_of(found, "b") == Wait(WaitReason.SOAK, "dev", 0, until=NOW + 5 * HOUR, since=NOW + HOUR)
+    assert wait_of(found, "b") == StartWait(WaitReason.SOAK, "dev", 0, until=NOW + 5 * HOUR, since=NOW + HOUR)
 
 
 def test_the_wait_for_a_spent_budget_began_with_the_failure_that_spent_it() -> None:
@@ -81,7 +81,7 @@ def test_what_a_person_decided_is_waited_for_since_then(kind: ActKind) -> None:
 
 def test_a_strategy_that_may_not_be_selected_is_waited_for_since_that_was_found() -> None:
     found = fleet()
-    found.rollout = replace(found.rollout, refused=Refused(("x",), (), NOW - MINUTE))
+    found.rollout = replace(found.rollout, refused=RefusedStrategy(("x",), (), NOW - MINUTE))
     assert wait_of(found, "b").since == NOW - MINUTE
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shared.rollouts.calendar import SPREAD, Freeze, Window
 from shared.rollouts.report import describe_wait, remedy, state_of
-from shared.rollouts.rollout import ActKind, StageDecision, State, act_on
+from shared.rollouts.rollout import ActKind, RolloutState, StageDecision, act_on
 from shared.rollouts.strategy import DEFAULT_GROUPS, GroupRule
 from shared.rollouts.waits import WaitReason
 from tests.support.rollout_fleets import NOW, Fleet, stage
@@ -64,13 +64,13 @@ def test_a_group_passes_without_a_cluster_outside_its_window_which_catches_up_by
     fleet = limited(Fleet(strategy, FOUR | {"e": "prod"}), "d", windows=(NIGHTS,))
     assert run(fleet) == {*"abce"}
     decision = fleet.decide()
-    assert decision.rollout.state is State.ACTIVE
+    assert decision.rollout.state is RolloutState.ACTIVE
     assert decision.next_at == decision.waits["d"].until
     fleet.now = OPENS + SPREAD
     assert fleet.start() == ("d",)
     fleet.end("d")
     fleet.decide()
-    assert fleet.rollout.state is State.COMPLETED
+    assert fleet.rollout.state is RolloutState.COMPLETED
 
 
 def test_a_freeze_holds_every_start_and_says_who_answers_for_it() -> None:
@@ -145,6 +145,6 @@ def test_nothing_starts_outside_a_window_or_in_a_freeze_and_all_of_it_ends(
             assert name not in frozen or not FROZEN.starts <= fleet.now < FROZEN.ends
             fleet.end(name)
         fleet.wait(HOUR / 2)
-        if fleet.rollout.state is not State.ACTIVE:
+        if fleet.rollout.state is not RolloutState.ACTIVE:
             break
-    assert fleet.rollout.state is State.COMPLETED
+    assert fleet.rollout.state is RolloutState.COMPLETED

@@ -14,7 +14,8 @@ def a_recovering_record_is_like_any_other(patch: pytest.MonkeyPatch) -> None:
 
 
 def generations_begin_at_one_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(compute, "_first_generation", lambda *_: 1)
+    original = compute._first_generation
+    patch.setattr(compute, "_first_generation", lambda *given: (1, original(*given)[1]))
 
 
 DISASTER_MUTATIONS = (

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.azure.world.arm_resources import Condition
+from localcloud.azure.world.arm_resources import WriteCondition
 from localcloud.tables.memory_state import MemoryState
 from localcloud.tables.memory_tables import MemoryTable
 from shared.app import outbox
@@ -89,7 +89,7 @@ def writes_have_no_lease_guard(patch: pytest.MonkeyPatch) -> None:
 
 
 def azure_accepts_a_write_over_any_version(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Condition, "check", lambda *_: None)
+    patch.setattr(WriteCondition, "check", lambda *_: None)
 
 
 def every_message_has_its_own_id(patch: pytest.MonkeyPatch) -> None:

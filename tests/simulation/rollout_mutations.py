@@ -23,10 +23,10 @@ from shared.plan.plan import Action, Item
 from shared.rollouts import begin, calendar, decide, of_plan
 from shared.rollouts import waits as standing
 from shared.rollouts.report import state_of
-from shared.rollouts.rollout import CheckState, GateCheckResult, Rollout, State
+from shared.rollouts.rollout import CheckState, GateCheckResult, Rollout, RolloutState
 from shared.rollouts.selected import NOTHING, choose
 from shared.rollouts.strategy import Gate
-from shared.rollouts.waits import Wait, WaitReason
+from shared.rollouts.waits import StartWait, WaitReason
 from simulation.actors.kinds import ROLLOUTS, SWEEPS
 from tests.simulation.mutations import mutation
 
@@ -113,7 +113,9 @@ def a_final_gate_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
 
 def a_rollout_ends_while_its_clusters_change(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
-        decide, "_ended", lambda rollout, _, __, now: replace(rollout, state=State.COMPLETED, ended=now)
+        decide,
+        "_ended",
+        lambda rollout, _, __, now: replace(rollout, state=RolloutState.COMPLETED, ended=now),
     )
 
 
@@ -142,10 +144,10 @@ def an_abort_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
     original = decide.decide
 
     def heedless(rollout: Rollout, *args: Any) -> Any:
-        if rollout.state is not State.ABORTED:
+        if rollout.state is not RolloutState.ABORTED:
             return original(rollout, *args)
-        decision = original(replace(rollout, state=State.ACTIVE), *args)
-        return replace(decision, rollout=replace(decision.rollout, state=State.ABORTED))
+        decision = original(replace(rollout, state=RolloutState.ACTIVE), *args)
+        return replace(decision, rollout=replace(decision.rollout, state=RolloutState.ABORTED))
 
     patch.setattr(rollouts, "decide", heedless)
 
@@ -278,15 +280,17 @@ def a_stopped_cluster_holds_its_group(patch: pytest.MonkeyPatch) -> None:
 
     def unfinished(part: Any) -> Any:
         aside = part.named(standing.Standing.ASIDE)
-        return original(part) or (aside and Wait(WaitReason.STAGE, part.name, part.number, aside)) or None
+        return (
+            original(part) or (aside and StartWait(WaitReason.STAGE, part.name, part.number, aside)) or None
+        )
 
     patch.setattr(decide._Part, "unfinished", unfinished)
 
 
 def an_older_rollout_is_shown_as_under_way(patch: pytest.MonkeyPatch) -> None:
     def state(rollout: Rollout, decision: Any) -> str:
-        older = rollout.state is State.SUPERSEDED
-        return state_of(replace(rollout, state=State.ACTIVE) if older else rollout, decision)
+        older = rollout.state is RolloutState.SUPERSEDED
+        return state_of(replace(rollout, state=RolloutState.ACTIVE) if older else rollout, decision)
 
     patch.setattr(rollout_views, "state_of", state)
 

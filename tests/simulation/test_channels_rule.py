@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from shared.notifications.digest import Links, Outgoing, messages
-from shared.notifications.kinds import Kind
+from shared.notifications.kinds import NotificationKind
 from shared.notifications.notification import Notification, end_of
 from simulation.actors.channels import _shown
 
@@ -18,7 +18,7 @@ BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 def held(sequence: int, minute: int) -> Notification:
     return Notification(
         id=f"held:b:{sequence}",
-        kind=Kind.HELD,
+        kind=NotificationKind.HELD,
         key="cluster:b",
         subject="b",
         at=BEGAN + timedelta(minutes=minute),

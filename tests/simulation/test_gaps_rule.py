@@ -12,11 +12,11 @@ from localcloud.servicebus.world.broker_values import Draft
 from shared.cluster.history import FoundBy, Gap, Gaps
 from shared.cluster.messages import MissedHead, PlanRequest, RolloutRequest
 from shared.ports import FleetRecord
-from simulation.desired_state import DesiredFleet
+from simulation.desired_state import RequestedFleet
 from simulation.event_loop import Actor, EventLoop
 from simulation.history import AzureHistory, FleetHistory
 from simulation.invariants.context import Context
-from simulation.invariants.gaps import Gaps as Rule
+from simulation.invariants.gaps import GapInvariant as Rule
 from simulation.oracle import Oracle
 from simulation.rule import RuleViolated
 
@@ -30,7 +30,7 @@ class NotifierRecord:
         self.cloud = MemoryCloud()
         self.loop = EventLoop(random.Random(0), [self.cloud], verbose=False)
         self.history = history = FleetHistory()
-        history.add(COMMIT, DesiredFleet())
+        history.add(COMMIT, RequestedFleet())
         history.moved(COMMIT, self.loop.clock())
         oracle, azure = Oracle(self.loop.azure, self.cloud.kubernetes), AzureHistory(self.loop.clock)
         self.rule = Rule(Context(self.loop, oracle, azure, {self.cloud.ports.config.fleet: history}))

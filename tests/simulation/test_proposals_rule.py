@@ -9,9 +9,9 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from simulation.actors.large_records import ENTITY_BYTES
-from simulation.actors.proposals import BRANCHES, MERGED, Proposals
+from simulation.actors.proposals import BRANCHES, MERGED, ProposalActor
 from simulation.desired_files import files_of
-from simulation.desired_state import SYSTEM, DesiredCluster, DesiredFleet
+from simulation.desired_state import SYSTEM, DesiredCluster, RequestedFleet
 from simulation.event_loop import EventLoop
 from simulation.history import AzureHistory
 from simulation.operators import Operators
@@ -38,7 +38,7 @@ def merged(cluster: DesiredCluster) -> set[tuple[MemoryCloud, str]]:
     operators = Operators(*given, Workloads(cloud.kubernetes, chance.choice), cloud, ("a",))
     cloud.state.entity_bytes = ENTITY_BYTES
     for wanted in (VALID, cluster):
-        operators.push(DesiredFleet({"a": wanted}))
+        operators.push(RequestedFleet({"a": wanted}))
         cloud.run()
     loop.azure.interventions.scale(loop.azure.ids()[0], SYSTEM.name, 2)
     cloud.run()
@@ -47,7 +47,7 @@ def merged(cluster: DesiredCluster) -> set[tuple[MemoryCloud, str]]:
     git.reset(git.head("main"), branch)
     git.commit(files_of(scaled, operators.fleet), branch=branch)
     git.pulls.open("Keep the count", branch, "main")
-    found = Proposals(chance, loop, [operators], {}, cloud.run).act()
+    found = ProposalActor(chance, loop, [operators], {}, cloud.run).act()
     assert operators.now == scaled
     return found
 

@@ -11,7 +11,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record import ClusterRecord
 from shared.cluster.transitions.acceptance import accept_delete
 from simulation.actors.reviewers import Reviewers, Story
-from simulation.desired_state import DesiredCluster, DesiredFleet
+from simulation.desired_state import DesiredCluster, RequestedFleet
 from simulation.event_loop import EventLoop
 from simulation.history import AzureHistory
 from simulation.invariants.context import Context
@@ -22,7 +22,7 @@ from simulation.rule import RuleViolated
 from simulation.staging import MISTYPED
 from simulation.workloads import Workloads
 
-PROTECTED = DesiredFleet({"a": DesiredCluster("a", protected=True)})
+PROTECTED = RequestedFleet({"a": DesiredCluster("a", protected=True)})
 
 
 class Reviewed:

@@ -13,21 +13,21 @@ from shared.app.access.companions import CREDENTIALS, ROLES
 from shared.app.check import companions as checked
 from shared.cluster.record import ClusterRecord
 from simulation.actors.grants import Grants
-from simulation.actors.sweeps import Sweeps
-from simulation.desired_state import DesiredCluster, DesiredFleet
+from simulation.actors.sweeps import SweepActor
+from simulation.desired_state import DesiredCluster, RequestedFleet
 from simulation.event_loop import EventLoop
 from simulation.granted import IDENTITY, create_by_hand
 from simulation.history import LONG_AGO, AzureHistory
 from simulation.invariants.context import Context
-from simulation.invariants.rebuilds import Loss, Rebuilds
+from simulation.invariants.rebuilds import Loss, RebuildInvariant
 from simulation.operators import Operators, cluster_id
 from simulation.oracle import Oracle
 from simulation.rule import RuleViolated
 from simulation.workloads import Workloads
 
 MONTH = 30 * 86400
-GRANTED = DesiredFleet({"a": DesiredCluster("a", grants=("web",))})
-REBUILT = DesiredFleet({"a": DesiredCluster("a", grants=("web",), rebuild=1)})
+GRANTED = RequestedFleet({"a": DesiredCluster("a", grants=("web",))})
+REBUILT = RequestedFleet({"a": DesiredCluster("a", grants=("web",), rebuild=1)})
 
 
 class Fleet:
@@ -75,7 +75,7 @@ class Fleet:
     def restore(self) -> None:
         """Put older tables back: a commit that they do not know took the grants, and git has them again."""
         older = self.cloud.state.backup()
-        self.operators.push(DesiredFleet({"a": DesiredCluster("a")}))
+        self.operators.push(RequestedFleet({"a": DesiredCluster("a")}))
         self.cloud.run()
         self.cloud.state.restore(older)
         self.operators.history.restored_at = self.cloud.clock()
@@ -99,7 +99,7 @@ def test_what_a_cluster_was_granted_may_go_once_it_is_deleted_for_a_rebuild() ->
 
 
 @pytest.mark.parametrize("desired", [GRANTED, REBUILT], ids=["nobody asks", "the cluster lives"])
-def test_nothing_granted_goes_without_a_rebuild_or_before_its_delete(desired: DesiredFleet) -> None:
+def test_nothing_granted_goes_without_a_rebuild_or_before_its_delete(desired: RequestedFleet) -> None:
     fleet = Fleet()
     rule = fleet.grants()
     fleet.operators.push(desired)
@@ -132,7 +132,7 @@ def test_a_job_that_ended_after_tables_were_restored_has_to_have_read_the_grants
 
 def test_all_is_not_well_while_a_rebuild_was_not_carried_out() -> None:
     fleet = Fleet()
-    sweeps = Sweeps(0, [fleet.operators], fleet.loop, fleet.oracle, fleet.history, {})
+    sweeps = SweepActor(0, [fleet.operators], fleet.loop, fleet.oracle, fleet.history, {})
     assert sweeps._all_is_well(fleet.cloud, fleet.operators.history.head_line[-1])
     fleet.operators.push(REBUILT)
     assert not sweeps._all_is_well(fleet.cloud, fleet.operators.history.head_line[-1])
@@ -146,7 +146,7 @@ def test_a_generation_is_above_the_lost_one(old: int, new: int, *, right: bool) 
     context = Context(
         fleet.loop, fleet.oracle, fleet.history, {fleet.operators.fleet: fleet.operators.history}
     )
-    rule, key = Rebuilds(context), key_of(fleet.record.desired.id)
+    rule, key = RebuildInvariant(context), key_of(fleet.record.desired.id)
     rule.lost(fleet.cloud, Loss(fleet.loop.clock(), {key: 0}, {"a": old}))
     record = replace(fleet.record, generation=new)
     if right:

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from localcloud.common.clock import ManualClock
-from simulation.runner import COLUMNS, Progress, Tally
+from simulation.runner import COLUMNS, ProgressLine, Tally
 from simulation.simulation import Result
 
 
@@ -36,7 +36,7 @@ def test_the_summary_has_the_command_of_each_failure() -> None:
 @pytest.mark.parametrize("out", [io.StringIO(), Terminal()], ids=["pipe", "terminal"])
 def test_every_line_fits_into_80_columns(out: io.StringIO) -> None:
     clock = ManualClock()
-    progress = Progress(out, 1_000_000, lambda: clock().timestamp())
+    progress = ProgressLine(out, 1_000_000, lambda: clock().timestamp())
     found = tally("drift", "")
     progress.line("seed 1 FAILED: " + "a long message " * 20)
     clock.advance(10)

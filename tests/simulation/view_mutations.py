@@ -55,7 +55,7 @@ def a_suspension_asks_nobody_to_act(patch: pytest.MonkeyPatch) -> None:
 def the_command_does_not_print_what_waits(patch: pytest.MonkeyPatch) -> None:
     original = render._head
 
-    def head(view: schema.Fleet, now: datetime) -> Any:
+    def head(view: schema.FleetView, now: datetime) -> Any:
         view["waiting"] = ""
         return original(view, now)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 
 from localcloud.kubernetes.world.kinds import BUILT_IN
-from localcloud.kubernetes.world.object_store import At, Write
+from localcloud.kubernetes.world.object_store import At, WriteMode
 from localcloud.kubernetes.world.writes.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
@@ -55,11 +55,11 @@ def at(ref: ObjectRef) -> At:
 
 def patched(cloud: MemoryCloud, patch: Json, ref: ObjectRef = SOPS) -> None:
     """Change an object as a person does."""
-    world(cloud).patch(at(ref), patch, MERGE, Write(manager="kubectl-edit"))
+    world(cloud).patch(at(ref), patch, MERGE, WriteMode(manager="kubectl-edit"))
 
 
 def by_hand(cloud: MemoryCloud, ref: ObjectRef, manifest: Json) -> None:
     """Create an object as a person does."""
     meta = {"name": ref.name, **({"namespace": ref.namespace} if ref.namespace else {})}
     whole = {"apiVersion": ref.api_version, "kind": ref.kind, "metadata": meta, **manifest}
-    world(cloud).apply(at(ref), whole, Write(manager="kubectl", force=True))
+    world(cloud).apply(at(ref), whole, WriteMode(manager="kubectl", force=True))

@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.adapters.telemetry import OpenTelemetry
+from shared.adapters.telemetry import OpenTelemetryRecorder
 
 
 class Collected:
@@ -22,7 +22,7 @@ class Collected:
         self._spans, self._reader = InMemorySpanExporter(), InMemoryMetricReader()
         tracers = TracerProvider()
         tracers.add_span_processor(SimpleSpanProcessor(self._spans))
-        self.telemetry = OpenTelemetry(tracers, MeterProvider([self._reader]))
+        self.telemetry = OpenTelemetryRecorder(tracers, MeterProvider([self._reader]))
 
     @property
     def spans(self) -> list[ReadableSpan]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -63,10 +63,15 @@ def without_a_way(**config: Any) -> MemoryCloud:
     return cloud
 
 
-def hydrated(extra: str = APPS, more: Mapping[str, bytes] = FOLDERS) -> MemoryCloud:
+def hydrated(
+    extra: str = APPS,
+    more: Mapping[str, bytes] = FOLDERS,
+    *,
+    fleet: Callable[[str], dict[str, bytes]] = files,
+) -> MemoryCloud:
     """Return a cloud whose private cluster is Ready."""
     cloud = without_a_way()
-    push(cloud, files(PRIVATE + extra) | dict(more))
+    push(cloud, fleet(PRIVATE + extra) | dict(more))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     return cloud

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -49,9 +50,14 @@ spec:
 
 
 def fleet(*names: str, budget: int = 1) -> dict[str, bytes]:
-    """Return the example fleet with other clusters in place of its own, and without its systems."""
-    own = ("clusters/", "systems/")
+    """Return the example fleet with other clusters, no systems, and a platform of one folder for all."""
+    own = ("clusters/", "systems/", "platform/")
     files = {path: content for path, content in example().items() if not path.startswith(own)}
+    files["platform/namespaces.yaml"] = example()["platform/base/namespaces.yaml"]
+    for path in [path for path in files if path.startswith("environments/")]:
+        files[path] = files[path].partition(b"    flux:\n")[0]
+    files["fleet.yaml"] = files["fleet.yaml"].partition(b"      kustomizations:\n")[0]
+    files["fleet.yaml"] = re.sub(rb"path: \./platform/base.*", b"path: ./platform", files["fleet.yaml"])
     guards = f"count: {budget}        #".encode(), b"percent: 100"
     files["fleet.yaml"] = files["fleet.yaml"].replace(b"count: 1            #", guards[0])
     files["fleet.yaml"] = files["fleet.yaml"].replace(b"percent: 50", guards[1])
@@ -70,3 +76,9 @@ def in_one_group(*names: str) -> dict[str, bytes]:
 def all_at_once(files: dict[str, bytes]) -> dict[str, bytes]:
     """Return a fleet whose changes start all at once, and not one cluster first."""
     return files | {"fleet.yaml": files["fleet.yaml"].replace(b"spec:\n", b"spec:\n" + ALL_AT_ONCE, 1)}
+
+
+def following_branch(files: dict[str, bytes]) -> dict[str, bytes]:
+    """Return a fleet whose clusters pull the branch by themselves."""
+    follow = b"      branch: main\n      follow: branch\n"
+    return files | {"fleet.yaml": files["fleet.yaml"].replace(b"      branch: main\n", follow, 1)}

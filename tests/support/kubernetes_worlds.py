@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 from localcloud.common.clock import ManualClock
-from localcloud.kubernetes.world.api_errors import ApiError
+from localcloud.kubernetes.world.api_errors import StatusError
 from localcloud.kubernetes.world.controllers import Delays
 from localcloud.kubernetes.world.kinds import BUILT_IN, CRD, DEPLOYMENT
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_store import At, Write
+from localcloud.kubernetes.world.object_store import At, WriteMode
 
 KINDS = {kind.kind: kind for kind in BUILT_IN}
 MAP = At(KINDS["ConfigMap"], "settings", "default")
 WEB = At(DEPLOYMENT, "web", "default")
-ALICE, BOB = Write(manager="alice"), Write(manager="bob")
+ALICE, BOB = WriteMode(manager="alice"), WriteMode(manager="bob")
 
 
 def a_world(**delays: float) -> tuple[KubernetesWorld, ManualClock]:
@@ -37,10 +37,10 @@ def images(world: KubernetesWorld) -> dict[str, str]:
 
 
 def refusal(code: int, reason: str) -> Any:
-    def is_it(error: ApiError) -> bool:
+    def is_it(error: StatusError) -> bool:
         return (error.code, error.reason, error.status()["code"]) == (code, reason, code)
 
-    return pytest.raises(ApiError, check=is_it)
+    return pytest.raises(StatusError, check=is_it)
 
 
 ANY = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}

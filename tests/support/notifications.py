@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from shared.notifications.kinds import Kind
+from shared.notifications.kinds import NotificationKind
 from shared.notifications.notification import Notification
 from shared.notifications.routes import Route, RouteType
 
@@ -18,7 +18,7 @@ def after(seconds: float) -> datetime:
 
 def fact(
     cluster: str,
-    kind: Kind = Kind.FAILED,
+    kind: NotificationKind = NotificationKind.FAILED,
     seconds: float = 0,
     *,
     reason: str = "QuotaExceeded",
@@ -56,7 +56,7 @@ def notifying(files: dict[str, bytes], *routes: str) -> dict[str, bytes]:
 
 def storm(events: int, at: datetime) -> list[Notification]:
     """Return problems of many clusters of two regions, of several kinds and for several reasons."""
-    kinds = (Kind.FAILED, Kind.LOST, Kind.STALLED, Kind.HELD)
+    kinds = (NotificationKind.FAILED, NotificationKind.LOST, NotificationKind.STALLED, NotificationKind.HELD)
     reasons = ("QuotaExceeded", "OutOfCapacity", "Unavailable")
     return [
         Notification(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
-from shared.notifications.kinds import Kind
+from shared.notifications.kinds import NotificationKind
 from tests.support import fleet_files
 from tests.support.notifications import notifying
 from tests.support.pipeline_runs import phases, push
@@ -21,7 +21,7 @@ def titles(cloud: MemoryCloud, route: str = "ops") -> list[str]:
     return [message.title for message in cloud.channels.delivered.get(route, [])]
 
 
-def kinds(cloud: MemoryCloud, route: str = "ops") -> list[tuple[Kind, str, bool]]:
+def kinds(cloud: MemoryCloud, route: str = "ops") -> list[tuple[NotificationKind, str, bool]]:
     """Return the kind and the subject of every fact that a route got, and whether it was an end."""
     return [
         (fact.kind, fact.subject, fact.over)

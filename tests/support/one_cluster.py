@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -53,10 +54,15 @@ def suspended(cloud: MemoryCloud, hours: int) -> str:
     return f'  suspend: {{owner: team-a, reason: an audit, until: "{until}"}}\n'
 
 
-def ready(extra: str = "") -> MemoryCloud:
+def branch_files(extra: str = "", *, annotations: str = "") -> dict[str, bytes]:
+    """Return the fleet of ``files`` whose Flux follows the branch by itself."""
+    return fleet_files.following_branch(files(extra, annotations=annotations))
+
+
+def ready(extra: str = "", *, fleet: Callable[[str], dict[str, bytes]] = files) -> MemoryCloud:
     """Return a cloud in which the cluster is Ready; the test reads more often than Azure allows."""
     cloud = MemoryCloud(throttle=False)
-    push(cloud, files(extra))
+    push(cloud, fleet(extra))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     return cloud

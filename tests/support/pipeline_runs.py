@@ -10,7 +10,7 @@ from typing import Any
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.servicebus.world.broker_values import SessionLock
 from shared.app.intake.accept import accept
-from shared.app.intake.webhook import Pushed
+from shared.app.intake.webhook import Push
 from shared.app.worker.worker import INVOCATION_SECONDS
 from shared.cluster.record_parts import Phase
 from shared.ports import FleetRecord, Ports
@@ -18,9 +18,9 @@ from tests.support import fleet_files
 from tests.support.replaced_ports import Around
 
 
-def pushed(cloud: MemoryCloud, commit: str) -> Pushed:
+def pushed(cloud: MemoryCloud, commit: str) -> Push:
     """Return the delivery of a push of this moment."""
-    return Pushed("d1", f"push-{commit}", commit, cloud.clock().replace(microsecond=0))
+    return Push("d1", f"push-{commit}", commit, cloud.clock().replace(microsecond=0))
 
 
 def push(cloud: MemoryCloud, files: dict[str, bytes], branch: str = "main") -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
-from shared.app.intake.webhook import PullChanged, Pushed
+from shared.app.intake.webhook import PullChanged, Push
 from tests.support import fleet_files
 
 
@@ -18,7 +18,7 @@ class Repo:
 
     def push(self, files: dict[str, bytes]) -> str:
         commit = self.cloud.repository.push(files)
-        accept(Pushed("d1", f"push-{commit}", commit), self.cloud.ports)
+        accept(Push("d1", f"push-{commit}", commit), self.cloud.ports)
         self.cloud.run()
         return commit
 

@@ -15,7 +15,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
 from shared.ports import FleetConfig, Timing
 from tests.support.flux_components import FILE, deployment, fleet
-from tests.support.one_cluster import files
+from tests.support.one_cluster import branch_files
 from tests.support.pipeline_runs import phases, push
 
 URL = "https://app.example"
@@ -82,7 +82,7 @@ COMPONENTS = fleet(notification("Provider"), notification("Alert"), deployment("
 
 def reporting_files(extra: str = EVENTS) -> dict[str, bytes]:
     """Return a fleet of one cluster with the notification-controller."""
-    return files(extra) | {FILE: COMPONENTS}
+    return branch_files(extra) | {FILE: COMPONENTS}
 
 
 def cloud_with_key(url: str = URL) -> MemoryCloud:

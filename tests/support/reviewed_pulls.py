@@ -7,7 +7,7 @@ from dataclasses import replace
 from localcloud.github.world.people import PEOPLE
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
-from shared.app.intake.webhook import Reviewed
+from shared.app.intake.webhook import ReviewDelivery
 from shared.ports import PlanRecord, Ports
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, pushed
@@ -80,7 +80,7 @@ class ReviewedFleet:
 
     def announce_only(self, commit: str, delivery: str) -> int:
         """Deliver the webhook of a review of what was merged as a commit; return the status of the answer."""
-        return accept(Reviewed(delivery, f"review-{delivery}", commit, 1), self.cloud.ports).status
+        return accept(ReviewDelivery(delivery, f"review-{delivery}", commit, 1), self.cloud.ports).status
 
     def announce(self, commit: str, delivery: str = "r1") -> int:
         """Deliver that webhook, and let the fleet come to rest."""

@@ -19,13 +19,19 @@ from typing import Any
 
 from cli.app import COMMANDS, NEW, ROLLOUT
 from cli.lazy import Sections
+from localcloud.common.programs import TOOLS
 from tests.support.function_calls import ADMIN_KEY
 from tests.support.warm_processes import start
 
 ROADSTEAD = Path(sys.executable).with_name("roadstead")
 ROOT = Path(__file__).parent.parent.parent
 GROUPS: Mapping[str, Sections] = {"new": NEW, "rollout": ROLLOUT}
-OWN = {"PYTHONPATH": str(ROOT), "ROADSTEAD_KEY": ADMIN_KEY, "ROADSTEAD_CONTEXTS": os.devnull}
+OWN = {
+    "PYTHONPATH": str(ROOT),
+    "ROADSTEAD_KEY": ADMIN_KEY,
+    "ROADSTEAD_CONTEXTS": os.devnull,
+    "PATH": os.pathsep.join([str(TOOLS / "kubectl"), os.environ.get("PATH", os.defpath)]),
+}
 
 
 @cache

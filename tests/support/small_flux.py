@@ -11,16 +11,16 @@ from typing import Any
 import yaml
 
 from localcloud.common.clock import ManualClock
-from localcloud.flux.flux_controllers import Flux, GitRef, Source
+from localcloud.flux.flux_controllers import FluxControllers, GitRef, SourceRevision
 from localcloud.kubernetes.world.kinds import BUILT_IN
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_store import At, Write
+from localcloud.kubernetes.world.object_store import At, WriteMode
 
 COMPONENTS = Path(__file__).parents[2] / "examples/fleet/flux/gotk-components.yaml"
 SOURCE = ("source.toolkit.fluxcd.io/v1", "GitRepository")
 KUSTOMIZATION = ("kustomize.toolkit.fluxcd.io/v1", "Kustomization")
 URL = "https://git.example.org/fleet.git"
-WRITE = Write(manager="test", force=True)
+WRITE = WriteMode(manager="test", force=True)
 KINDS = {kind.kind: kind for kind in BUILT_IN}
 
 
@@ -35,14 +35,16 @@ class FluxCluster:
     def __post_init__(self) -> None:
         self.clock = ManualClock()
         self.world = KubernetesWorld(self.clock)
-        self.flux = Flux(self.world, self._read, self.clock)
+        self.flux = FluxControllers(self.world, self._read, self.clock)
 
-    def _read(self, url: str, ref: GitRef) -> Source | None:
+    def _read(self, url: str, ref: GitRef) -> SourceRevision | None:
         if url != URL:
             return None
         wanted = self.password
         accepts = None if wanted is None else lambda _user, password: bool(password == wanted)
-        return Source(self.revision if ref.name == "refs/heads/main" else "", lambda: self.files, accepts)
+        return SourceRevision(
+            self.revision if ref.name == "refs/heads/main" else "", lambda: self.files, accepts
+        )
 
     def commit(self, files: Mapping[str, bytes]) -> None:
         self.files = dict(files)

@@ -83,12 +83,12 @@ def _approve_correction(api: Api, name: str, reason: str, *, yes: bool) -> None:
     echo(f"Approved. Watch it with roadstead status {name} --watch")
 
 
-def _find(api: Api, commit: str) -> schema.Plan:
+def _find(api: Api, commit: str) -> schema.PlanView:
     """Return the plan whose commit begins with these characters; raise ApiError for none or several."""
     return api.plan(whole_commit(api, commit))
 
 
-def _needs_approval(plan: schema.Plan) -> Sequence[str]:
+def _needs_approval(plan: schema.PlanView) -> Sequence[str]:
     """Return the deletes that can be approved; raise ApiError when there are none, or no longer."""
     names, commit = plan["needsApproval"], plan["commit"][:8]
     if not names:
@@ -98,7 +98,7 @@ def _needs_approval(plan: schema.Plan) -> Sequence[str]:
     return names
 
 
-def _question(plan: schema.Plan) -> str:
+def _question(plan: schema.PlanView) -> str:
     """Return the question that is true of what an approval does."""
     kept = [item["releases"] for item in plan["items"] if item["needsApproval"]]
     if all(kept):
@@ -106,7 +106,7 @@ def _question(plan: schema.Plan) -> str:
     return "Delete and release all of this?" if any(kept) else "Delete all of this?"
 
 
-def _described(plan: schema.Plan, names: Sequence[str]) -> RenderableType:
+def _described(plan: schema.PlanView, names: Sequence[str]) -> RenderableType:
     """Return what an approval deletes or releases, and why it needs one."""
     items = sorted((item for item in plan["items"] if item["needsApproval"]), key=lambda item: item["reason"])
     of_systems = [item for item in items if item.get("retainedSystems")]

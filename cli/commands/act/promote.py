@@ -14,7 +14,7 @@ from cli.terminal.output import Output, OutputOption, show
 from cli.terminal.promotions_view import promotions_view, receipt_view
 
 
-class Promoted(StrEnum):
+class Promotable(StrEnum):
     """What can be promoted."""
 
     VERSION = "version"
@@ -27,7 +27,7 @@ def promote(
     target: Annotated[str, typer.Argument(metavar="TO", help="The environment that is to get it.")] = "",
     *,
     what: Annotated[
-        list[Promoted] | None,
+        list[Promotable] | None,
         typer.Option(
             "--what", metavar="KIND", help="version, components or platform, more than once (default: all)."
         ),

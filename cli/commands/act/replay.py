@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from cli.errors import ApiError, CommandError, NotFound, Refused, UsageError
+from cli.errors import ApiError, CommandError, NotFound, RequestRefused, UsageError
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, cluster_name, connect
 from cli.terminal.output import echo
 from cli.text import line
@@ -73,7 +73,10 @@ def replay_each(api: Api, names: Sequence[str], reason: str) -> None:
     for name in names:
         try:
             _replay(api, name, reason)
-        except (NotFound, Refused) as error:  # a freeze holds it, or it started or was deleted meanwhile
+        except (
+            NotFound,
+            RequestRefused,
+        ) as error:  # a freeze holds it, or it started or was deleted meanwhile
             echo(Text(line(str(error)), style="dim"))
         except ApiError as error:
             raise CommandError(f"{error}; started {started} of {len(names)}") from error
@@ -85,7 +88,7 @@ def replay_each(api: Api, names: Sequence[str], reason: str) -> None:
         echo(f"Started {started} of {len(names)}.")
 
 
-def _failed(clusters: Sequence[schema.ClusterSummary], error_class: str) -> list[str]:
+def _failed(clusters: Sequence[schema.ClusterSummaryView], error_class: str) -> list[str]:
     found = [cluster for cluster in clusters if cluster["phase"] == "Failed"]
     return [
         cluster["name"]

@@ -9,7 +9,7 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from cli.errors import CommandError, NotFound, Refused, UsageError
+from cli.errors import CommandError, NotFound, RequestRefused, UsageError
 from cli.options import (
     DEFAULT_TIMEOUT,
     DEFAULT_URL,
@@ -82,14 +82,17 @@ def _take_over(api: Api, name: str, reason: str) -> bool:
     """Take a cluster over, or say why not; return whether that was done."""
     try:
         api.take_over(name, reason)
-    except (NotFound, Refused) as error:  # since then the other installation has left, or there is no record
+    except (
+        NotFound,
+        RequestRefused,
+    ) as error:  # since then the other installation has left, or there is no record
         echo(Text(line(str(error)), style="dim"))
         return False
     echo(f"{name}: taken over")
     return True
 
 
-def _described(clusters: Sequence[schema.ClusterSummary]) -> RenderableType:
+def _described(clusters: Sequence[schema.ClusterSummaryView]) -> RenderableType:
     """Return the clusters, and why each waits."""
     parts: list[RenderableType] = []
     for cluster in clusters:

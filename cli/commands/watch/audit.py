@@ -53,7 +53,7 @@ def audit(
     show(view, output, table=table, names=lambda: (f"act/{act['id']}" for act in view["acts"]))
 
 
-def _rendered(acts: Sequence[schema.Act], now: datetime, *, wide: bool) -> RenderableType:
+def _rendered(acts: Sequence[schema.ActView], now: datetime, *, wide: bool) -> RenderableType:
     """Return a few lines for each act; ``wide`` adds where it came from."""
     if not acts:
         return Text("there are no acts")
@@ -76,5 +76,5 @@ def _rendered(acts: Sequence[schema.Act], now: datetime, *, wide: bool) -> Rende
     return Group(*parts)
 
 
-def _action(act: schema.Act) -> str:
+def _action(act: schema.ActView) -> str:
     return "compared with Azure:" if act["action"] == LIVE else act["action"]

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cli.fleet_api.contexts import CONTEXT, Context, path, read_contexts
+from cli.fleet_api.contexts import CONTEXT, FleetContext, path, read_contexts
 from cli.terminal.output import Output, OutputOption, show
 
 
@@ -29,7 +29,7 @@ def contexts(*, output: OutputOption = Output.TABLE) -> None:
     )
 
 
-def _view(context: Context) -> Mapping[str, str]:
+def _view(context: FleetContext) -> Mapping[str, str]:
     return {
         "name": context.name,
         "url": context.url,
@@ -39,7 +39,7 @@ def _view(context: Context) -> Mapping[str, str]:
     }
 
 
-def _rendered(known: Sequence[Context], current: str, *, wide: bool) -> RenderableType:
+def _rendered(known: Sequence[FleetContext], current: str, *, wide: bool) -> RenderableType:
     if not known:
         return Text(f"there are no contexts; {path()} may have some")
     table = Table(box=None, show_header=False, padding=(0, 1))

@@ -59,7 +59,7 @@ def output(
     def table(wide: bool) -> RenderableType:  # noqa: ARG001
         return _table(outputs)
 
-    show(view, output, table=table, names=lambda: [f"output/{each}" for each in outputs])
+    show(view, output, table=table, names=lambda: [f"output/{name}" for name in outputs])
 
 
 def _table(outputs: dict[str, str]) -> RenderableType:

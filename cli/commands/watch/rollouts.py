@@ -50,7 +50,7 @@ def rollouts(
         found,
         output,
         table=lambda _: rollouts_view(found["rollouts"], datetime.now(UTC)),
-        names=lambda: (f"rollout/{each['commit']}" for each in found["rollouts"]),
+        names=lambda: (f"rollout/{rollout['commit']}" for rollout in found["rollouts"]),
     )
 
 

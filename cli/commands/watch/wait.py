@@ -25,7 +25,7 @@ SHORTEST = 8
 """Characters of a commit id that distinguish it from all others of a repository."""
 
 
-class State(StrEnum):
+class AwaitedState(StrEnum):
     """What to wait for."""
 
     READY = "ready"
@@ -36,9 +36,9 @@ def wait(
     names: Annotated[list[str], typer.Argument(metavar="NAME", help="Clusters.")],
     *,
     state: Annotated[
-        State,
+        AwaitedState,
         typer.Option("--for", metavar="STATE", help="ready or deleted, which a released cluster is too."),
-    ] = State.READY,
+    ] = AwaitedState.READY,
     commit: Annotated[
         str,
         typer.Option(
@@ -76,7 +76,7 @@ def wait(
         raise CommandError(f"not {state.value} after {_with_unit(timeout)}: {now}")
 
 
-def _look(api: Api, left: dict[str, str], state: State, planned: PlannedCommit | None) -> None:
+def _look(api: Api, left: dict[str, str], state: AwaitedState, planned: PlannedCommit | None) -> None:
     """Report how far the clusters are that are ``left``, and remove those that have the state."""
     plan = planned.plan() if planned else None
     for name in list(left):
@@ -106,19 +106,19 @@ def _report(text: str) -> None:
     sys.stdout.flush()
 
 
-def _progress(api: Api, name: str, state: State, plan: schema.Plan | None) -> tuple[bool, str]:
+def _progress(api: Api, name: str, state: AwaitedState, plan: schema.PlanView | None) -> tuple[bool, str]:
     """Return whether a cluster has the state, and what to report; raise CommandError if it never will.
 
     ``plan`` is to be carried out before; without one, what the cluster has accepted counts.
     """
-    item = _item(plan, name) if state is State.READY else _found(plan, name)
+    item = _item(plan, name) if state is AwaitedState.READY else _found(plan, name)
     try:
         view = api.cluster(name)
     except NotFound as error:
-        return state is State.DELETED, str(error)
-    if state is State.DELETED and view["phase"] == schema.RELEASED:
+        return state is AwaitedState.DELETED, str(error)
+    if state is AwaitedState.DELETED and view["phase"] == schema.RELEASED:
         return True, f"{name} is released: what runs there stays"
-    if state is State.DELETED and view["phase"] in (schema.DELETED, schema.NOT_CREATED):
+    if state is AwaitedState.DELETED and view["phase"] in (schema.DELETED, schema.NOT_CREATED):
         return True, f"{name} is deleted"
     if item and item["notCarriedOut"] and view["phase"] not in _GOING:
         raise CommandError(f"{name}: {item['action']}: {item['reason']}; see roadstead why {name}")
@@ -130,13 +130,13 @@ def _progress(api: Api, name: str, state: State, plan: schema.Plan | None) -> tu
         if view["phase"] in ("Failed", "Exempt"):
             raise CommandError(f"{name} is {view['phase']}; see roadstead why {name}")
         verified = view["generation"] == view["observedGeneration"]
-        if state is State.READY and view["phase"] == "Ready" and verified:
+        if state is AwaitedState.READY and view["phase"] == "Ready" and verified:
             commit = (plan or view)["commit"][:8]
             return True, f"{name} is Ready at generation {view['generation']} (commit {commit})"
     return False, _waiting(api, view)
 
 
-def _waiting(api: Api, view: schema.Cluster) -> str:
+def _waiting(api: Api, view: schema.ClusterView) -> str:
     """Return how far a cluster is, and who must act where it does not go on by itself."""
     told = [": ".join(filter(None, (view["phase"], view["reason"])))]
     plan = view["plan"]
@@ -150,7 +150,7 @@ def _waiting(api: Api, view: schema.Cluster) -> str:
     return "; ".join(filter(None, (*told, why["suggestedAction"])))
 
 
-def _item(plan: schema.Plan | None, name: str) -> schema.PlanItem | None:
+def _item(plan: schema.PlanView | None, name: str) -> schema.PlanItem | None:
     """Return what a plan does to a cluster, None without a plan; raise CommandError if it has no cluster."""
     if plan is None:
         return None
@@ -160,6 +160,6 @@ def _item(plan: schema.Plan | None, name: str) -> schema.PlanItem | None:
     return item
 
 
-def _found(plan: schema.Plan | None, name: str) -> schema.PlanItem | None:
+def _found(plan: schema.PlanView | None, name: str) -> schema.PlanItem | None:
     """Return what a plan does to a cluster, None without a plan, and for one that it does not have."""
     return next((item for item in plan["items"] if item["cluster"] == name), None) if plan else None

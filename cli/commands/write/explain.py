@@ -151,14 +151,14 @@ def _source(node: Node | None) -> str:
 
 def laid_out(found: list[Line], width: int) -> Iterator[Text]:
     """Yield lines with their sources as aligned comments, or above lines that are too long for one."""
-    room = min(MOST, width - max((len(each.source) for each in found), default=0) - 4)
-    column = max((len(each.text) for each in found if each.source and len(each.text) <= room), default=0)
-    for each in found:
-        if not each.source:
-            yield Text(each.text)
-        elif len(each.text) <= room:
-            yield Text.assemble(each.text.ljust(column), (f"  # {each.source}", "dim"))
+    room = min(MOST, width - max((len(entry.source) for entry in found), default=0) - 4)
+    column = max((len(entry.text) for entry in found if entry.source and len(entry.text) <= room), default=0)
+    for entry in found:
+        if not entry.source:
+            yield Text(entry.text)
+        elif len(entry.text) <= room:
+            yield Text.assemble(entry.text.ljust(column), (f"  # {entry.source}", "dim"))
         else:
-            indent = " " * (len(each.text) - len(each.text.lstrip()))
-            yield Text(f"{indent}# {each.source}", style="dim")
-            yield Text(each.text)
+            indent = " " * (len(entry.text) - len(entry.text.lstrip()))
+            yield Text(f"{indent}# {entry.source}", style="dim")
+            yield Text(entry.text)

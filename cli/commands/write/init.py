@@ -44,7 +44,7 @@ def init(
         str, typer.Option("--repository", metavar="URL", help="The https address that Flux reads.")
     ] = "",
 ) -> None:
-    """Create a fleet repository: defaults, two environments, a class, and the schemas for editors."""
+    """Create a fleet repository: defaults, two environments, a class, a platform, and schemas for editors."""
     fleet = name or _name_of(path)
     check("--name", ClusterName, fleet)
     check("--subscription", Uuid, subscription or templates.SUBSCRIPTION)

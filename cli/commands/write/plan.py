@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.errors import CommandError, ExitCode, UsageError
-from cli.fleet_api.recorded import Against, Recorded, recorded
+from cli.fleet_api.recorded import AcceptedSpec, Against, committed, recorded
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, RepositoryPath, Timeout, Url, connect
 from cli.terminal import plan_view
 from cli.terminal.output import Output, OutputOption, show
 from cli.text import line
-from cli.worktree import Worktree, open_worktree
+from cli.worktree import Worktree, open_commit, open_worktree
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import nearest
 from shared.plan.make_plan import make_plan
@@ -44,6 +44,14 @@ def plan(
         bool, typer.Option("--exit-code", help="End with 3 if there are changes, with 0 if there are none.")
     ] = False,
     output: OutputOption = Output.TABLE,
+    commit: Annotated[
+        str,
+        typer.Option(
+            "--against",
+            metavar="COMMIT",
+            help="Compare with a commit of the repository, by any name of git's; do not ask the API.",
+        ),
+    ] = "",
     empty: Annotated[
         bool, typer.Option("--empty", help="Compare with a fleet without clusters; do not ask the API.")
     ] = False,
@@ -58,18 +66,22 @@ def plan(
 
     Ends with 1 if a manifest is invalid or a change is refused.
     """
-    if live and empty:
-        raise UsageError("--live compares with Azure, --empty with nothing; give one of the two")
+    if sum((live, empty, bool(commit))) > 1:
+        raise UsageError(
+            "--live compares with Azure, --against with a commit, --empty with nothing; give one of them"
+        )
     tree, names = open_worktree(path), [name.removeprefix("cluster/") for name in cluster or ()]
     if live:
         with connect(url, key_file, timeout) as api:
             raise typer.Exit(_live(tree, names, api, output, report_changes=exit_code))
     if empty:
         against = Against("an empty fleet")
+    elif commit:
+        against = committed(open_commit(path, commit))
     else:
         with connect(url, key_file, timeout) as api:
             against = recorded(tree, api)
-    desired, now = tree.resolve(), datetime.now(UTC)
+    desired, now = against.pins(tree.resolve(), tree.files), datetime.now(UTC)
     planned = make_plan(
         "",
         desired,
@@ -95,7 +107,8 @@ def _live(tree: Worktree, names: list[str], api: Api, output: Output, *, report_
     from cli.fleet_api.live import compare_live
     from cli.terminal import live_view
 
-    against, desired = recorded(tree, api), tree.resolve()
+    against = recorded(tree, api)
+    desired = against.pins(tree.resolve(), tree.files)
     known = against.clusters or {}
     planned = make_plan("", desired, known, now=datetime.now(UTC), unreadable=against.unreadable)
     chosen = [item.cluster for item in _chosen(planned, names)]
@@ -106,7 +119,7 @@ def _live(tree: Worktree, names: list[str], api: Api, output: Output, *, report_
             f"--live reads at most {MOST_LIVE} clusters, one by one, and these are {len(compared)}; "
             "name some with --cluster, or see roadstead drift"
         )
-    read = list(compare_live(compared, {name: each.document for name, each in known.items()}, api))
+    read = list(compare_live(compared, {name: cluster.document for name, cluster in known.items()}, api))
     others |= {comparison.name: comparison.waits for comparison in read if comparison.waits}
     found = [comparison for comparison in read if not comparison.waits]
     show(
@@ -120,7 +133,7 @@ def _live(tree: Worktree, names: list[str], api: Api, output: Output, *, report_
     return ExitCode.CHANGES if report_changes and any(map(live_view.differs, found)) else ExitCode.OK
 
 
-def _not_compared(name: str, desired: DesiredFleet, known: Mapping[str, Recorded]) -> str:
+def _not_compared(name: str, desired: DesiredFleet, known: Mapping[str, AcceptedSpec]) -> str:
     """Return why a cluster is not compared with Azure, "" where it is."""
     if name not in desired.clusters:
         return "its manifest is invalid" if name in desired.invalid else "the files do not have it"

@@ -18,6 +18,7 @@ from rich.text import Text
 from cli.annotations import commands, sarif
 from cli.errors import ExitCode
 from cli.options import RepositoryPath, day
+from cli.platform import Platform, platform_of
 from cli.terminal.output import Output, console, echo, print_json, show
 from cli.text import line
 from cli.worktree import Worktree, open_worktree
@@ -57,7 +58,9 @@ def validate(
         typer.Option("--on", metavar="DAY", help="The day for which to warn (default: today, UTC)."),
     ] = None,
 ) -> None:
-    """Check every manifest of a fleet repository. Needs neither git nor a network.
+    """Check every manifest of a fleet repository, and what Flux applies from it. Needs no network.
+
+    What Flux applies is built with kustomize or kubectl, where one of them is installed.
 
     Warns of what AKS has retired, or will retire within 180 days, and of exemptions from drift that have
     ended, or will within 30 days; such a manifest is valid.
@@ -68,37 +71,43 @@ def validate(
     retired, old = retirement_warnings(desired, desired.clusters, today), stale(today)
     ending = exemption_warnings(desired, desired.clusters, today)
     warnings = sorted([*retired, *ending])
+    platform = platform_of(tree, desired)
+    problems = (*desired.problems, *platform.problems)
+    last = [Text(text, style="yellow") for text in (platform.note, old) if text]
     if output is Format.SARIF:
-        print_json(sarif(desired.problems, tree.shown, retired, ending))
+        print_json(sarif(problems, tree.shown, retired, ending))
     elif output is Format.GITHUB:
-        found = (commands(desired.problems, tree.shown), commands(warnings, tree.shown, "warning"))
+        found = (commands(problems, tree.shown), commands(warnings, tree.shown, "warning"))
         sys.stdout.writelines(f"{text}\n" for texts in found for text in texts)
-        echo(Text(summary(desired, warnings)))
+        echo(Text(summary(desired, platform, warnings)), *last, soft_wrap=True)
     elif output in (Format.TABLE, Format.WIDE):
-        print_problems(desired.problems, tree, console())
+        print_problems(problems, tree, console())
         print_problems(warnings, tree, console(), before="warning: ")
-        echo(Text(summary(desired, warnings)), *([Text(old, style="yellow")] if old else []), soft_wrap=True)
+        echo(Text(summary(desired, platform, warnings)), *last, soft_wrap=True)
     else:
-        view = _view(tree.fleet, desired, warnings, old)
+        view = _view(tree.fleet, desired, platform, warnings, old)
         names = (f"cluster/{name}" for name in sorted(desired.invalid))
         show(view, Output(output), table=lambda _: Text(), names=lambda: names)
-    raise typer.Exit(ExitCode.FAILED if desired.problems else ExitCode.OK)
+    raise typer.Exit(ExitCode.FAILED if problems else ExitCode.OK)
 
 
-def summary(desired: DesiredFleet, warnings: Sequence[Problem] = ()) -> str:
+def summary(desired: DesiredFleet, platform: Platform, warnings: Sequence[Problem] = ()) -> str:
     """Return the result in one line."""
-    return "; ".join(filter(None, (_result(desired), many(len(warnings), "warning") if warnings else "")))
+    warned = many(len(warnings), "warning") if warnings else ""
+    return "; ".join(filter(None, (_result(desired, platform), warned)))
 
 
-def _result(desired: DesiredFleet) -> str:
+def _result(desired: DesiredFleet, platform: Platform) -> str:
     valid, invalid = len(desired.clusters), len(desired.invalid)
     clusters = many(valid + invalid, "cluster")
-    if not desired.problems:
+    found = (*desired.problems, *platform.problems)
+    if not found:
         return f"no problems: {clusters}, {many(len(desired.systems), 'system')}"
-    files = len({problem.file for problem in desired.problems})
-    problems = f"{many(number_of(desired.problems), 'problem')} in {many(files, 'file')}"
+    files = len({problem.file for problem in found})
+    problems = f"{many(number_of(found), 'problem')} in {many(files, 'file')}"
     if not invalid:
-        return f"{problems}; every cluster is valid" if valid else problems
+        good = "the manifest of every cluster" if platform.problems else "every cluster"
+        return f"{problems}; {good} is valid" if valid else problems
     return f"{problems}: {invalid} of {clusters} {'is' if invalid == 1 else 'are'} invalid"
 
 
@@ -125,14 +134,18 @@ def _print(problem: Problem, file: str, out: Console, before: str) -> None:
         out.print(Padding(message, (0, 0, 0, 4)))
 
 
-def _view(fleet: str, desired: DesiredFleet, warnings: Sequence[Problem], old: str) -> dict[str, object]:
+def _view(
+    fleet: str, desired: DesiredFleet, platform: Platform, warnings: Sequence[Problem], old: str
+) -> dict[str, object]:
+    problems = sorted((*desired.problems, *platform.problems))
     return {
         "fleet": fleet,
-        "valid": not desired.problems,
+        "valid": not problems,
         "clusters": sorted(desired.clusters),
         "invalidClusters": sorted(desired.invalid),
-        "problems": [vars(problem) for problem in sorted(desired.problems)],
+        "problems": [vars(problem) for problem in problems],
         "warnings": [vars(warning) for warning in warnings],
         "retirementsOf": AS_OF.isoformat(),
+        "platform": {"builtWith": platform.builder, "note": platform.note},
         "note": old,
     }

@@ -9,7 +9,7 @@ from werkzeug.wrappers import Request, Response
 
 from localcloud.azure.wire.bodies import read_body
 from localcloud.azure.world.access.role_assignments import principal_of_filter, role_of_filter
-from localcloud.azure.world.arm_resources import Accepted
+from localcloud.azure.world.arm_resources import WriteAnswer
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.http_server import json_response
 
@@ -74,7 +74,7 @@ def _identity(at: re.Match[str]) -> tuple[str, str, str]:
     return at["subscription"], at["group"], at["identity"]
 
 
-def answer(request: Request, accepted: Accepted) -> Response:
+def answer(request: Request, accepted: WriteAnswer) -> Response:
     """Answer a write that is complete at once, and add it to the request log."""
     if accepted.kind:
         note = {"accepted": accepted.kind, "resource": accepted.resource}

@@ -12,7 +12,7 @@ from werkzeug.wrappers import Request, Response
 from localcloud.azure.wire import access_routes, namespace_routes, policy_routes, sign_in
 from localcloud.azure.wire.bodies import read_body
 from localcloud.azure.world.arm_errors import ArmError
-from localcloud.azure.world.arm_resources import Accepted, Condition, Operation
+from localcloud.azure.world.arm_resources import ArmOperation, WriteAnswer, WriteCondition
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.http_server import json_response
 from shared.resource_ids import ClusterId
@@ -260,14 +260,14 @@ def _cluster(at: re.Match[str]) -> ClusterId:
     return ClusterId(at["subscription"], at["group"], at["name"])
 
 
-def _condition(request: Request) -> Condition:
+def _condition(request: Request) -> WriteCondition:
     def bare(header: str) -> str:
         return request.headers.get(header, "").removeprefix("W/").strip('"')
 
-    return Condition(if_match=bare("If-Match"), if_none_match=bare("If-None-Match"))
+    return WriteCondition(if_match=bare("If-Match"), if_none_match=bare("If-None-Match"))
 
 
-def _accepted(request: Request, at: re.Match[str], accepted: Accepted) -> Response:
+def _accepted(request: Request, at: re.Match[str], accepted: WriteAnswer) -> Response:
     """Answer a write: add it to the request log, and name the operation that it started."""
     if accepted.kind:
         note = {"accepted": accepted.kind, "resource": accepted.resource}
@@ -299,7 +299,7 @@ _BELOW = ("-extension", "-configuration")
 """The ends of the kinds of operations on resources below a cluster."""
 
 
-def _with_operation_below(request: Request, operation: Operation, reply: Response) -> Response:
+def _with_operation_below(request: Request, operation: ArmOperation, reply: Response) -> Response:
     """Name the operation of a resource below a cluster, as azure-rest-api-specs has its path."""
     version = request.args["api-version"]
     url = f"{request.host_url.rstrip('/')}{operation.resource}/operations/{operation.id}"

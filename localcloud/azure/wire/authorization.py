@@ -28,7 +28,7 @@ def action_of(method: str, path: str) -> str:
 
 def allows(granted: Collection[str], action: str) -> bool:
     """Return whether a role with these actions allows one."""
-    return any(fnmatchcase(action.lower(), each.lower()) for each in granted)
+    return any(fnmatchcase(action.lower(), pattern.lower()) for pattern in granted)
 
 
 def authorize(method: str, path: str, granted: Collection[str] | None) -> None:

@@ -7,7 +7,7 @@ import re
 from werkzeug.wrappers import Request, Response
 
 from localcloud.azure.wire.bodies import read_body
-from localcloud.azure.world.arm_resources import Accepted
+from localcloud.azure.world.arm_resources import WriteAnswer
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.http_server import json_response
 from shared.resource_ids import ClusterId
@@ -23,12 +23,12 @@ def get_namespace(world: AzureWorld, at: re.Match[str]) -> Response:
     return json_response(200, world.get_managed_namespace(_cluster(at), at["namespace"]))
 
 
-def put_namespace(world: AzureWorld, request: Request, at: re.Match[str]) -> Accepted:
+def put_namespace(world: AzureWorld, request: Request, at: re.Match[str]) -> WriteAnswer:
     """Return what a PUT has started."""
     return world.put_managed_namespace(_cluster(at), at["namespace"], read_body(request))
 
 
-def delete_namespace(world: AzureWorld, at: re.Match[str]) -> Accepted:
+def delete_namespace(world: AzureWorld, at: re.Match[str]) -> WriteAnswer:
     """Return what a DELETE has started."""
     return world.delete_managed_namespace(_cluster(at), at["namespace"])
 

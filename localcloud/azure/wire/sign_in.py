@@ -46,7 +46,7 @@ def tenants() -> dict[str, Any]:
 
 def subscriptions(world: AzureWorld) -> dict[str, Any]:
     """Return the subscriptions."""
-    return {"value": [subscription(each) for each in world.subscriptions]}
+    return {"value": [subscription(identifier) for identifier in world.subscriptions]}
 
 
 def subscription(identifier: str) -> dict[str, Any]:

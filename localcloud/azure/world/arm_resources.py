@@ -46,7 +46,7 @@ class Timings:
 
 
 @dataclass(frozen=True)
-class Condition:
+class WriteCondition:
     """The If-Match and If-None-Match of a write; both empty: no condition."""
 
     if_match: str = ""
@@ -82,7 +82,7 @@ class OperationFault:
 
 
 @dataclass
-class Operation:
+class ArmOperation:
     """A long-running operation; ``kind`` is create, stop, abort, delete, create-pool ... or delete-group.
 
     ``fault`` is the fault that a test set for it. ``on_end`` is what its end does where that is not a change
@@ -98,7 +98,7 @@ class Operation:
     cluster: ClusterId | None = None
     status: str = "InProgress"
     fault: OperationFault = OperationFault()
-    on_end: Callable[[Operation], None] | None = None
+    on_end: Callable[[ArmOperation], None] | None = None
 
     @property
     def error(self) -> tuple[str, str] | None:
@@ -126,15 +126,15 @@ class Operation:
 
 
 @dataclass
-class Group:
+class ArmGroup:
     """A resource group: its ARM JSON, and its delete operation once it is being deleted."""
 
     document: dict[str, Any]
-    deleting: Operation | None = None
+    deleting: ArmOperation | None = None
 
 
 @dataclass
-class Cluster:
+class ArmCluster:
     """A managed cluster: its ARM JSON without pools, its pools by name, and the operation that runs.
 
     ``kubeconfig`` is empty until its Kubernetes API runs; ``up`` names the pools that have nodes; ``lagging``
@@ -146,7 +146,7 @@ class Cluster:
     id: ClusterId
     document: dict[str, Any]
     pools: dict[str, dict[str, Any]] = field(default_factory=dict)
-    operation: Operation | None = None
+    operation: ArmOperation | None = None
     kubeconfig: str = ""
     up: set[str] = field(default_factory=set)
     lagging: dict[str, str] = field(default_factory=dict)
@@ -187,46 +187,46 @@ class Cluster:
 
 
 @dataclass(frozen=True)
-class Accepted:
+class WriteAnswer:
     """The answer to a write: HTTP status, the resource as it is now, and the operation it started, if any.
 
-    ``kind`` is what was accepted, as in ``Operation``; empty when there was nothing to do.
+    ``kind`` is what was accepted, as in ``ArmOperation``; empty when there was nothing to do.
     """
 
     kind: str
     resource: str
     status: int
     document: Json | None = None
-    operation: Operation | None = None
+    operation: ArmOperation | None = None
 
 
-class Schedule:
+class OperationSchedule:
     """The operations, by id and in the order in which they end; ids come from a counter."""
 
     def __init__(self) -> None:
         self._count = 0
-        self._queue: list[tuple[datetime, int, Operation]] = []
-        self._all: dict[str, Operation] = {}
+        self._queue: list[tuple[datetime, int, ArmOperation]] = []
+        self._all: dict[str, ArmOperation] = {}
 
     def unique(self) -> str:
         """Return a new id, the same in every run."""
         self._count += 1
         return str(uuid5(NAMESPACE_OID, str(self._count)))
 
-    def start(self, kind: str, resource: str, location: str, *, now: datetime, due: datetime) -> Operation:
+    def start(self, kind: str, resource: str, location: str, *, now: datetime, due: datetime) -> ArmOperation:
         """Add and return an operation that ends at ``due``."""
-        operation = Operation(self.unique(), kind, resource, location, now, due)
+        operation = ArmOperation(self.unique(), kind, resource, location, now, due)
         self._all[operation.id] = operation
         heapq.heappush(self._queue, (due, self._count, operation))
         return operation
 
-    def due(self, now: datetime) -> Iterator[Operation]:
+    def due(self, now: datetime) -> Iterator[ArmOperation]:
         """Remove and yield the operations that have ended by now, in the order of their end."""
         while self._queue and self._queue[0][0] <= now:
             operation = heapq.heappop(self._queue)[2]
             if operation.status == "InProgress":
                 yield operation
 
-    def find(self, identifier: str) -> Operation | None:
+    def find(self, identifier: str) -> ArmOperation | None:
         """Return an operation, running or ended."""
         return self._all.get(identifier)

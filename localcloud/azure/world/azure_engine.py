@@ -24,13 +24,13 @@ from localcloud.azure.world.arm_errors import (
     not_allowed,
 )
 from localcloud.azure.world.arm_resources import (
-    Accepted,
-    Cluster,
-    Group,
-    Operation,
+    ArmCluster,
+    ArmGroup,
+    ArmOperation,
     OperationFault,
-    Schedule,
+    OperationSchedule,
     Timings,
+    WriteAnswer,
 )
 from localcloud.azure.world.catalog import NODE_IMAGES, SUBSCRIPTION, cluster_version, pool_version
 from localcloud.azure.world.clusters.credentials import has_entra
@@ -76,10 +76,10 @@ class AzureEngine:
         self._clock, self.plane, self.timings = clock, plane, timings or Timings()
         self.limits = limits.Limits(enabled=throttle)
         self.lock = threading.RLock()
-        self.groups: dict[tuple[str, str], Group] = {}
-        self.clusters: dict[ClusterId, Cluster] = {}
-        self._deleted: dict[ClusterId, tuple[datetime, Cluster]] = {}
-        self.schedule = Schedule()
+        self.groups: dict[tuple[str, str], ArmGroup] = {}
+        self.clusters: dict[ClusterId, ArmCluster] = {}
+        self._deleted: dict[ClusterId, tuple[datetime, ArmCluster]] = {}
+        self.schedule = OperationSchedule()
         self.next_faults: dict[str, OperationFault] = {}
         self.quotas: dict[tuple[str, str], int] = {}
         self.accepted: list[dict[str, str]] = []
@@ -108,7 +108,11 @@ class AzureEngine:
 
     @contextmanager
     def request(
-        self, subscription: str, front: limits.Limit, behind: limits.Limit | None = None, key: Hashable = None
+        self,
+        subscription: str,
+        front: limits.RequestLimit,
+        behind: limits.RequestLimit | None = None,
+        key: Hashable = None,
     ) -> Iterator[datetime]:
         """Take the lock, complete what is due, and count the request at both limits; yield the time."""
         with self.lock:
@@ -121,7 +125,7 @@ class AzureEngine:
                 self.limits.take(behind, key or subscription.lower(), now)
             yield now
 
-    def accept(self, accepted: Accepted) -> Accepted:
+    def accept(self, accepted: WriteAnswer) -> WriteAnswer:
         """Record an accepted write, and return it."""
         if accepted.kind:
             self.accepted.append({"accepted": accepted.kind, "resource": accepted.resource})
@@ -137,9 +141,11 @@ class AzureEngine:
         if subscription not in self.subscriptions:
             self.subscriptions = (*self.subscriptions, subscription)
         document = {"id": f"/subscriptions/{subscription}/resourceGroups/{name}", "location": "westeurope"}
-        self.groups.setdefault(group_key(subscription, name), Group({**document, "name": name, "tags": {}}))
+        self.groups.setdefault(
+            group_key(subscription, name), ArmGroup({**document, "name": name, "tags": {}})
+        )
 
-    def group(self, subscription: str, name: str) -> Group:
+    def group(self, subscription: str, name: str) -> ArmGroup:
         """Return a resource group; raise ArmError (404) when there is none."""
         group = self.groups.get(group_key(subscription, name))
         if group is None:
@@ -151,12 +157,12 @@ class AzureEngine:
         if self.group(cluster.subscription, cluster.resource_group).deleting is not None:
             raise group_being_deleted(cluster.resource_group)
 
-    def inside(self, subscription: str, name: str) -> list[Cluster]:
+    def inside(self, subscription: str, name: str) -> list[ArmCluster]:
         """Return the clusters in a resource group."""
         wanted = group_key(subscription, name)
         return [c for key, c in self.clusters.items() if (key.subscription, key.resource_group) == wanted]
 
-    def listed(self, subscription: str, name: str) -> list[Cluster]:
+    def listed(self, subscription: str, name: str) -> list[ArmCluster]:
         """Return the clusters that the list of a group has: those in it, and those deleted a moment ago."""
         wanted, now = group_key(subscription, name), self._clock()
         deleted = [
@@ -166,7 +172,7 @@ class AzureEngine:
         ]
         return [*self.inside(subscription, name), *deleted]
 
-    def cluster(self, cluster: ClusterId) -> Cluster:
+    def cluster(self, cluster: ClusterId) -> ArmCluster:
         """Return a cluster; raise ArmError (404) when there is none."""
         found = self.clusters.get(key_of(cluster))
         if found is None:
@@ -174,7 +180,7 @@ class AzureEngine:
             raise no_resource(cluster.resource)
         return found
 
-    def require_ready(self, cluster: Cluster) -> None:
+    def require_ready(self, cluster: ArmCluster) -> None:
         """Raise ArmError while another operation runs, or while the cluster is stopped."""
         cluster.require_idle()
         if cluster.properties["powerState"]["code"] == "Stopped":
@@ -204,7 +210,7 @@ class AzureEngine:
 
     # Operations begin
 
-    def create(self, cluster: ClusterId, body: Json, now: datetime) -> Accepted:
+    def create(self, cluster: ClusterId, body: Json, now: datetime) -> WriteAnswer:
         """Start to create a cluster."""
         refuse_fields_of_pools_only(body)
         document = created_cluster(cluster, body)
@@ -213,13 +219,13 @@ class AzureEngine:
         pools = pools_of_new_cluster(document, body)
         check_cluster(body, document, [*pools.values()], None)
         self.check_quota(cluster, document["location"], pools)
-        created = self.clusters[key_of(cluster)] = Cluster(cluster, document, pools)
+        created = self.clusters[key_of(cluster)] = ArmCluster(cluster, document, pools)
         operation = self.begin(created, "create", now)
         document["properties"]["resourceUID"] = resource_uid(operation.id)
         self.set_all_states(created, "Creating")
-        return self.accept(Accepted("create", cluster.resource, 201, copied(created.view()), operation))
+        return self.accept(WriteAnswer("create", cluster.resource, 201, copied(created.view()), operation))
 
-    def update(self, existing: Cluster, body: Json, now: datetime) -> Accepted:
+    def update(self, existing: ArmCluster, body: Json, now: datetime) -> WriteAnswer:
         """Start to update a cluster."""
         document = updated_cluster(existing.document, body)
         wanted, current = (
@@ -233,9 +239,9 @@ class AzureEngine:
         operation = self.begin(existing, "update", now)
         self.set_all_states(existing, "Updating" if version == current else "Upgrading")
         view = copied(existing.view())
-        return self.accept(Accepted("update", existing.id.resource, 200, view, operation))
+        return self.accept(WriteAnswer("update", existing.id.resource, 200, view, operation))
 
-    def start_delete(self, cluster: Cluster, now: datetime) -> Operation:
+    def start_delete(self, cluster: ArmCluster, now: datetime) -> ArmOperation:
         """Start to delete; a running delete continues, any other running operation is cancelled."""
         if cluster.operation is not None:
             if cluster.operation.kind == "delete":
@@ -245,7 +251,7 @@ class AzureEngine:
         self.set_all_states(cluster, "Deleting")
         return operation
 
-    def begin(self, cluster: Cluster, kind: str, now: datetime, pool: str = "") -> Operation:
+    def begin(self, cluster: ArmCluster, kind: str, now: datetime, pool: str = "") -> ArmOperation:
         """Start an operation on a cluster, with the fault that was set for the next one."""
         resource = cluster.id.resource + (f"/agentPools/{pool}" if pool else "")
         fault = OperationFault()
@@ -257,7 +263,7 @@ class AzureEngine:
         cluster.operation = operation
         return operation
 
-    def set_all_states(self, cluster: Cluster, state: str) -> None:
+    def set_all_states(self, cluster: ArmCluster, state: str) -> None:
         """Set the provisioning state of a cluster and of all its pools, each with a new ETag."""
         set_state(cluster.properties, state)
         cluster.document["eTag"] = self.schedule.unique()
@@ -266,7 +272,7 @@ class AzureEngine:
 
     # Operations end
 
-    def _complete(self, operation: Operation) -> None:
+    def _complete(self, operation: ArmOperation) -> None:
         operation.status = "Failed" if operation.error else "Succeeded"
         if operation.on_end is not None:
             operation.on_end(operation)
@@ -285,7 +291,7 @@ class AzureEngine:
         else:
             self._complete_cluster(cluster, operation)
 
-    def set_power(self, cluster: Cluster, code: str) -> None:
+    def set_power(self, cluster: ArmCluster, code: str) -> None:
         """Run or stop a cluster: its nodes and its API come and go.
 
         A pool that was stopped by itself is assumed to stay stopped.
@@ -296,7 +302,7 @@ class AzureEngine:
         self.report_nodes(cluster)
         self.plane.set_power(cluster.id, on=code == "Running")
 
-    def _complete_cluster(self, cluster: Cluster, operation: Operation) -> None:
+    def _complete_cluster(self, cluster: ArmCluster, operation: ArmOperation) -> None:
         self.set_all_states(cluster, "Canceled" if operation.kind == "abort" else operation.status)
         if operation.error:
             cluster.properties["status"] = _failure(operation)
@@ -319,12 +325,12 @@ class AzureEngine:
             cluster.kubeconfig = self.plane.start(cluster.id, nodes_of(cluster))
         self.plane.set_entra(cluster.id, on=has_entra(properties))
 
-    def _note_deleted(self, now: datetime, cluster: Cluster) -> None:
+    def _note_deleted(self, now: datetime, cluster: ArmCluster) -> None:
         until = now + timedelta(seconds=self.timings.listed_after_delete)
         self._deleted = {key: noted for key, noted in self._deleted.items() if noted[0] > now}
         self._deleted[key_of(cluster.id)] = (until, cluster)
 
-    def _complete_pool(self, cluster: Cluster, operation: Operation) -> None:
+    def _complete_pool(self, cluster: ArmCluster, operation: ArmOperation) -> None:
         pool = cluster.pools[operation.pool]
         aborted = operation.kind == "abort-pool"
         set_state(pool, "Canceled" if aborted else operation.status, self.schedule.unique())
@@ -349,7 +355,7 @@ class AzureEngine:
             cluster.up.add(operation.pool)
         self.report_nodes(cluster)
 
-    def _move_version(self, cluster: Cluster, name: str, fault: OperationFault) -> None:
+    def _move_version(self, cluster: ArmCluster, name: str, fault: OperationFault) -> None:
         """Set a pool to its version, and its nodes too unless a fault makes them lag behind."""
         pool, control_plane = cluster.pools[name], cluster.properties["currentKubernetesVersion"]
         current = pool["currentOrchestratorVersion"]
@@ -362,13 +368,13 @@ class AzureEngine:
             rollbacks.remember(pool, self._clock())
             pool |= {"currentOrchestratorVersion": moved, "nodeImageVersion": NODE_IMAGES[-1]}
 
-    def report_nodes(self, cluster: Cluster) -> None:
+    def report_nodes(self, cluster: ArmCluster) -> None:
         """Report the nodes of a cluster to its control plane."""
         if cluster.kubeconfig:
             self.plane.set_nodes(cluster.id, nodes_of(cluster))
 
 
-def _is_last_system_pool(cluster: Cluster, name: str) -> bool:
+def _is_last_system_pool(cluster: ArmCluster, name: str) -> bool:
     """Return whether a pool is the last System pool, which AKS does not delete."""
     return not any(p["mode"] == "System" for other, p in cluster.pools.items() if other != name)
 
@@ -391,6 +397,6 @@ def set_state(holder: dict[str, Any], state: str, etag: str = "") -> None:
         holder["eTag"] = etag
 
 
-def _failure(operation: Operation) -> dict[str, Any]:
+def _failure(operation: ArmOperation) -> dict[str, Any]:
     code, message = operation.error or ("", "")
     return {"provisioningError": {"code": code, "message": message}}

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Any, TypeVar
 
 from localcloud.azure.world.arm_errors import ArmError
-from localcloud.azure.world.arm_resources import Accepted, Condition
+from localcloud.azure.world.arm_resources import WriteAnswer, WriteCondition
 from localcloud.azure.world.azure_world import AzureWorld
 from shared.cluster.failures.errors import from_http
 from shared.ports.azure import AzureCall, Conditional, Page, PageCall, WriteResponse
@@ -36,9 +36,9 @@ class WorldAzure:
                 ) from error
         if isinstance(operation, PageCall):
             answer = Page(*answer)
-        return operation.result(self._written(answer) if isinstance(answer, Accepted) else answer)
+        return operation.result(self._written(answer) if isinstance(answer, WriteAnswer) else answer)
 
-    def _written(self, accepted: Accepted) -> WriteResponse:
+    def _written(self, accepted: WriteAnswer) -> WriteResponse:
         if accepted.status == HTTPStatus.NOT_MODIFIED:
             return WriteResponse()
         return WriteResponse(self._world.request_id(), created=accepted.status == HTTPStatus.CREATED)
@@ -50,5 +50,5 @@ def _arguments(operation: AzureCall[Any]) -> list[Any]:
     if isinstance(operation, PageCall):
         given.append(operation.page)
     if isinstance(operation, Conditional):
-        given.append(Condition(operation.etag or "", "*" if operation.only_new else ""))
+        given.append(WriteCondition(operation.etag or "", "*" if operation.only_new else ""))
     return given

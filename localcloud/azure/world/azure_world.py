@@ -15,7 +15,7 @@ from localcloud.azure.world.access.identities import Identities
 from localcloud.azure.world.access.policy_assignments import PolicyAssignments
 from localcloud.azure.world.access.role_assignments import RoleAssignments
 from localcloud.azure.world.arm_errors import AksError, ArmError, no_pool
-from localcloud.azure.world.arm_resources import Accepted, Condition, Timings
+from localcloud.azure.world.arm_resources import Timings, WriteAnswer, WriteCondition
 from localcloud.azure.world.azure_engine import AzureEngine, group_key, key_of, set_state
 from localcloud.azure.world.body_shapes import (
     read_cluster,
@@ -24,9 +24,9 @@ from localcloud.azure.world.body_shapes import (
 )
 from localcloud.azure.world.catalog import SUBSCRIPTION
 from localcloud.azure.world.clusters.credentials import given_kubeconfig
-from localcloud.azure.world.clusters.managed_namespaces import ManagedNamespaces
+from localcloud.azure.world.clusters.managed_namespaces import NamespaceRequests
 from localcloud.azure.world.clusters.power import PowerOperations
-from localcloud.azure.world.clusters.upkeep import Upkeep
+from localcloud.azure.world.clusters.upkeep import MaintenanceRequests
 from localcloud.azure.world.flux.kubernetes_configuration import KubernetesConfiguration
 from localcloud.azure.world.interventions import Interventions
 from localcloud.azure.world.pools import rollbacks
@@ -38,7 +38,7 @@ from localcloud.common.json_copy import copied
 from shared.json_tree import Json
 from shared.resource_ids import ClusterId
 
-_ANY = Condition()
+_ANY = WriteCondition()
 
 
 class AzureWorld:
@@ -73,7 +73,7 @@ class AzureWorld:
         self.patch_group, self.delete_group = groups.patch_group, groups.delete_group
         self.get_tags, self.patch_tags = groups.get_tags, groups.patch_tags
         self.list_resources = groups.list_resources
-        upkeep = Upkeep(self.engine)
+        upkeep = MaintenanceRequests(self.engine)
         self.list_versions, self.get_upgrade_profile = upkeep.list_versions, upkeep.get_upgrade_profile
         self.upgrade_node_image = upkeep.upgrade_node_image
         self.get_maintenance, self.list_maintenance = upkeep.get_maintenance, upkeep.list_maintenance
@@ -86,7 +86,7 @@ class AzureWorld:
         self.get_flux_configuration = below.get_flux_configuration
         self.put_flux_configuration = below.put_flux_configuration
         self.delete_flux_configuration = below.delete_flux_configuration
-        namespaces = ManagedNamespaces(self.engine)
+        namespaces = NamespaceRequests(self.engine)
         self.list_managed_namespaces = namespaces.list_managed_namespaces
         self.get_managed_namespace = namespaces.get_managed_namespace
         self.put_managed_namespace = namespaces.put_managed_namespace
@@ -207,14 +207,14 @@ class AzureWorld:
             self.engine.group(subscription, group)
             return [copied(cluster.view()) for cluster in self.engine.inside(subscription, group)]
 
-    def patch_cluster(self, cluster: ClusterId, body: Json, condition: Condition = _ANY) -> Accepted:
+    def patch_cluster(self, cluster: ClusterId, body: Json, condition: WriteCondition = _ANY) -> WriteAnswer:
         """Start to set the tags of a cluster."""
         with self.engine.request(cluster.subscription, limits.ARM_WRITE, limits.ANY_OTHER) as now:
             existing = self.engine.cluster(cluster)
             condition.check(existing.document["eTag"])
             return self.engine.update(existing, {"tags": read_tags(body)}, now)
 
-    def put_cluster(self, cluster: ClusterId, body: Json, condition: Condition = _ANY) -> Accepted:
+    def put_cluster(self, cluster: ClusterId, body: Json, condition: WriteCondition = _ANY) -> WriteAnswer:
         """Start to create or update a cluster."""
         with self.engine.request(
             cluster.subscription, limits.ARM_WRITE, limits.PUT_CLUSTER, key_of(cluster)
@@ -228,18 +228,18 @@ class AzureWorld:
             self.engine.require_ready(existing)
             return self.engine.update(existing, body, now)
 
-    def delete_cluster(self, cluster: ClusterId, condition: Condition = _ANY) -> Accepted:
+    def delete_cluster(self, cluster: ClusterId, condition: WriteCondition = _ANY) -> WriteAnswer:
         """Start to delete a cluster, even while another operation runs."""
         with self.engine.request(cluster.subscription, limits.ARM_DELETE, limits.ANY_OTHER) as now:
             self.engine.group(cluster.subscription, cluster.resource_group)
             existing = self.engine.clusters.get(key_of(cluster))
             if existing is None:
-                return Accepted("", cluster.resource, 204)
+                return WriteAnswer("", cluster.resource, 204)
             condition.check(existing.document["eTag"])
             repeated = existing.operation is not None and existing.operation.kind == "delete"
             operation = self.engine.start_delete(existing, now)
             kind = "" if repeated else "delete"
-            return self.engine.accept(Accepted(kind, existing.id.resource, 202, operation=operation))
+            return self.engine.accept(WriteAnswer(kind, existing.id.resource, 202, operation=operation))
 
     def get_kubeconfig(self, cluster: ClusterId, who: str = "user") -> Json:
         """Return the credentials of a user or an admin; there are none while the cluster is being created."""
@@ -269,7 +269,9 @@ class AzureWorld:
             existing = self.engine.cluster(cluster)
             return [copied(existing.pool_view(name)) for name in existing.pools]
 
-    def put_pool(self, cluster: ClusterId, pool: str, body: Json, condition: Condition = _ANY) -> Accepted:
+    def put_pool(
+        self, cluster: ClusterId, pool: str, body: Json, condition: WriteCondition = _ANY
+    ) -> WriteAnswer:
         """Start to create or update an agent pool."""
         key = (key_of(cluster), pool)
         with self.engine.request(cluster.subscription, limits.ARM_WRITE, limits.PUT_POOL, key) as now:
@@ -292,21 +294,21 @@ class AzureWorld:
             operation = self.engine.begin(existing, kind, now, pool)
             set_state(after, state_of_put(before, after), self.engine.schedule.unique())
             view = copied(existing.pool_view(pool))
-            return self.engine.accept(Accepted(kind, view["id"], 200 if before else 201, view, operation))
+            return self.engine.accept(WriteAnswer(kind, view["id"], 200 if before else 201, view, operation))
 
-    def delete_pool(self, cluster: ClusterId, pool: str, condition: Condition = _ANY) -> Accepted:
+    def delete_pool(self, cluster: ClusterId, pool: str, condition: WriteCondition = _ANY) -> WriteAnswer:
         """Start to delete an agent pool; the last System pool must stay."""
         with self.engine.request(cluster.subscription, limits.ARM_DELETE, limits.ANY_OTHER) as now:
             existing = self.engine.cluster(cluster)
             resource = f"{existing.id.resource}/agentPools/{pool}"
             if pool not in existing.pools:
-                return Accepted("", resource, 204)
+                return WriteAnswer("", resource, 204)
             condition.check(existing.pools[pool]["eTag"])
             self.engine.require_ready(existing)
             require_system_pool({name: p for name, p in existing.pools.items() if name != pool})
             operation = self.engine.begin(existing, "delete-pool", now, pool)
             set_state(existing.pools[pool], "Deleting", self.engine.schedule.unique())
-            return self.engine.accept(Accepted("delete-pool", resource, 202, operation=operation))
+            return self.engine.accept(WriteAnswer("delete-pool", resource, 202, operation=operation))
 
     # Operations
 

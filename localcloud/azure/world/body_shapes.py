@@ -115,7 +115,7 @@ def _read_by_arm(model: type, kind: str, body: Json) -> dict[str, Any]:
     raise ArmError(400, "InvalidRequestContent", message)
 
 
-class _Object:
+class _ModelReader:
     """The reader of one model; its fields are computed at the first use: models refer to each other."""
 
     def __init__(self, model: type) -> None:
@@ -166,8 +166,8 @@ class _Object:
 
 
 @cache
-def _object(model: type) -> _Object:
-    return _Object(model)
+def _object(model: type) -> _ModelReader:
+    return _ModelReader(model)
 
 
 def _reader(hint: Any, name: str, owner: str) -> Reader:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from localcloud.azure.world import request_limits as limits
-from localcloud.azure.world.arm_resources import Cluster, OperationFault
+from localcloud.azure.world.arm_resources import ArmCluster, OperationFault
 from localcloud.azure.world.azure_engine import AzureEngine
 from localcloud.azure.world.pools.rollbacks import age_last
 from shared.resource_ids import ClusterId
@@ -129,7 +129,7 @@ class Interventions:
             self._engine.set_power(found, code)
             self._record(found, "stop" if code == "Stopped" else "start")
 
-    def _record(self, cluster: Cluster, kind: str) -> None:
+    def _record(self, cluster: ArmCluster, kind: str) -> None:
         """Record in the activity log what somebody did."""
         with self._engine.activity.called_by(SOMEBODY):
             self._engine.log_activity(kind, cluster.id.resource)

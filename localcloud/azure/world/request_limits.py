@@ -46,7 +46,7 @@ class TokenBucket:
 
 
 @dataclass(frozen=True)
-class Limit:
+class RequestLimit:
     """One documented limit; ``arm``: of Azure Resource Manager, otherwise of the AKS service behind it."""
 
     name: str
@@ -55,16 +55,16 @@ class Limit:
     arm: bool = False
 
 
-ARM_READ = Limit("read", 250, 25, arm=True)
-ARM_WRITE = Limit("write", 200, 10, arm=True)
-ARM_DELETE = Limit("delete", 200, 10, arm=True)
-PUT_CLUSTER = Limit("PutManagedClusterHandler.PUT", 20, 1 / 60)
-PUT_POOL = Limit("PutAgentPoolHandler.PUT", 20, 1 / 60)
-GET_CLUSTER = Limit("GetManagedClusterHandler.GET", 60, 1)
-LIST_SUBSCRIPTION = Limit("ListManagedClustersBySubscriptionHandler.GET", 500, 1)
-LIST_GROUP = Limit("ListManagedClustersByResourceGroupHandler.GET", 60, 1)
-GET_OPERATION = Limit("GetOperationStatusHandler.GET", 200, 2)
-ANY_OTHER = Limit("AllOtherHandlers", 60, 1)
+ARM_READ = RequestLimit("read", 250, 25, arm=True)
+ARM_WRITE = RequestLimit("write", 200, 10, arm=True)
+ARM_DELETE = RequestLimit("delete", 200, 10, arm=True)
+PUT_CLUSTER = RequestLimit("PutManagedClusterHandler.PUT", 20, 1 / 60)
+PUT_POOL = RequestLimit("PutAgentPoolHandler.PUT", 20, 1 / 60)
+GET_CLUSTER = RequestLimit("GetManagedClusterHandler.GET", 60, 1)
+LIST_SUBSCRIPTION = RequestLimit("ListManagedClustersBySubscriptionHandler.GET", 500, 1)
+LIST_GROUP = RequestLimit("ListManagedClustersByResourceGroupHandler.GET", 60, 1)
+GET_OPERATION = RequestLimit("GetOperationStatusHandler.GET", 200, 2)
+ANY_OTHER = RequestLimit("AllOtherHandlers", 60, 1)
 
 
 class Limits:
@@ -79,24 +79,24 @@ class Limits:
         self.counts: Counter[str] = Counter()
         self.refusals: list[tuple[str, datetime]] = []
         self.on_refusal: Callable[[str, float], None] = lambda _limit, _seconds: None
-        self._buckets: dict[tuple[Limit, Hashable], TokenBucket] = {}
+        self._buckets: dict[tuple[RequestLimit, Hashable], TokenBucket] = {}
 
-    def left(self, limit: Limit, key: Hashable) -> int:
+    def left(self, limit: RequestLimit, key: Hashable) -> int:
         """Return the requests that are left in a bucket."""
         bucket = self._buckets.get((limit, key))
         return bucket.left if bucket is not None else limit.burst
 
-    def use_up(self, limit: Limit, key: Hashable, until: datetime, now: datetime) -> None:
+    def use_up(self, limit: RequestLimit, key: Hashable, until: datetime, now: datetime) -> None:
         """Let others with the same identity take every token of a bucket until a time."""
         self._bucket(limit, key, now).use_up(until)
 
-    def _bucket(self, limit: Limit, key: Hashable, now: datetime) -> TokenBucket:
+    def _bucket(self, limit: RequestLimit, key: Hashable, now: datetime) -> TokenBucket:
         bucket = self._buckets.get((limit, key))
         if bucket is None:
             bucket = self._buckets[(limit, key)] = TokenBucket(limit.burst, limit.per_second, now=now)
         return bucket
 
-    def take(self, limit: Limit, key: Hashable, now: datetime) -> None:
+    def take(self, limit: RequestLimit, key: Hashable, now: datetime) -> None:
         """Take a token from the bucket of ``limit`` for ``key`` (a subscription, a cluster), or raise 429."""
         self.counts[limit.name] += 1
         if not self.enabled:
@@ -108,7 +108,7 @@ class Limits:
             raise _throttled(limit, math.ceil(wait))
 
 
-def _throttled(limit: Limit, seconds: int) -> ArmError:
+def _throttled(limit: RequestLimit, seconds: int) -> ArmError:
     if limit.arm:
         code = "SubscriptionRequestsThrottled"
         message = f"Number of '{limit.name}' requests for the subscription exceeded the limit."

@@ -8,7 +8,7 @@ from datetime import timedelta
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.access.identities import Identities
 from localcloud.azure.world.arm_errors import ArmError, group_being_deleted
-from localcloud.azure.world.arm_resources import Accepted, Group
+from localcloud.azure.world.arm_resources import ArmGroup, WriteAnswer
 from localcloud.azure.world.azure_engine import AzureEngine, group_key
 from localcloud.azure.world.body_shapes import read_group, read_group_patch
 from localcloud.azure.world.catalog import REGIONS, region
@@ -35,7 +35,7 @@ class ResourceGroups:
         with self.engine.request(subscription, limits.ARM_READ):
             return copied(self.engine.group(subscription, name).document)
 
-    def put_group(self, subscription: str, name: str, body: Json) -> Accepted:
+    def put_group(self, subscription: str, name: str, body: Json) -> WriteAnswer:
         """Create or update a resource group; its location is fixed."""
         with self.engine.request(subscription, limits.ARM_WRITE):
             body = read_group(body)
@@ -51,25 +51,25 @@ class ResourceGroups:
                 "tags": dict(body.get("tags") or {}),
                 "properties": {"provisioningState": "Succeeded"},
             }
-            self.engine.groups[group_key(subscription, name)] = Group(document)
+            self.engine.groups[group_key(subscription, name)] = ArmGroup(document)
             kind, status = ("update-group", 200) if group else ("create-group", 201)
-            return self.engine.accept(Accepted(kind, document["id"], status, document))
+            return self.engine.accept(WriteAnswer(kind, document["id"], status, document))
 
-    def patch_group(self, subscription: str, name: str, body: Json) -> Accepted:
+    def patch_group(self, subscription: str, name: str, body: Json) -> WriteAnswer:
         """Set the tags of a group; without tags nothing changes."""
         with self.engine.request(subscription, limits.ARM_WRITE):
             tags = read_group_patch(body).get("tags")
             document = self.engine.group(subscription, name).document
             if tags is not None:
                 document["tags"] = dict(tags)
-            return self.engine.accept(Accepted("update-group", document["id"], 200, copied(document)))
+            return self.engine.accept(WriteAnswer("update-group", document["id"], 200, copied(document)))
 
     def get_tags(self, subscription: str, name: str) -> Json:
         """Return the tags of a group."""
         with self.engine.request(subscription, limits.ARM_READ):
             return self._tags(subscription, name)
 
-    def patch_tags(self, subscription: str, name: str, body: Json) -> Accepted:
+    def patch_tags(self, subscription: str, name: str, body: Json) -> WriteAnswer:
         """Set some tags of a group."""
         with self.engine.request(subscription, limits.ARM_WRITE):
             document = self.engine.group(subscription, name).document
@@ -77,7 +77,7 @@ class ResourceGroups:
                 raise ArmError(400, "InvalidTagPatchOperation", "The local Azure only merges tags.")
             document["tags"] = {**(document.get("tags") or {}), **body["properties"]["tags"]}
             return self.engine.accept(
-                Accepted("update-tags", document["id"], 200, self._tags(subscription, name))
+                WriteAnswer("update-tags", document["id"], 200, self._tags(subscription, name))
             )
 
     def _tags(self, subscription: str, name: str) -> Json:
@@ -89,12 +89,12 @@ class ResourceGroups:
             "properties": {"tags": dict(document.get("tags") or {})},
         }
 
-    def delete_group(self, subscription: str, name: str) -> Accepted:
+    def delete_group(self, subscription: str, name: str) -> WriteAnswer:
         """Start to delete a group and all that is in it."""
         with self.engine.request(subscription, limits.ARM_DELETE) as now:
             group = self.engine.group(subscription, name)
             if group.deleting is not None:
-                return Accepted("", group.document["id"], 202, operation=group.deleting)
+                return WriteAnswer("", group.document["id"], 202, operation=group.deleting)
             inside = self.engine.inside(subscription, name)
             self.identities.delete_inside(subscription, name)
             ends = [now, *(self.engine.start_delete(cluster, now).due for cluster in inside)]
@@ -104,7 +104,7 @@ class ResourceGroups:
             )
             group.document["properties"] = {"provisioningState": "Deleting"}
             return self.engine.accept(
-                Accepted("delete-group", group.document["id"], 202, operation=group.deleting)
+                WriteAnswer("delete-group", group.document["id"], 202, operation=group.deleting)
             )
 
     def list_resources(self, subscription: str, name: str) -> list[Json]:
@@ -117,7 +117,7 @@ class ResourceGroups:
             return [copied({key: document[key] for key in keys}) for document in inside]
 
 
-def _check_group(name: str, location: str, existing: Group | None) -> None:
+def _check_group(name: str, location: str, existing: ArmGroup | None) -> None:
     if not _GROUP_NAME.fullmatch(name):
         raise ArmError(400, "InvalidResourceGroupName", f"The resource group name '{name}' is invalid.")
     if location not in REGIONS:

@@ -14,11 +14,11 @@ from datetime import datetime
 from typing import Any
 
 from localcloud.common.clock import in_seconds
-from localcloud.flux.flux_conditions import Condition, NotReady, with_conditions
+from localcloud.flux.flux_conditions import FluxCondition, ObjectNotReady, with_conditions
 from localcloud.flux.helm.helm_templates import Chart, chart_of
 from localcloud.flux.reconciling import reconcile_due
-from localcloud.flux.schedule import Schedule, seconds_of
-from localcloud.flux.source_controller import API, STORAGE, Source
+from localcloud.flux.schedule import ReconcileSchedule, seconds_of
+from localcloud.flux.source_controller import API, STORAGE, SourceRevision
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, Object
 
@@ -26,7 +26,7 @@ _MANAGER = "source-controller"
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _PackagedChart:
     generation: int
     chart: Chart
 
@@ -37,12 +37,12 @@ class HelmChartController:
     def __init__(
         self,
         world: KubernetesWorld,
-        artifact: Callable[[Object], Source | None],
+        artifact: Callable[[Object], SourceRevision | None],
         clock: Callable[[], datetime],
     ) -> None:
         self._world, self._artifact, self._clock = world, artifact, clock
-        self._charts: dict[str, _Kept] = {}
-        self.schedule = Schedule(clock)
+        self._charts: dict[str, _PackagedChart] = {}
+        self.schedule = ReconcileSchedule(clock)
 
     def chart(self, value: Object) -> Chart | None:
         """Return what was last packaged for a HelmChart."""
@@ -69,14 +69,14 @@ class HelmChartController:
             chart = self._packaged(value, source, revision)
             message = f"packaged '{chart.name}' chart with version '{chart.version}'"
             found = [
-                Condition("Ready", "True", "ChartPackageSucceeded", message),
-                Condition("ArtifactInStorage", "True", "ChartPackageSucceeded", message),
+                FluxCondition("Ready", "True", "ChartPackageSucceeded", message),
+                FluxCondition("ArtifactInStorage", "True", "ChartPackageSucceeded", message),
             ]
             status |= self._artifact_of(at, value, chart, status)
             status |= {"observedChartName": chart.name, "observedSourceArtifactRevision": revision}
             self.schedule.ran(value, seconds_of(value["spec"], "interval", 600.0), revision)
-        except NotReady as problem:
-            found = [Condition("Ready", "False", problem.reason, problem.message)]
+        except ObjectNotReady as problem:
+            found = [FluxCondition("Ready", "False", problem.reason, problem.message)]
             self.schedule.failed(value, revision)
         whole = with_conditions(value, status, found, self._clock())
         self._world.set_status(at, whole, manager=_MANAGER)
@@ -84,11 +84,11 @@ class HelmChartController:
     def _packaged(self, value: Object, source: Object | None, revision: str) -> Chart:
         spec, ref = value["spec"], value["spec"]["sourceRef"]
         if ref["kind"] != "GitRepository":
-            raise NotReady("ChartPullFailed", f"the local Flux does not know charts of a {ref['kind']}")
+            raise ObjectNotReady("ChartPullFailed", f"the local Flux does not know charts of a {ref['kind']}")
         content = None if source is None else self._artifact(source)
         if content is None or not revision:
             text = f"no artifact available for {ref['kind']} source '{ref['name']}'"
-            raise NotReady("NoSourceArtifact", text)
+            raise ObjectNotReady("NoSourceArtifact", text)
         strict = spec.get("reconcileStrategy") == "Revision"
         found = chart_of(
             content.files(), spec["chart"], revision=revision.rpartition(":")[2] if strict else ""
@@ -101,7 +101,7 @@ class HelmChartController:
             found.version,
         ):
             return kept.chart  # only another version, or another spec, is another chart
-        self._charts[value["metadata"]["uid"]] = _Kept(generation, found)
+        self._charts[value["metadata"]["uid"]] = _PackagedChart(generation, found)
         return found
 
     def _artifact_of(self, at: At, value: Object, chart: Chart, status: dict[str, Any]) -> dict[str, Any]:

@@ -20,8 +20,8 @@ import yaml
 from localcloud.common.clock import in_seconds
 from localcloud.flux.controller_flags import applying, flag
 from localcloud.flux.flux_conditions import (
-    Condition,
-    NotReady,
+    FluxCondition,
+    ObjectNotReady,
     condition,
     handled,
     is_ready,
@@ -39,15 +39,15 @@ from localcloud.flux.helm.helm_releases import (
     snapshot_of,
 )
 from localcloud.flux.helm.helm_templates import Chart, Release, manifest_of, release_secret, rendered
-from localcloud.flux.inventory import Client, apply_all, entry, prune, unhealthy
-from localcloud.flux.notification_controller import FluxEvent
+from localcloud.flux.inventory import ClusterClient, apply_all, entry, prune, unhealthy
+from localcloud.flux.notification_controller import ControllerEvent
 from localcloud.flux.reconciling import Waits, reconcile_due, with_finalizer, without_finalizer
-from localcloud.flux.schedule import Schedule, go_duration, seconds_of
+from localcloud.flux.schedule import ReconcileSchedule, go_duration, seconds_of
 from localcloud.flux.source_controller import API as SOURCE_API
-from localcloud.kubernetes.world.api_errors import ApiError
-from localcloud.kubernetes.world.kinds import BUILT_IN, Kind
+from localcloud.kubernetes.world.api_errors import StatusError
+from localcloud.kubernetes.world.kinds import BUILT_IN, ResourceKind
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_store import At, Object, Write
+from localcloud.kubernetes.world.object_store import At, Object, WriteMode
 
 API = f"{GROUP}/v2"
 _MANAGER, _NAMESPACE = "helm-controller", "flux-system"
@@ -73,11 +73,11 @@ class HelmController:
         world: KubernetesWorld,
         charts: HelmChartController,
         clock: Callable[[], datetime],
-        tell: Callable[[FluxEvent], None] = lambda _: None,
+        tell: Callable[[ControllerEvent], None] = lambda _: None,
     ) -> None:
         self._world, self._charts, self._clock, self._tell = world, charts, clock, tell
         self._waits = Waits(clock)
-        self.schedule = Schedule(clock)
+        self.schedule = ReconcileSchedule(clock)
 
     def reconcile(self) -> None:
         """Reconcile every HelmRelease that is due, or whose chart has another version."""
@@ -102,11 +102,11 @@ class HelmController:
         try:
             found = self._released(at, value, status)
             self.schedule.ran(value, interval, self._watched(at, value))
-        except NotReady as problem:
-            found = [Condition("Ready", problem.status, problem.reason, problem.message)]
+        except ObjectNotReady as problem:
+            found = [FluxCondition("Ready", problem.status, problem.reason, problem.message)]
             if problem.reason in {"InstallFailed", "UpgradeFailed"}:
-                found.append(Condition("Released", "False", problem.reason, problem.message))
-                self._tell(FluxEvent(value, "error", problem.reason, problem.message, _MANAGER))
+                found.append(FluxCondition("Released", "False", problem.reason, problem.message))
+                self._tell(ControllerEvent(value, "error", problem.reason, problem.message, _MANAGER))
             if problem.retry is None:
                 self.schedule.failed(value, self._watched(at, value))
             else:
@@ -114,12 +114,12 @@ class HelmController:
         whole = with_conditions(value, status, found, self._clock())
         self._world.set_status(at, whole, manager=_MANAGER)
 
-    def _released(self, at: At, value: Object, status: dict[str, Any]) -> list[Condition]:
+    def _released(self, at: At, value: Object, status: dict[str, Any]) -> list[FluxCondition]:
         """Bring the release to what the object says; raise NotReady."""
         spec = value["spec"]
         unknown = sorted(name for name in _NOT_DONE if spec.get(name))
         if unknown:
-            raise NotReady("InstallFailed", f"the local Flux does not know {', '.join(unknown)}")
+            raise ObjectNotReady("InstallFailed", f"the local Flux does not know {', '.join(unknown)}")
         self._check_dependencies(at, spec)
         chart = self._chart(at, value, status)
         values = self._values(at, spec)
@@ -139,7 +139,8 @@ class HelmController:
         if is_same and newest.get("status") == "deployed":
             ready = condition(value, "Released")
             return [
-                Condition(name, "True", ready["reason"], ready["message"]) for name in ("Ready", "Released")
+                FluxCondition(name, "True", ready["reason"], ready["message"])
+                for name in ("Ready", "Released")
             ]
         if is_same:
             release = Release(release.name, release.namespace, newest["version"])
@@ -158,8 +159,8 @@ class HelmController:
             f"{release.namespace}/{release.name}.v{release.revision} with chart {chart.name}@{chart.version}"
         )
         reason, message = f"{action.title()}Succeeded", f"Helm {action} succeeded for release {message}"
-        self._tell(FluxEvent(value, "info", reason, message, _MANAGER))
-        return [Condition(name, "True", reason, message) for name in ("Ready", "Released")]
+        self._tell(ControllerEvent(value, "info", reason, message, _MANAGER))
+        return [FluxCondition(name, "True", reason, message) for name in ("Ready", "Released")]
 
     def _apply(
         self,
@@ -182,17 +183,17 @@ class HelmController:
             refs = apply_all(client, [*objects, secret])
             if is_new and release.revision > 1:
                 self._prune(client, at, Release(release.name, release.namespace, release.revision - 1), refs)
-        except NotReady as problem:
+        except ObjectNotReady as problem:
             if problem.status == "Unknown":
                 raise
             text = problem.message.strip()
-            raise NotReady(f"{action.title()}Failed", failed(action, release, chart, text)) from problem
+            raise ObjectNotReady(f"{action.title()}Failed", failed(action, release, chart, text)) from problem
 
-    def _ensure_namespace(self, client: Client, name: str) -> None:
+    def _ensure_namespace(self, client: ClusterClient, name: str) -> None:
         if client.find(At(_BUILT_IN["Namespace"], name, "")) is None:
             apply_all(client, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}])
 
-    def _prune(self, client: Client, at: At, before: Release, now: Sequence[At]) -> None:
+    def _prune(self, client: ClusterClient, at: At, before: Release, now: Sequence[At]) -> None:
         secret = self._world.find(At(_BUILT_IN["Secret"], before.secret, before.namespace))
         if secret is not None:
             old = [entry(place(client, item)) for item in manifest_of(secret)]
@@ -204,7 +205,7 @@ class HelmController:
         if (spec.get(action) or {}).get("disableWait"):
             return
         secret = self._world.get(At(_BUILT_IN["Secret"], release.secret, release.namespace))
-        client: Client = self._world
+        client: ClusterClient = self._world
         waiting = unhealthy(client, [place(client, item) for item in manifest_of(secret)])
         if not waiting:
             self._waits.end(value)
@@ -212,9 +213,9 @@ class HelmController:
         limit = seconds_of(spec.get(action) or {}, "timeout", seconds_of(spec, "timeout", _WAIT_SECONDS))
         if not self._waits.is_over(value, (value["metadata"]["generation"], release.revision), limit):
             text = f"Running '{action}' action with timeout of {go_duration(limit)}"
-            raise NotReady("Progressing", text, status="Unknown", retry=1)
+            raise ObjectNotReady("Progressing", text, status="Unknown", retry=1)
         text = f"context deadline exceeded: {', '.join(waiting)} not ready"
-        raise NotReady(f"{action.title()}Failed", failed(action, release, chart, text))
+        raise ObjectNotReady(f"{action.title()}Failed", failed(action, release, chart, text))
 
     def _check_dependencies(self, at: At, spec: Mapping[str, Any]) -> None:
         for needed in spec.get("dependsOn") or ():
@@ -227,14 +228,14 @@ class HelmController:
                 problem = f"dependency '{name}' is not ready"
             else:
                 continue
-            raise NotReady("DependencyNotReady", problem, retry=_DEPENDENCY_SECONDS)
+            raise ObjectNotReady("DependencyNotReady", problem, retry=_DEPENDENCY_SECONDS)
 
     def _chart(self, at: At, value: Object, status: dict[str, Any]) -> Chart:
         """Write the HelmChart of the object, and return its chart; raise NotReady while there is none."""
         template, kind = value["spec"]["chart"]["spec"], self._world.kind(SOURCE_API, "HelmChart")
         if kind is None:
             text = f'no matches for kind "HelmChart" in version "{SOURCE_API}"'
-            raise NotReady("ArtifactFailed", f"could not get Source object: {text}")
+            raise ObjectNotReady("ArtifactFailed", f"could not get Source object: {text}")
         target = self._chart_place(kind, at, value)
         if (
             target.namespace != at.namespace
@@ -243,7 +244,7 @@ class HelmController:
             ref = template["sourceRef"]
             where = f"{ref['kind']}/{target.namespace}/{ref['name']}"
             text = f"can't access '{where}', cross-namespace references have been blocked"
-            raise NotReady("AccessDenied", text)
+            raise ObjectNotReady("AccessDenied", text)
         ref = {"kind": template["sourceRef"]["kind"], "name": template["sourceRef"]["name"]}
         spec = {"chart": template["chart"], "sourceRef": ref, "interval": value["spec"]["interval"]}
         spec |= {
@@ -251,17 +252,19 @@ class HelmController:
         }
         metadata = {"name": target.name, "namespace": target.namespace, "labels": origin_labels(at)}
         body = {"apiVersion": SOURCE_API, "kind": "HelmChart", "metadata": metadata, "spec": spec}
-        made = self._world.apply(target, body, Write(manager=_MANAGER, force=True))
+        made = self._world.apply(target, body, WriteMode(manager=_MANAGER, force=True))
         status["helmChart"] = f"{target.namespace}/{target.name}"
         chart = self._charts.chart(made) if is_ready(made) else None
         if chart is None:
             message = condition(made, "Ready").get("message")
             text = message or "latest generation of object has not been reconciled"
             problem = f"HelmChart '{target.namespace}/{target.name}' is not ready: {text}"
-            raise NotReady("SourceNotReady", problem, retry=seconds_of(value["spec"], "interval", 600.0))
+            raise ObjectNotReady(
+                "SourceNotReady", problem, retry=seconds_of(value["spec"], "interval", 600.0)
+            )
         return chart
 
-    def _chart_place(self, kind: Kind, at: At, value: Object) -> At:
+    def _chart_place(self, kind: ResourceKind, at: At, value: Object) -> At:
         ref = value["spec"]["chart"]["spec"]["sourceRef"]
         return At(kind, f"{at.namespace}-{at.name}", ref.get("namespace", at.namespace))
 
@@ -275,7 +278,7 @@ class HelmController:
         found: dict[str, Any] = {}
         for ref in spec.get("valuesFrom") or ():
             if "targetPath" in ref:
-                raise NotReady("ValuesError", "the local Flux does not know targetPath")
+                raise ObjectNotReady("ValuesError", "the local Flux does not know targetPath")
             value = self._world.find(At(_BUILT_IN[ref["kind"]], ref["name"], at.namespace))
             key = ref.get("valuesKey", "values.yaml")
             text = ((value or {}).get("data") or {}).get(key)
@@ -284,7 +287,7 @@ class HelmController:
             if text is None:
                 named = f"{ref['kind']} '{at.namespace}/{ref['name']}'"
                 problem = "not found" if value is None else f"missing key '{key}'"
-                raise NotReady("ValuesError", f"could not resolve {named} values reference: {problem}")
+                raise ObjectNotReady("ValuesError", f"could not resolve {named} values reference: {problem}")
             plain = base64.b64decode(text).decode() if ref["kind"] == "Secret" else text
             found = merged(found, yaml.safe_load(plain) or {})
         return merged(found, spec.get("values") or {})
@@ -296,7 +299,7 @@ class HelmController:
             for document in status.get("history") or ():
                 release = Release(document["name"], document["namespace"], document["version"])
                 self._prune(client, at, release, ())
-                with suppress(ApiError):
+                with suppress(StatusError):
                     self._world.delete(At(_BUILT_IN["Secret"], release.secret, release.namespace))
             chart, kind = self._chart_object(at, value), self._world.kind(SOURCE_API, "HelmChart")
             if chart is not None and kind is not None:

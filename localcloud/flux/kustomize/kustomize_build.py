@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from localcloud.flux.flux_conditions import NotReady
+from localcloud.flux.flux_conditions import ObjectNotReady
 from localcloud.flux.kustomize.real_kustomize import BUILD_FOLDER, built, kustomize_command
 
 _NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
@@ -30,7 +30,7 @@ def check_path(files: Mapping[str, bytes], path: str) -> None:
     folder = _folder_of(path)
     if folder and not any(name.startswith(f"{folder}/") for name in files):
         problem = f"stat {BUILD_FOLDER}/{folder}: no such file or directory"
-        raise NotReady("ArtifactFailed", f"kustomization path not found: {problem}")
+        raise ObjectNotReady("ArtifactFailed", f"kustomization path not found: {problem}")
 
 
 def objects(files: Mapping[str, bytes], path: str) -> list[dict[str, Any]]:
@@ -41,7 +41,7 @@ def objects(files: Mapping[str, bytes], path: str) -> list[dict[str, Any]]:
         name = f"{identified(value)}.{value['metadata'].get('namespace', '[noNs]')}"
         if name in seen:
             text = f"accumulating resources: may not add resource with an already registered id: {name}"
-            raise NotReady("BuildFailed", f"kustomize build failed: {text}")
+            raise ObjectNotReady("BuildFailed", f"kustomize build failed: {text}")
         seen.add(name)
     return found
 
@@ -133,7 +133,9 @@ def _listed(files: Mapping[str, bytes], folder: str, listed: str) -> Iterator[di
         else:
             text = f"open {BUILD_FOLDER}/{name}: no such file or directory"
             accumulated = f"accumulation err='accumulating resources from '{entry}': {text}'"
-            raise NotReady("BuildFailed", f"kustomize build failed: accumulating resources: {accumulated}")
+            raise ObjectNotReady(
+                "BuildFailed", f"kustomize build failed: accumulating resources: {accumulated}"
+            )
 
 
 def _objects(name: str, content: bytes) -> Iterator[dict[str, Any]]:
@@ -141,13 +143,15 @@ def _objects(name: str, content: bytes) -> Iterator[dict[str, Any]]:
         if document is None:
             continue
         if not isinstance(document, dict) or not document.get("apiVersion") or not document.get("kind"):
-            raise NotReady("BuildFailed", f"{_DECODE} {BUILD_FOLDER}/{name}: missing Resource metadata <nil>")
+            raise ObjectNotReady(
+                "BuildFailed", f"{_DECODE} {BUILD_FOLDER}/{name}: missing Resource metadata <nil>"
+            )
         if document["kind"] == "List":
             yield from document.get("items") or ()
         elif not (document.get("metadata") or {}).get("name"):
             kind = f"{{{{{document['apiVersion']} {document['kind']}}}}}"
             text = f"missing metadata.name in object {kind} <nil>"
-            raise NotReady("BuildFailed", f"{_DECODE} {BUILD_FOLDER}/{name}: {text}")
+            raise ObjectNotReady("BuildFailed", f"{_DECODE} {BUILD_FOLDER}/{name}: {text}")
         else:
             yield document
 
@@ -160,4 +164,4 @@ def _documents(name: str, content: bytes) -> list[Any]:
         line = f"line {mark.line + 1}: " if mark is not None else ""
         problem = getattr(error, "problem", None) or "not readable"
         text = f"MalformedYAMLError: yaml: {line}{problem} <nil>"
-        raise NotReady("BuildFailed", f"{_DECODE} {BUILD_FOLDER}/{name}: {text}") from error
+        raise ObjectNotReady("BuildFailed", f"{_DECODE} {BUILD_FOLDER}/{name}: {text}") from error

@@ -13,8 +13,8 @@ from typing import Any
 
 from localcloud.flux.controller_flags import account_of, applying, flag
 from localcloud.flux.flux_conditions import (
-    Condition,
-    NotReady,
+    FluxCondition,
+    ObjectNotReady,
     condition,
     handled,
     is_ready,
@@ -25,12 +25,12 @@ from localcloud.flux.inventory import apply_all, entry, owner_labels, prune, unh
 from localcloud.flux.kustomize import kustomize_build as build
 from localcloud.flux.kustomize.decryption import decrypted
 from localcloud.flux.kustomize.kustomize_build import Builds, substituted
-from localcloud.flux.notification_controller import FluxEvent
+from localcloud.flux.notification_controller import ControllerEvent
 from localcloud.flux.reconciling import Waits, reconcile_due, with_finalizer, without_finalizer
-from localcloud.flux.schedule import Schedule, go_duration, seconds_of
+from localcloud.flux.schedule import ReconcileSchedule, go_duration, seconds_of
 from localcloud.flux.source_controller import API as SOURCE_API
-from localcloud.flux.source_controller import Source
-from localcloud.kubernetes.world.kinds import BUILT_IN, SERVICE_ACCOUNT, Kind
+from localcloud.flux.source_controller import SourceRevision
+from localcloud.kubernetes.world.kinds import BUILT_IN, SERVICE_ACCOUNT, ResourceKind
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, Object
 
@@ -53,13 +53,13 @@ class KustomizeController:
     def __init__(
         self,
         world: KubernetesWorld,
-        artifact: Callable[[Object], Source | None],
+        artifact: Callable[[Object], SourceRevision | None],
         clock: Callable[[], datetime],
-        tell: Callable[[FluxEvent], None] = lambda _: None,
+        tell: Callable[[ControllerEvent], None] = lambda _: None,
     ) -> None:
         self._world, self._artifact, self._clock, self._tell = world, artifact, clock, tell
         self._waits, self._builds = Waits(clock), Builds()
-        self.schedule = Schedule(clock)
+        self.schedule = ReconcileSchedule(clock)
 
     def reconcile(self) -> None:
         """Reconcile every Kustomization that is due, or whose source has another revision."""
@@ -70,7 +70,7 @@ class KustomizeController:
         if "deletionTimestamp" in metadata:
             try:
                 self._finalize(at, value)
-            except NotReady:
+            except ObjectNotReady:
                 self.schedule.failed(value, self._revision(at, value))  # no condition is written
             return
         value = with_finalizer(self._world, at, value, _MANAGER)
@@ -86,11 +86,13 @@ class KustomizeController:
         progress: list[str] = []
         try:
             self._reconciled(at, value, status, progress)
-            found = [Condition("Ready", "True", "ReconciliationSucceeded", f"Applied revision: {revision}")]
+            found = [
+                FluxCondition("Ready", "True", "ReconciliationSucceeded", f"Applied revision: {revision}")
+            ]
             if spec.get("wait") or spec.get("healthChecks"):
-                found.append(Condition("Healthy", "True", "Succeeded", "Health check passed in 0s"))
+                found.append(FluxCondition("Healthy", "True", "Succeeded", "Health check passed in 0s"))
             self.schedule.ran(value, interval, revision)
-        except NotReady as problem:
+        except ObjectNotReady as problem:
             found = _failed(value, problem, progress)
             if problem.status == "False" and problem.retry is None:
                 self._report(value, "error", problem.reason, problem.message, revision)
@@ -101,13 +103,13 @@ class KustomizeController:
 
     def _report(self, value: Object, severity: str, reason: str, message: str, revision: str) -> None:
         about = {f"{_GROUP}/revision": revision} if revision else {}
-        self._tell(FluxEvent(value, severity, reason, message, _MANAGER, about))
+        self._tell(ControllerEvent(value, severity, reason, message, _MANAGER, about))
 
     def _reconciled(self, at: At, value: Object, status: dict[str, Any], progress: list[str]) -> None:
         """Bring the cluster to what the source holds; raise NotReady. ``progress`` takes what it is at."""
         unknown = sorted(name for name in _NOT_BUILT if value["spec"].get(name))
         if unknown:
-            raise NotReady("BuildFailed", f"the local Flux does not know {', '.join(unknown)}")
+            raise ObjectNotReady("BuildFailed", f"the local Flux does not know {', '.join(unknown)}")
         source, revision = self._source(at, value)
         self._check_dependencies(at, value, revision)
         limit = f"for revision {revision} with a timeout of {go_duration(_timeout(value['spec']))}"
@@ -137,7 +139,7 @@ class KustomizeController:
         self,
         at: At,
         value: Object,
-        source: Source,
+        source: SourceRevision,
         status: dict[str, Any],
         revision: str,
         progress: list[str],
@@ -166,7 +168,7 @@ class KustomizeController:
                 unknown = (
                     f'no matches for kind "{health_check["kind"]}" in version "{health_check["apiVersion"]}"'
                 )
-                raise NotReady("HealthCheckFailed", unknown)
+                raise ObjectNotReady("HealthCheckFailed", unknown)
             found.append(
                 At(kind, health_check["name"], health_check.get("namespace", "") if kind.namespaced else "")
             )
@@ -180,10 +182,10 @@ class KustomizeController:
             return
         limit = _timeout(value["spec"])
         if not self._waits.is_over(value, (value["metadata"]["generation"], revision), limit):
-            raise NotReady("Progressing", "Reconciliation in progress", status="Unknown", retry=1)
+            raise ObjectNotReady("Progressing", "Reconciliation in progress", status="Unknown", retry=1)
         listed = ", ".join(f"{name} status: 'InProgress'" for name in waiting)
         text = f"health check failed after {go_duration(limit)}: timeout waiting for: [{listed}]"
-        raise NotReady("HealthCheckFailed", text)
+        raise ObjectNotReady("HealthCheckFailed", text)
 
     def _check_dependencies(self, at: At, value: Object, revision: str) -> None:
         for needed in value["spec"].get("dependsOn") or ():
@@ -200,7 +202,7 @@ class KustomizeController:
                 applied = (found.get("status") or {}).get("lastAppliedRevision")
                 problem = "" if applied == revision else f"dependency '{name}' revision is not up to date"
             if problem:
-                raise NotReady("DependencyNotReady", problem, retry=_DEPENDENCY_SECONDS)
+                raise ObjectNotReady("DependencyNotReady", problem, retry=_DEPENDENCY_SECONDS)
 
     def _prune_all(self, at: At, spec: Mapping[str, Any], entries: Sequence[Mapping[str, str]]) -> None:
         """Delete what a Kustomization applied, unless its account no longer exists (``finalize``)."""
@@ -227,20 +229,20 @@ class KustomizeController:
         found = self._named_source(at, value)[0]
         return str((((found or {}).get("status") or {}).get("artifact") or {}).get("revision") or "")
 
-    def _source(self, at: At, value: Object) -> tuple[Source, str]:
+    def _source(self, at: At, value: Object) -> tuple[SourceRevision, str]:
         ref = value["spec"]["sourceRef"]
         namespace = ref.get("namespace", at.namespace)
         if namespace != at.namespace and flag(self._world, _MANAGER, "no-cross-namespace-refs") == "true":
             where = f"{ref['kind']}/{namespace}/{ref['name']}"
             blocked = "cross-namespace references have been blocked"
-            raise NotReady("AccessDenied", f"can't access '{where}', {blocked}")
+            raise ObjectNotReady("AccessDenied", f"can't access '{where}', {blocked}")
         found, missing = self._named_source(at, value)
         if found is None:
-            raise NotReady("ArtifactFailed", missing)
+            raise ObjectNotReady("ArtifactFailed", missing)
         source, revision = self._artifact(found), self._revision(at, value)
         if source is None or not revision:
             message = f"Source artifact not found, retrying in {go_duration(_DEPENDENCY_SECONDS)}"
-            raise NotReady("ArtifactFailed", message, retry=_DEPENDENCY_SECONDS)
+            raise ObjectNotReady("ArtifactFailed", message, retry=_DEPENDENCY_SECONDS)
         return source, revision
 
     def _variables(
@@ -255,7 +257,7 @@ class KustomizeController:
             if value is None and not ref.get("optional") and objects:
                 missing = f'{kind.plural} "{ref["name"]}" not found'
                 text = f"substitute from '{ref['kind']}/{ref['name']}' error: {missing}"
-                raise NotReady(
+                raise ObjectNotReady(
                     "BuildFailed", f"post build failed for '{build.identified(objects[0])}': {text}"
                 )
             found |= _texts((value or {}).get("data") or {}, secret=ref["kind"] == "Secret")
@@ -272,18 +274,18 @@ class KustomizeController:
         without_finalizer(self._world, at, value, _MANAGER)
 
 
-def _failed(value: Object, problem: NotReady, progress: Sequence[str]) -> list[Condition]:
-    found = [Condition("Ready", problem.status, problem.reason, problem.message)]
+def _failed(value: Object, problem: ObjectNotReady, progress: Sequence[str]) -> list[FluxCondition]:
+    found = [FluxCondition("Ready", problem.status, problem.reason, problem.message)]
     if progress:
         reason = "ProgressingWithRetry" if problem.status == "False" else "Progressing"
-        found.insert(0, Condition("Reconciling", "True", reason, progress[-1]))
+        found.insert(0, FluxCondition("Reconciling", "True", reason, progress[-1]))
     healthy = condition(value, "Healthy")
     if progress and progress[-1].startswith("Running health checks"):
         if problem.status == "Unknown":
-            found.append(Condition("Healthy", "Unknown", "Progressing", progress[-1]))
+            found.append(FluxCondition("Healthy", "Unknown", "Progressing", progress[-1]))
         else:
             message = problem.message.partition(": ")[2]
-            found.append(Condition("Healthy", "False", problem.reason, message))
+            found.append(FluxCondition("Healthy", "False", problem.reason, message))
     elif healthy:
         found.append(kept(healthy))
     return found
@@ -308,5 +310,5 @@ def _marked(value: Mapping[str, Any], at: At, spec: Mapping[str, Any]) -> dict[s
 
 
 def _is_namespaced(value: Mapping[str, Any]) -> bool:
-    kind: Kind | None = _BUILT_IN.get(value["kind"])
+    kind: ResourceKind | None = _BUILT_IN.get(value["kind"])
     return kind is None or kind.namespaced

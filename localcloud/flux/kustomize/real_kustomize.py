@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from localcloud.common.programs import program
-from localcloud.flux.flux_conditions import NotReady
+from localcloud.flux.flux_conditions import ObjectNotReady
 
 BUILD_FOLDER = "/tmp/kustomization-1"  # noqa: S108 - as messages of Flux name the folder of a build
 _SECONDS = 30
@@ -29,7 +29,7 @@ def built(files: Mapping[str, bytes], folder: str, command: tuple[str, ...]) -> 
     As in kustomize-controller, a file may be outside the folder, but not outside the repository.
     """
     if not command:
-        raise NotReady(
+        raise ObjectNotReady(
             "BuildFailed", f"kustomize build failed: the local Flux needs kubectl to build {folder}"
         )
     with tempfile.TemporaryDirectory(prefix="kustomization-") as root:
@@ -41,10 +41,12 @@ def built(files: Mapping[str, bytes], folder: str, command: tuple[str, ...]) -> 
         try:
             done = subprocess.run(arguments, capture_output=True, timeout=_SECONDS, check=False)
         except subprocess.TimeoutExpired:
-            raise NotReady("BuildFailed", f"kustomize build failed: no end after {_SECONDS} s") from None
+            raise ObjectNotReady(
+                "BuildFailed", f"kustomize build failed: no end after {_SECONDS} s"
+            ) from None
         if done.returncode:
             text = (
                 done.stderr.decode(errors="replace").strip().removeprefix("error: ").removeprefix("Error: ")
             )
-            raise NotReady("BuildFailed", f"kustomize build failed: {text.replace(root, BUILD_FOLDER)}")
+            raise ObjectNotReady("BuildFailed", f"kustomize build failed: {text.replace(root, BUILD_FOLDER)}")
         return done.stdout

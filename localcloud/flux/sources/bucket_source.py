@@ -11,8 +11,14 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from localcloud.flux.flux_conditions import NotReady
-from localcloud.flux.sources.fetched import Fetched, Login, Source, identity_of, secret_of
+from localcloud.flux.flux_conditions import ObjectNotReady
+from localcloud.flux.sources.fetched import (
+    SourceArtifact,
+    SourceLogin,
+    SourceRevision,
+    identity_of,
+    secret_of,
+)
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import Object
 
@@ -25,7 +31,7 @@ class Blob:
     read: Callable[[], bytes]
 
 
-ListBlobs = Callable[[str, str, str, Login], Mapping[str, Blob]]
+ListBlobs = Callable[[str, str, str, SourceLogin], Mapping[str, Blob]]
 """Returns the blobs at (endpoint, container, prefix) for who asks; raises BlobError."""
 
 
@@ -33,35 +39,35 @@ class BlobError(Exception):
     """A storage account refused, or has no such container."""
 
 
-def fetch_bucket(world: KubernetesWorld, blobs: ListBlobs, value: Object) -> Fetched:
+def fetch_bucket(world: KubernetesWorld, blobs: ListBlobs, value: Object) -> SourceArtifact:
     """Return the blobs that a Bucket names; raise NotReady."""
     spec = value.get("spec") or {}
     if spec.get("provider") != "azure":
-        raise NotReady("BucketOperationFailed", "this Flux reads buckets of the provider azure only")
+        raise ObjectNotReady("BucketOperationFailed", "this Flux reads buckets of the provider azure only")
     name = str(spec.get("bucketName") or "")
     login = _login(world, value)
     try:
         found = blobs(str(spec.get("endpoint") or ""), name, str(spec.get("prefix") or ""), login)
     except BlobError as error:
-        raise NotReady("BucketOperationFailed", str(error)) from error
+        raise ObjectNotReady("BucketOperationFailed", str(error)) from error
     index = "".join(f"{path} {blob.etag}\n" for path, blob in sorted(found.items()))
     revision = f"sha256:{hashlib.sha256(index.encode()).hexdigest()}"
     files = {path: blob.read() for path, blob in found.items() if not path.endswith("/")}
     event = f"stored artifact with {len(files)} fetched files from '{name}' bucket"
-    return Fetched(
-        Source(revision, lambda: files), revision, f"stored artifact: revision '{revision}'", event
+    return SourceArtifact(
+        SourceRevision(revision, lambda: files), revision, f"stored artifact: revision '{revision}'", event
     )
 
 
-def _login(world: KubernetesWorld, value: Object) -> Login:
+def _login(world: KubernetesWorld, value: Object) -> SourceLogin:
     data = secret_of(world, value)
     if data is None:
-        return Login(client_id=identity_of(world, value))
+        return SourceLogin(client_id=identity_of(world, value))
     key = data.get("accountKey") or data.get("sasKey")
     if key:
-        return Login(password=key)
+        return SourceLogin(password=key)
     if data.get("clientId"):
-        return Login(client_id=data["clientId"])
+        return SourceLogin(client_id=data["clientId"])
     namespace, name = value["metadata"]["namespace"], (value.get("spec") or {})["secretRef"]["name"]
     needed = "requires a 'accountKey' or 'sasKey' field, or a 'clientId'"
-    raise NotReady("AuthenticationFailed", f"invalid '{namespace}/{name}' secret data: {needed}")
+    raise ObjectNotReady("AuthenticationFailed", f"invalid '{namespace}/{name}' secret data: {needed}")

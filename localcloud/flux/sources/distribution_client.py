@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from localcloud.flux.sources.fetched import Login
+from localcloud.flux.sources.fetched import SourceLogin
 
 IDENTITY_USER = "00000000-0000-0000-0000-000000000000"
 _MANIFESTS = (
@@ -39,28 +39,30 @@ Send = Callable[[str, str, Mapping[str, str]], Reply]
 """Sends a GET for (host, path with its query, headers)."""
 
 
-class Distribution:
+class DistributionClient:
     """Reads registries."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
 
-    def manifest(self, host: str, name: str, reference: str, login: Login) -> tuple[dict[str, Any], str]:
+    def manifest(
+        self, host: str, name: str, reference: str, login: SourceLogin
+    ) -> tuple[dict[str, Any], str]:
         """Return a manifest and its digest, which is that of its bytes."""
         reply = self._get(host, f"/v2/{name}/manifests/{reference}", login, {"Accept": _MANIFESTS})
         return json.loads(reply.body), _verified(reply.body, reference)
 
-    def tags(self, host: str, name: str, login: Login) -> list[str]:
+    def tags(self, host: str, name: str, login: SourceLogin) -> list[str]:
         """Return all tags of a repository."""
         return list(json.loads(self._get(host, f"/v2/{name}/tags/list", login, {}).body).get("tags") or ())
 
-    def blob(self, host: str, name: str, digest: str, login: Login) -> bytes:
+    def blob(self, host: str, name: str, digest: str, login: SourceLogin) -> bytes:
         """Return a blob; what does not have the digest is refused."""
         body = self._get(host, f"/v2/{name}/blobs/{digest}", login, {}).body
         _verified(body, digest)
         return body
 
-    def _get(self, host: str, path: str, login: Login, headers: Mapping[str, str]) -> Reply:
+    def _get(self, host: str, path: str, login: SourceLogin, headers: Mapping[str, str]) -> Reply:
         reply = self._send(host, path, {**headers, **_authorization(login)})
         if reply.status != 200:
             errors = _errors(reply.body)
@@ -70,7 +72,7 @@ class Distribution:
         return reply
 
 
-def _authorization(login: Login) -> dict[str, str]:
+def _authorization(login: SourceLogin) -> dict[str, str]:
     user, password = (IDENTITY_USER, login.client_id) if login.client_id else (login.user, login.password)
     if not user:
         return {}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from localcloud.flux.controller_flags import account_of
-from localcloud.flux.flux_conditions import NotReady
+from localcloud.flux.flux_conditions import ObjectNotReady
 from localcloud.kubernetes.world.kinds import BUILT_IN, DEPLOYMENT, SERVICE_ACCOUNT
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, Object
@@ -28,7 +28,7 @@ _NO_DEFAULT = (
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceRevision:
     """What a source points to: a commit, or another revision, and a way to read all files there.
 
     ``revision`` is "" when a repository has no such branch. ``accepts`` checks user name and password;
@@ -41,10 +41,10 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Fetched:
+class SourceArtifact:
     """A source as it was fetched: its revision, the messages about it, and the artifact's own notes."""
 
-    source: Source
+    source: SourceRevision
     revision: str
     stored: str
     event: str
@@ -57,7 +57,7 @@ class Fetched:
 
 
 @dataclass(frozen=True)
-class Login:
+class SourceLogin:
     """Who asks: a user with a password, or an identity of Azure by its client id; nobody without both."""
 
     user: str = ""
@@ -74,7 +74,7 @@ def secret_of(world: KubernetesWorld, value: Object) -> Mapping[str, str] | None
     secret = world.find(At(_SECRET, name, namespace))
     if secret is None:
         failed = f"failed to get secret '{namespace}/{name}'"
-        raise NotReady("AuthenticationFailed", f'{failed}: {failed}: secrets "{name}" not found')
+        raise ObjectNotReady("AuthenticationFailed", f'{failed}: {failed}: secrets "{name}" not found')
     return {
         key: base64.b64decode(text).decode(errors="replace")
         for key, text in (secret.get("data") or {}).items()
@@ -97,10 +97,10 @@ def identity_of(world: KubernetesWorld, value: Object) -> str:
         if not any(arg.startswith("--feature-gates=") and f"{_GATE}=true" in arg for arg in args):
             needed = f"please enable the {_GATE} feature gate in the controller"
             text = f"to use spec.serviceAccountName for provider authentication {needed}"
-            raise NotReady("FeatureGateDisabled", text)
+            raise ObjectNotReady("FeatureGateDisabled", text)
         account = world.find(At(SERVICE_ACCOUNT, name, namespace))
         if account is None and not named:
-            raise NotReady("AuthenticationFailed", f"{_FAILED} '{namespace}/{name}': {_NO_DEFAULT}")
+            raise ObjectNotReady("AuthenticationFailed", f"{_FAILED} '{namespace}/{name}': {_NO_DEFAULT}")
         _has_tenant(account)
     else:
         labels = (pods.get("metadata") or {}).get("labels") or {}
@@ -109,7 +109,9 @@ def identity_of(world: KubernetesWorld, value: Object) -> str:
     found = (((account or {}).get("metadata") or {}).get("annotations") or {}).get(_CLIENT_ID)
     if not found:
         failed = "failed to get credential from azure: failed to create provider access token"
-        raise NotReady("AuthenticationFailed", f"{failed}: DefaultAzureCredential: failed to acquire a token")
+        raise ObjectNotReady(
+            "AuthenticationFailed", f"{failed}: DefaultAzureCredential: failed to acquire a token"
+        )
     return str(found)
 
 
@@ -118,4 +120,4 @@ def _has_tenant(account: Object | None) -> None:
     annotations = ((account or {}).get("metadata") or {}).get("annotations") or {}
     if account is not None and _TENANT_ID not in annotations:
         missing = f"azure tenant ID is not set in the service account annotation {_TENANT_ID}"
-        raise NotReady("AuthenticationFailed", f"failed to get credential from azure: {missing}")
+        raise ObjectNotReady("AuthenticationFailed", f"failed to get credential from azure: {missing}")

@@ -11,8 +11,14 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 from urllib.parse import urlsplit
 
-from localcloud.flux.flux_conditions import NotReady
-from localcloud.flux.sources.fetched import Fetched, Login, Source, identity_of, secret_of
+from localcloud.flux.flux_conditions import ObjectNotReady
+from localcloud.flux.sources.fetched import (
+    SourceArtifact,
+    SourceLogin,
+    SourceRevision,
+    identity_of,
+    secret_of,
+)
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import Object
 
@@ -30,7 +36,7 @@ class GitRef:
     commit: str = ""
 
 
-ReadSource = Callable[[str, GitRef], Source | None]
+ReadSource = Callable[[str, GitRef], SourceRevision | None]
 """Returns what is at (URL, ref), or None when there is no such repository."""
 
 
@@ -58,19 +64,19 @@ def commit_of(history: History, ref: GitRef) -> str:
     return ref.commit if any(tip and history.is_descendant(tip, ref.commit) for tip in tips) else ""
 
 
-def fetch_repository(world: KubernetesWorld, read: ReadSource, value: Object) -> Fetched:
+def fetch_repository(world: KubernetesWorld, read: ReadSource, value: Object) -> SourceArtifact:
     """Return what a GitRepository names; raise NotReady."""
     spec = value.get("spec") or {}
     url, ref = spec.get("url", ""), spec.get("ref") or {}
     if ref.get("semver") and not (ref.get("commit") or ref.get("name") or ref.get("tag")):
-        raise NotReady("GitOperationFailed", "this Flux reads no ranges of tags (spec.ref.semver)")
+        raise ObjectNotReady("GitOperationFailed", "this Flux reads no ranges of tags (spec.ref.semver)")
     if url.startswith("ssh:"):
-        raise NotReady("GitOperationFailed", "this Flux clones over HTTPS only, not over SSH")
+        raise ObjectNotReady("GitOperationFailed", "this Flux clones over HTTPS only, not over SSH")
     stored = ((value.get("status") or {}).get("artifact") or {}).get("revision", "")
     clone = _Clone(url, read, _login(world, value), stored)
     source, revision = clone.fetched(ref)
     told = f"stored artifact for revision '{revision}'"
-    return Fetched(source, revision, told, f"stored artifact for commit '{source.revision}'")
+    return SourceArtifact(source, revision, told, f"stored artifact for commit '{source.revision}'")
 
 
 @dataclass(frozen=True)
@@ -79,10 +85,10 @@ class _Clone:
 
     url: str
     read: ReadSource
-    login: Login
+    login: SourceLogin
     stored: str
 
-    def fetched(self, ref: Mapping[str, Any]) -> tuple[Source, str]:
+    def fetched(self, ref: Mapping[str, Any]) -> tuple[SourceRevision, str]:
         """Return what a ``spec.ref`` leads to, and its revision: a commit counts first, a branch last."""
         if ref.get("commit"):
             source = self._commit(ref["commit"], ref.get("branch", ""))
@@ -94,12 +100,12 @@ class _Clone:
         source = self._at(f"{_TAGS if ref.get('tag') else _HEADS}{short}", listed=bool(self.stored))
         return source, f"{short}@sha1:{source.revision}"
 
-    def _commit(self, commit: str, branch: str) -> Source:
+    def _commit(self, commit: str, branch: str) -> SourceRevision:
         if branch:
             self._at(f"{_HEADS}{branch}")
         return self._reached(commit, f"{_HEADS}{branch}" if branch else "")
 
-    def _named(self, name: str) -> tuple[Source, str]:
+    def _named(self, name: str) -> tuple[SourceRevision, str]:
         """Return a ref by its full name; one that is no branch and no tag is cloned by its commit."""
         source = self._read(GitRef(name), listed=True)
         if not source.revision:
@@ -109,19 +115,19 @@ class _Clone:
             source = self._reached(source.revision, "")
         return source, revision
 
-    def _at(self, name: str, *, listed: bool = False) -> Source:
+    def _at(self, name: str, *, listed: bool = False) -> SourceRevision:
         source = self._read(GitRef(name), listed=listed)
         if not source.revision:
             _fail(f"unable to clone '{self.url}': couldn't find remote ref \"{name}\"")
         return source
 
-    def _reached(self, commit: str, name: str) -> Source:
+    def _reached(self, commit: str, name: str) -> SourceRevision:
         source = self._read(GitRef(name, commit))
         if not source.revision:
             _fail(f"unable to resolve commit object for '{commit}': object not found")
         return source
 
-    def _read(self, ref: GitRef, *, listed: bool = False) -> Source:
+    def _read(self, ref: GitRef, *, listed: bool = False) -> SourceRevision:
         """Return what a ref leads to; ``listed``: the refs are asked for before anything is cloned."""
         source = self.read(self.url, ref)
         failed = f"unable to {'list remote for' if listed else 'clone'} '{self.url}'"
@@ -133,18 +139,18 @@ class _Clone:
 
 
 def _fail(problem: str) -> NoReturn:
-    raise NotReady("GitOperationFailed", f"failed to checkout and determine revision: {problem}")
+    raise ObjectNotReady("GitOperationFailed", f"failed to checkout and determine revision: {problem}")
 
 
-def _login(world: KubernetesWorld, value: Object) -> Login:
+def _login(world: KubernetesWorld, value: Object) -> SourceLogin:
     spec = value.get("spec") or {}
     if spec.get("provider") == "azure":
-        return Login(client_id=identity_of(world, value))
+        return SourceLogin(client_id=identity_of(world, value))
     data = secret_of(world, value) or {}
     if data.get("bearerToken"):
-        return Login(password=data["bearerToken"])
+        return SourceLogin(password=data["bearerToken"])
     if data.get("password") and not data.get("username"):
         transport = urlsplit(str(spec.get("url", ""))).scheme
         problem = f"invalid '{transport}' auth option: 'password' requires 'username' to be set"
-        raise NotReady("AuthenticationFailed", f"failed to configure authentication options: {problem}")
-    return Login(data.get("username", ""), data.get("password", ""))
+        raise ObjectNotReady("AuthenticationFailed", f"failed to configure authentication options: {problem}")
+    return SourceLogin(data.get("username", ""), data.get("password", ""))

@@ -13,9 +13,15 @@ import tarfile
 from collections.abc import Mapping
 from typing import Any
 
-from localcloud.flux.flux_conditions import NotReady
-from localcloud.flux.sources.distribution_client import Distribution, RegistryError
-from localcloud.flux.sources.fetched import Fetched, Login, Source, identity_of, secret_of
+from localcloud.flux.flux_conditions import ObjectNotReady
+from localcloud.flux.sources.distribution_client import DistributionClient, RegistryError
+from localcloud.flux.sources.fetched import (
+    SourceArtifact,
+    SourceLogin,
+    SourceRevision,
+    identity_of,
+    secret_of,
+)
 from localcloud.flux.sources.semver_range import newest
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import Object
@@ -24,7 +30,7 @@ _PREFIX = "oci://"
 _SOURCE, _REVISION = "org.opencontainers.image.source", "org.opencontainers.image.revision"
 
 
-def fetch_artifact(world: KubernetesWorld, registries: Distribution, value: Object) -> Fetched:
+def fetch_artifact(world: KubernetesWorld, registries: DistributionClient, value: Object) -> SourceArtifact:
     """Return the artifact that an OCIRepository names; raise NotReady."""
     spec = value.get("spec") or {}
     url = str(spec.get("url") or "")
@@ -34,7 +40,9 @@ def fetch_artifact(world: KubernetesWorld, registries: Distribution, value: Obje
     try:
         manifest, digest = registries.manifest(host, name, reference, login)
     except RegistryError as error:
-        raise NotReady("OCIArtifactPullFailed", f"failed to determine artifact digest: {error}") from error
+        raise ObjectNotReady(
+            "OCIArtifactPullFailed", f"failed to determine artifact digest: {error}"
+        ) from error
     revision = f"{tag}@{digest}" if tag else digest
     metadata = {key: str(text) for key, text in (manifest.get("annotations") or {}).items()}
     files = _files(registries, login, host, name, _layer(manifest, spec))
@@ -42,13 +50,17 @@ def fetch_artifact(world: KubernetesWorld, registries: Distribution, value: Obje
     if metadata.get(_SOURCE) and metadata.get(_REVISION):
         origin = f"origin source '{metadata[_SOURCE]}', origin revision '{metadata[_REVISION]}'"
         event = f"{event}, {origin}"
-    return Fetched(
-        Source(digest, lambda: files), revision, f"stored artifact for digest '{revision}'", event, metadata
+    return SourceArtifact(
+        SourceRevision(digest, lambda: files),
+        revision,
+        f"stored artifact for digest '{revision}'",
+        event,
+        metadata,
     )
 
 
 def _reference(
-    registries: Distribution, login: Login, spec: Mapping[str, Any], host: str, name: str
+    registries: DistributionClient, login: SourceLogin, spec: Mapping[str, Any], host: str, name: str
 ) -> tuple[str, str]:
     """Return the tag, "" for a digest, and what is read: of several fields of ``ref`` the first of these."""
     ref = spec.get("ref") or {}
@@ -61,11 +73,11 @@ def _reference(
         tags = registries.tags(host, name, login)
     except RegistryError as error:
         failed = f"failed to determine the artifact tag for '{spec['url']}'"
-        raise NotReady("ReadOperationFailed", f"{failed}: {error}") from error
+        raise ObjectNotReady("ReadOperationFailed", f"{failed}: {error}") from error
     found = newest(tags, str(ref["semver"]))
     if found is None:
         failed = f"failed to determine the artifact tag for '{spec['url']}'"
-        raise NotReady("ReadOperationFailed", f"{failed}: no match found for semver: {ref['semver']}")
+        raise ObjectNotReady("ReadOperationFailed", f"{failed}: no match found for semver: {ref['semver']}")
     return found, found
 
 
@@ -73,18 +85,22 @@ def _layer(manifest: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
     """Return the digest of the layer that counts."""
     layers, selector = manifest.get("layers") or [], spec.get("layerSelector") or {}
     if selector.get("operation") == "copy":
-        raise NotReady("OCIArtifactLayerOperationFailed", "this Flux unpacks layers only, and copies none")
+        raise ObjectNotReady(
+            "OCIArtifactLayerOperationFailed", "this Flux unpacks layers only, and copies none"
+        )
     if not layers:
-        raise NotReady("OCIArtifactLayerOperationFailed", "no layers found in artifact")
+        raise ObjectNotReady("OCIArtifactLayerOperationFailed", "no layers found in artifact")
     wanted = selector.get("mediaType")
     found = next((layer for layer in layers if wanted in (None, layer.get("mediaType"))), None)
     if found is None:
         missing = f"failed to find layer with media type '{wanted}' in artifact"
-        raise NotReady("OCIArtifactLayerOperationFailed", missing)
+        raise ObjectNotReady("OCIArtifactLayerOperationFailed", missing)
     return str(found["digest"])
 
 
-def _files(registries: Distribution, login: Login, host: str, name: str, digest: str) -> Mapping[str, bytes]:
+def _files(
+    registries: DistributionClient, login: SourceLogin, host: str, name: str, digest: str
+) -> Mapping[str, bytes]:
     try:
         blob = registries.blob(host, name, digest, login)
         with tarfile.open(fileobj=io.BytesIO(blob), mode="r:*") as archive:
@@ -96,17 +112,17 @@ def _files(registries: Distribution, login: Login, host: str, name: str, digest:
             return found
     except (RegistryError, tarfile.TarError) as error:
         failed = f"failed to extract layer contents from artifact: {error}"
-        raise NotReady("OCIArtifactLayerOperationFailed", failed) from error
+        raise ObjectNotReady("OCIArtifactLayerOperationFailed", failed) from error
 
 
-def _login(world: KubernetesWorld, value: Object, host: str) -> Login:
+def _login(world: KubernetesWorld, value: Object, host: str) -> SourceLogin:
     data = secret_of(world, value)
     if data is None:
         azure = (value.get("spec") or {}).get("provider") == "azure"
-        return Login(client_id=identity_of(world, value)) if azure else Login()
+        return SourceLogin(client_id=identity_of(world, value)) if azure else SourceLogin()
     try:
         entry = json.loads(data.get(".dockerconfigjson", ""))["auths"].get(host) or {}
         user, _, password = base64.b64decode(entry.get("auth") or "").decode().partition(":")
     except (ValueError, KeyError, AttributeError) as error:
-        raise NotReady("AuthenticationFailed", f"failed to parse the pull secret: {error}") from error
-    return Login(str(entry.get("username") or user), str(entry.get("password") or password))
+        raise ObjectNotReady("AuthenticationFailed", f"failed to parse the pull secret: {error}") from error
+    return SourceLogin(str(entry.get("username") or user), str(entry.get("password") or password))

@@ -45,7 +45,7 @@ def _numbers(parts: Iterable[str | None]) -> _Version:
 def _bounds(part: tuple[str | None, ...]) -> tuple[_Version, _Version]:
     """Return the first version of a part of a range, and the first one after it."""
     sign, *written, _ = part
-    numbers = [int(one) for one in written if one and one not in "xX*"]
+    numbers = [int(number) for number in written if number and number not in "xX*"]
     least = _numbers([str(number) for number in numbers] + [None] * (3 - len(numbers)))
     after = _after(numbers, sign or "")
     match sign:

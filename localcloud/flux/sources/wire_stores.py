@@ -16,8 +16,8 @@ import urllib3
 
 from localcloud.flux.source_controller import Stores
 from localcloud.flux.sources.bucket_source import Blob, BlobError
-from localcloud.flux.sources.distribution_client import Distribution, RegistryError, Reply
-from localcloud.flux.sources.fetched import Login
+from localcloud.flux.sources.distribution_client import DistributionClient, RegistryError, Reply
+from localcloud.flux.sources.fetched import SourceLogin
 
 ACCOUNT = "devstoreaccount1"
 ACCOUNT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -37,13 +37,13 @@ def wire_stores(*, registry: str, blobs: str, authority: bytes) -> Stores:
             raise RegistryError(str(error)) from error
         return Reply(reply.status, dict(reply.headers), reply.data)
 
-    def listed(_endpoint: str, container: str, prefix: str, login: Login) -> Mapping[str, Blob]:
+    def listed(_endpoint: str, container: str, prefix: str, login: SourceLogin) -> Mapping[str, Blob]:
         return _listed(f"{blobs}/{ACCOUNT}", container, prefix, login)
 
-    return Stores(Distribution(send), listed)
+    return Stores(DistributionClient(send), listed)
 
 
-def _listed(account: str, container: str, prefix: str, login: Login) -> Mapping[str, Blob]:
+def _listed(account: str, container: str, prefix: str, login: SourceLogin) -> Mapping[str, Blob]:
     # Here, because few clusters pull blobs, and the library takes a second to import.
     from azure.core.exceptions import AzureError
     from azure.storage.blob import ContainerClient

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from werkzeug.wrappers import Request, Response
 
-from localcloud.github.wire.github_auth import ApiError
+from localcloud.github.wire.github_auth import GitHubError
 from localcloud.github.wire.github_json import Place
 from localcloud.github.wire.repository_folder import RepositoryStore
 from localcloud.github.wire.rest_reads import resolve_commit
@@ -35,8 +35,8 @@ class Archives:
         """Redirect to the tarball of a commit, branch or tag."""
         try:
             sha = resolve_commit(place, ref or place.repository.default_branch).sha
-        except ApiError as error:
-            raise ApiError(404, "Not Found") from error
+        except GitHubError as error:
+            raise GitHubError(404, "Not Found") from error
         path, token = f"/{place.full_name}/legacy.tar.gz/{sha}", secrets.token_urlsafe(20)
         with self._lock:
             self._links[token] = (path, self._clock() + timedelta(minutes=LINK_MINUTES))
@@ -50,7 +50,7 @@ class Archives:
             path, until = self._links.get(request.args.get("token", ""), ("", self._clock()))
         repository = self._store.find(f"{owner}/{name}")
         if path != request.path or self._clock() >= until or repository is None:
-            raise ApiError(404, "Not Found")
+            raise GitHubError(404, "Not Found")
         return Response(
             repository.tarball(sha, f"{owner}-{name}-{sha[:7]}"),
             content_type="application/x-gzip",

@@ -17,7 +17,7 @@ from werkzeug.datastructures import Headers
 from werkzeug.wrappers import Request, Response
 from werkzeug.wsgi import wrap_file
 
-from localcloud.github.wire.github_auth import ApiError, Credentials
+from localcloud.github.wire.github_auth import Credentials, GitHubError
 from localcloud.github.wire.github_json import OPERATOR, Place
 from localcloud.github.wire.push_events import Refs
 from localcloud.github.wire.repository_folder import RepositoryStore
@@ -39,7 +39,7 @@ class SmartHttp:
         self._credentials.check_basic(request.headers.get("Authorization", ""))
         repository = self._store.find(full_name)
         if repository is None:
-            raise ApiError(404, "Not Found")
+            raise GitHubError(404, "Not Found")
         if rest != "git-receive-pack":
             return self._run(request, full_name, rest)
         with self._store.push_lock(full_name):
@@ -69,7 +69,7 @@ class SmartHttp:
                     check=True,
                 )
             except (subprocess.SubprocessError, OSError) as error:
-                raise ApiError(500, "git http-backend failed") from error
+                raise GitHubError(500, "git http-backend failed") from error
             output.seek(0)
             status, headers = _cgi_head(output)
             stack.pop_all()  # the reply closes the file

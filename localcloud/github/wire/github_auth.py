@@ -40,7 +40,7 @@ class GitHubApp:
     writes_contents: bool = True
 
 
-class ApiError(Exception):
+class GitHubError(Exception):
     """An answer of GitHub's that is not a success; ``errors`` are the details of a 422."""
 
     def __init__(
@@ -70,9 +70,9 @@ class Credentials:
         """Admit a REST call, or raise 401 as GitHub does; return whether the caller is the App."""
         scheme, _, secret = authorization.partition(" ")
         if not authorization:
-            raise ApiError(401, "Requires authentication")
+            raise GitHubError(401, "Requires authentication")
         if scheme.lower() not in ("token", "bearer") or not self.accepts(secret):
-            raise ApiError(401, "Bad credentials")
+            raise GitHubError(401, "Bad credentials")
         with self._lock:
             return secret in self._issued
 
@@ -89,7 +89,7 @@ class Credentials:
     def check_members(self, authorization: str) -> None:
         """Admit a call that lists the members of a team, or raise 403 for an App without the permission."""
         if self.check(authorization) and not self.reads_members:
-            raise ApiError(403, "Resource not accessible by integration")
+            raise GitHubError(403, "Resource not accessible by integration")
 
     def check_basic(self, authorization: str) -> None:
         """Let a git call pass: with no password at all, or with a valid token."""
@@ -101,7 +101,7 @@ class Credentials:
         except (binascii.Error, UnicodeDecodeError):
             password = ""
         if scheme.lower() != "basic" or not self.accepts(password):
-            raise ApiError(
+            raise GitHubError(
                 401, "Invalid username or token.", headers={"WWW-Authenticate": 'Basic realm="GitHub"'}
             )
 
@@ -129,7 +129,7 @@ class Credentials:
         """Return a new installation token and its end for a call signed by the App; raise 401 or 404."""
         app = self.check_app(authorization)
         if installation != app.installation:
-            raise ApiError(404, "Not Found")
+            raise GitHubError(404, "Not Found")
         token, expires = f"ghs_{secrets.token_urlsafe(27)}", self._clock() + TOKEN_LIFE
         with self._lock:
             self._issued[token] = expires
@@ -138,7 +138,7 @@ class Credentials:
     def check_app(self, authorization: str) -> GitHubApp:
         """Return the App that signed a call; raise 401 or 404."""
         if self._app is None:
-            raise ApiError(404, "Not Found")
+            raise GitHubError(404, "Not Found")
         self._check_app(self._app, authorization.partition(" ")[2])
         return self._app
 
@@ -148,16 +148,16 @@ class Credentials:
         try:
             claims = jwt.decode(encoded, app.public_key, algorithms=["RS256"], options=options)
         except jwt.PyJWTError as error:
-            raise ApiError(401, "A JSON web token could not be decoded") from error
+            raise GitHubError(401, "A JSON web token could not be decoded") from error
         now = self._clock().timestamp()
         if claims["iss"] != app.id:
-            raise ApiError(401, "Integration not found")
+            raise GitHubError(401, "Integration not found")
         if claims["exp"] <= now:
-            raise ApiError(401, "'Expiration time' ('exp') must be in the future")
+            raise GitHubError(401, "'Expiration time' ('exp') must be in the future")
         if claims["exp"] > now + JWT_LIFE.total_seconds():
-            raise ApiError(401, "'Expiration time' ('exp') is too far in the future")
+            raise GitHubError(401, "'Expiration time' ('exp') is too far in the future")
         if claims["iat"] > now:
-            raise ApiError(401, "'Issued at' ('iat') must be in the past")
+            raise GitHubError(401, "'Issued at' ('iat') must be in the past")
 
 
 class RateLimit:
@@ -176,7 +176,7 @@ class RateLimit:
             if self._clock() >= self._reset:
                 self._used, self._reset = 0, self._clock() + timedelta(hours=1)
             if self._used >= self.limit:
-                raise ApiError(403, "API rate limit exceeded for user ID 1.")
+                raise GitHubError(403, "API rate limit exceeded for user ID 1.")
             self._used += 1
 
     def give_back(self) -> None:

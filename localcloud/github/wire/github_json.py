@@ -15,13 +15,13 @@ from werkzeug.wrappers import Request, Response
 
 from localcloud.common.clock import in_seconds
 from localcloud.common.http_server import json_response
-from localcloud.github.wire.github_auth import ApiError
+from localcloud.github.wire.github_auth import GitHubError
 from localcloud.github.world import people
 from localcloud.github.world.commit_statuses import StatusRecord
 from localcloud.github.world.git_repository import GitRepository
 from localcloud.github.world.people import Person
-from localcloud.github.world.repository_history import CommitInfo, Touched
-from localcloud.github.world.repository_history import Person as Writer
+from localcloud.github.world.repository_history import CommitInfo, CommitPaths
+from localcloud.github.world.repository_history import Signature as Writer
 
 JsonObject = dict[str, Any]
 
@@ -73,9 +73,9 @@ def read_object(request: Request) -> JsonObject:
     try:
         body = json.loads(request.get_data())
     except ValueError as error:
-        raise ApiError(400, "Problems parsing JSON") from error
+        raise GitHubError(400, "Problems parsing JSON") from error
     if not isinstance(body, dict):
-        raise ApiError(400, "Body should be a JSON object")
+        raise GitHubError(400, "Body should be a JSON object")
     return body
 
 
@@ -162,7 +162,9 @@ def commit_json(place: Place, commit: CommitInfo) -> JsonObject:
     }
 
 
-def pushed_commit_json(place: Place, commit: CommitInfo, touched: Touched, *, distinct: bool) -> JsonObject:
+def pushed_commit_json(
+    place: Place, commit: CommitInfo, touched: CommitPaths, *, distinct: bool
+) -> JsonObject:
     """Write a commit as a push event does."""
     return {
         "id": commit.sha,

@@ -22,7 +22,7 @@ from localcloud.common.front_door import FrontDoor
 from localcloud.common.http_server import HttpServer, json_response
 from localcloud.github.wire import rest_pulls as pulls
 from localcloud.github.wire.git_http import SmartHttp
-from localcloud.github.wire.github_auth import ApiError, Credentials, GitHubApp, RateLimit
+from localcloud.github.wire.github_auth import Credentials, GitHubApp, GitHubError, RateLimit
 from localcloud.github.wire.github_json import OPERATOR, JsonObject, Place, read_object, repository_json
 from localcloud.github.wire.push_events import Refs, changes, push_event
 from localcloud.github.wire.repository_folder import RepositoryStore
@@ -138,10 +138,10 @@ class GitHubServer:
         elif git_path:
             try:
                 reply = self._git.answer(request, git_path[1], git_path[2])
-            except ApiError as error:
+            except GitHubError as error:
                 reply = error_response(error)
             except GitError as error:
-                reply = error_response(ApiError(500, str(error)))
+                reply = error_response(GitHubError(500, str(error)))
         else:
             reply = self._rest.answer(request)
         return reply(environ, start_response)
@@ -172,8 +172,8 @@ class GitHubServer:
             name = str(wanted.get("repository") or next(self._store.names(), ""))
             return json_response(201, act(self._place(name), wanted))
         except KeyError:
-            return error_response(ApiError(404, "Not Found"))
-        except ApiError as error:
+            return error_response(GitHubError(404, "Not Found"))
+        except GitHubError as error:
             return error_response(error)
 
     def _pushed(self, place: Place, before: Refs, after: Refs) -> None:

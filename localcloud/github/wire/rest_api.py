@@ -25,7 +25,7 @@ from localcloud.github.wire import rest_reads as reads
 from localcloud.github.wire import rest_reviews as reviews
 from localcloud.github.wire import rest_statuses as statuses
 from localcloud.github.wire.archives import DOWNLOAD, Archives
-from localcloud.github.wire.github_auth import ApiError, Credentials, RateLimit
+from localcloud.github.wire.github_auth import Credentials, GitHubError, RateLimit
 from localcloud.github.wire.github_json import APP_BOT, OPERATOR, Place
 from localcloud.github.wire.repository_folder import RepositoryStore
 from localcloud.github.wire.webhooks import Webhooks
@@ -124,12 +124,12 @@ class RestApi:
         """Answer one call."""
         try:
             reply = self._answer(request)
-        except ApiError as error:
+        except GitHubError as error:
             reply = error_response(error)
         except HTTPException:
-            reply = error_response(ApiError(404, "Not Found"))
+            reply = error_response(GitHubError(404, "Not Found"))
         except (ReconcileError, GitError) as error:
-            reply = error_response(ApiError(500, str(error)))
+            reply = error_response(GitHubError(500, str(error)))
         reply.headers.extend(self._limit.headers())
         reply.headers.extend(self._credentials.headers(request.headers.get("Authorization", "")))
         reply.headers["x-github-request-id"] = uuid.uuid4().hex[:16].upper()
@@ -137,7 +137,7 @@ class RestApi:
 
     def _answer(self, request: Request) -> Response:
         if not request.user_agent.string:
-            raise ApiError(403, "Request forbidden by administrative rules. A User-Agent is required.")
+            raise GitHubError(403, "Request forbidden by administrative rules. A User-Agent is required.")
         call, variables = _MAP.bind_to_environ(request.environ).match()
         path = {name: _whole(value) for name, value in variables.items()}
         if call == DOWNLOAD:
@@ -152,7 +152,7 @@ class RestApi:
         self._limit.take()
         if call == _USER:
             if as_app:
-                raise ApiError(403, "Resource not accessible by integration")
+                raise GitHubError(403, "Resource not accessible by integration")
             return json_response(200, OPERATOR)
         if call == _MEMBERS:
             self._credentials.check_members(request.headers.get("Authorization", ""))
@@ -160,11 +160,11 @@ class RestApi:
         full_name = f"{path.pop('owner')}/{path.pop('name')}"
         repository = self._store.find(full_name)
         if repository is None:
-            raise ApiError(404, "Not Found")
+            raise GitHubError(404, "Not Found")
         caller = APP_BOT if as_app else OPERATOR
         place = Place(repository, full_name, request.host_url.rstrip("/"), caller, self._hooks.send)
         if call in _WRITING_CONTENTS and as_app and not self._credentials.writes_contents:
-            raise ApiError(403, "Resource not accessible by integration")
+            raise GitHubError(403, "Resource not accessible by integration")
         found = (self._archives.link if call == _LINK else call)(place, request, **path)
         reply = found if isinstance(found, Response) else json_response(200, found)
         if request.method == "GET":
@@ -193,7 +193,7 @@ class RestApi:
         return json_response(201, body)
 
 
-def error_response(error: ApiError) -> Response:
+def error_response(error: GitHubError) -> Response:
     """Write an error as GitHub does."""
     body: dict[str, Any] = {"message": error.message}
     if error.errors:

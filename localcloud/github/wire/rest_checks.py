@@ -8,7 +8,7 @@ from werkzeug.wrappers import Request, Response
 
 from localcloud.common.clock import in_seconds
 from localcloud.common.http_server import json_response
-from localcloud.github.wire.github_auth import ApiError
+from localcloud.github.wire.github_auth import GitHubError
 from localcloud.github.wire.github_json import JsonObject, Place, paged, read_object
 from localcloud.github.wire.rest_reads import resolve_commit
 from localcloud.github.world.pull_requests import CheckRecord
@@ -33,7 +33,7 @@ def change(place: Place, request: Request, number: int) -> JsonObject:
     try:
         return check_json(place, place.repository.pulls.edit_check(number, read_object(request)))
     except Dependency as error:
-        raise ApiError(404, "Not Found") from error
+        raise GitHubError(404, "Not Found") from error
     except InvalidManifest as error:
         raise _refusal(error) from error
 
@@ -56,7 +56,7 @@ def annotated(place: Place, request: Request, number: int) -> Response:
     """List the annotations of a check run, in pages."""
     record = place.repository.pulls.get_check(number)
     if record is None:
-        raise ApiError(404, "Not Found")
+        raise GitHubError(404, "Not Found")
     return paged(request, record.annotations, dict)
 
 
@@ -84,9 +84,9 @@ def check_json(place: Place, record: CheckRecord) -> JsonObject:
 
 def _refuse_tokens(place: Place) -> None:
     if place.caller["type"] != "Bot":
-        raise ApiError(403, "You must authenticate via a GitHub App.")
+        raise GitHubError(403, "You must authenticate via a GitHub App.")
 
 
-def _refusal(error: InvalidManifest) -> ApiError:
+def _refusal(error: InvalidManifest) -> GitHubError:
     detail = {"resource": "CheckRun", "code": "custom", "message": str(error)}
-    return ApiError(422, "Validation Failed", errors=(detail,))
+    return GitHubError(422, "Validation Failed", errors=(detail,))

@@ -13,7 +13,7 @@ from typing import Any
 from werkzeug.wrappers import Request, Response
 
 from localcloud.common.http_server import json_response
-from localcloud.github.wire.github_auth import ApiError
+from localcloud.github.wire.github_auth import GitHubError
 from localcloud.github.wire.github_json import JsonObject, Place, git_commit_json, read_object, ref_json
 from localcloud.github.wire.push_events import ZERO, RefChange, push_event
 from localcloud.github.wire.rest_pulls import pushed
@@ -31,14 +31,14 @@ def create_tree(place: Place, request: Request) -> Response:
     wanted = read_object(request)
     items, base = wanted.get("tree"), str(wanted.get("base_tree") or "")
     if not isinstance(items, list) or not items:
-        raise ApiError(422, 'Invalid request.\n\nNo subschema in "anyOf" matched.')
+        raise GitHubError(422, 'Invalid request.\n\nNo subschema in "anyOf" matched.')
     if not _is(place, base, "tree"):
-        raise ApiError(404, "Not Found")
+        raise GitHubError(404, "Not Found")
     files = [_file(place, item) for item in items]
     try:
         created = new_commits.new_tree(place.repository.path, base, files)
     except GitError as error:
-        raise ApiError(422, "GitRPC::BadObjectState") from error
+        raise GitHubError(422, "GitRPC::BadObjectState") from error
     shown = [
         {"path": entry.path, "mode": entry.mode, "type": entry.kind, "sha": entry.sha}
         for entry in list_tree(place.repository.path, created, recursive=False)
@@ -52,15 +52,15 @@ def create_commit(place: Place, request: Request) -> Response:
     wanted = read_object(request)
     tree, parents = str(wanted.get("tree") or ""), wanted.get("parents") or []
     if not wanted.get("message"):
-        raise ApiError(422, 'Invalid request.\n\n"message" wasn\'t supplied.')
+        raise GitHubError(422, 'Invalid request.\n\n"message" wasn\'t supplied.')
     if not _is(place, tree, "tree"):
-        raise ApiError(422, "Tree SHA does not exist")
+        raise GitHubError(422, "Tree SHA does not exist")
     if not all(_is(place, str(parent), "commit") for parent in parents):
-        raise ApiError(422, "Parent SHA does not exist or is not a commit object")
+        raise GitHubError(422, "Parent SHA does not exist or is not a commit object")
     created = new_commits.new_commit(place.repository.path, tree, str(wanted["message"]), parents)
     stored = place.repository.read(created)
     if stored is None:
-        raise ApiError(500, "the commit was not stored")
+        raise GitHubError(500, "the commit was not stored")
     return json_response(201, git_commit_json(place, history.parse_commit(stored)))
 
 
@@ -69,11 +69,11 @@ def create_ref(place: Place, request: Request) -> Response:
     wanted = read_object(request)
     ref, sha = str(wanted.get("ref") or ""), str(wanted.get("sha") or "")
     if not (ref.startswith("refs/") and ref.count("/") > 1 and is_safe_name(ref)):
-        raise ApiError(422, f"{ref} is not a valid ref name.")
+        raise GitHubError(422, f"{ref} is not a valid ref name.")
     if place.repository.read(ref) is not None:
-        raise ApiError(422, "Reference already exists")
+        raise GitHubError(422, "Reference already exists")
     if not _is(place, sha, "commit"):
-        raise ApiError(422, "Object does not exist")
+        raise GitHubError(422, "Object does not exist")
     _moved(place, RefChange(ref, ZERO, sha))
     return json_response(201, ref_json(place, ref, sha, "commit"))
 
@@ -83,9 +83,9 @@ def update_ref(place: Place, request: Request, ref: str) -> JsonObject:
     wanted = read_object(request)
     sha, before = str(wanted.get("sha") or ""), _tip(place, ref)
     if not _is(place, sha, "commit"):
-        raise ApiError(422, "Object does not exist")
+        raise GitHubError(422, "Object does not exist")
     if not wanted.get("force") and not place.repository.is_descendant(sha, before):
-        raise ApiError(422, "Update is not a fast forward")
+        raise GitHubError(422, "Update is not a fast forward")
     _moved(place, RefChange(f"refs/{ref}", before, sha))
     return ref_json(place, f"refs/{ref}", sha, "commit")
 
@@ -111,7 +111,7 @@ def _moved(place: Place, change: RefChange) -> None:
 def _tip(place: Place, ref: str) -> str:
     found = place.repository.read(f"refs/{ref}") if is_safe_name(ref) else None
     if found is None:
-        raise ApiError(422, "Reference does not exist")
+        raise GitHubError(422, "Reference does not exist")
     return found.sha
 
 
@@ -119,12 +119,12 @@ def _file(place: Place, item: Any) -> tuple[str, str, str]:
     """Return the mode, the blob and the path of a file of a new tree."""
     path, mode = str(item.get("path") or ""), str(item.get("mode") or "")
     if not path or mode not in _FILE_MODES:
-        raise ApiError(422, "tree.path or tree.mode is invalid")
+        raise GitHubError(422, "tree.path or tree.mode is invalid")
     if ("content" in item) == ("sha" in item):
-        raise ApiError(422, "Must supply either tree.content or tree.sha")
+        raise GitHubError(422, "Must supply either tree.content or tree.sha")
     if "sha" in item:
         if not _is(place, str(item["sha"]), "blob"):
-            raise ApiError(422, f"tree.sha {item['sha']} is not a valid blob")
+            raise GitHubError(422, f"tree.sha {item['sha']} is not a valid blob")
         return mode, str(item["sha"]), path
     return mode, new_commits.new_blob(place.repository.path, str(item["content"]).encode()), path
 

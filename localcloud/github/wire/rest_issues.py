@@ -11,7 +11,7 @@ from werkzeug.wrappers import Request, Response
 
 from localcloud.common.clock import in_seconds
 from localcloud.common.http_server import json_response
-from localcloud.github.wire.github_auth import ApiError
+from localcloud.github.wire.github_auth import GitHubError
 from localcloud.github.wire.github_json import OPERATOR, JsonObject, Place, paged, read_object
 from localcloud.github.wire.rest_pulls import comment as comment_pull
 from localcloud.github.wire.rest_pulls import pull_json
@@ -32,7 +32,7 @@ def listed(place: Place, request: Request) -> Response:
     for pull in pulls.listed(state=state):
         body = pull_json(place, pull)
         found.append((pull.created_at, pull.number, {**body, "pull_request": {"url": body["url"]}}))
-    newest = [body for *_, body in sorted(found, key=lambda each: each[:2], reverse=True)]
+    newest = [body for *_, body in sorted(found, key=lambda entry: entry[:2], reverse=True)]
     return paged(request, newest, lambda body: body)
 
 
@@ -52,7 +52,7 @@ def change(place: Place, request: Request, number: int) -> JsonObject:
     given = read_object(request)
     state, reason = given.get("state", "open"), given.get("state_reason")
     if state not in STATES or reason not in REASONS:
-        raise ApiError(422, "Validation Failed")
+        raise GitHubError(422, "Validation Failed")
     try:
         record = place.repository.pulls.issues.change(number, state=state, state_reason=reason)
     except ReconcileError as error:
@@ -95,11 +95,11 @@ def issue_json(place: Place, record: IssueRecord) -> JsonObject:
     }
 
 
-def refusal(error: ReconcileError) -> ApiError:
+def refusal(error: ReconcileError) -> GitHubError:
     """Return GitHub's answer to what the world refuses."""
     if error.code == DELETED:
-        return ApiError(410, "This issue was deleted")
+        return GitHubError(410, "This issue was deleted")
     if isinstance(error, Dependency):
-        return ApiError(404, "Not Found")
+        return GitHubError(404, "Not Found")
     detail = {"resource": "Issue", "code": "custom", "message": str(error)}
-    return ApiError(422, "Validation Failed", errors=(detail,))
+    return GitHubError(422, "Validation Failed", errors=(detail,))

@@ -8,7 +8,7 @@ from werkzeug.wrappers import Request, Response
 
 from localcloud.common.clock import in_seconds
 from localcloud.common.http_server import json_response
-from localcloud.github.wire.github_auth import ApiError
+from localcloud.github.wire.github_auth import GitHubError
 from localcloud.github.wire.github_json import (
     APP_BOT,
     OPERATOR,
@@ -43,7 +43,7 @@ def one(place: Place, _: Request, number: int) -> JsonObject:
     """Write one pull request, with the commit that a merge would create."""
     record = place.repository.pulls.get(number)
     if record is None:
-        raise ApiError(404, "Not Found")
+        raise GitHubError(404, "Not Found")
     mergeable, merge = place.repository.pulls.merge(record)
     commit = record.merge_commit or merge
     return {**pull_json(place, record), "mergeable": mergeable, "merge_commit_sha": commit}
@@ -60,7 +60,7 @@ def opened(place: Place, wanted: JsonObject) -> JsonObject:
     base = str(wanted.get("base") or place.repository.default_branch)
     title = str(wanted.get("title") or "")
     if not title:
-        raise ApiError(422, "Validation Failed", errors=(_detail("PullRequest", "title is missing"),))
+        raise GitHubError(422, "Validation Failed", errors=(_detail("PullRequest", "title is missing"),))
     try:
         record = place.repository.pulls.open(
             title,
@@ -71,7 +71,7 @@ def opened(place: Place, wanted: JsonObject) -> JsonObject:
             body=str(wanted.get("body") or ""),
         )
     except InvalidManifest as error:
-        raise ApiError(422, "Validation Failed", errors=(_detail("PullRequest", str(error)),)) from error
+        raise GitHubError(422, "Validation Failed", errors=(_detail("PullRequest", str(error)),)) from error
     place.repository.point(f"refs/pull/{record.number}/head", record.sha)
     send_pull_event(place, "opened", record)
     return pull_json(place, record)
@@ -82,11 +82,11 @@ def change(place: Place, request: Request, number: int) -> JsonObject:
     pulls, wanted = place.repository.pulls, read_object(request)
     before = pulls.get(number)
     if before is None:
-        raise ApiError(404, "Not Found")
+        raise GitHubError(404, "Not Found")
     try:
         after = pulls.change(number, **{k: v for k, v in wanted.items() if k in _CHANGEABLE})
     except InvalidManifest as error:
-        raise ApiError(422, "Validation Failed", errors=(_detail("PullRequest", str(error)),)) from error
+        raise GitHubError(422, "Validation Failed", errors=(_detail("PullRequest", str(error)),)) from error
     if before.state != after.state:
         send_pull_event(place, "closed" if after.state == "closed" else "reopened", after)
     changes: JsonObject = {}
@@ -106,9 +106,9 @@ def add_labels(place: Place, request: Request, number: int) -> Response:
     pulls, wanted = place.repository.pulls, read_object(request).get("labels")
     record = pulls.get(number)
     if record is None:
-        raise ApiError(404, "Not Found")
+        raise GitHubError(404, "Not Found")
     if not isinstance(wanted, list) or not all(isinstance(name, str) and name for name in wanted):
-        raise ApiError(422, "Validation Failed")
+        raise GitHubError(422, "Validation Failed")
     after = pulls.change(number, labels=tuple(dict.fromkeys((*record.labels, *wanted))))
     return json_response(200, pull_json(place, after)["labels"])
 
@@ -134,7 +134,7 @@ def pushed(place: Place, change: RefChange) -> None:
 def comments(place: Place, request: Request, number: int) -> Response:
     """List the comments of a pull request, oldest first, in pages."""
     if place.repository.pulls.get(number) is None:
-        raise ApiError(404, "Not Found")
+        raise GitHubError(404, "Not Found")
     found = place.repository.pulls.comments(number)
     return paged(request, found, lambda record: comment_json(place, record))
 
@@ -234,7 +234,7 @@ def _detail(resource: str, message: str) -> dict[str, str]:
     return {"resource": resource, "code": "custom", "message": message}
 
 
-def _refusal(error: ReconcileError) -> ApiError:
+def _refusal(error: ReconcileError) -> GitHubError:
     if isinstance(error, Dependency):
-        return ApiError(404, "Not Found")
-    return ApiError(422, "Validation Failed", errors=(_detail("IssueComment", str(error)),))
+        return GitHubError(404, "Not Found")
+    return GitHubError(422, "Validation Failed", errors=(_detail("IssueComment", str(error)),))

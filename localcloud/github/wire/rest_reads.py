@@ -10,7 +10,7 @@ from typing import Any
 
 from werkzeug.wrappers import Request
 
-from localcloud.github.wire.github_auth import ApiError
+from localcloud.github.wire.github_auth import GitHubError
 from localcloud.github.wire.github_json import (
     JsonObject,
     Place,
@@ -40,7 +40,7 @@ def branch(place: Place, _: Request, branch: str) -> JsonObject:
     """Write a branch with its newest commit."""
     found = _named(place, f"refs/heads/{branch}^{{commit}}", branch)
     if found is None:
-        raise ApiError(404, "Branch not found")
+        raise GitHubError(404, "Branch not found")
     return {
         "name": branch,
         "commit": commit_json(place, history.parse_commit(found)),
@@ -54,7 +54,7 @@ def ref(place: Place, _: Request, ref: str) -> JsonObject:
     found = _named(place, f"refs/{ref}", ref)
     if found is None:
         _refuse_empty(place)
-        raise ApiError(404, "Not Found")
+        raise GitHubError(404, "Not Found")
     return ref_json(place, f"refs/{ref}", found.sha, found.kind)
 
 
@@ -77,7 +77,7 @@ def git_commit(place: Place, _: Request, sha: str) -> JsonObject:
     """Write a commit of the git database."""
     found = place.repository.read(sha) if _SHA.match(sha) else None
     if found is None or found.kind != "commit":
-        raise ApiError(404, "Not Found")
+        raise GitHubError(404, "Not Found")
     return git_commit_json(place, history.parse_commit(found))
 
 
@@ -96,7 +96,7 @@ def commits(place: Place, request: Request) -> list[JsonObject]:
     found = _resolve(place, start, "commit")
     if found is None:
         _refuse_empty(place)
-        raise ApiError(404, "Not Found")
+        raise GitHubError(404, "Not Found")
     page, size = request.args.get("page", 1, int), request.args.get("per_page", 30, int)
     paths = [request.args["path"]] if request.args.get("path") else []
     shas = history.rev_list(place.repository.path, found.sha, limit=page * size, paths=paths)
@@ -108,7 +108,7 @@ def tree(place: Place, request: Request, tree: str) -> JsonObject:
     found = _resolve(place, tree, "tree")
     if found is None:
         _refuse_empty(place)
-        raise ApiError(404, "Not Found")
+        raise GitHubError(404, "Not Found")
     entries = list_tree(place.repository.path, found.sha, recursive="recursive" in request.args)
     shown = entries[: _fitting(entries)]
     return {
@@ -122,11 +122,11 @@ def tree(place: Place, request: Request, tree: str) -> JsonObject:
 def blob(place: Place, _: Request, sha: str) -> JsonObject:
     """Write a blob in base64."""
     if not _SHA.match(sha):
-        raise ApiError(422, "The sha parameter must be exactly 40 characters and contain only [0-9a-f].")
+        raise GitHubError(422, "The sha parameter must be exactly 40 characters and contain only [0-9a-f].")
     try:
         data = place.repository.blob(sha)
     except Dependency as error:
-        raise ApiError(404, "Not Found") from error
+        raise GitHubError(404, "Not Found") from error
     return {
         "sha": sha,
         "node_id": f"B_{sha}",
@@ -142,14 +142,14 @@ def contents(place: Place, request: Request, path: str = "") -> JsonObject | lis
     name = request.args.get("ref", place.repository.default_branch)
     found = _resolve(place, name, "tree")
     if found is None:
-        raise ApiError(404, f"No commit found for the ref {name}")
+        raise GitHubError(404, f"No commit found for the ref {name}")
     path = path.strip("/")
     entries = list_tree(place.repository.path, found.sha)
     exact = [entry for entry in entries if entry.path == path]
     if exact and exact[0].kind != "tree":
         return _content(place, exact[0], name, whole=True)
     if path and not exact:
-        raise ApiError(404, "Not Found")
+        raise GitHubError(404, "Not Found")
     parent = f"{path}/" if path else ""
     inside = [e for e in entries if e.path.startswith(parent) and "/" not in e.path[len(parent) :]]
     return [_content(place, entry, name, whole=False) for entry in inside]
@@ -163,12 +163,12 @@ def compare(place: Place, request: Request, basehead: str) -> JsonObject:
     """
     base_name, dots, head_name = basehead.partition("...")
     if not dots:
-        raise ApiError(404, "Not Found")
+        raise GitHubError(404, "Not Found")
     base, head = resolve_commit(place, base_name), resolve_commit(place, head_name)
     path = place.repository.path
     common = history.merge_base(path, base.sha, head.sha)
     if common is None:
-        raise ApiError(404, f"No common ancestor between {base_name} and {head_name}.")
+        raise GitHubError(404, f"No common ancestor between {base_name} and {head_name}.")
     ahead = history.count(path, f"{base.sha}..{head.sha}")
     behind = history.count(path, f"{head.sha}..{base.sha}")
     statuses = {(False, False): "identical", (True, False): "ahead", (False, True): "behind"}
@@ -197,7 +197,7 @@ def resolve_commit(place: Place, name: str) -> history.CommitInfo:
     found = _resolve(place, name, "commit")
     if found is None:
         _refuse_empty(place)
-        raise ApiError(422, f"No commit found for SHA: {name}")
+        raise GitHubError(422, f"No commit found for SHA: {name}")
     return history.parse_commit(found)
 
 
@@ -216,7 +216,7 @@ def _named(place: Place, expression: str, name: str) -> GitObject | None:
 
 def _refuse_empty(place: Place) -> None:
     if not history.refs(place.repository.path):
-        raise ApiError(409, "Git Repository is empty.")
+        raise GitHubError(409, "Git Repository is empty.")
 
 
 def _fitting(entries: Sequence[GitEntry]) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from werkzeug.wrappers import Request, Response
 
 from localcloud.common.clock import in_seconds
-from localcloud.github.wire.github_auth import ApiError
+from localcloud.github.wire.github_auth import GitHubError
 from localcloud.github.wire.github_json import (
     OPERATOR,
     JsonObject,
@@ -40,18 +40,36 @@ def merge(place: Place, request: Request, number: int) -> JsonObject:
     wanted, before = read_object(request), history.refs(place.repository.path)
     method = wanted.get("merge_method", "merge")
     if method not in _METHODS:
-        raise ApiError(405, f"{str(method).capitalize()} merges are not allowed on this repository.")
+        raise GitHubError(405, f"{str(method).capitalize()} merges are not allowed on this repository.")
     record = _pull(place, number)
     if wanted.get("sha", record.sha) != record.sha:
-        raise ApiError(409, "Head branch was modified. Review and try the merge again.")
+        raise GitHubError(409, "Head branch was modified. Review and try the merge again.")
     try:
-        merged = place.repository.pulls.merged_into_base(number, squash=method == "squash")
+        merged = place.repository.pulls.merged_into_base(
+            number, squash=method == "squash", message=_message(place, record, wanted)
+        )
     except Conflict as error:
-        raise ApiError(405, str(error)) from error
+        raise GitHubError(405, str(error)) from error
     change = RefChange(f"refs/heads/{merged.base}", merged.onto, merged.merge_commit)
     place.send("push", push_event(place, change, before, merged.merged_at or merged.created_at))
     send_pull_event(place, "closed", merged)
     return {"sha": merged.merge_commit, "merged": True, "message": "Pull Request successfully merged"}
+
+
+def _message(place: Place, record: PullRecord, wanted: JsonObject) -> str:
+    """Return the message of a merge: as it was asked for, or GitHub's default.
+
+    Source: docs.github.com/pull-requests, "About merge methods on GitHub".
+    """
+    owner, own = place.full_name.partition("/")[0], list(place.repository.pulls.commits_of(record))
+    title = f"Merge pull request #{record.number} from {owner}/{record.head}"
+    text = record.title
+    if wanted.get("merge_method") == "squash":
+        first, _, rest = own[0].message.strip().partition("\n") if len(own) == 1 else (record.title, "", "")
+        title = f"{first} (#{record.number})"
+        text = rest.strip() if len(own) == 1 else "\n\n".join(f"* {c.message.strip()}" for c in own[::-1])
+    title, text = wanted.get("commit_title") or title, wanted.get("commit_message", text)
+    return f"{title}\n\n{text}".strip()
 
 
 def listed(place: Place, request: Request, number: int) -> Response:
@@ -63,7 +81,7 @@ def listed(place: Place, request: Request, number: int) -> Response:
 def create(place: Place, request: Request, number: int) -> JsonObject:
     """Submit a review of the caller, and call the webhook."""
     if place.caller["login"] not in PEOPLE:
-        raise ApiError(403, "Resource not accessible by integration")
+        raise GitHubError(403, "Resource not accessible by integration")
     return submitted(place, number, PEOPLE[place.caller["login"]], read_object(request))
 
 
@@ -73,7 +91,7 @@ def submitted(place: Place, number: int, author: Person, wanted: JsonObject) -> 
     try:
         review = place.repository.pulls.reviews.submit(record, author, event, str(wanted.get("body") or ""))
     except InvalidManifest as error:
-        raise ApiError(422, f"Unprocessable Entity: {error}") from error
+        raise GitHubError(422, f"Unprocessable Entity: {error}") from error
     _send_review_event(place, "submitted", record, review)
     return review_json(place, record, review)
 
@@ -82,13 +100,13 @@ def dismiss(place: Place, request: Request, number: int, review: int) -> JsonObj
     """Dismiss a review, and call the webhook."""
     record = _pull(place, number)
     if not read_object(request).get("message"):
-        raise ApiError(422, 'Invalid request. "message" wasn\'t supplied.')
+        raise GitHubError(422, 'Invalid request. "message" wasn\'t supplied.')
     try:
         dismissed = place.repository.pulls.reviews.dismiss(review)
     except Dependency as error:
-        raise ApiError(404, "Not Found") from error
+        raise GitHubError(404, "Not Found") from error
     except InvalidManifest as error:
-        raise ApiError(422, str(error)) from error
+        raise GitHubError(422, str(error)) from error
     _send_review_event(place, "dismissed", record, dismissed)
     return review_json(place, record, dismissed)
 
@@ -121,7 +139,7 @@ def members(teams: Teams, request: Request, team: str) -> Response:
     """List the members of a team in pages."""
     found = teams.of(team)
     if found is None:
-        raise ApiError(404, "Not Found")
+        raise GitHubError(404, "Not Found")
     return paged(request, found, person_json)
 
 
@@ -147,7 +165,7 @@ def review_json(place: Place, pull: PullRecord, record: ReviewRecord) -> JsonObj
 def _pull(place: Place, number: int) -> PullRecord:
     record = place.repository.pulls.get(number)
     if record is None:
-        raise ApiError(404, "Not Found")
+        raise GitHubError(404, "Not Found")
     return record
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from werkzeug.wrappers import Request, Response
 
 from localcloud.common.http_server import json_response
-from localcloud.github.wire.github_auth import ApiError
+from localcloud.github.wire.github_auth import GitHubError
 from localcloud.github.wire.github_json import Place, paged, read_object, repository_json, status_json
 from localcloud.github.wire.rest_reads import resolve_commit
 from localcloud.github.world import commit_statuses
@@ -28,9 +28,9 @@ def create(place: Place, request: Request, sha: str) -> Response:
         place.repository.set_status(sha, status)
     except InvalidManifest as error:
         if str(error).startswith("No commit found"):
-            raise ApiError(422, str(error)) from error
+            raise GitHubError(422, str(error)) from error
         detail = {"resource": "Status", "code": "custom", "message": str(error)}
-        raise ApiError(422, "Validation Failed", errors=(detail,)) from error
+        raise GitHubError(422, "Validation Failed", errors=(detail,)) from error
     written = place.repository.statuses.history(sha)[0]
     return json_response(201, status_json(place, sha, written), {"Location": f"{place.api}/statuses/{sha}"})
 

@@ -31,7 +31,7 @@ MAX_PAYLOAD = 25 << 20
 
 
 @dataclass(frozen=True)
-class Delivery:
+class WebhookDelivery:
     """One attempt to deliver an event; ``status_code`` 0 means that there was no answer."""
 
     id: int
@@ -74,7 +74,7 @@ class Webhooks:
         self._lock = threading.Lock()
         self._drop = 0
         self._numbers = count(1)
-        self._deliveries: dict[int, Delivery] = {}
+        self._deliveries: dict[int, WebhookDelivery] = {}
         self._client = httpx.Client(timeout=TIMEOUT, trust_env=False, verify=NO_TLS)
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="webhook")
 
@@ -84,7 +84,7 @@ class Webhooks:
         if self.url is not None and len(body) <= MAX_PAYLOAD:
             self._start(event, body, guid=str(uuid.uuid4()), url=self.url)
 
-    def redeliver(self, name: str) -> Delivery | None:
+    def redeliver(self, name: str) -> WebhookDelivery | None:
         """Start to deliver again what has this number or GUID; return the new attempt, or None."""
         found = next((d for d in reversed(self.deliveries()) if name in (str(d.id), d.guid)), None)
         if found is None:
@@ -98,7 +98,7 @@ class Webhooks:
         with self._lock:
             self._drop = number
 
-    def deliveries(self) -> Sequence[Delivery]:
+    def deliveries(self) -> Sequence[WebhookDelivery]:
         """Return every attempt so far, oldest first."""
         with self._lock:
             return list(self._deliveries.values())
@@ -108,11 +108,13 @@ class Webhooks:
         self._pool.shutdown(cancel_futures=True)
         self._client.close()
 
-    def _start(self, event: str, body: bytes, *, guid: str, url: str, redelivery: bool = False) -> Delivery:
+    def _start(
+        self, event: str, body: bytes, *, guid: str, url: str, redelivery: bool = False
+    ) -> WebhookDelivery:
         with self._lock:
             number, dropped = next(self._numbers), self._drop > 0
             self._drop -= dropped
-            delivery = Delivery(
+            delivery = WebhookDelivery(
                 number,
                 guid,
                 event,
@@ -142,7 +144,7 @@ class Webhooks:
             "X-Hub-Signature-256": f"sha256={sha256}",
         }
 
-    def _deliver(self, delivery: Delivery) -> None:
+    def _deliver(self, delivery: WebhookDelivery) -> None:
         started = time.monotonic()
         try:
             answer = self._client.post(delivery.url, content=delivery.body, headers=dict(delivery.headers))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from shared.ports.git_host import Change
+from shared.ports.git_host import BranchCommit
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,11 @@ class Branches(Protocol):
         """Return the commit that merges two commits; None when they conflict."""
         ...
 
-    def squash(self, base: str, head: str) -> str | None:
-        """Return the one commit that brings another's changes to a base; None when they conflict."""
+    def land(self, base: str, head: str, message: str, *, squash: bool) -> str | None:
+        """Return the commit that brings another's changes to a base; None when they conflict.
+
+        Squashed it has the base as its one parent.
+        """
         ...
 
     def reset(self, commit: str, branch: str = "main") -> None:
@@ -58,7 +61,7 @@ class Branches(Protocol):
         """Return what changed from the newest common ancestor of two commits to the second."""
         ...
 
-    def commits_of(self, base: str, head: str) -> Sequence[Change]:
+    def commits_of(self, base: str, head: str) -> Sequence[BranchCommit]:
         """Return the commits that only the second has."""
         ...
 

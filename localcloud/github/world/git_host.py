@@ -38,6 +38,7 @@ class WorldHost:
         self._git, self._pulls, self.is_app = git, git.pulls, app
         self.read_head, self.is_descendant = git.read_head, git.is_descendant
         self.changes, self.changes_since = git.changes, git.changes_since
+        self.files_between = git.files_between
         self.tree, self.blob, self.archive = git.tree, git.blob, git.archive
         self.set_status = git.set_status
         self.addressee = addressee
@@ -116,7 +117,7 @@ class WorldHost:
         people = [account_of(address) for commit in commits for address in (commit.author, commit.committer)]
         known = [person.id if person else None for person in people]
         known += [account_behind(address) for commit in commits for address in co_authors(commit.message)]
-        accounts = frozenset(each for each in known if each is not None)
+        accounts = frozenset(account for account in known if account is not None)
         return PullAuthors(accounts, complete=None not in known and bool(known))
 
     def team_members(self, team: str) -> frozenset[int] | None:

@@ -29,6 +29,7 @@ from localcloud.github.world.git_commands import (
 from localcloud.github.world.new_commits import add_commit
 from localcloud.github.world.pull_requests import Pulls
 from localcloud.github.world.repository_history import (
+    diff,
     merge_base,
     parse_commit,
     pull_files,
@@ -37,7 +38,7 @@ from localcloud.github.world.repository_history import (
 )
 from shared.cluster.failures.errors import Dependency, InvalidManifest, Unavailable
 from shared.ports import BranchHead, Clock, CommitStatus, TreeEntry
-from shared.ports.git_host import Change
+from shared.ports.git_host import BranchCommit
 
 MAX_ID = 1 << 31
 MAX_PULL_COMMITS = 250
@@ -124,26 +125,39 @@ class GitRepository:
         """Return whether a commit comes after another, or is it."""
         return bool(_SHA.match(earlier)) and merge_base(self.path, commit, earlier) == earlier
 
-    def changes(self, commit: str, path: str, most: int) -> Sequence[Change]:
+    def changes(self, commit: str, path: str, most: int) -> Sequence[BranchCommit]:
         """Return the newest commits that changed something at or below a path."""
         if self.read(f"{commit}^{{commit}}") is None:
             raise Dependency(f"no commit {commit}")
         return self._changes(rev_list(self.path, commit, limit=most, paths=[path] if path else []))
 
-    def changes_since(self, commit: str, earlier: str, most: int) -> Sequence[Change] | None:
+    def changes_since(self, commit: str, earlier: str, most: int) -> Sequence[BranchCommit] | None:
         """Return the commits that an earlier one does not have; None for more than ``most``."""
-        known = all(_SHA.match(each) and self.read(f"{each}^{{commit}}") for each in (commit, earlier))
+        known = all(_SHA.match(sha) and self.read(f"{sha}^{{commit}}") for sha in (commit, earlier))
         if not known or merge_base(self.path, earlier, commit) is None:
             raise Dependency(f"no commit {commit}, or {earlier}")
         shas = rev_list(self.path, f"{earlier}..{commit}", limit=most + 1)
         return None if len(shas) > most else self._changes(shas)
 
-    def _changes(self, shas: Sequence[str]) -> Sequence[Change]:
-        commits = [parse_commit(each) for each in map(self.read, shas) if each]
+    def _changes(self, shas: Sequence[str]) -> Sequence[BranchCommit]:
+        commits = [parse_commit(content) for content in map(self.read, shas) if content]
         return [
-            Change(commit.sha, commit.author.email.lower(), commit.committer.email.lower(), commit.message)
+            BranchCommit(
+                commit.sha,
+                commit.author.email.lower(),
+                commit.committer.email.lower(),
+                commit.message,
+                commit.parents,
+            )
             for commit in commits
         ]
+
+    def files_between(self, commit: str, earlier: str) -> Sequence[str]:
+        """Return the paths of the files that differ between a commit and an ancestor."""
+        if not all(_SHA.match(sha) and self.read(f"{sha}^{{commit}}") for sha in (commit, earlier)):
+            raise Dependency(f"no commit {commit}, or {earlier}")
+        found = diff(self.path, earlier, commit)
+        return sorted((*found.added, *found.modified, *found.removed))
 
     def tree(self, commit: str) -> Sequence[TreeEntry]:
         """Return every file at a commit; raise Unavailable when trees are truncated."""
@@ -261,16 +275,17 @@ class GitRepository:
     def merge(self, base: str, head: str) -> str | None:
         """Return the commit that merges two commits, on no branch; None when they conflict."""
         if (base, head) not in self._merges:
-            self._merges[base, head] = self._merged(base, head)
+            self._merges[base, head] = self.land(base, head, f"Merge {head} into {base}", squash=False)
         return self._merges[base, head]
 
-    def _merged(self, base: str, head: str, *, squash: bool = False) -> str | None:
+    def land(self, base: str, head: str, message: str, *, squash: bool) -> str | None:
+        """Return the commit that brings another's changes to a base; None when they conflict."""
         try:
             tree = run_git(self.path, "merge-tree", "--write-tree", base, head).decode().strip()
         except GitError:
             return None
         parents = ("-p", base) if squash else ("-p", base, "-p", head)
-        commit = run_git(self.path, "commit-tree", tree, *parents, "-m", f"Merge {head} into {base}")
+        commit = run_git(self.path, "commit-tree", tree, *parents, "-m", message)
         return commit.decode().strip()
 
     def add(self, path: str, content: bytes, message: str, parents: Sequence[str]) -> str:
@@ -282,15 +297,11 @@ class GitRepository:
         self.head(branch)
         run_git(self.path, "update-ref", "-d", f"refs/heads/{branch}")
 
-    def squash(self, base: str, head: str) -> str | None:
-        """Return the one commit that brings another's changes to a base; None when they conflict."""
-        return self._merged(base, head, squash=True)
-
     def changed_files(self, base: str, head: str) -> Sequence[ChangedFile]:
         """Return what changed from the newest common ancestor of two commits to the second."""
         return pull_files(self.path, base, head)
 
-    def commits_of(self, base: str, head: str) -> Sequence[Change]:
+    def commits_of(self, base: str, head: str) -> Sequence[BranchCommit]:
         """Return the commits that only the second has."""
         return self._changes(rev_list(self.path, f"{base}..{head}", limit=MAX_PULL_COMMITS))
 

@@ -37,7 +37,7 @@ class IssueRecord:
 
 
 @dataclass
-class Issues:
+class IssueStore:
     """The issues of a repository; ``numbers`` are those of its pull requests, too."""
 
     numbers: Iterator[int]

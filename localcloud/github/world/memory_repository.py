@@ -16,7 +16,7 @@ from localcloud.github.world.pull_requests import Pulls
 from shared.cluster.failures.errors import Dependency, InvalidManifest, Unavailable
 from shared.language.resolve.repository_layout import blob_id
 from shared.ports import BranchHead, Clock, CommitStatus, TreeEntry
-from shared.ports.git_host import Change
+from shared.ports.git_host import BranchCommit
 
 _SHA = re.compile(r"[0-9a-f]{40}\Z")
 _SUBMODULE = "160000"
@@ -102,13 +102,15 @@ class MemoryRepository:
         self._others[commit] = (head,)
         return commit
 
-    def squash(self, base: str, head: str) -> str | None:
-        """Return the one commit that brings another's changes to a base; None when they conflict."""
+    def land(self, base: str, head: str, message: str, *, squash: bool) -> str | None:
+        """Return the commit that brings another's changes to a base; None when they conflict."""
         merged = self.merge(base, head)
         if merged is None:
             return None
-        commit = _hash(f"squash {base} {head}".encode())
+        commit = _hash(f"land {base} {head} {squash}".encode())
         self._trees[commit], self._parents[commit] = self._trees[merged], base
+        self._others[commit] = () if squash else (head,)
+        self._messages[commit] = message
         return commit
 
     def add(self, path: str, content: bytes, message: str, parents: Sequence[str]) -> str:
@@ -142,7 +144,7 @@ class MemoryRepository:
     def changed_files(self, base: str, head: str) -> Sequence[ChangedFile]:
         """Return what changed from the newest common ancestor of two commits to the second."""
         line = set(self._line(base))
-        common = next((each for each in self._line(head) if each in line), "")
+        common = next((commit for commit in self._line(head) if commit in line), "")
         before, after = self._trees.get(common, {}), self._trees[head]
         removed = {path: entry for path, entry in before.items() if path not in after}
         found = [ChangedFile(path, "removed") for path in removed]
@@ -156,10 +158,10 @@ class MemoryRepository:
                 found.append(ChangedFile(path, "modified" if path in before else "added"))
         return found
 
-    def commits_of(self, base: str, head: str) -> Sequence[Change]:
+    def commits_of(self, base: str, head: str) -> Sequence[BranchCommit]:
         """Return the commits that only the second has."""
         line = set(self._line(base))
-        return [self._change(each) for each in self._line(head) if each not in line]
+        return [self._change(commit) for commit in self._line(head) if commit not in line]
 
     def has(self, commit: str, base: str, head: str) -> bool:
         """Return whether a commit is among those that only the second of two has."""
@@ -174,7 +176,7 @@ class MemoryRepository:
                 (self._parents.get(following, ""), *self._others.get(following, ()))
                 for following in next_ones
             )
-            next_ones = [each for some in parents for each in some if each and each not in line]
+            next_ones = [parent for some in parents for parent in some if parent and parent not in line]
         return list(line)
 
     def _first_line(self, commit: str) -> list[str]:
@@ -200,27 +202,34 @@ class MemoryRepository:
         """Return whether a commit comes after another, or is it."""
         return earlier in self._line(commit)
 
-    def changes(self, commit: str, path: str, most: int) -> Sequence[Change]:
+    def changes(self, commit: str, path: str, most: int) -> Sequence[BranchCommit]:
         """Return the newest commits that changed something at or below a path."""
         if commit not in self._trees:
             raise Dependency(f"no commit {commit}")
         found = (
-            self._change(each)
-            for each in self._first_line(commit)
-            if not path or self._below(each, path) != self._below(self._parents.get(each, ""), path)
+            self._change(ancestor)
+            for ancestor in self._first_line(commit)
+            if not path or self._below(ancestor, path) != self._below(self._parents.get(ancestor, ""), path)
         )
         return [*islice(found, most)]
 
-    def changes_since(self, commit: str, earlier: str, most: int) -> Sequence[Change] | None:
+    def changes_since(self, commit: str, earlier: str, most: int) -> Sequence[BranchCommit] | None:
         """Return the commits that an earlier one does not have; None for more than ``most``."""
         if not {commit, earlier} <= self._trees.keys() or not {*self._line(commit)} & {*self._line(earlier)}:
             raise Dependency(f"no commit {commit}, or {earlier}")
         found = self.commits_of(earlier, commit)
         return None if len(found) > most else found
 
-    def _change(self, commit: str) -> Change:
+    def _change(self, commit: str) -> BranchCommit:
         author = self._authors.get(commit, _OPERATOR).lower()
-        return Change(commit, author, _OPERATOR, self._messages.get(commit, ""))
+        parents = filter(None, (self._parents.get(commit), *self._others.get(commit, ())))
+        return BranchCommit(commit, author, _OPERATOR, self._messages.get(commit, ""), tuple(parents))
+
+    def files_between(self, commit: str, earlier: str) -> Sequence[str]:
+        """Return the paths of the files that differ between a commit and an ancestor."""
+        if not {commit, earlier} <= self._trees.keys():
+            raise Dependency(f"no commit {commit}, or {earlier}")
+        return sorted(dict(self._trees[commit].items() ^ self._trees[earlier].items()))
 
     def _below(self, commit: str, path: str) -> dict[str, TreeEntry]:
         tree = self._trees.get(commit, {})

@@ -15,13 +15,13 @@ from itertools import count
 from typing import Any
 
 from localcloud.github.world.branches import Branches, ChangedFile
-from localcloud.github.world.issues import Issues
+from localcloud.github.world.issues import IssueStore
 from localcloud.github.world.people import OPERATOR, Teams
 from localcloud.github.world.reviews import ReviewList
 from localcloud.github.world.text_limits import check_comment, check_output, check_text
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest
 from shared.ports import Clock
-from shared.ports.git_host import Change
+from shared.ports.git_host import BranchCommit
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Pulls:
         self._checks: dict[int, CheckRecord] = {}
         self.slow_merges = 0
         self.reviews, self.teams = ReviewList(clock), Teams()
-        self.issues = Issues(self._numbers, clock)
+        self.issues = IssueStore(self._numbers, clock)
 
     def open(
         self,
@@ -166,15 +166,19 @@ class Pulls:
         """Close the open pull requests of a branch that somebody deleted, and return them."""
         return [self.change(pull.number, state="closed") for pull in self.listed(head=branch)]
 
-    def merged_into_base(self, number: int, *, squash: bool = False) -> PullRecord:
-        """Merge an open pull request into its base, as GitHub's button does; raise Conflict or Dependency."""
+    def merged_into_base(self, number: int, *, squash: bool = False, message: str = "") -> PullRecord:
+        """Merge an open pull request into its base, as GitHub's button does; raise Conflict or Dependency.
+
+        ``message`` is that of the commit, by default the title with the number.
+        """
         with self._lock:
             found = self.get(number)
             if found is None:
                 raise Dependency(f"no pull request {number}")
             onto = self._branches.head(found.base)
-            make = self._branches.squash if squash else self._branches.merge
-            commit = make(onto, found.sha) if found.state == "open" else None
+            text = message or f"{found.title} (#{number})"
+            is_open = found.state == "open"
+            commit = self._branches.land(onto, found.sha, text, squash=squash) if is_open else None
             if commit is None:
                 raise Conflict("Pull Request is not mergeable")
             self._branches.reset(commit, found.base)
@@ -201,7 +205,7 @@ class Pulls:
         """Return the files that a pull request changes."""
         return self._branches.changed_files(*self.span(pull))
 
-    def commits_of(self, pull: PullRecord) -> Sequence[Change]:
+    def commits_of(self, pull: PullRecord) -> Sequence[BranchCommit]:
         """Return its commits."""
         return self._branches.commits_of(*self.span(pull))
 

@@ -15,7 +15,7 @@ _PERSON = re.compile(r"^(.*?) ?<(.*?)> (\d+) ([+-])(\d\d)(\d\d)$")
 
 
 @dataclass(frozen=True)
-class Person:
+class Signature:
     """An author or committer, and when (with the person's own offset from UTC)."""
 
     name: str
@@ -30,13 +30,13 @@ class CommitInfo:
     sha: str
     tree: str
     parents: tuple[str, ...]
-    author: Person
-    committer: Person
+    author: Signature
+    committer: Signature
     message: str
 
 
 @dataclass(frozen=True)
-class Touched:
+class CommitPaths:
     """The paths that a commit added, removed and modified, against its first parent."""
 
     added: list[str] = field(default_factory=list)
@@ -66,16 +66,16 @@ def parse_commit(stored: GitObject) -> CommitInfo:
     )
 
 
-def _person(line: str) -> Person:
+def _person(line: str) -> Signature:
     found = _PERSON.match(line)
     if found is None:
         raise GitError(f"not an author or committer: {line!r}")
     name, email, seconds, sign, hours, minutes = found.groups()
     offset = timedelta(hours=int(hours), minutes=int(minutes)) * (-1 if sign == "-" else 1)
-    return Person(name, email, datetime.fromtimestamp(int(seconds), timezone(offset)))
+    return Signature(name, email, datetime.fromtimestamp(int(seconds), timezone(offset)))
 
 
-def log(path: Path, *revisions: str, limit: int) -> Mapping[str, Touched]:
+def log(path: Path, *revisions: str, limit: int) -> Mapping[str, CommitPaths]:
     """Return the newest ``limit`` commits of a range, oldest first, with the files that each touched."""
     output = run_git(
         path,
@@ -89,7 +89,7 @@ def log(path: Path, *revisions: str, limit: int) -> Mapping[str, Touched]:
         *revisions,
         "--",
     )
-    commits: dict[str, Touched] = {}
+    commits: dict[str, CommitPaths] = {}
     for record in output.split(b"\1"):
         sha, _, files = record.partition(b"\0")
         if sha:
@@ -97,7 +97,7 @@ def log(path: Path, *revisions: str, limit: int) -> Mapping[str, Touched]:
     return dict(reversed(commits.items()))
 
 
-def diff(path: Path, base: str, head: str) -> Touched:
+def diff(path: Path, base: str, head: str) -> CommitPaths:
     """Return the paths that differ between two commits."""
     return _touched(run_git(path, "diff", "-z", "--name-status", "--no-renames", base, head, "--"))
 
@@ -115,13 +115,13 @@ def pull_files(path: Path, base: str, head: str) -> Sequence[ChangedFile]:
     return found
 
 
-def _touched(output: bytes) -> Touched:
+def _touched(output: bytes) -> CommitPaths:
     """Sort the NUL-separated pairs of ``--name-status`` by what happened to the path."""
-    touched = Touched()
+    touched = CommitPaths()
     kinds = {b"A": touched.added, b"D": touched.removed}
     fields = iter(output.split(b"\0"))
-    for each in fields:
-        status = each.lstrip(b"\n")  # git writes a line end between a commit's id and its files
+    for entry in fields:
+        status = entry.lstrip(b"\n")  # git writes a line end between a commit's id and its files
         if status:
             kinds.get(status, touched.modified).append(next(fields).decode(errors="replace"))
     return touched
@@ -138,9 +138,9 @@ def rev_list(path: Path, *revisions: str, limit: int, paths: Sequence[str] = ())
     return found.decode().split()
 
 
-def merge_base(path: Path, one: str, other: str) -> str | None:
+def merge_base(path: Path, commit: str, other: str) -> str | None:
     """Return the newest common ancestor of two commits, or None when they have none."""
     try:
-        return run_git(path, "merge-base", one, other).decode().strip()
+        return run_git(path, "merge-base", commit, other).decode().strip()
     except GitError:
         return None

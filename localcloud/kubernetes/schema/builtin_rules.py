@@ -12,7 +12,7 @@ from typing import Any
 
 from localcloud.kubernetes.schema.by_content import by_content
 from localcloud.kubernetes.schema.crd_rules import definition_problems
-from localcloud.kubernetes.schema.definitions import Problem, Type, invalid, required, unsupported
+from localcloud.kubernetes.schema.definitions import FieldProblem, Type, invalid, required, unsupported
 from localcloud.kubernetes.schema.names import DATA_KEY, DATA_KEY_TEXT, LABEL, LABEL_TEXT, metadata_problems
 
 _CORE, _APPS, _RBAC = "io.k8s.api.core.v1.", "io.k8s.api.apps.v1.", "io.k8s.api.rbac.v1."
@@ -67,7 +67,7 @@ _NOT_REQUIRED = frozenset(
 _REQUIRED_TEXTS = {(f"{_RBAC}PolicyRule", "verbs"): "verbs must contain at least one value"}
 
 
-def problems(kind: Type, value: Mapping[str, Any]) -> list[Problem]:
+def problems(kind: Type, value: Mapping[str, Any]) -> list[FieldProblem]:
     """Return what validation refuses in an object of a built-in kind; its status is not examined."""
     content = {name: inner for name, inner in value.items() if name not in ("status", "metadata")}
     missing, refused = _of_content(kind, content)
@@ -75,16 +75,16 @@ def problems(kind: Type, value: Mapping[str, Any]) -> list[Problem]:
 
 
 @by_content
-def _of_content(kind: Type, content: Any) -> tuple[list[Problem], list[Problem]]:
+def _of_content(kind: Type, content: Any) -> tuple[list[FieldProblem], list[FieldProblem]]:
     return list(_required(kind, content, "")), list(_of_types(kind, content, ""))
 
 
-def _of_metadata(kind: Type, metadata: Mapping[str, Any]) -> Iterator[Problem]:
+def _of_metadata(kind: Type, metadata: Mapping[str, Any]) -> Iterator[FieldProblem]:
     yield from _required(kind.fields["metadata"], metadata, "metadata")
     yield from metadata_problems(metadata, custom=kind.name.startswith(_CRD))
 
 
-def _required(kind: Type, value: Any, path: str) -> Iterator[Problem]:
+def _required(kind: Type, value: Any, path: str) -> Iterator[FieldProblem]:
     """Yield the fields that the document requires and that are missing or empty."""
     if kind.sort == "list" and isinstance(value, list):
         for number, inner in enumerate(value):
@@ -107,7 +107,7 @@ def _joined(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _of_types(kind: Type, value: Any, path: str) -> Iterator[Problem]:
+def _of_types(kind: Type, value: Any, path: str) -> Iterator[FieldProblem]:
     if kind.sort == "list" and isinstance(value, list):
         for number, inner in enumerate(value):
             yield from _of_types(kind.item, inner, f"{path}[{number}]")
@@ -131,7 +131,7 @@ def _selects(labels: Mapping[str, Any], selector: Mapping[str, Any]) -> bool:
     return all(labels.get(name) == text for name, text in plain.items())
 
 
-def _workload(spec: Mapping[str, Any], path: str) -> Iterator[Problem]:
+def _workload(spec: Mapping[str, Any], path: str) -> Iterator[FieldProblem]:
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
     selector = spec.get("selector")
     if selector == {}:
@@ -143,7 +143,7 @@ def _workload(spec: Mapping[str, Any], path: str) -> Iterator[Problem]:
         yield invalid(f"{path}.replicas", spec["replicas"], text)
 
 
-def _container(container: Mapping[str, Any], path: str) -> Iterator[Problem]:
+def _container(container: Mapping[str, Any], path: str) -> Iterator[FieldProblem]:
     name = container.get("name") or ""
     if name and not (LABEL.fullmatch(name) and len(name) <= 63):
         yield invalid(f"{path}.name", name, LABEL_TEXT)
@@ -151,24 +151,24 @@ def _container(container: Mapping[str, Any], path: str) -> Iterator[Problem]:
         yield required(f"{path}.image")
 
 
-def _pod(spec: Mapping[str, Any], path: str) -> Iterator[Problem]:
+def _pod(spec: Mapping[str, Any], path: str) -> Iterator[FieldProblem]:
     names: set[str] = set()
     for number, container in enumerate(spec.get("containers") or ()):
         name = container.get("name")
         if name and name in names:
             place = f"{path}.containers[{number}].name"
-            yield Problem(place, "FieldValueDuplicate", f'Duplicate value: "{name}"')
+            yield FieldProblem(place, "FieldValueDuplicate", f'Duplicate value: "{name}"')
         names.add(name)
 
 
-def _volume(volume: Mapping[str, Any], path: str) -> Iterator[Problem]:
+def _volume(volume: Mapping[str, Any], path: str) -> Iterator[FieldProblem]:
     name = volume.get("name") or ""
     if name and not (LABEL.fullmatch(name) and len(name) <= 63):
         yield invalid(f"{path}.name", name, LABEL_TEXT)
 
 
-def _port(field: str) -> Callable[[Mapping[str, Any], str], Iterator[Problem]]:
-    def rule(port: Mapping[str, Any], path: str) -> Iterator[Problem]:
+def _port(field: str) -> Callable[[Mapping[str, Any], str], Iterator[FieldProblem]]:
+    def rule(port: Mapping[str, Any], path: str) -> Iterator[FieldProblem]:
         number = port.get(field)
         if isinstance(number, int) and not 1 <= number <= 65535:
             yield invalid(f"{path}.{field}", number, "must be between 1 and 65535, inclusive")
@@ -176,14 +176,14 @@ def _port(field: str) -> Callable[[Mapping[str, Any], str], Iterator[Problem]]:
     return rule
 
 
-def _data(value: Mapping[str, Any], path: str) -> Iterator[Problem]:
+def _data(value: Mapping[str, Any], path: str) -> Iterator[FieldProblem]:
     for field in ("data", "binaryData"):
         for name in value.get(field) or {}:
             if not DATA_KEY.fullmatch(name):
                 yield invalid(f"{_joined(path, field)}[{name}]", name, DATA_KEY_TEXT)
 
 
-def _policy_rule(rule: Mapping[str, Any], path: str) -> Iterator[Problem]:
+def _policy_rule(rule: Mapping[str, Any], path: str) -> Iterator[FieldProblem]:
     if rule.get("nonResourceURLs"):
         return
     if not rule.get("apiGroups"):
@@ -192,12 +192,12 @@ def _policy_rule(rule: Mapping[str, Any], path: str) -> Iterator[Problem]:
         yield required(f"{path}.resources", "resource rules must supply at least one resource")
 
 
-def _subject(subject: Mapping[str, Any], path: str) -> Iterator[Problem]:
+def _subject(subject: Mapping[str, Any], path: str) -> Iterator[FieldProblem]:
     if subject.get("kind") == "ServiceAccount" and not subject.get("namespace"):
         yield required(f"{path}.namespace")
 
 
-def _budget(spec: Mapping[str, Any], path: str) -> Iterator[Problem]:
+def _budget(spec: Mapping[str, Any], path: str) -> Iterator[FieldProblem]:
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         both = {name: spec[name] for name in ("minAvailable", "maxUnavailable")}
         yield invalid(path, both, "minAvailable and maxUnavailable cannot be both set")
@@ -214,7 +214,7 @@ def _budget(spec: Mapping[str, Any], path: str) -> Iterator[Problem]:
             )
 
 
-def _service(spec: Mapping[str, Any], path: str) -> Iterator[Problem]:
+def _service(spec: Mapping[str, Any], path: str) -> Iterator[FieldProblem]:
     headless = spec.get("clusterIP") == "None"
     if not spec.get("ports") and spec.get("type") != "ExternalName" and not headless:
         yield required(f"{path}.ports")
@@ -224,8 +224,8 @@ def _service(spec: Mapping[str, Any], path: str) -> Iterator[Problem]:
             yield required(f"{path}.ports[{number}].name")
 
 
-def _amounts(*fields: str) -> Callable[[Mapping[str, Any], str], Iterator[Problem]]:
-    def rule(value: Mapping[str, Any], path: str) -> Iterator[Problem]:
+def _amounts(*fields: str) -> Callable[[Mapping[str, Any], str], Iterator[FieldProblem]]:
+    def rule(value: Mapping[str, Any], path: str) -> Iterator[FieldProblem]:
         for field in fields:
             for name, amount in (value.get(field) or {}).items():
                 if str(amount).startswith("-"):
@@ -234,7 +234,7 @@ def _amounts(*fields: str) -> Callable[[Mapping[str, Any], str], Iterator[Proble
     return rule
 
 
-RULES: Mapping[str, Callable[[Mapping[str, Any], str], Iterator[Problem]]] = {
+RULES: Mapping[str, Callable[[Mapping[str, Any], str], Iterator[FieldProblem]]] = {
     f"{_APPS}DeploymentSpec": _workload,
     f"{_APPS}StatefulSetSpec": _workload,
     f"{_APPS}DaemonSetSpec": _workload,

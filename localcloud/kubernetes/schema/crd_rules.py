@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from localcloud.kubernetes.schema.definitions import Problem, forbidden, invalid, required
+from localcloud.kubernetes.schema.definitions import FieldProblem, forbidden, invalid, required
 
 
-def definition_problems(spec: Mapping[str, Any], path: str) -> Iterator[Problem]:
+def definition_problems(spec: Mapping[str, Any], path: str) -> Iterator[FieldProblem]:
     """Yield what is refused in the spec of a definition."""
     versions = spec.get("versions") or []
     if sum(bool(version.get("storage")) for version in versions) != 1:
@@ -29,7 +29,7 @@ def definition_problems(spec: Mapping[str, Any], path: str) -> Iterator[Problem]
         yield from _structural(schema, place)
 
 
-def name_problem(name: str, spec: Mapping[str, Any]) -> Problem | None:
+def name_problem(name: str, spec: Mapping[str, Any]) -> FieldProblem | None:
     """Return what is wrong with the name of a definition, or None."""
     wanted = f"{(spec.get('names') or {}).get('plural', '')}.{spec.get('group', '')}"
     return (
@@ -37,7 +37,7 @@ def name_problem(name: str, spec: Mapping[str, Any]) -> Problem | None:
     )
 
 
-def stored_problems(value: Mapping[str, Any]) -> Iterator[Problem]:
+def stored_problems(value: Mapping[str, Any]) -> Iterator[FieldProblem]:
     """Yield the versions in ``status.storedVersions`` that the spec no longer has."""
     names = [version["name"] for version in value["spec"].get("versions") or ()]
     for number, name in enumerate((value.get("status") or {}).get("storedVersions") or ()):
@@ -51,14 +51,14 @@ def stored_problems(value: Mapping[str, Any]) -> Iterator[Problem]:
             yield invalid(f"status.storedVersions[{number}]", name, text)
 
 
-def _root(schema: Mapping[str, Any], place: str) -> Iterator[Problem]:
+def _root(schema: Mapping[str, Any], place: str) -> Iterator[FieldProblem]:
     if not schema.get("type"):
         yield required(f"{place}.type", "must not be empty at the root")
     else:
         yield invalid(f"{place}.type", schema["type"], "must be object at the root")
 
 
-def _structural(schema: Mapping[str, Any], place: str) -> Iterator[Problem]:
+def _structural(schema: Mapping[str, Any], place: str) -> Iterator[FieldProblem]:
     """Yield what makes a schema not structural: a value without a type, an array without items."""
     untyped = schema.get("x-kubernetes-int-or-string") or schema.get("x-kubernetes-preserve-unknown-fields")
     if not schema.get("type") and not untyped:

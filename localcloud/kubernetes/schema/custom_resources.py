@@ -18,7 +18,7 @@ from jsonschema.validators import extend
 
 from localcloud.common.json_copy import copied
 from localcloud.kubernetes.schema.decoding import TIME
-from localcloud.kubernetes.schema.definitions import Problem, Type, as_json
+from localcloud.kubernetes.schema.definitions import FieldProblem, Type, as_json
 
 
 def pruned(kind: Type, value: Any, unknown: list[str], path: str = "") -> Any:
@@ -56,7 +56,7 @@ def defaulted(kind: Type, value: Any) -> Any:
     return whole
 
 
-def problems(kind: Type, value: Mapping[str, Any], subresource: str = "") -> list[Problem]:
+def problems(kind: Type, value: Mapping[str, Any], subresource: str = "") -> list[FieldProblem]:
     """Return what the schema refuses, by field; messages about a subresource omit its name."""
     content = {name: inner for name, inner in value.items() if name not in kind.extra}
     validator = _Structural(dict(kind.raw), format_checker=_FORMATS)
@@ -68,7 +68,7 @@ def problems(kind: Type, value: Mapping[str, Any], subresource: str = "") -> lis
     return sorted(found, key=lambda problem: (problem.field, problem.message))
 
 
-def _duplicates(kind: Type, value: Any, path: str) -> Iterator[Problem]:
+def _duplicates(kind: Type, value: Any, path: str) -> Iterator[FieldProblem]:
     """Yield the items of a set or a keyed list that occur twice."""
     if kind.sort == "list" and isinstance(value, list):
         seen: list[Any] = []
@@ -76,7 +76,7 @@ def _duplicates(kind: Type, value: Any, path: str) -> Iterator[Problem]:
             key = {name: item.get(name) for name in kind.keys} if isinstance(item, Mapping) else item
             if (kind.keys or kind.is_set) and key in seen:
                 text = f"Duplicate value: {as_json(key)}"
-                yield Problem(f"{path}[{number}]", "FieldValueDuplicate", text)
+                yield FieldProblem(f"{path}[{number}]", "FieldValueDuplicate", text)
             seen.append(key)
             yield from _duplicates(kind.item, item, f"{path}[{number}]")
     elif kind.sort in ("object", "map") and isinstance(value, Mapping):
@@ -128,13 +128,13 @@ _Structural: Any = extend(  # type: ignore[no-untyped-call]  # the library leave
 )
 
 
-def _described(error: ValidationError) -> Iterator[Problem]:
+def _described(error: ValidationError) -> Iterator[FieldProblem]:
     if error.validator in ("anyOf", "oneOf", "allOf", "not"):
-        yield Problem(_path(error), "FieldValueInvalid", _combined(error))
+        yield FieldProblem(_path(error), "FieldValueInvalid", _combined(error))
         return
     rule = _TEXTS.get(str(error.validator))
     reason, message = rule(error) if rule else ("FieldValueInvalid", _invalid(error, error.message))
-    yield Problem(_path(error), reason, message)
+    yield FieldProblem(_path(error), reason, message)
 
 
 def _path(error: ValidationError) -> str:

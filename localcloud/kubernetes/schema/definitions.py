@@ -20,7 +20,7 @@ _SCALARS = ("string", "integer", "number", "boolean")
 
 
 @dataclass(frozen=True)
-class Problem:
+class FieldProblem:
     """A field that is refused: its path, the reason of a ``Status`` cause, and the text."""
 
     field: str
@@ -28,26 +28,28 @@ class Problem:
     message: str
 
 
-def invalid(field_path: str, value: Any, text: str) -> Problem:
+def invalid(field_path: str, value: Any, text: str) -> FieldProblem:
     """Return the problem of a value that its rule refuses."""
-    return Problem(field_path, "FieldValueInvalid", f"Invalid value: {as_json(value)}: {text}")
+    return FieldProblem(field_path, "FieldValueInvalid", f"Invalid value: {as_json(value)}: {text}")
 
 
-def required(field_path: str, text: str = "") -> Problem:
+def required(field_path: str, text: str = "") -> FieldProblem:
     """Return the problem of a missing value."""
-    return Problem(field_path, "FieldValueRequired", f"Required value: {text}" if text else "Required value")
+    return FieldProblem(
+        field_path, "FieldValueRequired", f"Required value: {text}" if text else "Required value"
+    )
 
 
-def unsupported(field_path: str, value: Any, values: Iterable[str]) -> Problem:
+def unsupported(field_path: str, value: Any, values: Iterable[str]) -> FieldProblem:
     """Return the problem of a value that is none of those supported."""
-    shown = ", ".join(as_json(one) for one in values)
+    shown = ", ".join(as_json(supported) for supported in values)
     text = f"Unsupported value: {as_json(value)}: supported values: {shown}"
-    return Problem(field_path, "FieldValueNotSupported", text)
+    return FieldProblem(field_path, "FieldValueNotSupported", text)
 
 
-def forbidden(field_path: str, text: str) -> Problem:
+def forbidden(field_path: str, text: str) -> FieldProblem:
     """Return the problem of a field that may not be set, or not be changed."""
-    return Problem(field_path, "FieldValueForbidden", f"Forbidden: {text}")
+    return FieldProblem(field_path, "FieldValueForbidden", f"Forbidden: {text}")
 
 
 def as_json(value: Any) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from localcloud.kubernetes.schema.definitions import Problem, Type, forbidden, invalid
+from localcloud.kubernetes.schema.definitions import FieldProblem, Type, forbidden, invalid
 
 _CORE, _APPS, _RBAC = "io.k8s.api.core.v1.", "io.k8s.api.apps.v1.", "io.k8s.api.rbac.v1."
 _CRD = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
@@ -36,7 +36,7 @@ FIXED: Mapping[str, tuple[tuple[tuple[str, ...], str], ...]] = {
 """The fields of a kind that cannot be changed, each with the text of its refusal."""
 
 
-def metadata_changes(live: Mapping[str, Any], new: Mapping[str, Any]) -> list[Problem]:
+def metadata_changes(live: Mapping[str, Any], new: Mapping[str, Any]) -> list[FieldProblem]:
     """Return what a write changes in the metadata of any object and must not."""
     before, after = live.get("finalizers") or (), new.get("finalizers") or ()
     added = [name for name in after if name not in before]
@@ -54,7 +54,7 @@ _OF_STATEFUL_SET = (
 _OF_POD = ("activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "schedulingGates")
 
 
-def changes_refused(kind: Type, live: Mapping[str, Any], new: Mapping[str, Any]) -> list[Problem]:
+def changes_refused(kind: Type, live: Mapping[str, Any], new: Mapping[str, Any]) -> list[FieldProblem]:
     """Return the fields of a built-in kind that a write changes and must not."""
     found = [
         invalid(".".join(path), _at(new, path), text)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from localcloud.kubernetes.schema.definitions import Problem, invalid
+from localcloud.kubernetes.schema.definitions import FieldProblem, invalid
 
 LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 LABEL_TEXT = (
@@ -55,7 +55,7 @@ DATA_KEY_TEXT = (
 _STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
 
 
-def metadata_problems(metadata: Mapping[str, Any], *, custom: bool) -> Iterator[Problem]:
+def metadata_problems(metadata: Mapping[str, Any], *, custom: bool) -> Iterator[FieldProblem]:
     """Yield what is refused in the labels, annotations and finalizers of an object.
 
     ``custom``: it is a custom resource or a definition, whose finalizers need no prefix.
@@ -70,7 +70,7 @@ def metadata_problems(metadata: Mapping[str, Any], *, custom: bool) -> Iterator[
             yield invalid(f"metadata.finalizers[{number}]", name, text)
 
 
-def name_problem(kind_group: str, kind: str, name: str) -> Problem | None:
+def name_problem(kind_group: str, kind: str, name: str) -> FieldProblem | None:
     """Return what is wrong with the name of an object, or None."""
     if kind_group == "rbac.authorization.k8s.io":
         wrong = name in (".", "..") or "/" in name or "%" in name
@@ -114,13 +114,13 @@ def label_value_problems(text: str) -> Sequence[str]:
     return found if _LABEL_VALUE.fullmatch(text) else [*found, _LABEL_VALUE_TEXT]
 
 
-def _of_labels(labels: Mapping[str, str] | None, path: str) -> Iterator[Problem]:
+def _of_labels(labels: Mapping[str, str] | None, path: str) -> Iterator[FieldProblem]:
     for name, text in (labels or {}).items():
         yield from _qualified(name, path)
         for problem in label_value_problems(text):
             yield invalid(path, text, problem)
 
 
-def _qualified(name: str, path: str, *, shown: str = "") -> Iterator[Problem]:
+def _qualified(name: str, path: str, *, shown: str = "") -> Iterator[FieldProblem]:
     for problem in label_key_problems(name):
         yield invalid(path, shown or name, problem)

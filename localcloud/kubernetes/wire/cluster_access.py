@@ -45,7 +45,7 @@ def kubeconfig(cluster: ClusterId, url: str, authority: Authority) -> str:
 
 
 @dataclass(frozen=True)
-class Access:
+class Admission:
     """Admits callers with this cluster's client certificate or, with ``entra``, an accepted bearer token.
 
     A certificate that was issued before local accounts were disabled stays valid: "Manage local accounts",

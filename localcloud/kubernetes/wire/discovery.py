@@ -14,7 +14,7 @@ from typing import Any
 from werkzeug.wrappers import Response
 
 from localcloud.common.http_server import json_response
-from localcloud.kubernetes.world.kinds import NODE, POD, Kind
+from localcloud.kubernetes.world.kinds import NODE, POD, ResourceKind
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -73,19 +73,19 @@ def api_versions() -> dict[str, Any]:
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
 
 
-def group_list(kinds: Sequence[Kind]) -> dict[str, Any]:
+def group_list(kinds: Sequence[ResourceKind]) -> dict[str, Any]:
     """Return ``/apis``."""
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(g, kinds) for g in _groups(kinds)]}
 
 
-def group(name: str, kinds: Sequence[Kind]) -> dict[str, Any] | None:
+def group(name: str, kinds: Sequence[ResourceKind]) -> dict[str, Any] | None:
     """Return ``/apis/NAME``, or None when there is no such group."""
     if name not in _groups(kinds):
         return None
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(name, kinds)}
 
 
-def resource_list(group_version: str, kinds: Sequence[Kind]) -> dict[str, Any] | None:
+def resource_list(group_version: str, kinds: Sequence[ResourceKind]) -> dict[str, Any] | None:
     """Return ``/api/v1`` or ``/apis/GROUP/VERSION``, or None when there is no such version."""
     found = [kind for kind in kinds if kind.api_version == group_version]
     if not found:
@@ -119,7 +119,7 @@ def resource_list(group_version: str, kinds: Sequence[Kind]) -> dict[str, Any] |
     }
 
 
-def aggregated(kinds: Sequence[Kind], *, core: bool) -> dict[str, Any]:
+def aggregated(kinds: Sequence[ResourceKind], *, core: bool) -> dict[str, Any]:
     """Return ``/api`` (``core``) or ``/apis`` as one document, the form that kubectl asks for first."""
     groups = [""] if core else _groups(kinds)
     items = [
@@ -137,7 +137,7 @@ def aggregated(kinds: Sequence[Kind], *, core: bool) -> dict[str, Any]:
     }
 
 
-def _discovered(version: str, group_name: str, kinds: Sequence[Kind]) -> dict[str, Any]:
+def _discovered(version: str, group_name: str, kinds: Sequence[ResourceKind]) -> dict[str, Any]:
     resources = []
     for kind in kinds:
         if (kind.group, kind.version) != (group_name, version):
@@ -159,13 +159,13 @@ def _discovered(version: str, group_name: str, kinds: Sequence[Kind]) -> dict[st
     return {"version": version, "resources": resources, "freshness": "Current"}
 
 
-def openapi_index(kinds: Sequence[Kind]) -> dict[str, Any]:
+def openapi_index(kinds: Sequence[ResourceKind]) -> dict[str, Any]:
     """Return ``/openapi/v3``."""
     paths = sorted({_prefix(kind) for kind in kinds})
     return {"paths": {path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={len(kinds)}"} for path in paths}}
 
 
-def openapi(path: str, kinds: Sequence[Kind]) -> dict[str, Any] | None:
+def openapi(path: str, kinds: Sequence[ResourceKind]) -> dict[str, Any] | None:
     """Return the OpenAPI document of one group version, or None when there is none."""
     found = [kind for kind in kinds if _prefix(kind) == path]
     if not found:
@@ -192,15 +192,15 @@ def openapi(path: str, kinds: Sequence[Kind]) -> dict[str, Any] | None:
     return {"openapi": "3.0.0", "info": info, "paths": paths, "components": {"schemas": schemas}}
 
 
-def _prefix(kind: Kind) -> str:
+def _prefix(kind: ResourceKind) -> str:
     return f"apis/{kind.api_version}" if kind.group else f"api/{kind.version}"
 
 
-def _groups(kinds: Sequence[Kind]) -> list[str]:
+def _groups(kinds: Sequence[ResourceKind]) -> list[str]:
     return list(dict.fromkeys(kind.group for kind in kinds if kind.group))
 
 
-def _versions(group_name: str, kinds: Sequence[Kind]) -> list[str]:
+def _versions(group_name: str, kinds: Sequence[ResourceKind]) -> list[str]:
     """Return a group's versions, the most stable and newest first, as Kubernetes prefers them."""
     found = {kind.version for kind in kinds if kind.group == group_name}
     return sorted(found, key=_stability, reverse=True)
@@ -214,6 +214,6 @@ def _stability(version: str) -> tuple[int, int, int]:
     return (level, int(match[1]), int(match[3] or 0))
 
 
-def _group(name: str, kinds: Sequence[Kind]) -> dict[str, Any]:
+def _group(name: str, kinds: Sequence[ResourceKind]) -> dict[str, Any]:
     versions = [{"groupVersion": f"{name}/{v}", "version": v} for v in _versions(name, kinds)]
     return {"name": name, "versions": versions, "preferredVersion": versions[0]}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from localcloud.kubernetes.world.kinds import Kind
+from localcloud.kubernetes.world.kinds import ResourceKind
 from localcloud.kubernetes.world.object_store import Object
 
 _FILTER = re.compile(r'\[\?\(@\.([\w-]+)==["\']([^"\']*)["\']\)\]')
@@ -24,7 +24,7 @@ class _Column:
 
 
 def table(
-    kind: Kind, objects: Sequence[Object], now: datetime, *, include: str = "Metadata"
+    kind: ResourceKind, objects: Sequence[Object], now: datetime, *, include: str = "Metadata"
 ) -> dict[str, Any]:
     """Return a ``Table``; ``include`` selects how much of each object is in it."""
     columns = _columns(kind)
@@ -66,7 +66,7 @@ def partial(value: Object) -> dict[str, Any]:
     }
 
 
-def _columns(kind: Kind) -> list[_Column]:
+def _columns(kind: ResourceKind) -> list[_Column]:
     name = _Column("Name", lambda value, _: value["metadata"]["name"])
     if kind.custom:
         own = [_declared(column) for column in kind.columns]

@@ -13,10 +13,10 @@ from werkzeug.wrappers import Request, Response
 from localcloud.common.http_server import json_response
 from localcloud.kubernetes.schema.definitions import forbidden, invalid
 from localcloud.kubernetes.wire import access_reviews, discovery
-from localcloud.kubernetes.wire.cluster_access import Access
+from localcloud.kubernetes.wire.cluster_access import Admission
 from localcloud.kubernetes.wire.kubectl_tables import partial, table
 from localcloud.kubernetes.wire.list_pages import listing, page
-from localcloud.kubernetes.wire.media_types import Accepted, accepted, received, reply
+from localcloud.kubernetes.wire.media_types import AnswerForm, accepted, received, reply
 from localcloud.kubernetes.wire.request_options import (
     deletion,
     is_set,
@@ -24,12 +24,12 @@ from localcloud.kubernetes.wire.request_options import (
     without_preconditions,
     write_options,
 )
-from localcloud.kubernetes.wire.resource_paths import Route, group_is_served, route
+from localcloud.kubernetes.wire.resource_paths import ResourcePath, group_is_served, route
 from localcloud.kubernetes.wire.watch_streams import Watch, hung_up, stream, too_new, version_of
-from localcloud.kubernetes.world.api_errors import ApiError, bad_request, invalid_options, no_such_path
+from localcloud.kubernetes.world.api_errors import StatusError, bad_request, invalid_options, no_such_path
 from localcloud.kubernetes.world.deletion.deletion import answers_with_object
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_store import Deletion, Object, Write
+from localcloud.kubernetes.world.object_store import Deletion, Object, WriteMode
 from localcloud.kubernetes.world.writes.patches import APPLY, unknown_patch
 from localcloud.kubernetes.world.writes.patches import accepted as patch_types
 
@@ -41,7 +41,7 @@ class ClusterApi:
     """The API server of one cluster; ``closing`` ends open watches; unless ``on``, it closes connections."""
 
     def __init__(
-        self, world: KubernetesWorld, access: Access, closing: Callable[[], bool], on: Callable[[], bool]
+        self, world: KubernetesWorld, access: Admission, closing: Callable[[], bool], on: Callable[[], bool]
     ) -> None:
         self._world, self._access, self._closing, self._on = world, access, closing, on
 
@@ -52,13 +52,13 @@ class ClusterApi:
             environ["roadstead.socket"].shutdown(socket.SHUT_RDWR)
         try:
             response = self._answer(request) if self._access.admits(request) else _unauthorized()
-        except ApiError as error:
+        except StatusError as error:
             response = json_response(error.code, error.status())
         return response(environ, start_response)
 
     def _answer(self, request: Request) -> Response:
         if self._closing():
-            raise ApiError(503, "ServiceUnavailable", "the API server is shutting down")
+            raise StatusError(503, "ServiceUnavailable", "the API server is shutting down")
         path = request.path.rstrip("/") or "/"
         if path in ("/readyz", "/livez", "/healthz"):
             return Response("ok", content_type="text/plain; charset=utf-8")
@@ -74,7 +74,7 @@ class ClusterApi:
             if not group_is_served(path, self._world.kinds):
                 return Response("404 page not found\n", 404, content_type="text/plain; charset=utf-8")
             raise no_such_path()
-        rules: Mapping[tuple[str, bool], Callable[[Request, Route], Response]] = {
+        rules: Mapping[tuple[str, bool], Callable[[Request, ResourcePath], Response]] = {
             ("GET", False): self._list,
             ("GET", True): self._get,
             ("POST", False): self._create,
@@ -90,10 +90,10 @@ class ClusterApi:
             rule = None
         if rule is None:
             message = "the server does not allow this method on the requested resource"
-            raise ApiError(405, "MethodNotAllowed", message)
+            raise StatusError(405, "MethodNotAllowed", message)
         return rule(request, found)
 
-    def _list(self, request: Request, found: Route) -> Response:
+    def _list(self, request: Request, found: ResourcePath) -> Response:
         form = accepted(request, custom=found.kind.custom, streamed=True)
         labels, fields = request.args.get("labelSelector", ""), request.args.get("fieldSelector", "")
         if is_set(request, "watch"):
@@ -123,7 +123,9 @@ class ClusterApi:
         }
         return reply(200, body, form)
 
-    def _watch(self, request: Request, found: Route, form: Accepted, seconds: int | None) -> Response:
+    def _watch(
+        self, request: Request, found: ResourcePath, form: AnswerForm, seconds: int | None
+    ) -> Response:
         if "sendInitialEvents" in request.args:
             text = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
             raise invalid_options("ListOptions", [forbidden("sendInitialEvents", text)])
@@ -140,41 +142,43 @@ class ClusterApi:
         lines = stream(self._world, watch, lambda: self._closing() or hung_up(environ))
         return Response(lines, content_type="application/json")
 
-    def _get(self, request: Request, found: Route) -> Response:
+    def _get(self, request: Request, found: ResourcePath) -> Response:
         form = accepted(request, custom=found.kind.custom)
         wanted, version = version_of(request.args.get("resourceVersion", "")), self._world.version
         if wanted > version:
             raise too_new(wanted, version)
         return reply(200, self._shown(request, found, self._world.get(found.at), form), form)
 
-    def _shown(self, request: Request, found: Route, value: Object, form: Accepted) -> Mapping[str, Any]:
+    def _shown(
+        self, request: Request, found: ResourcePath, value: Object, form: AnswerForm
+    ) -> Mapping[str, Any]:
         """Return an object as its client asked for it."""
         if form.shown_as == "Table":
             return self._table(request, found, [value])
         return partial(value) if form.shown_as else value
 
-    def _table(self, request: Request, found: Route, objects: Iterable[Object]) -> dict[str, Any]:
+    def _table(self, request: Request, found: ResourcePath, objects: Iterable[Object]) -> dict[str, Any]:
         include = request.args.get("includeObject", "Metadata")
         if include not in ("Metadata", "Object", "None"):
             problem = invalid("includeObject", include, "must be 'Metadata', 'Object', 'None', or empty")
             raise bad_request(f"Unable to convert to Table as requested: {problem.field}: {problem.message}")
         return table(found.kind, list(objects), self._world.clock(), include=include)
 
-    def _create(self, request: Request, found: Route) -> Response:
+    def _create(self, request: Request, found: ResourcePath) -> Response:
         form = accepted(request, custom=found.kind.custom)
         write, warnings = _write(request, found, "CreateOptions")
         body = received(request, what=found.kind.kind)
         value = self._world.create(found.kind, found.namespace, body, write)
         return _warned(reply(201, self._shown(request, found, value, form), form), warnings)
 
-    def _replace(self, request: Request, found: Route) -> Response:
+    def _replace(self, request: Request, found: ResourcePath) -> Response:
         form = accepted(request, custom=found.kind.custom)
         write, warnings = _write(request, found, "UpdateOptions")
         body = received(request, what=found.kind.kind)
         value = self._world.replace(found.at, body, write)
         return _warned(reply(200, self._shown(request, found, value, form), form), warnings)
 
-    def _patch(self, request: Request, found: Route) -> Response:
+    def _patch(self, request: Request, found: ResourcePath) -> Response:
         if request.mimetype not in patch_types(custom=found.kind.custom):
             raise unknown_patch(custom=found.kind.custom)
         form = accepted(request, custom=found.kind.custom)
@@ -188,7 +192,7 @@ class ClusterApi:
             status, value = 200, self._world.patch(found.at, patch, request.mimetype, write)
         return _warned(reply(status, self._shown(request, found, value, form), form), warnings)
 
-    def _evict(self, request: Request, found: Route) -> Response:
+    def _evict(self, request: Request, found: ResourcePath) -> Response:
         form = accepted(request, custom=False)
         write, _ = _write(request, found, "CreateOptions")
         body = received(request, what="Eviction")
@@ -201,7 +205,7 @@ class ClusterApi:
         self._world.evict(found.namespace, found.name, options, dry_run=write.dry_run)
         return reply(201, {**_success({}), "code": 201}, form)
 
-    def _delete(self, request: Request, found: Route) -> Response:
+    def _delete(self, request: Request, found: ResourcePath) -> Response:
         form = accepted(request, custom=found.kind.custom)
         options = _deletion(request)
         value, gone = self._world.end(found.at, options)
@@ -211,7 +215,7 @@ class ClusterApi:
         details = {name: text for name, text in details.items() if text}
         return reply(200, _success({**details, "uid": value["metadata"]["uid"]}), form)
 
-    def _delete_all(self, request: Request, found: Route) -> Response:
+    def _delete_all(self, request: Request, found: ResourcePath) -> Response:
         form = accepted(request, custom=found.kind.custom)
         number(request, "limit")
         labels, fields = request.args.get("labelSelector", ""), request.args.get("fieldSelector", "")
@@ -219,7 +223,7 @@ class ClusterApi:
         objects, version = self._world.list(found.kind, found.namespace, labels=labels, fields=fields)
         for value in objects:
             metadata = value["metadata"]
-            single = Route(found.kind, metadata.get("namespace", ""), metadata["name"], "")
+            single = ResourcePath(found.kind, metadata.get("namespace", ""), metadata["name"], "")
             self._world.delete(single.at, options)
         body = {"kind": f"{found.kind.kind}List", "apiVersion": found.kind.api_version}
         return reply(
@@ -240,14 +244,16 @@ def _bare(value: Object) -> Object:
 
 
 def _unauthorized() -> Response:
-    return json_response(401, ApiError(401, "Unauthorized", "Unauthorized").status())
+    return json_response(401, StatusError(401, "Unauthorized", "Unauthorized").status())
 
 
-def _write(request: Request, found: Route, kind: str, *, apply: bool = False) -> tuple[Write, list[str]]:
+def _write(
+    request: Request, found: ResourcePath, kind: str, *, apply: bool = False
+) -> tuple[WriteMode, list[str]]:
     """Return how to write, and the list that takes the warnings."""
     options = write_options(request, kind, apply=apply)
     warnings: list[str] = []
-    write = Write(
+    write = WriteMode(
         manager=options.manager,
         force=options.force,
         dry_run=options.dry_run,

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from localcloud.common.certificates import Authority
 from localcloud.common.clock import system_clock
-from localcloud.common.control_plane import InsideCluster, Node
+from localcloud.common.control_plane import InsideCluster, KubernetesNode
 from localcloud.common.front_door import FrontDoor
-from localcloud.common.http_server import HttpServers, Served
-from localcloud.kubernetes.wire.cluster_access import Access, common_name, kubeconfig
+from localcloud.common.http_server import HttpServers, RunningServer
+from localcloud.kubernetes.wire.cluster_access import Admission, common_name, kubeconfig
 from localcloud.kubernetes.wire.kubernetes_app import ClusterApi
 from localcloud.kubernetes.world.controllers import Delays
 from localcloud.kubernetes.world.kubernetes_clusters import (
@@ -40,7 +40,7 @@ LOG_NAME = "requests-kubernetes.jsonl"
 
 @dataclass(frozen=True)
 class _Running:
-    server: Served
+    server: RunningServer
     door: FrontDoor
     kubeconfig: str
     closing: threading.Event
@@ -79,7 +79,7 @@ class KubernetesPlane:
         self._servers = HttpServers(tls=tls, threads=_THREADS, most=_MOST_THREADS)
         self._controllers.start()
 
-    def start(self, cluster: ClusterId, nodes: Sequence[Node]) -> str:
+    def start(self, cluster: ClusterId, nodes: Sequence[KubernetesNode]) -> str:
         """Start a cluster's API server unless it runs; return its kubeconfig."""
         with self._lock:
             self.clusters.start(cluster, nodes)
@@ -95,7 +95,7 @@ class KubernetesPlane:
         """Start a cluster that is not in Azure; return its kubeconfig, with a client certificate."""
         return self.start(outside(name), nodes_outside(name))
 
-    def set_nodes(self, cluster: ClusterId, nodes: Sequence[Node]) -> None:
+    def set_nodes(self, cluster: ClusterId, nodes: Sequence[KubernetesNode]) -> None:
         """Set the nodes of a started cluster."""
         self.clusters.set_nodes(cluster, nodes)
 
@@ -142,8 +142,8 @@ class KubernetesPlane:
         self._controllers.join(5)
         with self._lock:
             running, self._running = list(self._running.values()), {}
-        for one in running:
-            one.closing.set()
+        for cluster in running:
+            cluster.closing.set()
         self._servers.close()
 
     def __enter__(self) -> KubernetesPlane:
@@ -154,7 +154,9 @@ class KubernetesPlane:
 
     def _serve(self, cluster: ClusterId, world: KubernetesWorld) -> _Running:
         closing = threading.Event()
-        access = Access(common_name(cluster), self._accepts_token, lambda: self.clusters.has_entra(cluster))
+        access = Admission(
+            common_name(cluster), self._accepts_token, lambda: self.clusters.has_entra(cluster)
+        )
         log = None if self._log_dir is None else self._log_dir / LOG_NAME
         door = FrontDoor(
             ClusterApi(world, access, closing.is_set, lambda: self.clusters.is_on(cluster)),

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 
 from werkzeug.wrappers import Request
 
-from localcloud.kubernetes.schema.definitions import Problem, forbidden, unsupported
+from localcloud.kubernetes.schema.definitions import FieldProblem, forbidden, unsupported
 from localcloud.kubernetes.wire.request_options import number
 from localcloud.kubernetes.wire.watch_streams import too_new, version_of
-from localcloud.kubernetes.world.api_errors import ApiError, bad_request, invalid_options
+from localcloud.kubernetes.world.api_errors import StatusError, bad_request, invalid_options
 from localcloud.kubernetes.world.object_store import Object
 
 _MATCHES = ("Exact", "NotOlderThan", "")
@@ -36,7 +36,7 @@ _LOST_PAGE = (
 
 
 @dataclass(frozen=True)
-class Listing:
+class ListWindow:
     """What a list shows: ``size`` objects (0: all) after a key, of a version (0: the present one)."""
 
     size: int
@@ -44,7 +44,7 @@ class Listing:
     after: tuple[str, str] | None = None
 
 
-def listing(request: Request, newest: int, keeps: Callable[[int], bool]) -> Listing:
+def listing(request: Request, newest: int, keeps: Callable[[int], bool]) -> ListWindow:
     """Return what a request lists.
 
     Raise ApiError: 400 or 422 for wrong options, 410 for a version that is lost, 504 for one to come.
@@ -60,18 +60,18 @@ def listing(request: Request, newest: int, keeps: Callable[[int], bool]) -> List
             raise bad_request("specifying resource version is not allowed when using continue")
         asked = replace(_decoded(token), size=size)
         if asked.version and not keeps(asked.version):
-            raise ApiError(410, "Expired", _LOST_PAGE, metadata={"continue": _token(asked.after, _NOW)})
+            raise StatusError(410, "Expired", _LOST_PAGE, metadata={"continue": _token(asked.after, _NOW)})
         return asked
     if wanted > newest:
         raise too_new(wanted, newest)
     exact = match == "Exact" or (wanted and size and not match)
     if exact and not keeps(wanted):
-        raise ApiError(410, "Expired", _LOST)
-    return Listing(size, wanted if exact else 0)
+        raise StatusError(410, "Expired", _LOST)
+    return ListWindow(size, wanted if exact else 0)
 
 
 def page(
-    objects: Sequence[Object], everything: Sequence[Object], asked: Listing, version: int
+    objects: Sequence[Object], everything: Sequence[Object], asked: ListWindow, version: int
 ) -> tuple[Sequence[Object], str]:
     """Return a page, and the token of the next one: "" when no object of the kind comes after the page.
 
@@ -85,7 +85,7 @@ def page(
     return objects[: asked.size], _token(last, version) if _key(everything[-1]) > last else ""
 
 
-def _problems(match: str, text: str, token: str) -> Iterator[Problem]:
+def _problems(match: str, text: str, token: str) -> Iterator[FieldProblem]:
     if not match:
         return
     if not text:
@@ -107,7 +107,7 @@ def _token(after: tuple[str, str] | None, version: int) -> str:
     return base64.urlsafe_b64encode(json.dumps(content).encode()).decode().rstrip("=")
 
 
-def _decoded(token: str) -> Listing:
+def _decoded(token: str) -> ListWindow:
     problem = "invalid continue token: continue key is not valid"
     try:
         content = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
@@ -121,4 +121,4 @@ def _decoded(token: str) -> Listing:
         shown = chr(content[0]) if content else ""
         shown = shown if shown.isprintable() else f"\\u{ord(shown):04x}"
         raise bad_request(f"{problem}: invalid character '{shown}' looking for beginning of value") from error
-    return Listing(0, 0 if version == _NOW else version, (namespace, name))
+    return ListWindow(0, 0 if version == _NOW else version, (namespace, name))

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 from werkzeug.wrappers import Request, Response
 
-from localcloud.kubernetes.world.api_errors import ApiError, bad_request
+from localcloud.kubernetes.world.api_errors import StatusError, bad_request
 
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 _SERVED = (JSON, YAML)
@@ -23,7 +23,7 @@ _CONVERSIONS = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
 
 
 @dataclass(frozen=True)
-class Accepted:
+class AnswerForm:
     """The form of an answer: a media type, and what objects are converted to ("" or "Table")."""
 
     media_type: str = JSON
@@ -37,15 +37,15 @@ class _Clause:
     parameters: dict[str, str] = field(default_factory=dict)
 
 
-def accepted(request: Request, *, custom: bool, streamed: bool = False) -> Accepted:
+def accepted(request: Request, *, custom: bool, streamed: bool = False) -> AnswerForm:
     """Return the first form in Accept that is served; raise ApiError (406).
 
     ``streamed``: the answer may be a watch.
     """
     header = request.headers.get("Accept", "").strip()
     if not header:
-        return Accepted()
-    for clause in sorted(_clauses(header), key=lambda one: -one.quality):
+        return AnswerForm()
+    for clause in sorted(_clauses(header), key=lambda clause: -clause.quality):
         shown_as = clause.parameters.get("as", "")
         if shown_as and (
             shown_as not in _CONVERSIONS
@@ -54,14 +54,14 @@ def accepted(request: Request, *, custom: bool, streamed: bool = False) -> Accep
         ):
             continue
         if clause.media_type in ("*/*", "application/*", JSON):
-            return Accepted(JSON, shown_as)
+            return AnswerForm(JSON, shown_as)
         if clause.media_type == YAML:
-            return Accepted(YAML, shown_as)
+            return AnswerForm(YAML, shown_as)
     if custom or any(clause.media_type in _SERVED for clause in _clauses(header)):
-        raise ApiError(406, "NotAcceptable", f"only the following media types are accepted: {_TYPES}")
+        raise StatusError(406, "NotAcceptable", f"only the following media types are accepted: {_TYPES}")
     streams = f", {JSON};stream=watch, {PROTOBUF};stream=watch" if streamed else ""
     text = f"406: Not Acceptable\n\nAvailable representations: {_TYPES}{streams}"
-    raise ApiError(406, "NotAcceptable", text)
+    raise StatusError(406, "NotAcceptable", text)
 
 
 def _clauses(header: str) -> Iterator[_Clause]:
@@ -74,7 +74,7 @@ def _clauses(header: str) -> Iterator[_Clause]:
         )
 
 
-def reply(status: int, body: Any, form: Accepted) -> Response:
+def reply(status: int, body: Any, form: AnswerForm) -> Response:
     """Return an answer in the form that was asked for."""
     if form.media_type == YAML:
         return Response(yaml.safe_dump(body, sort_keys=False), status=status, content_type=YAML)
@@ -87,7 +87,7 @@ def received(request: Request, *, what: str) -> Any:
     media_type = request.mimetype or JSON
     if media_type not in _SERVED:
         message = f"the body of the request was in an unknown format - accepted media types include: {_TYPES}"
-        raise ApiError(415, "UnsupportedMediaType", message)
+        raise StatusError(415, "UnsupportedMediaType", message)
     found = parsed(request.get_data(), is_yaml=media_type == YAML, what=what)
     if not isinstance(found, dict):
         text = "cannot unmarshal into Go value of type struct { APIVersion string; Kind string }"

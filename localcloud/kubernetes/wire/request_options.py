@@ -15,7 +15,7 @@ from werkzeug.wrappers import Request
 
 from localcloud.kubernetes.schema.decoding import WrongType, decoded
 from localcloud.kubernetes.schema.definitions import (
-    Problem,
+    FieldProblem,
     built_in,
     forbidden,
     invalid,
@@ -44,7 +44,7 @@ def write_options(request: Request, kind: str, *, apply: bool = False) -> WriteO
     """Return the options of a write; ``kind`` is CreateOptions, UpdateOptions or PatchOptions."""
     args = request.args
     manager, validation = args.get("fieldManager", ""), args.get("fieldValidation", "")
-    found: list[Problem] = []
+    found: list[FieldProblem] = []
     if apply and not manager:
         found.append(required("fieldManager", "is required for apply patch"))
     if kind == "PatchOptions" and not apply and "force" in args:
@@ -68,7 +68,7 @@ def deletion(request: Request, body: Any) -> Deletion:
     found = _from_query(request) if body is None else _from_body(body)
     dry_run, policy = found.get("dryRun") or [], found.get("propagationPolicy")
     orphan = found.get("orphanDependents")
-    problems: list[Problem] = []
+    problems: list[FieldProblem] = []
     if orphan is not None and policy is not None:
         text = "orphanDependents and deletionPropagation cannot be both set"
         problems.append(invalid("propagationPolicy", policy, text))
@@ -113,10 +113,10 @@ def _is_true(text: str) -> bool:
     return text.lower() not in ("false", "0")
 
 
-def _manager(name: str) -> Iterator[Problem]:
+def _manager(name: str) -> Iterator[FieldProblem]:
     if len(name.encode()) > _LONGEST_MANAGER:
         text = f"Too long: may not be more than {_LONGEST_MANAGER} bytes"
-        yield Problem("fieldManager", "FieldValueTooLong", text)
+        yield FieldProblem("fieldManager", "FieldValueTooLong", text)
     for place, letter in enumerate(name):
         if not letter.isprintable():
             yield invalid(
@@ -124,7 +124,7 @@ def _manager(name: str) -> Iterator[Problem]:
             )
 
 
-def _dry_run(values: Sequence[str]) -> list[Problem]:
+def _dry_run(values: Sequence[str]) -> list[FieldProblem]:
     return [] if set(values) <= {"All"} else [unsupported("dryRun", list(values), ("All",))]
 
 

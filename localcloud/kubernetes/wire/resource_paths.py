@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from localcloud.kubernetes.world.kinds import POD, Kind, Kinds
+from localcloud.kubernetes.world.kinds import POD, Kinds, ResourceKind
 from localcloud.kubernetes.world.object_store import At
 
 _OF_NAMESPACES = ("status", "finalize")
 
 
 @dataclass(frozen=True)
-class Route:
+class ResourcePath:
     """What a path means; ``name`` is "" for a collection, ``namespace`` "" for all or none."""
 
-    kind: Kind
+    kind: ResourceKind
     namespace: str
     name: str
     subresource: str
@@ -25,7 +25,7 @@ class Route:
         return At(self.kind, self.name, self.namespace)
 
 
-def _is_eviction(kind: Kind, subresource: str) -> bool:
+def _is_eviction(kind: ResourceKind, subresource: str) -> bool:
     return kind == POD and subresource == "eviction"
 
 
@@ -36,7 +36,7 @@ def group_is_served(path: str, kinds: Kinds) -> bool:
     return any(kind.api_version == group_version for kind in kinds.all())
 
 
-def route(path: str, kinds: Kinds) -> Route | None:
+def route(path: str, kinds: Kinds) -> ResourcePath | None:
     """Return what a path below ``/api/V`` or ``/apis/G/V`` means, or None when nothing is there."""
     parts = path.strip("/").split("/")
     if parts[0] == "api" and len(parts) >= 3:
@@ -56,4 +56,4 @@ def route(path: str, kinds: Kinds) -> Route | None:
         return None
     if subresource and not (subresource == "status" and kind.status) and not _is_eviction(kind, subresource):
         return None
-    return Route(kind, namespace, name, subresource)
+    return ResourcePath(kind, namespace, name, subresource)

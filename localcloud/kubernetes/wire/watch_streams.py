@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from localcloud.kubernetes.world.api_errors import ApiError, bad_request
-from localcloud.kubernetes.world.kinds import Kind
+from localcloud.kubernetes.world.api_errors import StatusError, bad_request
+from localcloud.kubernetes.world.kinds import ResourceKind
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_store import Change, Object, in_version
+from localcloud.kubernetes.world.object_store import Object, ObjectChange, in_version
 from localcloud.kubernetes.world.selectors import Matches, selector
 
 _LONGEST_SECONDS = 600.0
@@ -24,7 +24,7 @@ _TOO_LARGE = "Too large resource version"
 class Watch:
     """What is watched, from which version (0: existing objects come first), and in which form."""
 
-    kind: Kind
+    kind: ResourceKind
     namespace: str
     labels: str
     fields: str
@@ -41,17 +41,17 @@ def version_of(text: str, *, listed: bool = False) -> int:
         problem = f'Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
         if listed:
             raise bad_request(f"invalid resource version: resourceVersion: {problem}")
-        raise ApiError(500, "", f"resourceVersion: {problem}")
+        raise StatusError(500, "", f"resourceVersion: {problem}")
     return int(text)
 
 
-def too_new(wanted: int, version: int) -> ApiError:
+def too_new(wanted: int, version: int) -> StatusError:
     """A read at a version that does not exist yet; the real API waits three seconds for it first."""
     details = {
         "retryAfterSeconds": 1,
         "causes": [{"reason": "ResourceVersionTooLarge", "message": _TOO_LARGE}],
     }
-    return ApiError(504, "Timeout", f"{_TOO_LARGE}: {wanted}, current: {version}", details=details)
+    return StatusError(504, "Timeout", f"{_TOO_LARGE}: {wanted}, current: {version}", details=details)
 
 
 def stream(world: KubernetesWorld, watch: Watch, ended: Callable[[], bool]) -> Iterator[bytes]:
@@ -82,7 +82,7 @@ def _events(
         first = False
         try:
             changes = world.changes(version)
-        except ApiError as error:
+        except StatusError as error:
             yield _event("ERROR", error.status())
             return
         for change in changes:
@@ -95,7 +95,7 @@ def _events(
                 yield from _seen(change, value, matches, watch)
 
 
-def _seen(change: Change, value: Object, matches: Matches, watch: Watch) -> Iterator[bytes]:
+def _seen(change: ObjectChange, value: Object, matches: Matches, watch: Watch) -> Iterator[bytes]:
     """Yield the event of a change: an object that begins or ceases to match is added or deleted."""
     now = change.type != "DELETED" and matches(value)
     before = change.before is not None and matches(in_version(watch.kind, change.before))

@@ -8,14 +8,14 @@ from typing import Any
 
 from localcloud.kubernetes.schema.definitions import invalid, required
 from localcloud.kubernetes.schema.names import name_problem
-from localcloud.kubernetes.world.api_errors import ApiError, bad_request, conflict, invalid_fields
-from localcloud.kubernetes.world.kinds import POD, Kind
+from localcloud.kubernetes.world.api_errors import StatusError, bad_request, conflict, invalid_fields
+from localcloud.kubernetes.world.kinds import POD, ResourceKind
 from localcloud.kubernetes.world.object_store import Object
 
 _SERVER_FIELDS = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 
-def checked(kind: Kind, namespace: str, name: str, body: Any) -> dict[str, Any]:
+def checked(kind: ResourceKind, namespace: str, name: str, body: Any) -> dict[str, Any]:
     """Return the body with its kind, name and namespace; raise ApiError when it contradicts the request."""
     if not isinstance(body, Mapping) or not isinstance(body.get("metadata") or {}, Mapping):
         raise bad_request("the object provided is unrecognized: it must be an object with metadata")
@@ -43,22 +43,22 @@ def checked(kind: Kind, namespace: str, name: str, body: Any) -> dict[str, Any]:
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, **_plain(kind, clean)}
 
 
-def created(kind: Kind, namespace: str, name: str, body: Any) -> dict[str, Any]:
+def created(kind: ResourceKind, namespace: str, name: str, body: Any) -> dict[str, Any]:
     """Return the body of a create, checked; it may not have a version."""
     new = checked(kind, namespace, name, body)
     if new["metadata"].get("resourceVersion"):
-        raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
+        raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
     return new
 
 
-def configuration(kind: Kind, namespace: str, name: str, body: Any) -> dict[str, Any]:
+def configuration(kind: ResourceKind, namespace: str, name: str, body: Any) -> dict[str, Any]:
     """Return the body of an apply, checked; it may not have managed fields."""
     if isinstance(body, Mapping) and (body.get("metadata") or {}).get("managedFields"):
         raise bad_request("metadata.managedFields must be nil")
     return checked(kind, namespace, name, body)
 
 
-def replaced(kind: Kind, namespace: str, body: Any, live: Object) -> dict[str, Any]:
+def replaced(kind: ResourceKind, namespace: str, body: Any, live: Object) -> dict[str, Any]:
     """Return the body of a replace, checked; a uid in it must be that of the object."""
     name, uid = live["metadata"]["name"], live["metadata"]["uid"]
     new = checked(kind, namespace, name, body)
@@ -69,7 +69,7 @@ def replaced(kind: Kind, namespace: str, body: Any, live: Object) -> dict[str, A
     return new
 
 
-def same_uid(kind: Kind, new: dict[str, Any], live: Object) -> dict[str, Any]:
+def same_uid(kind: ResourceKind, new: dict[str, Any], live: Object) -> dict[str, Any]:
     """Return the result of a patch; it may not change the uid."""
     uid = new["metadata"].get("uid")
     if uid != live["metadata"]["uid"]:
@@ -79,7 +79,7 @@ def same_uid(kind: Kind, new: dict[str, Any], live: Object) -> dict[str, Any]:
     return new
 
 
-def _plain(kind: Kind, rest: dict[str, Any]) -> dict[str, Any]:
+def _plain(kind: ResourceKind, rest: dict[str, Any]) -> dict[str, Any]:
     """Turn a Secret's write-only ``stringData`` into ``data``."""
     texts = rest.pop("stringData", None) if kind.kind == "Secret" else None
     if texts:
@@ -88,7 +88,9 @@ def _plain(kind: Kind, rest: dict[str, Any]) -> dict[str, Any]:
     return rest
 
 
-def with_status(kind: Kind, live: Object | None, new: dict[str, Any], subresource: str) -> dict[str, Any]:
+def with_status(
+    kind: ResourceKind, live: Object | None, new: dict[str, Any], subresource: str
+) -> dict[str, Any]:
     """Keep the status out of a write to the object, and the rest out of a write to its status."""
     if subresource == "status" and live is not None:
         return {**live, "status": new.get("status") or {}}
@@ -99,7 +101,7 @@ def with_status(kind: Kind, live: Object | None, new: dict[str, Any], subresourc
 
 
 def finished(
-    kind: Kind, live: Object | None, new: Mapping[str, Any], born: Mapping[str, Any]
+    kind: ResourceKind, live: Object | None, new: Mapping[str, Any], born: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the object with the metadata that only the server sets; ``born`` is that of a new one."""
     old = born if live is None else live["metadata"]

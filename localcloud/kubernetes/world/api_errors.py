@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from localcloud.kubernetes.schema.definitions import Problem, as_json
-from localcloud.kubernetes.world.kinds import Kind
+from localcloud.kubernetes.schema.definitions import FieldProblem, as_json
+from localcloud.kubernetes.world.kinds import ResourceKind
 
 
-class ApiError(Exception):
+class StatusError(Exception):
     """A refusal: HTTP status, reason ("NotFound") and message, as in a ``Status`` object."""
 
     def __init__(
@@ -39,90 +39,92 @@ class ApiError(Exception):
         }
 
 
-def _about(kind: Kind, name: str, causes: Sequence[dict[str, str]] = ()) -> dict[str, Any]:
+def _about(kind: ResourceKind, name: str, causes: Sequence[dict[str, str]] = ()) -> dict[str, Any]:
     details: dict[str, Any] = {"name": name, "group": kind.group, "kind": kind.plural}
     return {**details, "causes": list(causes)} if causes else details
 
 
-def not_found(kind: Kind, name: str) -> ApiError:
+def not_found(kind: ResourceKind, name: str) -> StatusError:
     """No such object."""
-    return ApiError(404, "NotFound", f'{kind.resource} "{name}" not found', details=_about(kind, name))
+    return StatusError(404, "NotFound", f'{kind.resource} "{name}" not found', details=_about(kind, name))
 
 
-def no_such_path() -> ApiError:
+def no_such_path() -> StatusError:
     """No such kind or URL."""
-    return ApiError(404, "NotFound", "the server could not find the requested resource")
+    return StatusError(404, "NotFound", "the server could not find the requested resource")
 
 
-def exists(kind: Kind, name: str, *, ending: bool = False) -> ApiError:
+def exists(kind: ResourceKind, name: str, *, ending: bool = False) -> StatusError:
     """A create of an object that exists, or waits for its end."""
     message = f'{"object is being deleted: " if ending else ""}{kind.resource} "{name}" already exists'
-    return ApiError(409, "AlreadyExists", message, details=_about(kind, name))
+    return StatusError(409, "AlreadyExists", message, details=_about(kind, name))
 
 
-def stale(kind: Kind, name: str) -> ApiError:
+def stale(kind: ResourceKind, name: str) -> StatusError:
     """A write over another version than the writer read."""
     text = "the object has been modified; please apply your changes to the latest version and try again"
     return conflict(kind, name, text)
 
 
-def conflict(kind: Kind, name: str, message: str) -> ApiError:
+def conflict(kind: ResourceKind, name: str, message: str) -> StatusError:
     """A write that another one was faster than."""
     text = f'Operation cannot be fulfilled on {kind.resource} "{name}": {message}'
-    return ApiError(409, "Conflict", text, details=_about(kind, name))
+    return StatusError(409, "Conflict", text, details=_about(kind, name))
 
 
-def precondition(kind: Kind, name: str, message: str) -> ApiError:
+def precondition(kind: ResourceKind, name: str, message: str) -> StatusError:
     """A precondition (uid, resourceVersion) of a delete that does not hold; it names the kind."""
     where = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
     text = f'Operation cannot be fulfilled on {where} "{name}": {message}'
-    return ApiError(409, "Conflict", text, details={**_about(kind, name), "kind": kind.kind})
+    return StatusError(409, "Conflict", text, details={**_about(kind, name), "kind": kind.kind})
 
 
-def invalid_fields(kind: Kind, name: str, problems: Sequence[Problem]) -> ApiError:
+def invalid_fields(kind: ResourceKind, name: str, problems: Sequence[FieldProblem]) -> StatusError:
     """An object that fails validation."""
     where = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
     causes = [
         {"reason": problem.reason, "message": problem.message, "field": problem.field} for problem in problems
     ]
     details = {**_about(kind, name, causes), "kind": kind.kind}
-    return ApiError(422, "Invalid", f'{where} "{name}" is invalid: {_joined(problems)}', details=details)
+    return StatusError(422, "Invalid", f'{where} "{name}" is invalid: {_joined(problems)}', details=details)
 
 
-def invalid_options(kind: str, problems: Sequence[Problem]) -> ApiError:
+def invalid_options(kind: str, problems: Sequence[FieldProblem]) -> StatusError:
     """Options of a request that fail validation; ``kind`` as "CreateOptions"."""
     causes = [
         {"reason": problem.reason, "message": problem.message, "field": problem.field} for problem in problems
     ]
     details = {"group": "meta.k8s.io", "kind": kind, "causes": causes}
-    return ApiError(422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {_joined(problems)}', details=details)
+    return StatusError(
+        422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {_joined(problems)}', details=details
+    )
 
 
-def invalid_patch(result: Mapping[str, Any], problem: str) -> ApiError:
+def invalid_patch(result: Mapping[str, Any], problem: str) -> StatusError:
     """A patch whose result cannot be decoded."""
     message = f"Invalid value: {as_json(as_json(result))}: {problem}"
     cause = {"reason": "FieldValueInvalid", "message": message, "field": "patch"}
-    return ApiError(422, "Invalid", f' "" is invalid: patch: {message}', details={"causes": [cause]})
+    return StatusError(422, "Invalid", f' "" is invalid: patch: {message}', details={"causes": [cause]})
 
 
-def _joined(problems: Sequence[Problem]) -> str:
+def _joined(problems: Sequence[FieldProblem]) -> str:
     texts = list(dict.fromkeys(f"{problem.field}: {problem.message}" for problem in problems))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
-def cannot_decode(kind: Kind, problem: str) -> ApiError:
+def cannot_decode(kind: ResourceKind, problem: str) -> StatusError:
     """A body that is no object of its kind."""
     return bad_request(
         f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {problem}'
     )
 
 
-def bad_request(message: str) -> ApiError:
+def bad_request(message: str) -> StatusError:
     """An invalid request."""
-    return ApiError(400, "BadRequest", message)
+    return StatusError(400, "BadRequest", message)
 
 
-def terminating(kind: Kind, name: str, namespace: str) -> ApiError:
+def terminating(kind: ResourceKind, name: str, namespace: str) -> StatusError:
     """A create in a namespace that is being deleted."""
     because = f"unable to create new content in namespace {namespace} because it is being terminated"
     cause = {
@@ -131,14 +133,14 @@ def terminating(kind: Kind, name: str, namespace: str) -> ApiError:
         "field": "metadata.namespace",
     }
     message = f'{kind.resource} "{name}" is forbidden: {because}'
-    return ApiError(403, "Forbidden", message, details=_about(kind, name, [cause]))
+    return StatusError(403, "Forbidden", message, details=_about(kind, name, [cause]))
 
 
-def field_conflict(message: str, causes: Sequence[dict[str, str]]) -> ApiError:
+def field_conflict(message: str, causes: Sequence[dict[str, str]]) -> StatusError:
     """A server-side apply that meets fields of other managers."""
-    return ApiError(409, "Conflict", message, details={"causes": list(causes)})
+    return StatusError(409, "Conflict", message, details={"causes": list(causes)})
 
 
-def no_match(api_version: str, kind: str) -> ApiError:
+def no_match(api_version: str, kind: str) -> StatusError:
     """A kind that the cluster does not serve, as a client with discovery reports it."""
-    return ApiError(0, "", f'no matches for kind "{kind}" in version "{api_version}"')
+    return StatusError(0, "", f'no matches for kind "{kind}" in version "{api_version}"')

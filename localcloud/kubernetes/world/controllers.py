@@ -24,12 +24,12 @@ from localcloud.kubernetes.world.kinds import (
     REPLICA_SET,
     SERVICE_ACCOUNT,
     STATEFUL_SET,
-    Kind,
     Kinds,
+    ResourceKind,
     kinds_of,
 )
 from localcloud.kubernetes.world.managed_by_arm import NAMESPACE_CONTROLLER
-from localcloud.kubernetes.world.object_store import At, Deletion, Object, Write
+from localcloud.kubernetes.world.object_store import At, Deletion, Object, WriteMode
 from localcloud.kubernetes.world.rollouts import lacks_image, rolled_out, shows_same, stuck
 from localcloud.kubernetes.world.writes.patches import MERGE
 
@@ -47,7 +47,7 @@ class Delays:
     termination: float = 0.0
 
 
-class Api(Protocol):
+class ControllerApi(Protocol):
     """What the controllers need of the API that they work on."""
 
     kinds: Kinds
@@ -59,7 +59,7 @@ class Api(Protocol):
         """Return the version of the newest write."""
         ...
 
-    def written(self, kind: Kind) -> int:
+    def written(self, kind: ResourceKind) -> int:
         """Return the version of the newest write of a kind, 0 for none."""
         ...
 
@@ -67,15 +67,15 @@ class Api(Protocol):
         """Return an object, or None."""
         ...
 
-    def list(self, kind: Kind, namespace: str = "") -> tuple[Sequence[Object], int]:
+    def list(self, kind: ResourceKind, namespace: str = "") -> tuple[Sequence[Object], int]:
         """Return the objects of a kind, and the version they were read at."""
         ...
 
-    def create(self, kind: Kind, namespace: str, body: Any, write: Write) -> Object:
+    def create(self, kind: ResourceKind, namespace: str, body: Any, write: WriteMode) -> Object:
         """Create an object."""
         ...
 
-    def patch(self, at: At, patch: Any, media_type: str, write: Write) -> Object:
+    def patch(self, at: At, patch: Any, media_type: str, write: WriteMode) -> Object:
         """Patch an object."""
         ...
 
@@ -99,7 +99,7 @@ class Api(Protocol):
 class Controllers:
     """The controllers of one world; called only under its lock."""
 
-    def __init__(self, world: Api, delays: Delays) -> None:
+    def __init__(self, world: ControllerApi, delays: Delays) -> None:
         self._world, self._delays = world, delays
         self._seen = 0
         self._next: datetime | None = None
@@ -107,7 +107,7 @@ class Controllers:
         self._served: dict[str, Any] = {}
         self._missing_images: set[str] = set()
         self._busy = self._unsettled = False
-        self._watching: Sequence[tuple[Sequence[Kind], Callable[[], None]]] = (
+        self._watching: Sequence[tuple[Sequence[ResourceKind], Callable[[], None]]] = (
             ((CRD,), self._crds),
             ((NAMESPACE, SERVICE_ACCOUNT), self._namespaces),
             ((DEPLOYMENT,), self._deployments),
@@ -188,7 +188,7 @@ class Controllers:
         at = At(CRD, crd["metadata"]["name"])
         finalizers = [*(crd["metadata"].get("finalizers") or ()), _CLEANUP]
         patch = {"metadata": {"finalizers": finalizers}}
-        self._world.patch(at, patch, MERGE, Write(manager="kube-apiserver"))
+        self._world.patch(at, patch, MERGE, WriteMode(manager="kube-apiserver"))
         spec = crd["spec"]
         status = {
             "acceptedNames": spec["names"],
@@ -208,7 +208,7 @@ class Controllers:
         if not left:
             remaining = [item for item in crd["metadata"].get("finalizers") or () if item != _CLEANUP]
             patch = {"metadata": {"finalizers": remaining}}
-            self._world.patch(At(CRD, crd["metadata"]["name"]), patch, MERGE, Write(manager=_MANAGER))
+            self._world.patch(At(CRD, crd["metadata"]["name"]), patch, MERGE, WriteMode(manager=_MANAGER))
 
     def _namespaces(self) -> None:
         for namespace in self._all(NAMESPACE):
@@ -219,7 +219,7 @@ class Controllers:
                     self._world.set_status(at, {"phase": "Active"}, manager=_MANAGER)
                 if self._world.find(At(SERVICE_ACCOUNT, "default", name)) is None:
                     body = {"metadata": {"name": "default"}}
-                    self._world.create(SERVICE_ACCOUNT, name, body, Write(manager=_MANAGER))
+                    self._world.create(SERVICE_ACCOUNT, name, body, WriteMode(manager=_MANAGER))
                 continue
             self._unsettled = True
             kinds = {kind.storage: kind for kind in self._world.kinds.all() if kind.namespaced}
@@ -228,7 +228,7 @@ class Controllers:
             else:
                 self._world.drop(at)
 
-    def _deleted(self, kinds: tuple[Kind, ...], namespace: str = "") -> bool:
+    def _deleted(self, kinds: tuple[ResourceKind, ...], namespace: str = "") -> bool:
         """Delete the objects of these kinds; return whether some still exist."""
         for kind in kinds:
             for value in self._all(kind, namespace):
@@ -290,7 +290,7 @@ class Controllers:
     def _now(self) -> str:
         return in_seconds(self._world.clock())
 
-    def _all(self, kind: Kind, namespace: str = "") -> list[Object]:
+    def _all(self, kind: ResourceKind, namespace: str = "") -> list[Object]:
         return list(self._world.list(kind, namespace)[0])
 
 

@@ -1,6 +1,6 @@
 """The kinds of a Kubernetes API: one table of built-in kinds, and those that CRDs add.
 
-Objects of one resource are stored once, whatever version they are read in: ``Kind.storage``.
+Objects of one resource are stored once, whatever version they are read in: ``ResourceKind.storage``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from localcloud.kubernetes.schema.definitions import custom as custom_type
 
 
 @dataclass(frozen=True)
-class Kind:
+class ResourceKind:
     """One kind in one version; ``columns`` are a CRD's additionalPrinterColumns, ``schema`` its schema.
 
     ``status``: has a status subresource. ``generation``: metadata.generation counts changes of the spec.
@@ -55,20 +55,20 @@ class Kind:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
 
-def _core(kind: str, plural: str, *short: str) -> Kind:
-    return Kind("", "v1", kind, plural, short=short)
+def _core(kind: str, plural: str, *short: str) -> ResourceKind:
+    return ResourceKind("", "v1", kind, plural, short=short)
 
 
-def _workload(kind: str, plural: str, short: str) -> Kind:
-    base = Kind("apps", "v1", kind, plural, short=(short,), categories=("all",))
+def _workload(kind: str, plural: str, short: str) -> ResourceKind:
+    base = ResourceKind("apps", "v1", kind, plural, short=(short,), categories=("all",))
     return replace(base, status=True, generation=True)
 
 
-def _rbac(kind: str, plural: str, *, namespaced: bool) -> Kind:
-    return Kind("rbac.authorization.k8s.io", "v1", kind, plural, namespaced=namespaced)
+def _rbac(kind: str, plural: str, *, namespaced: bool) -> ResourceKind:
+    return ResourceKind("rbac.authorization.k8s.io", "v1", kind, plural, namespaced=namespaced)
 
 
-BUILT_IN: tuple[Kind, ...] = (
+BUILT_IN: tuple[ResourceKind, ...] = (
     replace(_core("Namespace", "namespaces", "ns"), namespaced=False, status=True),
     replace(_core("Node", "nodes", "no"), namespaced=False, status=True),
     replace(_core("PersistentVolume", "persistentvolumes", "pv"), namespaced=False, status=True),
@@ -90,9 +90,13 @@ BUILT_IN: tuple[Kind, ...] = (
     _rbac("RoleBinding", "rolebindings", namespaced=True),
     _rbac("ClusterRole", "clusterroles", namespaced=False),
     _rbac("ClusterRoleBinding", "clusterrolebindings", namespaced=False),
-    Kind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", short=("netpol",), generation=True),
-    Kind("networking.k8s.io", "v1", "Ingress", "ingresses", short=("ing",), status=True, generation=True),
-    Kind(
+    ResourceKind(
+        "networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", short=("netpol",), generation=True
+    ),
+    ResourceKind(
+        "networking.k8s.io", "v1", "Ingress", "ingresses", short=("ing",), status=True, generation=True
+    ),
+    ResourceKind(
         "policy",
         "v1",
         "PodDisruptionBudget",
@@ -101,7 +105,7 @@ BUILT_IN: tuple[Kind, ...] = (
         status=True,
         generation=True,
     ),
-    Kind(
+    ResourceKind(
         "apiextensions.k8s.io",
         "v1",
         "CustomResourceDefinition",
@@ -111,12 +115,12 @@ BUILT_IN: tuple[Kind, ...] = (
         status=True,
         generation=True,
     ),
-    Kind("coordination.k8s.io", "v1", "Lease", "leases"),
-    Kind("batch", "v1", "Job", "jobs", categories=("all",), status=True, generation=True),
-    Kind(
+    ResourceKind("coordination.k8s.io", "v1", "Lease", "leases"),
+    ResourceKind("batch", "v1", "Job", "jobs", categories=("all",), status=True, generation=True),
+    ResourceKind(
         "batch", "v1", "CronJob", "cronjobs", short=("cj",), categories=("all",), status=True, generation=True
     ),
-    Kind(
+    ResourceKind(
         "autoscaling",
         "v2",
         "HorizontalPodAutoscaler",
@@ -125,8 +129,10 @@ BUILT_IN: tuple[Kind, ...] = (
         categories=("all",),
         status=True,
     ),
-    Kind("storage.k8s.io", "v1", "StorageClass", "storageclasses", namespaced=False, short=("sc",)),
-    Kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", namespaced=False, short=("pc",)),
+    ResourceKind("storage.k8s.io", "v1", "StorageClass", "storageclasses", namespaced=False, short=("sc",)),
+    ResourceKind(
+        "scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", namespaced=False, short=("pc",)
+    ),
 )
 
 NAMESPACE, NODE, POD, BUDGET, SERVICE_ACCOUNT, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, CRD = (
@@ -138,12 +144,12 @@ NAMESPACE, NODE, POD, BUDGET, SERVICE_ACCOUNT, DEPLOYMENT, REPLICA_SET, STATEFUL
 )
 
 
-def kinds_of(crd: Mapping[str, Any]) -> tuple[Kind, ...]:
+def kinds_of(crd: Mapping[str, Any]) -> tuple[ResourceKind, ...]:
     """Return the kinds that a CustomResourceDefinition serves, one for each served version."""
     spec = crd["spec"]
     names = spec["names"]
     return tuple(
-        Kind(
+        ResourceKind(
             spec["group"],
             version["name"],
             names["kind"],
@@ -166,7 +172,7 @@ class Kinds:
     """The kinds that one cluster serves now."""
 
     def __init__(self) -> None:
-        self._custom: dict[str, tuple[Kind, ...]] = {}
+        self._custom: dict[str, tuple[ResourceKind, ...]] = {}
         self._serve({})
 
     def serve(self, crd: Mapping[str, Any]) -> None:
@@ -177,22 +183,22 @@ class Kinds:
         """Stop serving the kinds of a CRD."""
         self._serve({name: kinds for name, kinds in self._custom.items() if name != crd_name})
 
-    def _serve(self, custom: dict[str, tuple[Kind, ...]]) -> None:
+    def _serve(self, custom: dict[str, tuple[ResourceKind, ...]]) -> None:
         self._custom = custom
         self._all = (*BUILT_IN, *(kind for kinds in custom.values() for kind in kinds))
         self._named = {(kind.api_version, kind.kind): kind for kind in reversed(self._all)}
 
-    def all(self) -> Sequence[Kind]:
+    def all(self) -> Sequence[ResourceKind]:
         """Return every kind, the built-in ones first."""
         return self._all
 
-    def resource(self, group: str, version: str, plural: str) -> Kind | None:
+    def resource(self, group: str, version: str, plural: str) -> ResourceKind | None:
         """Return the kind behind a URL's group, version and plural."""
         for kind in self.all():
             if (kind.group, kind.version, kind.plural) == (group, version, plural):
                 return kind
         return None
 
-    def named(self, api_version: str, kind_name: str) -> Kind | None:
+    def named(self, api_version: str, kind_name: str) -> ResourceKind | None:
         """Return the kind that an object's apiVersion and kind mean."""
         return self._named.get((api_version, kind_name))

@@ -14,12 +14,12 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Protocol
 
-from localcloud.common.control_plane import InsideCluster, Node
+from localcloud.common.control_plane import InsideCluster, KubernetesNode
 from localcloud.kubernetes.world.controllers import Delays
 from localcloud.kubernetes.world.kubernetes_port import WorldKubernetes
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.logins import (
-    Login,
+    ClusterLogin,
     kubeconfig_of,
     login_of,
     outside_kubeconfig,
@@ -39,12 +39,12 @@ def outside(name: str) -> ClusterId:
     return ClusterId("", "", name)
 
 
-def nodes_outside(name: str) -> Sequence[Node]:
+def nodes_outside(name: str) -> Sequence[KubernetesNode]:
     """Return the nodes of a cluster that is not in Azure: without pools, and without labels of AKS."""
-    return [Node(f"{name}-{number}", "", "1.34.4") for number in range(1, 4)]
+    return [KubernetesNode(f"{name}-{number}", "", "1.34.4") for number in range(1, 4)]
 
 
-class Controllers(Protocol):
+class ClusterControllers(Protocol):
     """Controllers of one cluster that are no part of Kubernetes."""
 
     def reconcile(self) -> None:
@@ -63,7 +63,7 @@ class Extension(Protocol):
         """Begin a round: what is outside the clusters is read again."""
         ...
 
-    def install(self, world: KubernetesWorld) -> Controllers:
+    def install(self, world: KubernetesWorld) -> ClusterControllers:
         """Return the controllers of this cluster."""
         ...
 
@@ -74,7 +74,7 @@ class NoExtension:
     def refresh(self) -> None:
         """Do nothing."""
 
-    def install(self, _: KubernetesWorld) -> Controllers:
+    def install(self, _: KubernetesWorld) -> ClusterControllers:
         """Return controllers that do nothing."""
         return self
 
@@ -91,7 +91,7 @@ class _Member:
 
     number: int
     world: KubernetesWorld
-    controllers: Controllers
+    controllers: ClusterControllers
     seen: int = 0
     entra: bool = False
     due: datetime | None = None
@@ -117,7 +117,7 @@ class KubernetesClusters:
         self._agenda: list[tuple[datetime, int]] = []
         self._lock = threading.Lock()
 
-    def start(self, cluster: ClusterId, nodes: Sequence[Node]) -> str:
+    def start(self, cluster: ClusterId, nodes: Sequence[KubernetesNode]) -> str:
         """Start a cluster unless it is started; return its kubeconfig, behind which nobody listens."""
         with self._lock:
             if cluster not in self._members:
@@ -138,7 +138,7 @@ class KubernetesClusters:
         with self._lock:
             return outside_kubeconfig(name, self._members[cluster].number)
 
-    def set_nodes(self, cluster: ClusterId, nodes: Sequence[Node]) -> None:
+    def set_nodes(self, cluster: ClusterId, nodes: Sequence[KubernetesNode]) -> None:
         """Set the nodes of a started cluster; do nothing when it is not started."""
         world = self.world(cluster)
         if world is not None:
@@ -194,7 +194,7 @@ class KubernetesClusters:
             raise Unavailable(f"the API server of {cluster.name} does not answer")
         return WorldKubernetes(world)
 
-    def enter(self, cluster: ClusterId, login: Login) -> WorldKubernetes:
+    def enter(self, cluster: ClusterId, login: ClusterLogin) -> WorldKubernetes:
         """Return the API of a cluster for a login, as its server checks it; raise also Unauthenticated.
 
         The client proves the server first: no token reaches one that the authority does not know.

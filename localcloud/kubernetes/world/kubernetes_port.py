@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from localcloud.kubernetes.world.api_errors import ApiError
+from localcloud.kubernetes.world.api_errors import StatusError
 from localcloud.kubernetes.world.kinds import NODE
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_store import At, Deletion, Write
+from localcloud.kubernetes.world.object_store import At, Deletion, WriteMode
 from localcloud.kubernetes.world.writes.patches import MERGE
 from shared.cluster.failures.errors import (
     Blocked,
@@ -25,7 +25,7 @@ from shared.kubernetes.kubeconfig import ApiServer, Certificate
 from shared.ports.kubernetes import cordon_patch
 from shared.resource_ids import ObjectRef
 
-_WRITE = Write(manager="roadstead", force=True)
+_WRITE = WriteMode(manager="roadstead", force=True)
 
 
 class WorldKubernetes:
@@ -63,7 +63,7 @@ class WorldKubernetes:
         """Create an object that does not exist."""
         return self._write(
             manifest,
-            lambda at: self._world.create(at.kind, at.namespace, manifest, Write(manager="roadstead")),
+            lambda at: self._world.create(at.kind, at.namespace, manifest, WriteMode(manager="roadstead")),
         )
 
     def replace(self, live: Json, *, status: bool = False) -> Json:
@@ -80,7 +80,7 @@ class WorldKubernetes:
             return
         try:
             self._world.delete(at, read)
-        except ApiError as error:
+        except StatusError as error:
             raise _translated(ref_of(live), error) from error
 
     def _write(self, value: Json, write: Callable[[At], Json]) -> Json:
@@ -92,7 +92,7 @@ class WorldKubernetes:
             )
         try:
             return write(at)
-        except ApiError as error:
+        except StatusError as error:
             raise _translated(ref, error) from error
 
     def list(
@@ -105,7 +105,7 @@ class WorldKubernetes:
         try:
             where = namespace if served.namespaced else ""
             return self._world.list(served, where, labels=labels, fields=fields)[0]
-        except ApiError as error:
+        except StatusError as error:
             message = f"the list of {api_version} {kind}: {error.message}"
             raise from_http(error.code, error.reason, message) from error
 
@@ -126,7 +126,7 @@ class WorldKubernetes:
         """Evict a pod; a pod that does not exist is success."""
         try:
             self._world.evict(namespace, pod)
-        except ApiError as error:
+        except StatusError as error:
             if error.code == 404:
                 return
             causes = [str(cause["message"]) for cause in error.details.get("causes") or ()]
@@ -142,7 +142,7 @@ class WorldKubernetes:
         return At(kind, ref.name, (ref.namespace or "default") if kind.namespaced else "")
 
 
-def _translated(ref: ObjectRef, error: ApiError) -> ReconcileError:
+def _translated(ref: ObjectRef, error: StatusError) -> ReconcileError:
     message = f"{ref}: {(error.reason or 'Invalid') if ref.kind == 'Secret' else error.message}"
     causes = error.details.get("causes") or ()
     if any(cause.get("reason") == "NamespaceTerminating" for cause in causes):

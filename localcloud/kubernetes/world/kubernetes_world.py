@@ -35,9 +35,9 @@ from localcloud.kubernetes.world.api_errors import (
 from localcloud.kubernetes.world.controllers import Controllers, Delays
 from localcloud.kubernetes.world.deletion.deletion import PROTECTED, check_deletion, deleting
 from localcloud.kubernetes.world.deletion.eviction import check_eviction, matching
-from localcloud.kubernetes.world.kinds import BUDGET, NAMESPACE, POD, Kind, Kinds
+from localcloud.kubernetes.world.kinds import BUDGET, NAMESPACE, POD, Kinds, ResourceKind
 from localcloud.kubernetes.world.managed_by_arm import check_change
-from localcloud.kubernetes.world.object_store import At, Change, Deletion, Object, Store, Write
+from localcloud.kubernetes.world.object_store import At, Deletion, Object, ObjectChange, Store, WriteMode
 from localcloud.kubernetes.world.selectors import selector
 from localcloud.kubernetes.world.typed_objects import (
     after_apply,
@@ -51,7 +51,7 @@ from localcloud.kubernetes.world.writes.repeated_applies import RepeatedApplies
 from localcloud.kubernetes.world.writes.server_side_apply import Writer, applied, given_owners, same, updated
 from shared.kubernetes.kubeconfig import Certificate
 
-_PLAIN = Write()
+_PLAIN = WriteMode()
 _AT_ONCE = Deletion()
 _DELAYS = Delays()
 
@@ -73,14 +73,14 @@ class KubernetesWorld:
         self._controllers = Controllers(self, delays)
         for namespace in PROTECTED:
             body = {"metadata": {"name": namespace}}
-            self.create(NAMESPACE, "", body, Write(manager="kube-apiserver"))
+            self.create(NAMESPACE, "", body, WriteMode(manager="kube-apiserver"))
 
     @property
     def version(self) -> int:
         """The version of the newest write."""
         return self._store.version
 
-    def written(self, kind: Kind) -> int:
+    def written(self, kind: ResourceKind) -> int:
         """Return the version of the newest write of a kind, 0 for none."""
         return self._store.written(kind)
 
@@ -98,7 +98,7 @@ class KubernetesWorld:
         with self._lock:
             return self._controllers.due()
 
-    def kind(self, api_version: str, kind: str) -> Kind | None:
+    def kind(self, api_version: str, kind: str) -> ResourceKind | None:
         """Return a kind that is served now, or None."""
         with self._lock:
             self._controllers.run()
@@ -118,7 +118,7 @@ class KubernetesWorld:
             return self._store.get(at.kind, (at.namespace, at.name))
 
     def list(
-        self, kind: Kind, namespace: str = "", *, labels: str = "", fields: str = "", at: int = 0
+        self, kind: ResourceKind, namespace: str = "", *, labels: str = "", fields: str = "", at: int = 0
     ) -> tuple[Sequence[Object], int]:
         """Return the objects that match both selectors, and their version: ``at``, 0 for the present one.
 
@@ -135,7 +135,7 @@ class KubernetesWorld:
         with self._lock:
             return self._store.keeps(version)
 
-    def changes(self, version: int) -> Sequence[Change]:
+    def changes(self, version: int) -> Sequence[ObjectChange]:
         """Return the writes after a version; raise ApiError (410) when that version is too old."""
         with self._lock:
             self._controllers.run()
@@ -146,7 +146,7 @@ class KubernetesWorld:
         with self._lock:
             self._store.forget()
 
-    def create(self, kind: Kind, namespace: str, body: Any, write: Write = _PLAIN) -> Object:
+    def create(self, kind: ResourceKind, namespace: str, body: Any, write: WriteMode = _PLAIN) -> Object:
         """Create an object."""
         with self._lock:
             self._controllers.run()
@@ -163,7 +163,7 @@ class KubernetesWorld:
             new = with_status(kind, None, new, "")
             return self._commit(at, None, updated(None, new, self._writer(kind, write)), write)
 
-    def replace(self, at: At, body: Any, write: Write = _PLAIN) -> Object:
+    def replace(self, at: At, body: Any, write: WriteMode = _PLAIN) -> Object:
         """Replace an object, or its status; a resourceVersion in the body must be the present one."""
         with self._lock:
             checked(at.kind, at.namespace, at.name, body)
@@ -171,7 +171,7 @@ class KubernetesWorld:
             new = received(at.kind, replaced(at.kind, at.namespace, body, live), write)
             return self._rewrite(at, live, new, write, managed=given_owners(body))
 
-    def patch(self, at: At, patch: Any, media_type: str, write: Write = _PLAIN) -> Object:
+    def patch(self, at: At, patch: Any, media_type: str, write: WriteMode = _PLAIN) -> Object:
         """Patch an object, or its status, in one of the media types of ``kubernetes_patch``."""
         with self._lock:
             live = self.get(at)
@@ -180,7 +180,7 @@ class KubernetesWorld:
             new = same_uid(at.kind, known, live)
             return self._rewrite(at, live, new, write)
 
-    def apply(self, at: At, body: Any, write: Write = _PLAIN) -> Object:
+    def apply(self, at: At, body: Any, write: WriteMode = _PLAIN) -> Object:
         """Apply a configuration server-side; create the object when it does not exist."""
         with self._lock:
             live = self.find(at)
@@ -245,7 +245,7 @@ class KubernetesWorld:
         with self._lock:
             live = self._store.get(at.kind, (at.namespace, at.name))
             if live is not None and live.get("status") != status:
-                write = Write(manager=manager, subresource="status")
+                write = WriteMode(manager=manager, subresource="status")
                 self._rewrite(at, live, {**live, "status": dict(status)}, write)
 
     def _rewrite(
@@ -253,7 +253,7 @@ class KubernetesWorld:
         at: At,
         live: Object,
         new: Mapping[str, Any],
-        write: Write,
+        write: WriteMode,
         managed: Sequence[Mapping[str, Any]] = (),
     ) -> Object:
         self._expect_version(at, live, new)
@@ -262,7 +262,7 @@ class KubernetesWorld:
         whole["metadata"] = {**whole["metadata"], "managedFields": managed}
         return self._commit(at, live, updated(live, whole, self._writer(at.kind, write)), write)
 
-    def _commit(self, at: At, live: Object | None, new: Mapping[str, Any], write: Write) -> Object:
+    def _commit(self, at: At, live: Object | None, new: Mapping[str, Any], write: WriteMode) -> Object:
         born = {"uid": self._uid(at), "creationTimestamp": self._now()} if live is None else {}
         whole = finished(at.kind, live, new, born)
         if live is not None and same(live, whole):
@@ -296,7 +296,7 @@ class KubernetesWorld:
         if wanted and (live is None or wanted != live["metadata"]["resourceVersion"]):
             raise stale(at.kind, at.name)
 
-    def _writer(self, kind: Kind, write: Write) -> Writer:
+    def _writer(self, kind: ResourceKind, write: WriteMode) -> Writer:
         return Writer(
             write.manager,
             kind.api_version,

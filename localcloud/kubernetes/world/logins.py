@@ -16,7 +16,7 @@ from shared.resource_ids import ClusterId
 
 
 @dataclass(frozen=True)
-class Login:
+class ClusterLogin:
     """What a caller has; ``token``: a token of Entra ID, not the certificate of a local account."""
 
     url: str
@@ -24,12 +24,14 @@ class Login:
     token: bool = False
 
 
-def login_of(cluster: ClusterId, number: int) -> Login:
+def login_of(cluster: ClusterId, number: int) -> ClusterLogin:
     """Return the login for a cluster, which differs from those of earlier clusters of its name."""
-    return Login(f"https://{cluster.name}-{number}.invalid:443", f"authority {number} of {cluster.name}")
+    return ClusterLogin(
+        f"https://{cluster.name}-{number}.invalid:443", f"authority {number} of {cluster.name}"
+    )
 
 
-def kubeconfig_of(cluster: ClusterId, login: Login) -> str:
+def kubeconfig_of(cluster: ClusterId, login: ClusterLogin) -> str:
     """Return the kubeconfig for a local account."""
     name = cluster.name
     server = {"server": login.url, "certificate-authority-data": b64encode(login.ca.encode()).decode()}
@@ -68,9 +70,9 @@ def outside_token(name: str, number: int) -> str:
 
 
 @lru_cache(maxsize=64)  # every step of a job connects again
-def kubeconfig_login(text: str) -> Login:
+def kubeconfig_login(text: str) -> ClusterLogin:
     """Return the login that a kubeconfig describes; with a plugin, the caller has a token."""
     content = yaml.load(text, Loader=yaml.CSafeLoader)
     server, user = content["clusters"][0]["cluster"], content["users"][0]["user"]
     ca = b64decode(server["certificate-authority-data"]).decode()
-    return Login(server["server"], ca, token="exec" in user)
+    return ClusterLogin(server["server"], ca, token="exec" in user)

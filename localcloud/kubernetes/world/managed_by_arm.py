@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from localcloud.kubernetes.world.api_errors import ApiError
-from localcloud.kubernetes.world.kinds import NAMESPACE, Kind
+from localcloud.kubernetes.world.api_errors import StatusError
+from localcloud.kubernetes.world.kinds import NAMESPACE, ResourceKind
 from localcloud.kubernetes.world.object_store import Object
 
 AKS = "aks-namespace-manager"
@@ -20,7 +20,9 @@ NAMESPACE_CONTROLLER = "namespace-controller"
 _LABEL = "kubernetes.azure.com/managedByArm"
 
 
-def check_change(kind: Kind, live: Object | None, new: Mapping[str, Any] | None, manager: str) -> None:
+def check_change(
+    kind: ResourceKind, live: Object | None, new: Mapping[str, Any] | None, manager: str
+) -> None:
     """Refuse a change, or with None a delete, of an object with the label of AKS by anybody else."""
     if (
         live is None
@@ -37,11 +39,11 @@ def check_change(kind: Kind, live: Object | None, new: Mapping[str, Any] | None,
         raise _denied(kind, live, "spec")
 
 
-def _denied(kind: Kind, live: Object, part: str) -> ApiError:
+def _denied(kind: ResourceKind, live: Object, part: str) -> StatusError:
     what = f"{kind.kind.lower()} {live['metadata']['name']}"
     message = (
         'admission webhook "aks-namespace-validating-webhook.azmk8s.io" denied the request: '
         f"Updating/deleting {what} {part} is not allowed because it is managed by ARM. "
         "Please update this namespace through ARM api."
     )
-    return ApiError(400, "BadRequest", message)
+    return StatusError(400, "BadRequest", message)

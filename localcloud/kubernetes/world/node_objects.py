@@ -11,12 +11,12 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from localcloud.common.clock import in_seconds
-from localcloud.common.control_plane import Node
-from localcloud.kubernetes.world.kinds import NODE, Kind
-from localcloud.kubernetes.world.object_store import At, Object, Write
+from localcloud.common.control_plane import KubernetesNode
+from localcloud.kubernetes.world.kinds import NODE, ResourceKind
+from localcloud.kubernetes.world.object_store import At, Object, WriteMode
 
 IMAGE_LABEL = "kubernetes.azure.com/node-image-version"
-_WRITE = Write(manager="kubelet")
+_WRITE = WriteMode(manager="kubelet")
 
 
 class NodeWriter(Protocol):
@@ -26,7 +26,7 @@ class NodeWriter(Protocol):
         """Return the time."""
         ...
 
-    def list(self, kind: Kind) -> tuple[Sequence[Object], int]:
+    def list(self, kind: ResourceKind) -> tuple[Sequence[Object], int]:
         """Return all objects of a kind, and their version."""
         ...
 
@@ -34,11 +34,11 @@ class NodeWriter(Protocol):
         """Return an object, or None."""
         ...
 
-    def create(self, kind: Kind, namespace: str, body: Any, write: Write) -> Object:
+    def create(self, kind: ResourceKind, namespace: str, body: Any, write: WriteMode) -> Object:
         """Create an object."""
         ...
 
-    def replace(self, at: At, body: Any, write: Write) -> Object:
+    def replace(self, at: At, body: Any, write: WriteMode) -> Object:
         """Replace an object."""
         ...
 
@@ -51,7 +51,7 @@ class NodeWriter(Protocol):
         ...
 
 
-def mirror_nodes(world: NodeWriter, nodes: Sequence[Node]) -> None:
+def mirror_nodes(world: NodeWriter, nodes: Sequence[KubernetesNode]) -> None:
     """Create, change and remove Node objects until the cluster has exactly these, all of them Ready."""
     wanted = {node.name: node for node in nodes}
     for live in world.list(NODE)[0]:
@@ -75,14 +75,14 @@ def mirror_nodes(world: NodeWriter, nodes: Sequence[Node]) -> None:
             world.set_status(at, _status(world, node), manager="kubelet")
 
 
-def _is_new(live: Object, node: Node) -> bool:
+def _is_new(live: Object, node: KubernetesNode) -> bool:
     labels = live["metadata"].get("labels") or {}
     info = (live.get("status") or {}).get("nodeInfo") or {}
     image = labels.get(IMAGE_LABEL) != node.labels.get(IMAGE_LABEL)
     return image or info.get("kubeletVersion") != f"v{node.version}"
 
 
-def _body(node: Node) -> dict[str, Any]:
+def _body(node: KubernetesNode) -> dict[str, Any]:
     own = {
         "kubernetes.io/hostname": node.name,
         "kubernetes.io/os": "linux",
@@ -95,7 +95,7 @@ def _body(node: Node) -> dict[str, Any]:
     return {"metadata": {"name": node.name, "labels": {**own, **node.labels}}, "spec": spec}
 
 
-def _status(world: NodeWriter, node: Node) -> Mapping[str, Any]:
+def _status(world: NodeWriter, node: KubernetesNode) -> Mapping[str, Any]:
     now = in_seconds(world.clock())
     ready = {
         "type": "Ready",

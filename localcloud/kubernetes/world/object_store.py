@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from localcloud.kubernetes.world.api_errors import ApiError
-from localcloud.kubernetes.world.kinds import Kind
+from localcloud.kubernetes.world.api_errors import StatusError
+from localcloud.kubernetes.world.kinds import ResourceKind
 
 Object = Mapping[str, Any]
 Key = tuple[str, str]
@@ -22,7 +22,7 @@ Key = tuple[str, str]
 class At:
     """Where an object is: kind, name, and namespace ("" for cluster-scoped kinds)."""
 
-    kind: Kind
+    kind: ResourceKind
     name: str
     namespace: str = ""
 
@@ -32,7 +32,7 @@ def _unheard(_: str) -> None:
 
 
 @dataclass(frozen=True)
-class Write:
+class WriteMode:
     """How to write: the field manager, force for applies, dry run, and the subresource ("" or "status").
 
     ``validation`` (Ignore, Warn, Strict) is about fields that the kind does not have; ``warn`` takes
@@ -64,7 +64,7 @@ class Deletion:
 
 
 @dataclass(frozen=True)
-class Change:
+class ObjectChange:
     """One write: ``type`` is ADDED, MODIFIED or DELETED, as in a watch; ``before`` is the state before."""
 
     version: int
@@ -81,21 +81,21 @@ class Store:
         self.version = 1
         self._objects: dict[tuple[str, str], dict[Key, Object]] = {}
         self._written: dict[tuple[str, str], int] = {}
-        self._changes: deque[Change] = deque(maxlen=history)
+        self._changes: deque[ObjectChange] = deque(maxlen=history)
         self._dropped_before = 1
         self._owned: set[tuple[tuple[str, str], Key]] = set()
         self.on_change: list[Callable[[], None]] = []
 
-    def written(self, kind: Kind) -> int:
+    def written(self, kind: ResourceKind) -> int:
         """Return the version of the newest write of a kind, 0 for none."""
         return self._written.get(kind.storage, 0)
 
-    def get(self, kind: Kind, key: Key) -> Object | None:
+    def get(self, kind: ResourceKind, key: Key) -> Object | None:
         """Return the object in the kind's version, or None."""
         found = self._objects.get(kind.storage, {}).get(key)
         return None if found is None else in_version(kind, found)
 
-    def list(self, kind: Kind, namespace: str = "", *, at: int = 0) -> list[Object]:
+    def list(self, kind: ResourceKind, namespace: str = "", *, at: int = 0) -> list[Object]:
         """Return the objects of a kind by namespace and name; all namespaces when ``namespace`` is "".
 
         ``at`` is a version, 0 the present one; raise ApiError (410) when it is no longer stored.
@@ -106,7 +106,7 @@ class Store:
         return [in_version(kind, found[key]) for key in sorted(found) if not namespace or key[0] == namespace]
 
     def _undone(
-        self, kind: Kind, found: Mapping[Key, Object], changes: Sequence[Change]
+        self, kind: ResourceKind, found: Mapping[Key, Object], changes: Sequence[ObjectChange]
     ) -> dict[Key, Object]:
         """Return the objects as they were before the changes."""
         then = dict(found)
@@ -123,7 +123,7 @@ class Store:
         """Return whether the changes after a version are still stored."""
         return version >= self._dropped_before
 
-    def put(self, kind: Kind, key: Key, value: Mapping[str, Any]) -> Object:
+    def put(self, kind: ResourceKind, key: Key, value: Mapping[str, Any]) -> Object:
         """Store a new state of an object under the next version; return it as stored."""
         objects = self._objects.setdefault(kind.storage, {})
         sort = "MODIFIED" if key in objects else "ADDED"
@@ -139,17 +139,17 @@ class Store:
         """Whether any object has an owner, or waits for a finalizer."""
         return bool(self._owned)
 
-    def remove(self, kind: Kind, key: Key, final: Object | None = None) -> Object:
+    def remove(self, kind: ResourceKind, key: Key, final: Object | None = None) -> Object:
         """Remove an object; return its last state, ``final`` if given, under the next version."""
         self._owned.discard((kind.storage, key))
         last = self._objects[kind.storage].pop(key)
         return self._record(kind, "DELETED", final or last, last)
 
-    def since(self, version: int) -> Sequence[Change]:
+    def since(self, version: int) -> Sequence[ObjectChange]:
         """Return the changes after a version; raise ApiError (410) when they are no longer stored."""
         if not self.keeps(version):
-            raise ApiError(410, "Expired", f"too old resource version: {version} ({self._dropped_before})")
-        fresh: list[Change] = []
+            raise StatusError(410, "Expired", f"too old resource version: {version} ({self._dropped_before})")
+        fresh: list[ObjectChange] = []
         for change in reversed(self._changes):
             if change.version <= version:
                 break
@@ -161,18 +161,20 @@ class Store:
         self._changes.clear()
         self._dropped_before = self.version
 
-    def _record(self, kind: Kind, sort: str, value: Mapping[str, Any], before: Object | None) -> Object:
+    def _record(
+        self, kind: ResourceKind, sort: str, value: Mapping[str, Any], before: Object | None
+    ) -> Object:
         self.version += 1
         self._written[kind.storage] = self.version
         stamped = {**value, "metadata": {**value["metadata"], "resourceVersion": str(self.version)}}
         if len(self._changes) == self._changes.maxlen:
             self._dropped_before = self._changes[0].version
-        self._changes.append(Change(self.version, sort, kind.storage, stamped, before))
+        self._changes.append(ObjectChange(self.version, sort, kind.storage, stamped, before))
         for call in self.on_change:
             call()
         return stamped
 
 
-def in_version(kind: Kind, value: Object) -> Object:
+def in_version(kind: ResourceKind, value: Object) -> Object:
     """Return the object under the kind's version; nothing else is converted."""
     return value if value["apiVersion"] == kind.api_version else {**value, "apiVersion": kind.api_version}

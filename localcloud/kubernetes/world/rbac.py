@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from localcloud.kubernetes.world.api_errors import ApiError
+from localcloud.kubernetes.world.api_errors import StatusError
 from localcloud.kubernetes.world.default_roles import DEFAULT_ROLES, ClusterRole, Rule
-from localcloud.kubernetes.world.kinds import BUILT_IN, NAMESPACE, Kind
+from localcloud.kubernetes.world.kinds import BUILT_IN, NAMESPACE, ResourceKind
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_store import At, Deletion, Object, Write
+from localcloud.kubernetes.world.object_store import At, Deletion, Object, WriteMode
 
 _ROLE, _BINDING, _CLUSTER_ROLE, _CLUSTER_BINDING = (
     next(kind for kind in BUILT_IN if kind.kind == name)
@@ -56,7 +56,7 @@ class Impersonated:
         self._read_at = 0
         self._rules: dict[str, Sequence[Rule]] = {}
 
-    def kind(self, api_version: str, kind: str) -> Kind | None:
+    def kind(self, api_version: str, kind: str) -> ResourceKind | None:
         """Return a kind; everybody may discover them."""
         return self._world.kind(api_version, kind)
 
@@ -65,7 +65,7 @@ class Impersonated:
         self._require("get", at)
         return self._world.find(at)
 
-    def apply(self, at: At, body: Any, write: Write) -> Object:
+    def apply(self, at: At, body: Any, write: WriteMode) -> Object:
         """Apply an object; one that does not exist takes the right to create it too."""
         self._require("patch", at)
         if self._world.find(at) is None:
@@ -84,7 +84,7 @@ class Impersonated:
         where = f'in the namespace "{namespace}"' if namespace else "at the cluster scope"
         cannot = f'cannot {verb} resource "{at.kind.plural}" in API group "{at.kind.group}" {where}'
         text = f'{at.kind.resource} "{at.name}" is forbidden: User "{self._account.user}" {cannot}'
-        raise ApiError(403, "Forbidden", text)
+        raise StatusError(403, "Forbidden", text)
 
     def _rules_in(self, namespace: str) -> Sequence[Rule]:
         """Return the rules of the account in a namespace, read again after a write of one of them."""
@@ -143,8 +143,8 @@ def _aggregated(name: str, roles: Mapping[str, ClusterRole], seen: frozenset[str
         return
     yield from role.rules
     if role.aggregates:
-        for other, each in roles.items():
-            if each.labels.get(role.aggregates) == "true":
+        for other, other_role in roles.items():
+            if other_role.labels.get(role.aggregates) == "true":
                 yield from _aggregated(other, roles, seen | {name})
 
 

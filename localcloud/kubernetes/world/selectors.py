@@ -14,7 +14,7 @@ from typing import Any
 
 from localcloud.kubernetes.schema.names import label_key_problems, label_value_problems
 from localcloud.kubernetes.world.api_errors import bad_request
-from localcloud.kubernetes.world.kinds import Kind
+from localcloud.kubernetes.world.kinds import ResourceKind
 
 Matches = Callable[[Mapping[str, Any]], bool]
 
@@ -44,7 +44,7 @@ class _Unreadable(Exception):
     """A selector that does not follow the grammar."""
 
 
-def selector(kind: Kind, labels: str, fields: str) -> Matches:
+def selector(kind: ResourceKind, labels: str, fields: str) -> Matches:
     """Return a test for both selectors; an empty one matches everything; raise ApiError when malformed."""
     if not labels and not fields:
         return _everything
@@ -188,13 +188,13 @@ def _labels(value: Mapping[str, Any]) -> Mapping[str, str]:
     return value["metadata"].get("labels") or {}
 
 
-def _field_tests(kind: Kind, text: str) -> Iterator[Matches]:
+def _field_tests(kind: ResourceKind, text: str) -> Iterator[Matches]:
     for term in re.split(r"(?<!\\),", text) if text else ():
         if term:
             yield _field(kind, term, text)
 
 
-def _field(kind: Kind, term: str, whole: str) -> Matches:
+def _field(kind: ResourceKind, term: str, whole: str) -> Matches:
     found = re.match(r"(.*?)(!=|==|=)(.*)", term)
     if found is None:
         raise _Unreadable(f"invalid selector: '{whole}'; can't understand '{term}'")

@@ -14,15 +14,15 @@ from localcloud.kubernetes.schema.builtin_defaults import with_defaults
 from localcloud.kubernetes.schema.by_content import by_content
 from localcloud.kubernetes.schema.crd_rules import name_problem, stored_problems
 from localcloud.kubernetes.schema.decoding import WrongType, decoded
-from localcloud.kubernetes.schema.definitions import Problem, Type
+from localcloud.kubernetes.schema.definitions import FieldProblem, Type
 from localcloud.kubernetes.schema.fixed_fields import changes_refused, metadata_changes
 from localcloud.kubernetes.schema.names import metadata_problems
-from localcloud.kubernetes.world.api_errors import ApiError, cannot_decode, invalid_fields, invalid_patch
-from localcloud.kubernetes.world.kinds import CRD, Kind
-from localcloud.kubernetes.world.object_store import Object, Write
+from localcloud.kubernetes.world.api_errors import StatusError, cannot_decode, invalid_fields, invalid_patch
+from localcloud.kubernetes.world.kinds import CRD, ResourceKind
+from localcloud.kubernetes.world.object_store import Object, WriteMode
 
 
-def received(kind: Kind, value: Mapping[str, Any], write: Write) -> dict[str, Any]:
+def received(kind: ResourceKind, value: Mapping[str, Any], write: WriteMode) -> dict[str, Any]:
     """Return the object of a create or a replace with its known fields and its defaults."""
     unknown: list[str] = []
     try:
@@ -35,7 +35,7 @@ def received(kind: Kind, value: Mapping[str, Any], write: Write) -> dict[str, An
     return known
 
 
-def after_patch(kind: Kind, value: Mapping[str, Any], write: Write) -> dict[str, Any]:
+def after_patch(kind: ResourceKind, value: Mapping[str, Any], write: WriteMode) -> dict[str, Any]:
     """Return the object that a patch resulted in, with its known fields and its defaults."""
     unknown: list[str] = []
     try:
@@ -48,7 +48,7 @@ def after_patch(kind: Kind, value: Mapping[str, Any], write: Write) -> dict[str,
     return known
 
 
-def check_configuration(kind: Kind, config: Mapping[str, Any], namespace: str) -> None:
+def check_configuration(kind: ResourceKind, config: Mapping[str, Any], namespace: str) -> None:
     """Raise ApiError (500) unless every field of an apply configuration is declared and has its type.
 
     ``namespace`` is the one that the configuration itself states.
@@ -57,21 +57,21 @@ def check_configuration(kind: Kind, config: Mapping[str, Any], namespace: str) -
     if found:
         where = _of(kind, config, namespace)
         message = f"failed to create typed patch object ({where}): {typed_apply.refusal(found)}"
-        raise ApiError(500, "", message)
+        raise StatusError(500, "", message)
 
 
-def after_apply(kind: Kind, value: Mapping[str, Any], namespace: str) -> dict[str, Any]:
+def after_apply(kind: ResourceKind, value: Mapping[str, Any], namespace: str) -> dict[str, Any]:
     """Return the object that an apply resulted in, with its defaults; raise ApiError (500)."""
     try:
         return _known(kind, value, [])
     except WrongType as error:
         message = f"failed to convert new object ({_of(kind, value, namespace)}) to proper version: {error}"
-        raise ApiError(500, "", message) from error
+        raise StatusError(500, "", message) from error
 
 
-def check_values(kind: Kind, live: Object | None, new: Mapping[str, Any], subresource: str) -> None:
+def check_values(kind: ResourceKind, live: Object | None, new: Mapping[str, Any], subresource: str) -> None:
     """Raise ApiError (422) when the object breaks a rule of its kind, or a write changes a fixed field."""
-    found: list[Problem] = [] if live is None else metadata_changes(live["metadata"], new["metadata"])
+    found: list[FieldProblem] = [] if live is None else metadata_changes(live["metadata"], new["metadata"])
     if kind.custom:
         found += [
             *metadata_problems(new["metadata"], custom=True),
@@ -87,7 +87,7 @@ def check_values(kind: Kind, live: Object | None, new: Mapping[str, Any], subres
         raise invalid_fields(kind, new["metadata"]["name"], found)
 
 
-def _known(kind: Kind, value: Mapping[str, Any], unknown: list[str]) -> dict[str, Any]:
+def _known(kind: ResourceKind, value: Mapping[str, Any], unknown: list[str]) -> dict[str, Any]:
     metadata, of_metadata = value["metadata"], kind.type.fields["metadata"]
     owners = metadata.get("managedFields")
     plain = {key: inner for key, inner in metadata.items() if key != "managedFields"}
@@ -118,10 +118,10 @@ def _strict(unknown: list[str]) -> str:
     return "strict decoding error: " + ", ".join(f'unknown field "{path}"' for path in unknown)
 
 
-def _warn(unknown: list[str], write: Write) -> None:
+def _warn(unknown: list[str], write: WriteMode) -> None:
     for path in unknown if write.validation == "Warn" else ():
         write.warn(f'unknown field "{path}"')
 
 
-def _of(kind: Kind, value: Mapping[str, Any], namespace: str) -> str:
+def _of(kind: ResourceKind, value: Mapping[str, Any], namespace: str) -> str:
     return f"{namespace}/{value['metadata']['name']}; {kind.group}/{kind.version}, Kind={kind.kind}"

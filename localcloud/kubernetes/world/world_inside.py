@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.managed_by_arm import AKS
-from localcloud.kubernetes.world.object_store import At, Deletion, Write
+from localcloud.kubernetes.world.object_store import At, Deletion, WriteMode
 from shared.json_tree import Json
 
-_WRITE = Write(manager="fluxconfig-agent", force=True)
-_BY_AKS = Write(manager=AKS, force=True)
+_WRITE = WriteMode(manager="fluxconfig-agent", force=True)
+_BY_AKS = WriteMode(manager=AKS, force=True)
 
 
 class WorldInside:

@@ -24,7 +24,7 @@ from localcloud.channels.teams_server import TeamsServer
 from localcloud.common.certificates import Authority
 from localcloud.common.clock import system_clock
 from localcloud.common.control_plane import ControlPlane
-from localcloud.flux.flux_controllers import FluxExtension, GitRef, Source
+from localcloud.flux.flux_controllers import FluxOfClusters, GitRef, SourceRevision
 from localcloud.flux.http_posts import HttpPosts
 from localcloud.flux.sources.git_source import commit_of
 from localcloud.flux.sources.wire_stores import wire_stores
@@ -61,7 +61,7 @@ class Repositories:
         self._lock = threading.Lock()
         self._open: dict[Path, GitRepository] = {}
 
-    def __call__(self, url: str, ref: GitRef) -> Source | None:
+    def __call__(self, url: str, ref: GitRef) -> SourceRevision | None:
         """Return what a ref of the repository leads to; None when there is no such repository."""
         match = self._url.fullmatch(url)
         path = self._root / f"{match[1]}.git" if match else self._root
@@ -72,7 +72,7 @@ class Repositories:
                 self._open[path] = GitRepository(path)
             repository = self._open[path]
         commit = commit_of(repository, ref)
-        return Source(commit, lambda: _files(repository, commit), self._accepts)
+        return SourceRevision(commit, lambda: _files(repository, commit), self._accepts)
 
     def close(self) -> None:
         """End the readers."""
@@ -110,7 +110,7 @@ def small_clusters(config: Config, authority: Authority, identity: IdentityServe
         KubernetesPlane(
             authority,
             accepts_token=lambda token: identity.accepts(token, SERVER_APPLICATION),
-            extension=FluxExtension(source, system_clock, posts, stores),
+            extension=FluxOfClusters(source, system_clock, posts, stores),
             log_dir=request_log(state, "kubernetes").parent,
             kubeconfig_dir=kubeconfigs(state),
         ) as plane,

@@ -13,7 +13,7 @@ from proton import Delivery, Endpoint, Event, Link, Message, symbol
 from localcloud.servicebus.wire import amqp_codec, shared_access
 from localcloud.servicebus.wire.amqp_links import Inlet, Outlet, accept_terms, refuse, top_up, whole_payload
 from localcloud.servicebus.wire.amqp_loop import Peer
-from localcloud.servicebus.wire.queue_management import Answer, Management
+from localcloud.servicebus.wire.queue_management import Management, ManagementAnswer
 from localcloud.servicebus.world.broker import Broker
 from localcloud.servicebus.world.broker_values import BrokerError, SessionLock
 
@@ -24,7 +24,7 @@ CHECK_SECONDS = 0.05
 
 
 @dataclass
-class Waiting:
+class SessionReceiver:
     """A receiver that has asked for the next free session, until the client gives up (monotonic seconds)."""
 
     outlet: Outlet
@@ -32,13 +32,13 @@ class Waiting:
 
 
 @dataclass
-class Client:
+class ConnectedClient:
     """What one connection has: rights (paths), and links by the engine's object."""
 
     rights: set[str] = field(default_factory=set)
     inlets: dict[Link, Inlet] = field(default_factory=dict)
     outlets: dict[Link, Outlet] = field(default_factory=dict)
-    waiting: dict[Link, Waiting] = field(default_factory=dict)
+    waiting: dict[Link, SessionReceiver] = field(default_factory=dict)
     requests: dict[Link, str] = field(default_factory=dict)
     replies: dict[str, Link] = field(default_factory=dict)
     used: dict[Link, float] = field(default_factory=dict)
@@ -67,11 +67,11 @@ class Namespace:
 
     def __init__(self, broker: Broker, *, key: str, idle_seconds: float, wake: Callable[[], None]) -> None:
         self._broker, self._key, self._idle = broker, key, idle_seconds
-        self._clients: dict[Peer, Client] = {}
+        self._clients: dict[Peer, ConnectedClient] = {}
         self._changed = False
         self._wake = wake
         self._unlisten = broker.listen(self._on_change)
-        self._handlers: dict[Any, Callable[[Client, Event], None]] = {
+        self._handlers: dict[Any, Callable[[ConnectedClient, Event], None]] = {
             Event.CONNECTION_REMOTE_OPEN: self._open_connection,
             Event.CONNECTION_REMOTE_CLOSE: self._close_connection,
             Event.SESSION_REMOTE_OPEN: lambda _, event: event.session.open(),
@@ -93,7 +93,7 @@ class Namespace:
         """Take one event of the engine."""
         handler = self._handlers.get(event.type)
         if handler is not None:
-            handler(self._clients.setdefault(peer, Client()), event)
+            handler(self._clients.setdefault(peer, ConnectedClient()), event)
 
     def on_disconnect(self, peer: Peer) -> None:
         """Drop a connection; its sessions stay locked until their locks expire when it was cut off."""
@@ -147,16 +147,16 @@ class Namespace:
 
     # Connections and sessions
 
-    def _open_connection(self, _: Client, event: Event) -> None:
+    def _open_connection(self, _: ConnectedClient, event: Event) -> None:
         event.connection.container = "roadstead-local-servicebus"
         event.connection.open()
 
-    def _close_connection(self, client: Client, event: Event) -> None:
+    def _close_connection(self, client: ConnectedClient, event: Event) -> None:
         for link in client.links():
             client.remove_link(link)
         event.connection.close()
 
-    def _close_session(self, client: Client, event: Event) -> None:
+    def _close_session(self, client: ConnectedClient, event: Event) -> None:
         for link in client.links():
             if link.session == event.session:
                 client.remove_link(link)
@@ -164,7 +164,7 @@ class Namespace:
 
     # Links
 
-    def _open_link(self, client: Client, event: Event) -> None:
+    def _open_link(self, client: ConnectedClient, event: Event) -> None:
         link: Link = event.link
         terminus = link.remote_source if link.is_sender else link.remote_target
         path = shared_access.resource_path(terminus.address or "")
@@ -184,7 +184,7 @@ class Namespace:
         except BrokerError as error:
             refuse(link, error.condition, str(error))
 
-    def _open_request_link(self, client: Client, link: Link, path: str) -> None:
+    def _open_request_link(self, client: ConnectedClient, link: Link, path: str) -> None:
         if path != CBS:
             self._broker.config(path.removesuffix(MANAGEMENT))
         accept_terms(link)
@@ -195,7 +195,7 @@ class Namespace:
             client.requests[link] = path
             top_up(link)
 
-    def _try_to_open(self, client: Client, link: Link, outlet: Outlet) -> None:
+    def _try_to_open(self, client: ConnectedClient, link: Link, outlet: Outlet) -> None:
         try:
             opened = outlet.open()
         except BrokerError as error:
@@ -207,19 +207,19 @@ class Namespace:
             client.outlets[link] = outlet
             outlet.pump()
         elif link not in client.waiting:
-            client.waiting[link] = Waiting(outlet, time.monotonic() + outlet.patience)
+            client.waiting[link] = SessionReceiver(outlet, time.monotonic() + outlet.patience)
 
-    def _close_link(self, client: Client, event: Event) -> None:
+    def _close_link(self, client: ConnectedClient, event: Event) -> None:
         client.remove_link(event.link)
         if not event.link.state & Endpoint.LOCAL_CLOSED:
             event.link.close()
 
-    def _flow(self, client: Client, event: Event) -> None:
+    def _flow(self, client: ConnectedClient, event: Event) -> None:
         outlet = client.outlets.get(event.link)
         if outlet is not None:
             outlet.pump()
 
-    def _delivery(self, client: Client, event: Event) -> None:
+    def _delivery(self, client: ConnectedClient, event: Event) -> None:
         delivery: Delivery = event.delivery
         link: Link = event.link
         if link in client.inlets:
@@ -234,7 +234,7 @@ class Namespace:
 
     # Requests
 
-    def _request(self, client: Client, link: Link, delivery: Delivery) -> None:
+    def _request(self, client: ConnectedClient, link: Link, delivery: Delivery) -> None:
         payload = whole_payload(delivery)
         if payload is None:
             return
@@ -258,7 +258,7 @@ class Namespace:
         if target is not None:
             target.send(reply).settle()
 
-    def _put_token(self, client: Client, token: str, *, audience: str) -> Message:
+    def _put_token(self, client: ConnectedClient, token: str, *, audience: str) -> Message:
         try:
             shared_access.verify(token, audience, key=self._key, now=time.time())
         except shared_access.InvalidToken as error:
@@ -269,7 +269,7 @@ class Namespace:
         return Message(properties={"status-code": status, "status-description": text})
 
 
-def _reply(answer: Answer) -> Message:
+def _reply(answer: ManagementAnswer) -> Message:
     properties: dict[str, Any] = {"statusCode": answer.status, "statusDescription": answer.text}
     if answer.condition:
         properties["errorCondition"] = symbol(answer.condition)

@@ -25,7 +25,7 @@ Body = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Answer:
+class ManagementAnswer:
     """A status as in HTTP, the code and message of an error, and the body."""
 
     status: int
@@ -42,17 +42,17 @@ class Management:
     queue: str
     lock_on: Callable[[str], SessionLock | None]
 
-    def answer(self, operation: str, body: Body) -> Answer:
+    def answer(self, operation: str, body: Body) -> ManagementAnswer:
         """Carry out an operation by its name."""
         handler = _OPERATIONS.get(operation.removeprefix("com.microsoft:"))
         if handler is None:
             text = f"the local Service Bus does not know {operation}"
-            return Answer(501, {}, "amqp:not-implemented", text)
+            return ManagementAnswer(501, {}, "amqp:not-implemented", text)
         try:
             found = handler(self, body)
         except BrokerError as error:
-            return Answer(_STATUS.get(error.condition, 400), {}, error.condition, str(error))
-        return Answer(200 if found is not None else 204, found or {})
+            return ManagementAnswer(_STATUS.get(error.condition, 400), {}, error.condition, str(error))
+        return ManagementAnswer(200 if found is not None else 204, found or {})
 
     def renew_session(self, body: Body) -> dict[str, Any]:
         """Renew the session lock of a receiver on the same connection."""

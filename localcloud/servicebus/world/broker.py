@@ -16,11 +16,11 @@ from uuid import UUID, uuid4
 from localcloud.servicebus.world.broker_queue import BrokerQueueState
 from localcloud.servicebus.world.broker_values import (
     BrokerError,
-    Counts,
     Delivery,
     Draft,
     MessageTooLarge,
     QueueConfig,
+    QueueCounts,
     QueueNotFound,
     SessionLock,
     StoredMessage,
@@ -31,10 +31,10 @@ from shared.ports import Clock, Message
 __all__ = [
     "Broker",
     "BrokerQueue",
-    "Counts",
     "Delivery",
     "Draft",
     "QueueConfig",
+    "QueueCounts",
     "SessionLock",
     "StoredMessage",
 ]
@@ -182,11 +182,11 @@ class Broker:
 
     # Counting and peeking
 
-    def counts(self, queue: str) -> Counts:
+    def counts(self, queue: str) -> QueueCounts:
         """Return how many messages the queue holds."""
         with self._at(queue) as (state, _):
             dead_letters = state.dead_letters
-            return Counts(
+            return QueueCounts(
                 state.active, state.scheduled, dead_letters.active if dead_letters is not None else 0
             )
 

@@ -35,7 +35,7 @@ class DuplicateWindow:
             del self._seen[oldest]
 
 
-class Schedule:
+class MessageSchedule:
     """Messages that wait for their time."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from localcloud.servicebus.world.broker_intake import DuplicateWindow, Schedule
+from localcloud.servicebus.world.broker_intake import DuplicateWindow, MessageSchedule
 from localcloud.servicebus.world.broker_values import (
     MAX_ID_LENGTH,
     MAX_MESSAGE_BYTES,
@@ -59,7 +59,7 @@ class BrokerQueueState:
         self._lock_time = timedelta(seconds=config.lock_seconds)
         self._sequences = itertools.count(1)
         self._duplicates = DuplicateWindow(config.duplicate_window_seconds)
-        self._schedule = Schedule()
+        self._schedule = MessageSchedule()
         self._lines: dict[str, dict[int, StoredMessage]] = {}
         self._locks: dict[UUID, _MessageLock] = {}
         self._locked: set[int] = set()

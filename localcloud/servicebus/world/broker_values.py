@@ -83,7 +83,7 @@ class SessionLock:
 
 
 @dataclass(frozen=True)
-class Counts:
+class QueueCounts:
     """How many messages a queue holds: active (locked ones too), scheduled, dead-lettered."""
 
     active: int

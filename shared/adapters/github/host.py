@@ -4,8 +4,9 @@ Every method makes one HTTP call (a cached blob, tree, comparison or history: no
 two; the changes since a commit: one for each hundred).
 GitHub counts those of a head only where the answer has changed, so each of thousands of deletes reads it.
 Blobs are immutable, so the most recently used ones stay in memory, bounded by their bytes, and each is
-verified by its id. So is the history of a commit: a comparison of two that exist, and the changes of a path
-up to one, stay in memory too, and so do the last trees: thousands of deletes ask for the tree of one commit.
+verified by its id. So is the history of a commit: a comparison of two that exist, their files, and the
+changes of a path up to one, stay in memory too, and so do the last trees: thousands of deletes ask for the
+tree of one commit.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from shared.adapters.github.client import (
 from shared.adapters.github.pulls import GitHubIssues, GitHubProposing, GitHubPullRequests
 from shared.cluster.failures.errors import Dependency, Unavailable
 from shared.language.resolve.repository_layout import blob_id
-from shared.ports.git_host import BranchHead, Capability, Change, CommitStatus, TreeEntry
+from shared.ports.git_host import BranchCommit, BranchHead, Capability, CommitStatus, TreeEntry
 
 _PLAIN_MODES = ("100644", "100755")
 _COMPARISONS = 1000
@@ -64,6 +65,7 @@ class GitHubHost(GitHubPullRequests, GitHubProposing, GitHubIssues):
         self._blobs = _BlobCache(cache_bytes)
         self._compared = lru_cache(_COMPARISONS)(self._compare)
         self._changes = lru_cache(_HISTORIES)(self._read_changes)
+        self._files = lru_cache(_HISTORIES)(self._read_files)
         self._trees = lru_cache(_TREES)(self._read_tree)
         self._answers = LastAnswers()
 
@@ -103,19 +105,19 @@ class GitHubHost(GitHubPullRequests, GitHubProposing, GitHubIssues):
             comparison = json_call(api, "GET", f"{api.url}/compare/{earlier}...{commit}", query=page)
             return str(comparison["status"])
 
-    def changes(self, commit: str, path: str, most: int) -> Sequence[Change]:
+    def changes(self, commit: str, path: str, most: int) -> Sequence[BranchCommit]:
         """Return the newest commits that changed something at or below a path; raise Dependency."""
         return self._changes(commit, path, most)
 
-    def _read_changes(self, commit: str, path: str, most: int) -> Sequence[Change]:
+    def _read_changes(self, commit: str, path: str, most: int) -> Sequence[BranchCommit]:
         newest = {"sha": commit, "per_page": most} | ({"path": path} if path else {})
         with self._client.calling(f"no commit {commit}", absent=(404, 409, 422)) as api:
             found = json_call(api, "GET", f"{api.url}/commits", query=newest)
             return [_change(entry) for entry in found]
 
-    def changes_since(self, commit: str, earlier: str, most: int) -> Sequence[Change] | None:
+    def changes_since(self, commit: str, earlier: str, most: int) -> Sequence[BranchCommit] | None:
         """Return the commits that an earlier one does not have; None for more than ``most``."""
-        listed: list[Change] = []
+        listed: list[BranchCommit] = []
         with self._client.calling(f"no commit {commit}, or {earlier}", absent=(404, 422)) as api:
             url, total, page = f"{api.url}/compare/{earlier}...{commit}", 1, 0
             while len(listed) < total:
@@ -130,6 +132,16 @@ class GitHubHost(GitHubPullRequests, GitHubProposing, GitHubIssues):
             if len({change.commit for change in listed}) != total:  # such as one page again and again
                 raise ValueError("not all commits")
         return listed
+
+    def files_between(self, commit: str, earlier: str) -> Sequence[str]:
+        """Return the paths of the files that differ between a commit and an ancestor."""
+        return self._files(commit, earlier)
+
+    def _read_files(self, commit: str, earlier: str) -> Sequence[str]:
+        with self._client.calling(f"no commit {commit}, or {earlier}", absent=(404, 422)) as api:
+            found = json_call(api, "GET", f"{api.url}/compare/{earlier}...{commit}", query={"per_page": 1})
+            names = ((file["filename"], file.get("previous_filename")) for file in found["files"])
+            return sorted({str(name) for pair in names for name in pair if name})
 
     def tree(self, commit: str) -> Sequence[TreeEntry]:
         """Return every file at a commit; raise Unavailable when GitHub truncated the response."""
@@ -186,10 +198,11 @@ def end_of_token(header: str) -> datetime | None:
         return None
 
 
-def _change(entry: Any) -> Change:
+def _change(entry: Any) -> BranchCommit:
     people = [entry["commit"][role] or {"email": ""} for role in ("author", "committer")]
     author, committer = (str(person["email"]).lower() for person in people)
-    return Change(str(entry["sha"]), author, committer, str(entry["commit"]["message"]))
+    parents = tuple(str(parent["sha"]) for parent in entry["parents"])
+    return BranchCommit(str(entry["sha"]), author, committer, str(entry["commit"]["message"]), parents)
 
 
 def _tree_entry(item: Mapping[str, Any]) -> TreeEntry:

@@ -68,7 +68,7 @@ class GitHubReviews:
         found = self._listed(f"/pulls/{number}/commits", f"no pull request {number}", _people) or []
         known = [account for people in found for account in people]
         complete = None not in known and 0 < len(found) < COMMITS
-        return PullAuthors(frozenset(each for each in known if each is not None), complete=complete)
+        return PullAuthors(frozenset(account for account in known if account is not None), complete=complete)
 
     def team_members(self, team: str) -> frozenset[int] | None:
         """Return the members of a team; None for too many."""

@@ -33,13 +33,13 @@ Sources: kubernetes/apiserver ``pkg/admission/plugin/webhook/errors/statuserror.
 """
 
 
-class _Part(BaseModel):
+class _AnswerPart(BaseModel):
     """What is relied on of an answer; what a kind has beyond that is for whoever reads it."""
 
     model_config = ConfigDict(strict=True)
 
 
-class _Metadata(_Part):
+class _Metadata(_AnswerPart):
     """The names are those of Kubernetes: kubernetes/apimachinery ``pkg/apis/meta/v1/types.go``."""
 
     name: str
@@ -54,18 +54,18 @@ class _Metadata(_Part):
     managedFields: list[dict[str, Any]] | None = None
 
 
-class _Condition(_Part):
+class _Condition(_AnswerPart):
     type: str
     status: str
     reason: str | None = None
     message: str | None = None
 
 
-class _Status(_Part):
+class _Status(_AnswerPart):
     conditions: list[_Condition] | None = None
 
 
-class Object(_Part):
+class Object(_AnswerPart):
     """An object of any kind."""
 
     metadata: _Metadata
@@ -74,24 +74,24 @@ class Object(_Part):
     status: _Status | None = None
 
 
-class _ListMetadata(_Part):
+class _ListMetadata(_AnswerPart):
     more: str = Field(default="", alias="continue")
 
 
-class Page(_Part):
+class ObjectPage(_AnswerPart):
     """A page of a list."""
 
     metadata: _ListMetadata = _ListMetadata()
     items: list[Object] | None = None
 
 
-class _Resource(_Part):
+class _Resource(_AnswerPart):
     name: str
     kind: str
     namespaced: bool
 
 
-class Discovery(_Part):
+class Discovery(_AnswerPart):
     """The kinds of a version of the API."""
 
     resources: list[_Resource] | None = None

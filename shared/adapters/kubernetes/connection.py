@@ -16,7 +16,7 @@ from shared.adapters.kubernetes.answers import (
     Answer,
     Discovery,
     Object,
-    Page,
+    ObjectPage,
     refusal,
     refused_eviction,
 )
@@ -158,7 +158,7 @@ class Connection:
                 if answer.status == 404:
                     self._resources.clear()
                 raise self._error(answer, f"the list of {api_version} {kind}", secret=kind == "Secret")
-            page = answer.read_as(Page, f"the list of {api_version} {kind}")
+            page = answer.read_as(ObjectPage, f"the list of {api_version} {kind}")
             for item in page.get("items") or ():
                 objects.append({"apiVersion": api_version, "kind": kind, **item})
             query["continue"] = str((page.get("metadata") or {}).get("continue") or "")

@@ -103,17 +103,17 @@ class SeenCertificates:
             if why:
                 raise InvalidKubeconfig(why)
 
-        class Seen(looking(reached)):  # type: ignore[misc]  # a class of its own for each client
+        class ObservedConnection(looking(reached)):  # type: ignore[misc]  # a class of its own for each client
             def connect(self) -> None:
                 super().connect()
                 shown = self.sock.getpeercert() if isinstance(self.sock, ssl.SSLSocket) else None
                 if shown:
                     ends[SERVER] = _end(shown)
 
-        class Pool(HTTPSConnectionPool):
-            ConnectionCls = Seen
+        class KubernetesPool(HTTPSConnectionPool):
+            ConnectionCls = ObservedConnection
 
-        return Pool
+        return KubernetesPool
 
 
 def _end(certificate: Mapping[str, Any]) -> datetime:

@@ -48,35 +48,35 @@ def state_of(resource: Json) -> str:
     return str((resource.get("properties") or {}).get("provisioningState") or "")
 
 
-def resource_uid(existing: Json) -> str:
+def resource_uid(live: Json) -> str:
     """Return AKS's id of this life of a cluster: one that is created again under its name has another.
 
     "" where Azure shows none. Source: ManagedCluster.properties.resourceUID of the AKS REST API.
     """
-    return str((existing.get("properties") or {}).get("resourceUID") or "")
+    return str((live.get("properties") or {}).get("resourceUID") or "")
 
 
-def etag_of(existing: Json | None) -> str | None:
+def etag_of(live: Json | None) -> str | None:
     """Return the version that was read, None where there is nothing yet."""
-    return str(existing["eTag"]) if existing is not None and existing.get("eTag") else None
+    return str(live["eTag"]) if live is not None and live.get("eTag") else None
 
 
-def without_version(context: StepContext, existing: Json, what: str) -> Outcome | None:
+def without_version(context: StepContext, live: Json, what: str) -> Outcome | None:
     """Return the second read of a resource without an ETag, None when it may be written.
 
     Clouds with an older API version show none. A write without a condition then relies on a read of some
     seconds ago: it can overwrite what somebody changed since, but not create or take over a cluster.
     """
-    if etag_of(existing) or context.job.step.rechecking:
+    if etag_of(live) or context.job.step.rechecking:
         return None
     problem = f"Azure shows no version (eTag) of {what}"
     again = "reading once more before it is written without a condition"
     return read_once_more(context, f"{problem}; {again}")
 
 
-def not_taken_over(existing: Json, what: str) -> Wait | None:
+def not_taken_over(live: Json, what: str) -> Wait | None:
     """Return the wait of a resource that cannot be adopted safely, because nothing protects the write."""
-    if etag_of(existing):
+    if etag_of(live):
         return None
     danger = "so another fleet could take it over at the same time"
     return Wait(
@@ -87,9 +87,9 @@ def not_taken_over(existing: Json, what: str) -> Wait | None:
     )
 
 
-def profiles_of(existing: Json) -> list[Json]:
+def profiles_of(live: Json) -> list[Json]:
     """Return the node pools of a cluster."""
-    return list(existing["properties"].get("agentPoolProfiles") or ())
+    return list(live["properties"].get("agentPoolProfiles") or ())
 
 
 def foreign_delete(context: StepContext) -> Wait:
@@ -147,24 +147,24 @@ def reverted_fields(what: str, paths: Sequence[str]) -> Fail:
 
 
 def running_of(
-    existing: Json, owner: Owner, flux: AppliedRevision | None, before: RunningVersions | None = None
+    live: Json, owner: Owner, flux: AppliedRevision | None, before: RunningVersions | None = None
 ) -> RunningVersions:
     """Return what runs, as Azure shows the cluster; what Flux has applied is not shown there.
 
     The names that ``before`` has of pools which Azure lacks now remain.
     """
-    served = azure_names(existing, owner, before).items()
+    served = azure_names(live, owner, before).items()
     renamed = {name: pool for pool, names in served for name in names if name != pool}
-    nodes = sum(map(nodes_of, profiles_of(existing)))
-    return RunningVersions(control_plane(existing), nodes, flux, renamed)
+    nodes = sum(map(nodes_of, profiles_of(live)))
+    return RunningVersions(control_plane(live), nodes, flux, renamed)
 
 
-def azure_names(existing: Json, owner: Owner, before: RunningVersions | None) -> dict[str, list[str]]:
+def azure_names(live: Json, owner: Owner, before: RunningVersions | None) -> dict[str, list[str]]:
     """Return the names in Azure of the pools that serve each pool of the manifest, or would serve it.
 
     Of a replaced pool that somebody deleted, it is the name that ran ``before``.
     """
-    pools = serving(profiles_of(existing), owner)
+    pools = serving(profiles_of(live), owner)
     names = {name: [str(profile["name"]) for profile in mine] for name, mine in pools.items()}
     for name, pool in (before.renamed if before else {}).items():
         if pool not in pools:

@@ -40,7 +40,7 @@ class ClusterAccess:
 
     def over(self, ports: Ports) -> Ports:
         """Return the ports with every connection to the cluster through this access."""
-        return replace(ports, kubernetes=_Kubernetes(ports.kubernetes, self))
+        return replace(ports, kubernetes=_AccessedKubernetes(ports.kubernetes, self))
 
     def connect(
         self, inner: Kubernetes, cluster: ClusterId, kubeconfig: Callable[[ClusterId], str] | None
@@ -69,7 +69,7 @@ def _may_be_another_server(error: ReconcileError) -> bool:
 
 
 @dataclass(frozen=True)
-class _Kubernetes:
+class _AccessedKubernetes:
     inner: Kubernetes
     access: ClusterAccess = field(repr=False)
 

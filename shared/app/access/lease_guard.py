@@ -158,7 +158,7 @@ def with_lease_guard(leased: LeasedRecord, ports: Ports) -> Ports:
     return replace(
         ports,
         git_host=head,
-        azure=_Azure(ports.azure, check, ports.elapsed, ports.elapsed()),
+        azure=_GuardedAzure(ports.azure, check, ports.elapsed, ports.elapsed()),
         kubernetes=GuardedKubernetes(ports.kubernetes, check_once_a_second),
     )
 
@@ -170,7 +170,7 @@ def _require_fresh(what: str, seconds: float, most: float = SLOW) -> None:
 
 
 @dataclass(frozen=True)
-class _Azure:
+class _GuardedAzure:
     """``read_at`` is when each read was requested last; ``started`` is when the step started."""
 
     inner: Azure

@@ -105,8 +105,8 @@ class RateLimiter:
 
     def over(self, ports: Ports) -> Ports:
         """Return the ports with every call to Azure rate limited."""
-        azure = _Azure(ports.azure, self)
-        return replace(ports, azure=azure, kubernetes=_Kubernetes(ports.kubernetes, azure))
+        azure = _LimitedAzure(ports.azure, self)
+        return replace(ports, azure=azure, kubernetes=_LimitedKubernetes(ports.kubernetes, azure))
 
     def call(self, subscription: str, limits: Sequence[Limit], send: Callable[[], T]) -> T:
         """Take a token of each limit, then send the call; raise RateLimited when a token is missing."""
@@ -165,8 +165,8 @@ class RateLimiter:
         two calls on one empty bucket would take each other's indefinitely.
         """
         now = self._ports.clock()
-        for each in unused:
-            self.reservations.setdefault(self._own_key(each, subscription), []).insert(0, now)
+        for unused_limit in unused:
+            self.reservations.setdefault(self._own_key(unused_limit, subscription), []).insert(0, now)
         last, at = (limit, subscription), reservation
         for (repeated, target), count in self._called.items():
             for _ in range(count):
@@ -299,7 +299,7 @@ def _key(limit: Limit, subscription: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Azure:
+class _LimitedAzure:
     inner: Azure
     limiter: RateLimiter
 
@@ -314,7 +314,7 @@ class _Azure:
 
 
 @dataclass(frozen=True)
-class _Kubernetes:
+class _LimitedKubernetes:
     """Fetches credentials for a new connection within Azure's limits."""
 
     inner: Kubernetes

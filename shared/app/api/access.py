@@ -60,22 +60,22 @@ class Caller:
 
 
 @dataclass(frozen=True)
-class Denied:
+class Denial:
     """Why a call is refused: 401 for nobody, 403 for somebody without the role."""
 
     status: int
     error: str
 
 
-def decide(principal: Principal | None, required: Role, given: str = "") -> Denied | None:
+def decide(principal: Principal | None, required: Role, given: str = "") -> Denial | None:
     """Return why a principal may not do what needs a role; None if it may.
 
     ``given`` is what somebody who is nobody gave: "key" or "token", "" for nothing.
     """
     if principal is None:
         problem = f"this app does not know the {given}" if given else "sign in first"
-        return Denied(401, f"{problem}: this needs the role {required}")
+        return Denial(401, f"{problem}: this needs the role {required}")
     if any(required in INCLUDED[role] for role in principal.roles):
         return None
     has = ", ".join(sorted(principal.roles)) or "no role"
-    return Denied(403, f"this needs the role {required}; {principal.name} has {has}")
+    return Denial(403, f"this needs the role {required}; {principal.name} has {has}")

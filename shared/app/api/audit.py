@@ -24,7 +24,7 @@ MAX_CLUSTERS = 10_000
 
 
 @dataclass(frozen=True)
-class Request:
+class AuditedAct:
     """What a caller asks for: an action on a target, the clusters that it concerns, and why."""
 
     action: str
@@ -33,7 +33,9 @@ class Request:
     reason: str = ""
 
 
-def audited(request: Request, caller: Caller, ports: Ports, effect: Callable[[], HttpResult]) -> HttpResult:
+def audited(
+    request: AuditedAct, caller: Caller, ports: Ports, effect: Callable[[], HttpResult]
+) -> HttpResult:
     """Carry an act out and return its result; without its record, nothing happens.
 
     An act that is interrupted keeps a record without a result, and so does one whose result cannot be saved.
@@ -81,11 +83,11 @@ def audit_view(limit: int, before: datetime | None, ports: Ports) -> schema.Audi
     return {"acts": [act_of(act) for act in acts], "next": next_before}
 
 
-def acts_on(cluster: str, ports: Ports) -> list[schema.Act]:
+def acts_on(cluster: str, ports: Ports) -> list[schema.ActView]:
     """Return the acts on a cluster among the newest ones; a read is in the audit alone."""
     return [act_of(act) for act in newest_changes(ports.state) if cluster in act.clusters]
 
 
-def act_of(act: Act) -> schema.Act:
+def act_of(act: Act) -> schema.ActView:
     """Return an act as the API shows it."""
-    return projected(schema.Act, act)
+    return projected(schema.ActView, act)

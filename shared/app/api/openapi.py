@@ -113,7 +113,7 @@ def _schema(hint: Any, parts: Json) -> Json:
         return {"type": "object", "additionalProperties": _schema(given[1], parts)}
     if not is_typeddict(hint):
         return _TYPES[hint]
-    name = hint.__name__
+    name = hint.__name__.removesuffix("View")  # the suffix is of our code, not of the API
     if name not in parts:
         parts[name] = {}  # first: a class may have itself as a part
         fields = {field: _schema(of, parts) for field, of in get_type_hints(hint).items()}

@@ -16,7 +16,7 @@ from shared.azure.policies import PolicyCompanion
 from shared.azure.retirements import retiring
 from shared.cluster.failures.errors import Unreadable, is_wait
 from shared.cluster.failures.remedies import suggested_action
-from shared.cluster.forms import Listed, UnreadableRecord
+from shared.cluster.forms import RecordList, UnreadableRecord
 from shared.cluster.history import Event
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Condition
@@ -41,7 +41,7 @@ TAKEOVER = (
 
 
 @dataclass(frozen=True)
-class Page:
+class ClusterPage:
     """A page of a list of clusters: at most ``limit``, in order of their names, after the name ``after``."""
 
     after: str = ""
@@ -52,7 +52,7 @@ class Page:
         return names[-1] if len(names) >= self.limit else None
 
 
-FIRST_PAGE = Page()
+FIRST_PAGE = ClusterPage()
 
 
 class _Dated(Protocol):
@@ -77,25 +77,25 @@ def whole_moments(
     last = found[-1].at
     since = last.replace(microsecond=last.microsecond // 1000 * 1000)
     same_moment = read(SAME_MOMENT, since + timedelta(milliseconds=1))
-    found += [each for each in same_moment if each.at >= since and each not in found]
+    found += [item for item in same_moment if item.at >= since and item not in found]
     return found, last.isoformat()
 
 
-def names_in(page: Listed[ClusterRecord]) -> Sequence[str]:
+def names_in(page: RecordList[ClusterRecord]) -> Sequence[str]:
     """Return the names of a page of clusters, with those whose records cannot be read."""
     return sorted(page.keyed(attrgetter("name")))
 
 
-def unreadable_records(records: Iterable[UnreadableRecord]) -> list[schema.UnreadableRecord]:
+def unreadable_records(records: Iterable[UnreadableRecord]) -> list[schema.UnreadableRecordView]:
     """Return records that cannot be read, each once, and what to do."""
     action = suggested_action(Unreadable.__name__, failed=False)
     return [
-        projected(schema.UnreadableRecord, record, problem=str(record), suggestedAction=action)
+        projected(schema.UnreadableRecordView, record, problem=str(record), suggestedAction=action)
         for record in dict.fromkeys(records)
     ]
 
 
-def fleet_problem(fleet: FleetRecord, newest: PlanRecord | None = None) -> schema.FleetProblem:
+def fleet_problem(fleet: FleetRecord, newest: PlanRecord | None = None) -> schema.FleetProblemView:
     """Return what prevents a newer commit from being planned, and what an operator can do about it.
 
     With the newest plan, an invalid fleet.yaml is such a problem too.
@@ -165,13 +165,16 @@ def failure_of(record: ClusterRecord) -> schema.Failure | None:
     return projected(schema.Failure, failure, **{"class": failure.kind})
 
 
-def retirements_of(record: ClusterRecord, now: datetime) -> list[schema.Retirement]:
+def retirements_of(record: ClusterRecord, now: datetime) -> list[schema.RetirementView]:
     """Return what AKS retires of a cluster, by its accepted spec and the version that it runs."""
     running = record.observation.running.kubernetes_version if record.observation.running else ""
     found = retiring(record.document["spec"], now.date(), running=running)
     return [
         projected(
-            schema.Retirement, retirement.announced, field=path_text(retirement.path), message=str(retirement)
+            schema.RetirementView,
+            retirement.announced,
+            field=path_text(retirement.path),
+            message=str(retirement),
         )
         for retirement in found
     ]
@@ -200,11 +203,11 @@ def policies_of(record: ClusterRecord) -> list[schema.Policy]:
     ]
 
 
-def condition_of(condition: Condition, listed: datetime | None = None) -> schema.Condition:
+def condition_of(condition: Condition, listed: datetime | None = None) -> schema.ConditionView:
     """Return a condition as Kubernetes writes one; ``listed`` is when a sweep confirmed it, if one has."""
     verified = max(condition.verified, listed or condition.verified)
     return projected(
-        schema.Condition,
+        schema.ConditionView,
         condition,
         status="Unknown" if condition.status is None else str(condition.status),
         lastTransitionTime=condition.since,
@@ -212,9 +215,9 @@ def condition_of(condition: Condition, listed: datetime | None = None) -> schema
     )
 
 
-def event_of(event: Event) -> schema.Event:
+def event_of(event: Event) -> schema.EventView:
     """Return an event as Kubernetes writes one."""
-    return projected(schema.Event, event, type="Warning" if event.warning else "Normal")
+    return projected(schema.EventView, event, type="Warning" if event.warning else "Normal")
 
 
 def iso(moment: datetime | None) -> str | None:
@@ -247,7 +250,7 @@ def projected(shape: type[Shape], *sources: object, **computed: Any) -> Shape:
 
 
 @dataclass(frozen=True)
-class _Field:
+class _ShapeField:
     """A field of a shape, what a source may call it, the shape of its parts, and what is empty."""
 
     name: str
@@ -257,19 +260,19 @@ class _Field:
 
 
 @cache
-def _fields(shape: type[Any]) -> Sequence[_Field]:
+def _fields(shape: type[Any]) -> Sequence[_ShapeField]:
     return [_field(name, hint) for name, hint in get_type_hints(shape).items()]
 
 
-def _field(name: str, hint: Any) -> _Field:
+def _field(name: str, hint: Any) -> _ShapeField:
     attribute = re.sub("[A-Z]", r"_\g<0>", name).lower()
     kinds = get_args(hint) if get_origin(hint) is UnionType else (hint,)
     part = next((of for kind in kinds for of in (kind, *get_args(kind)) if is_typeddict(of)), None)
     empty = (lambda: None) if NoneType in kinds else get_origin(hint) or hint
-    return _Field(name, (attribute, attribute.removesuffix("_at")), part, empty)
+    return _ShapeField(name, (attribute, attribute.removesuffix("_at")), part, empty)
 
 
-def _found(field: _Field, sources: Sequence[object]) -> object:
+def _found(field: _ShapeField, sources: Sequence[object]) -> object:
     for source in sources:
         if isinstance(source, Mapping):
             if field.name in source:

@@ -15,7 +15,6 @@ import logging
 from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import replace
 from datetime import datetime, timedelta
-from posixpath import normpath
 
 from shared.app.outbox import send_all
 from shared.app.repository import read_files
@@ -24,9 +23,9 @@ from shared.cluster.conditions import is_at_rest, is_unfinished
 from shared.cluster.envelopes import checks_of
 from shared.cluster.failures.errors import ReconcileError, Stale
 from shared.cluster.record import ClusterRecord
-from shared.language.model.cluster.flux_source import MAIN
 from shared.language.resolve.repository_layout import Files, cluster_paths, shared_paths
 from shared.logs import about
+from shared.platform.pins import roots_of
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import PathsCheck
 
@@ -96,8 +95,9 @@ def _following(
         if record.name > paths.after
         and is_at_rest(record)
         and unverified(record)
+        and record.desired.pin is None
         and pulls_the_fleet(record, ports.config)
-        and (changed is None or not changed.isdisjoint(_paths(record)))
+        and (changed is None or not changed.isdisjoint(roots_of(record.document["spec"]["flux"])))
     )
 
 
@@ -122,18 +122,6 @@ def _save(paths: PathsCheck, ports: Ports) -> None:
         except Stale:
             continue
         return
-
-
-def _paths(record: ClusterRecord) -> frozenset[str]:
-    """Return the folders of its first source that Flux applies to a cluster; "" is the root."""
-    flux = record.document["spec"]["flux"]
-    others = (
-        kustomization
-        for kustomization in flux.get("kustomizations") or ()
-        if kustomization.get("source") in (None, MAIN)
-    )
-    paths = (flux["path"], *(document.get("path") or "" for document in others if document["name"] != MAIN))
-    return frozenset(normpath(f"/{path.lstrip('/')}")[1:] for path in paths)
 
 
 def _changed(before: Files, after: Files) -> frozenset[str]:

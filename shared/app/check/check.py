@@ -129,7 +129,7 @@ def _affordable(record: ClusterRecord, waiting: list[ClusterRecord], limiter: Ra
         return True
     subscription = record.desired.id.subscription
     return (record.observation.api_server is not None and not WINDOWS.concerns(record)) or (
-        subscription not in {each.desired.id.subscription for each in waiting}
+        subscription not in {other.desired.id.subscription for other in waiting}
         and limiter.has_spare(AKS_OTHER, subscription)
     )
 

@@ -59,16 +59,18 @@ def read_extension(context: StepContext) -> Reading:
     wanted = wanted_configurations(context, found)
     differing = [*_of_extension(context, extension), *_of_configurations(wanted, found)]
     ours = as_far_as_known(differing, context.record)
-    objects = [one for name in wanted if name in found for one in reported(found[name])]
+    objects = [report for name in wanted if name in found for report in reported(found[name])]
     faults = [*ours, *_of_objects(objects, now)]
     count = Count(now, context.record.observation.inside)
     parts = [count.components(1 + len(wanted), ours)]
-    for kind in dict.fromkeys(one.ref.kind for one in objects):
-        own = [one for one in objects if one.ref.kind == kind]
-        ready, suspended = (sum(isinstance(one.state, state) for one in own) for state in (Ready, Suspended))
+    for kind in dict.fromkeys(report.ref.kind for report in objects):
+        own = [report for report in objects if report.ref.kind == kind]
+        ready, suspended = (
+            sum(isinstance(report.state, state) for report in own) for state in (Ready, Suspended)
+        )
         parts.append(count.reported(kind, len(own), ready, suspended, faults))
-    existing = context.azure(GetCluster(cluster))
-    pools = [] if existing is None else profiles_of(existing)
+    live = context.azure(GetCluster(cluster))
+    pools = [] if live is None else profiles_of(live)
     inside = Inside(now, tuple(parts))
     revision = reported_revision(found[MAIN]) if MAIN in found else ""
     return Reading(
@@ -119,13 +121,13 @@ def _of_configurations(wanted: Mapping[str, Json], found: Mapping[str, Json]) ->
 
 def _of_objects(objects: Sequence[ObjectReport], now: datetime) -> Iterator[Fault]:
     """Yield the objects that failed, or that take too long."""
-    for one in objects:
-        match one.state:
+    for report in objects:
+        match report.state:
             case FluxFailure(reason, message):
-                yield Fault(one.ref, reason or "Failed", f"{reason}: {message}", since=one.since)
-            case Progressing(message) if now - one.since > PATIENCE:
-                text = f"{message}, since {one.since:%H:%M} UTC"
-                yield Fault(one.ref, "NotReconciled", text, since=one.since)
+                yield Fault(report.ref, reason or "Failed", f"{reason}: {message}", since=report.since)
+            case Progressing(message) if now - report.since > PATIENCE:
+                text = f"{message}, since {report.since:%H:%M} UTC"
+                yield Fault(report.ref, "NotReconciled", text, since=report.since)
 
 
 def _of_pools(pools: Sequence[Json]) -> Iterator[Fault]:

@@ -9,7 +9,14 @@ from __future__ import annotations
 import logging
 
 from shared.app.http_result import HttpResult, rejected
-from shared.app.intake.webhook import Delivery, Ignored, PullChanged, Pushed, Refused, Reviewed
+from shared.app.intake.webhook import (
+    Delivery,
+    DeliveryRefusal,
+    IgnoredDelivery,
+    PullChanged,
+    Push,
+    ReviewDelivery,
+)
 from shared.app.outbox import send
 from shared.cluster.failures.errors import Retryable
 from shared.cluster.messages import PlanRequest, PreviewRequest, PromoteRequest, ProposeRequest, ReviewRequest
@@ -29,32 +36,32 @@ def accept(delivery: Delivery, ports: Ports) -> HttpResult:
     result = _accepted(delivery, ports)
     name = {200: "ignored", 202: "queued", 401: "unsigned"}.get(result.status, "refused")
     ports.telemetry.record([Measurement(WEBHOOKS, 1, {"result": name})])
-    if isinstance(delivery, Pushed):
+    if isinstance(delivery, Push):
         ports.telemetry.record([Span("webhook", delivery.commit, began, ports.clock(), {"result": name})])
     return result
 
 
 def _accepted(delivery: Delivery, ports: Ports) -> HttpResult:
-    if isinstance(delivery, Refused):
+    if isinstance(delivery, DeliveryRefusal):
         return rejected(delivery.status, delivery.reason)
-    if isinstance(delivery, Ignored):
+    if isinstance(delivery, IgnoredDelivery):
         return HttpResult(200, {"ignored": delivery.reason})
     with about(commit=delivery.head if isinstance(delivery, PullChanged) else delivery.commit):
         return _accepted_once(delivery, ports)
 
 
-def _accepted_once(delivery: Pushed | PullChanged | Reviewed, ports: Ports) -> HttpResult:
+def _accepted_once(delivery: Push | PullChanged | ReviewDelivery, ports: Ports) -> HttpResult:
     try:
         ignored = _ignored(delivery, ports)
     except Retryable as error:
-        if not isinstance(delivery, Pushed):
+        if not isinstance(delivery, Push):
             raise
         log.warning("a push is queued without asking the state: %s: %s", error.kind, error)
         return _queued(delivery, ports)
     return ignored or _queued(delivery, ports)
 
 
-def _ignored(delivery: Pushed | PullChanged | Reviewed, ports: Ports) -> HttpResult | None:
+def _ignored(delivery: Push | PullChanged | ReviewDelivery, ports: Ports) -> HttpResult | None:
     """Return the answer to a delivery that starts nothing, None for any other."""
     if ports.state.delivery_seen(delivery.digest):
         return HttpResult(200, {"ignored": "this delivery was queued before", "delivery": delivery.delivery})
@@ -65,12 +72,12 @@ def _ignored(delivery: Pushed | PullChanged | Reviewed, ports: Ports) -> HttpRes
         return HttpResult(
             200, {"ignored": f"{same_name} is not the fleet's, whose id is {source.repository}"}
         )
-    needless = _needless(delivery, fleet, ports) if isinstance(delivery, Reviewed) else ""
+    needless = _needless(delivery, fleet, ports) if isinstance(delivery, ReviewDelivery) else ""
     return HttpResult(200, {"ignored": needless}) if needless else None
 
 
-def _queued(delivery: Pushed | PullChanged | Reviewed, ports: Ports) -> HttpResult:
-    if isinstance(delivery, Reviewed):
+def _queued(delivery: Push | PullChanged | ReviewDelivery, ports: Ports) -> HttpResult:
+    if isinstance(delivery, ReviewDelivery):
         send(ReviewRequest(commit=delivery.commit), ports)
         commit = delivery.commit
     elif isinstance(delivery, PullChanged):
@@ -88,7 +95,7 @@ def _queued(delivery: Pushed | PullChanged | Reviewed, ports: Ports) -> HttpResu
         commit = delivery.commit
     # After the request: a crash before this line causes a second, harmless plan, and loses no push.
     try:
-        if isinstance(delivery, Pushed):
+        if isinstance(delivery, Push):
             ports.state.remember_delivery(
                 delivery.digest, ports.clock(), head=delivery.commit, pushed=delivery.at
             )
@@ -99,7 +106,7 @@ def _queued(delivery: Pushed | PullChanged | Reviewed, ports: Ports) -> HttpResu
     return HttpResult(202, {"queued": "plan", "commit": commit, "delivery": delivery.delivery})
 
 
-def _needless(review: Reviewed, fleet: FleetRecord, ports: Ports) -> str:
+def _needless(review: ReviewDelivery, fleet: FleetRecord, ports: Ports) -> str:
     """Return why a review cannot approve anything, "" if it may."""
     if not ports.config.approval_teams:
         return "no review approves anything; set APPROVAL_TEAMS to change that"

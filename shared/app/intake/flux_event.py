@@ -107,7 +107,7 @@ BURST, PER_SECOND = 60.0, 1.0
 
 
 @dataclass
-class _Known:
+class _EventKey:
     key: str = field(default="", repr=False)
     read_at: float = float("-inf")
     tokens: float = BURST
@@ -120,7 +120,7 @@ class EventKeys:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._lock = Lock()
-        self._clusters: dict[str, _Known] = {}
+        self._clusters: dict[str, _EventKey] = {}
         self._named_at = float("-inf")
 
     def verifies(self, cluster: str, body: bytes, signature: str) -> bool:
@@ -153,7 +153,7 @@ class EventKeys:
             known.tokens -= 1
             return True
 
-    def _known(self, cluster: str) -> _Known | None:
+    def _known(self, cluster: str) -> _EventKey | None:
         """Return what is known of a cluster, None where the fleet has none of the name."""
         with self._lock:
             found = self._clusters.get(cluster)
@@ -163,7 +163,7 @@ class EventKeys:
             self._named_at = now
         names = self._ports.state.summaries().keyed(attrgetter("name"))
         with self._lock:
-            self._clusters = {name: self._clusters.get(name) or _Known() for name in names}
+            self._clusters = {name: self._clusters.get(name) or _EventKey() for name in names}
             return self._clusters.get(cluster)
 
     def _read(self, cluster: str) -> str:

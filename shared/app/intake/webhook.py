@@ -30,7 +30,7 @@ _DELIVERY = re.compile(r"[!-~]{1,100}")
 
 
 @dataclass(frozen=True)
-class Refused:
+class DeliveryRefusal:
     """The request is not a valid delivery: HTTP status and reason."""
 
     status: int
@@ -38,14 +38,14 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Ignored:
+class IgnoredDelivery:
     """A valid delivery that requires no plan."""
 
     reason: str
 
 
 @dataclass(frozen=True)
-class Pushed:
+class Push:
     """The tracked branch moved to ``commit``.
 
     ``delivery`` is GitHub's id, which the signature does not cover; ``digest`` is that of the signed body,
@@ -78,7 +78,7 @@ class PullChanged:
 
 
 @dataclass(frozen=True)
-class Reviewed:
+class ReviewDelivery:
     """A review of what was merged into the tracked branch as ``commit`` approves, or was dismissed."""
 
     delivery: str
@@ -87,7 +87,7 @@ class Reviewed:
     repository: int = 0
 
 
-Delivery = Refused | Ignored | Pushed | PullChanged | Reviewed
+Delivery = DeliveryRefusal | IgnoredDelivery | Push | PullChanged | ReviewDelivery
 
 PLANNED_ACTIONS = ("opened", "synchronize", "reopened")
 
@@ -98,44 +98,48 @@ def read_delivery(
     """Return the delivery; the case of ``headers`` does not matter."""
     header = {name.lower(): value for name, value in headers.items()}
     if len(body) > MAX_BODY_BYTES:
-        return Refused(413, f"the body has {len(body)} bytes; at most {MAX_BODY_BYTES} are read")
+        return DeliveryRefusal(413, f"the body has {len(body)} bytes; at most {MAX_BODY_BYTES} are read")
     refused = _check_signature(header.get("x-hub-signature-256", ""), body, secrets)
     if refused:
         return refused
     event, delivery = header.get("x-github-event", ""), header.get("x-github-delivery", "")
     if event == "ping":
-        return Ignored("pong")
+        return IgnoredDelivery("pong")
     read = _READERS.get(event)
     if read is None:
-        return Ignored(f"the event {cut(event, 40) or '(none)'} is none of {', '.join(_READERS)}")
+        return IgnoredDelivery(f"the event {cut(event, 40) or '(none)'} is none of {', '.join(_READERS)}")
     payload = _json_object(body)
     if payload is None:
-        return Refused(
+        return DeliveryRefusal(
             400, "the body is not a JSON object; set the webhook's content type to application/json"
         )
     if not _DELIVERY.fullmatch(delivery):
-        return Refused(400, "the header X-GitHub-Delivery is missing, or not an id of a delivery")
+        return DeliveryRefusal(400, "the header X-GitHub-Delivery is missing, or not an id of a delivery")
     source = payload.get("repository")
     name = source.get("full_name") if isinstance(source, dict) else None
     if not isinstance(name, str):
-        return Refused(400, f"the {event} has no repository.full_name")
+        return DeliveryRefusal(400, f"the {event} has no repository.full_name")
     if name.lower() != repository.lower():
-        return Ignored(f"the repository {cut(name, 100)} is not {repository}")
+        return IgnoredDelivery(f"the repository {cut(name, 100)} is not {repository}")
     return read(payload, delivery, hashlib.sha256(body).hexdigest(), branch)
 
 
-def _check_signature(signature: str, body: bytes, secrets: Sequence[str]) -> Refused | None:
+def _check_signature(signature: str, body: bytes, secrets: Sequence[str]) -> DeliveryRefusal | None:
     usable = [secret for secret in secrets if secret]
     if not usable:
-        return Refused(401, "no webhook secret is configured; set GITHUB_WEBHOOK_SECRET")
+        return DeliveryRefusal(401, "no webhook secret is configured; set GITHUB_WEBHOOK_SECRET")
     if not signature:
-        return Refused(401, "the header X-Hub-Signature-256 is missing; set the webhook's secret in GitHub")
+        return DeliveryRefusal(
+            401, "the header X-Hub-Signature-256 is missing; set the webhook's secret in GitHub"
+        )
     valid = False
     for secret in usable:
         expected = "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
         valid |= hmac.compare_digest(expected.encode(), signature.encode(errors="replace"))
     if not valid:
-        return Refused(401, "the signature is wrong; the secret in GitHub is not GITHUB_WEBHOOK_SECRET")
+        return DeliveryRefusal(
+            401, "the signature is wrong; the secret in GitHub is not GITHUB_WEBHOOK_SECRET"
+        )
     return None
 
 
@@ -150,16 +154,16 @@ def _json_object(body: bytes) -> dict[str, Any] | None:
 def _read_push(payload: dict[str, Any], delivery: str, digest: str, branch: str) -> Delivery:
     ref, commit = payload.get("ref"), payload.get("after")
     if not (isinstance(ref, str) and isinstance(commit, str)):
-        return Refused(400, "the push has no ref or after")
+        return DeliveryRefusal(400, "the push has no ref or after")
     if not ref.startswith("refs/heads/"):
-        return Ignored(f"{cut(ref, 100)} is not a branch")
+        return IgnoredDelivery(f"{cut(ref, 100)} is not a branch")
     if ref != f"refs/heads/{branch}":
-        return Ignored(f"the branch {cut(ref.removeprefix('refs/heads/'), 100)} is not {branch}")
+        return IgnoredDelivery(f"the branch {cut(ref.removeprefix('refs/heads/'), 100)} is not {branch}")
     if payload.get("deleted") is True:
-        return Ignored(f"the branch {branch} was deleted; the fleet stays as it is")
+        return IgnoredDelivery(f"the branch {branch} was deleted; the fleet stays as it is")
     if not _COMMIT.fullmatch(commit):
-        return Refused(400, "the push's after is not the id of a commit")
-    return Pushed(delivery, digest, commit, _pushed_at(payload), _repository_id(payload))
+        return DeliveryRefusal(400, "the push's after is not the id of a commit")
+    return Push(delivery, digest, commit, _pushed_at(payload), _repository_id(payload))
 
 
 def _repository_id(payload: dict[str, Any]) -> int:
@@ -179,19 +183,19 @@ def _read_pull(payload: dict[str, Any], delivery: str, digest: str, branch: str)
     action, number = payload.get("action"), payload.get("number")
     head, base = _at(payload, "pull_request.head.sha"), _at(payload, "pull_request.base.ref")
     if not (isinstance(action, str) and type(number) is int and 0 < number <= MAX_NUMBER):
-        return Refused(400, "the pull_request has no action or number")
+        return DeliveryRefusal(400, "the pull_request has no action or number")
     if not (isinstance(head, str) and isinstance(base, str)):
-        return Refused(400, "the pull_request has no head.sha or base.ref")
+        return DeliveryRefusal(400, "the pull_request has no head.sha or base.ref")
     base_changed = action == "edited" and _at(payload, "changes.base") is not None
     name = str(_at(payload, "pull_request.head.ref"))
     proposal, promotion = name.startswith(BRANCHES), name.startswith(PROMOTIONS)
     decided = (proposal or promotion) and action == "closed"
     if action not in PLANNED_ACTIONS and not base_changed and not decided:
-        return Ignored(f"a pull request that was {cut(action, 40)} needs no plan")
+        return IgnoredDelivery(f"a pull request that was {cut(action, 40)} needs no plan")
     if base != branch:
-        return Ignored(f"the pull request goes into {cut(base, 100)}, not {branch}")
+        return IgnoredDelivery(f"the pull request goes into {cut(base, 100)}, not {branch}")
     if not _COMMIT.fullmatch(head):
-        return Refused(400, "the pull_request's head.sha is not the id of a commit")
+        return DeliveryRefusal(400, "the pull_request's head.sha is not the id of a commit")
     return PullChanged(delivery, digest, number, head, action, _repository_id(payload), proposal, promotion)
 
 
@@ -200,16 +204,18 @@ def _read_review(payload: dict[str, Any], delivery: str, digest: str, branch: st
     action, state = payload.get("action"), _at(payload, "review.state")
     base, commit = _at(payload, "pull_request.base.ref"), _at(payload, "pull_request.merge_commit_sha")
     if not (isinstance(action, str) and isinstance(state, str) and isinstance(base, str)):
-        return Refused(400, "the pull_request_review has no action, review.state or base.ref")
+        return DeliveryRefusal(400, "the pull_request_review has no action, review.state or base.ref")
     if (action, state.lower()) != ("submitted", "approved") and action != "dismissed":
-        return Ignored(f"a review that was {cut(action, 40)} as {cut(state, 40)} approves nothing")
+        return IgnoredDelivery(f"a review that was {cut(action, 40)} as {cut(state, 40)} approves nothing")
     if base != branch:
-        return Ignored(f"the pull request goes into {cut(base, 100)}, not {branch}")
+        return IgnoredDelivery(f"the pull request goes into {cut(base, 100)}, not {branch}")
     if not isinstance(_at(payload, "pull_request.merged_at"), str):
-        return Ignored("the pull request is not merged; its reviews are read with the plan of its merge")
+        return IgnoredDelivery(
+            "the pull request is not merged; its reviews are read with the plan of its merge"
+        )
     if not (isinstance(commit, str) and _COMMIT.fullmatch(commit)):
-        return Refused(400, "the pull_request_review's merge_commit_sha is not the id of a commit")
-    return Reviewed(delivery, digest, commit, _repository_id(payload))
+        return DeliveryRefusal(400, "the pull_request_review's merge_commit_sha is not the id of a commit")
+    return ReviewDelivery(delivery, digest, commit, _repository_id(payload))
 
 
 _READERS = {"push": _read_push, "pull_request": _read_pull, "pull_request_review": _read_review}

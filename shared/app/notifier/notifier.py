@@ -30,7 +30,7 @@ from shared.logs import about
 from shared.masking import cut
 from shared.notifications import deliveries, record
 from shared.notifications.digest import DigestGroup, Links, Outgoing, messages
-from shared.notifications.kinds import KINDS, Kind
+from shared.notifications.kinds import KINDS, NotificationKind
 from shared.notifications.notification import DETAIL_LIMIT, Notification, ending_of
 from shared.notifications.record import NotifierRecord
 from shared.notifications.routes import LIMITS, Route, RouteType
@@ -139,7 +139,9 @@ def _take(before: NotifierRecord, fleet: FleetRecord, ports: Ports) -> tuple[Not
         known = replace(record.compare(known, facts, OF_PLANS, fleet.rules.routes, now), plan_at=fleet.at)
     letters = ports.state.dead_letters(LETTERS)
     others = list(present(fleet, ports.state.sweep(), letters, known, now, ports.git_host))
-    ending = OTHERS if len(letters) < LETTERS else OTHERS - {Kind.DEAD_LETTER}  # older ones were not read
+    ending = (
+        OTHERS if len(letters) < LETTERS else OTHERS - {NotificationKind.DEAD_LETTER}
+    )  # older ones were not read
     known = record.compare(known, others, ending, fleet.rules.routes, now)
     unsure = record.unconfirmed(known, now)
     if unsure:
@@ -162,9 +164,9 @@ def _shows(record: ClusterRecord | UnreadableRecord | None, fact: Notification) 
     """Return whether the record of a cluster has a problem; one that cannot be read ends none."""
     if record is None or isinstance(record, UnreadableRecord):
         return record is not None
-    if fact.kind is Kind.EXPIRING:
+    if fact.kind is NotificationKind.EXPIRING:
         return bool(ending_of(record))
-    if fact.kind is Kind.DRIFT:
+    if fact.kind is NotificationKind.DRIFT:
         return record.divergence.drift is not None
     return record.phase is not Phase.READY and not is_exempt(record)
 
@@ -216,7 +218,7 @@ def _subject(message: Outgoing) -> Mapping[str, str]:
     facts = [fact for group in message.groups for fact in group.facts]
     clusters = {fact.subject if fact.of_cluster else "" for fact in facts}
     found = {"cluster": clusters, "commit": {fact.commit for fact in facts}}
-    return {name: each for name, some in found.items() if len(some) == 1 for each in some}
+    return {name: value for name, some in found.items() if len(some) == 1 for value in some}
 
 
 def _failed(route: Route, error: ReconcileError, known: NotifierRecord, ports: Ports) -> NotifierRecord:

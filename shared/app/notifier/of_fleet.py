@@ -11,7 +11,7 @@ from shared.cluster.failures.remedies import FailedPart, suggested_action
 from shared.cluster.reporting.diagnosis import CORRECT_FILE
 from shared.json_tree import digest_of
 from shared.masking import cut
-from shared.notifications.kinds import Kind
+from shared.notifications.kinds import NotificationKind
 from shared.notifications.notification import ACTION_LIMIT, NAMED, Notification, brief
 from shared.notifications.record import NotifierRecord
 from shared.plan.holds import HoldKind
@@ -20,12 +20,17 @@ from shared.ports import DeadLetter, FleetRecord, PlanRecord
 from shared.ports.git_host import CREDENTIAL_SOON, GitHost
 from shared.ports.state import SweepRecord
 
-OF_PLANS = frozenset({Kind.REFUSED, Kind.INVALID})
+OF_PLANS = frozenset({NotificationKind.REFUSED, NotificationKind.INVALID})
 """What the plan of the newest commit says; it is read only when there is a new one."""
 OTHERS = frozenset(
     {
-        *(Kind.PLAN, Kind.CREDENTIAL, Kind.TOKEN),
-        *(Kind.SWEEP, Kind.ORPHAN, Kind.DEAD_LETTER, Kind.CHANNEL),
+        *(NotificationKind.PLAN, NotificationKind.CREDENTIAL, NotificationKind.TOKEN),
+        *(
+            NotificationKind.SWEEP,
+            NotificationKind.ORPHAN,
+            NotificationKind.DEAD_LETTER,
+            NotificationKind.CHANNEL,
+        ),
     }
 )
 """What is looked at each time."""
@@ -44,8 +49,8 @@ def of_plan(plan_record: PlanRecord) -> Iterator[Notification]:
     if waiting:
         causes = {item.hold.cause for item in plan.items if item.needs_approval and item.hold}
         yield Notification(
-            id=f"{Kind.REFUSED}:{plan.commit}:{digest_of(waiting)}",
-            kind=Kind.REFUSED,
+            id=f"{NotificationKind.REFUSED}:{plan.commit}:{digest_of(waiting)}",
+            kind=NotificationKind.REFUSED,
             key="approval",
             subject=_counted(waiting),
             at=at,
@@ -60,8 +65,8 @@ def of_plan(plan_record: PlanRecord) -> Iterator[Notification]:
     if problems:
         names = sorted(item.cluster for item in held)
         yield Notification(
-            id=f"{Kind.INVALID}:{plan.commit}",
-            kind=Kind.INVALID,
+            id=f"{NotificationKind.INVALID}:{plan.commit}",
+            kind=NotificationKind.INVALID,
             key="manifests",
             subject=plan.commit[:8],
             at=at,
@@ -104,7 +109,7 @@ def _of_fleet(
     if problem is None:
         return
     credential = problem.kind == Unauthenticated.__name__ and problem.failed is FailedPart.READ
-    kind = Kind.CREDENTIAL if credential else Kind.PLAN
+    kind = NotificationKind.CREDENTIAL if credential else NotificationKind.PLAN
     identifier = f"{kind}:{problem.failed}:{problem.kind}"
     before = known.facts.get(known.open.get("fleet", ""))
     same = before is not None and before.id.startswith(identifier)
@@ -131,8 +136,8 @@ def _of_token(
     if expires is None or expires - now > CREDENTIAL_SOON or (expires <= now and key not in known.open):
         return
     yield Notification(
-        id=f"{Kind.TOKEN}:{_moment(expires)}",
-        kind=Kind.TOKEN,
+        id=f"{NotificationKind.TOKEN}:{_moment(expires)}",
+        kind=NotificationKind.TOKEN,
         key=key,
         subject=host.credential,
         at=expires - CREDENTIAL_SOON,
@@ -145,8 +150,8 @@ def _of_sweep(sweep: SweepRecord, known: NotifierRecord, now: datetime) -> Itera
     for listing in sweep.listings:
         if listing.problems:
             problem = Notification(
-                id=f"{Kind.SWEEP}:{listing.subscription}:{_moment(listing.at)}",
-                kind=Kind.SWEEP,
+                id=f"{NotificationKind.SWEEP}:{listing.subscription}:{_moment(listing.at)}",
+                kind=NotificationKind.SWEEP,
                 key=f"sweep:{listing.subscription}",
                 subject=listing.subscription,
                 at=listing.at or sweep.started or now,
@@ -156,8 +161,8 @@ def _of_sweep(sweep: SweepRecord, known: NotifierRecord, now: datetime) -> Itera
             yield known.facts.get(known.open.get(problem.key, ""), problem)  # each list has another time
         for orphan in listing.orphans:
             yield Notification(
-                id=f"{Kind.ORPHAN}:{orphan.resource}:{_moment(orphan.since)}",
-                kind=Kind.ORPHAN,
+                id=f"{NotificationKind.ORPHAN}:{orphan.resource}:{_moment(orphan.since)}",
+                kind=NotificationKind.ORPHAN,
                 key=f"orphan:{orphan.resource}",
                 subject=orphan.resource,
                 at=orphan.since,
@@ -171,8 +176,8 @@ def _of_channels(known: NotifierRecord, now: datetime) -> Iterator[Notification]
         outage = state.outage
         if outage is not None and now - outage.since >= OUTAGE:
             yield Notification(
-                id=f"{Kind.CHANNEL}:{name}:{_moment(outage.since)}",
-                kind=Kind.CHANNEL,
+                id=f"{NotificationKind.CHANNEL}:{name}:{_moment(outage.since)}",
+                kind=NotificationKind.CHANNEL,
                 key=f"channel:{name}",
                 subject=name,
                 at=outage.since,

@@ -13,6 +13,7 @@ from shared.app.notifications import store_act
 from shared.app.outbox import send, send_all
 from shared.app.planner.compute import ComputedPlan
 from shared.app.planner.handover import hand_over
+from shared.app.planner.pins import write_pins
 from shared.app.planner.plan_problems import answer_approval
 from shared.app.repository import save_fingerprints
 from shared.cluster.envelopes import Envelope
@@ -44,6 +45,9 @@ def carry_out(computed: ComputedPlan, approval: Approval | None, ports: Ports) -
     log.info("plan of %s: %s", head[:8], plan_record.plan.summary)
     ports.state.add_group_members(computed.members)  # before the first record of a new cluster
     _begin(computed, ports)
+    if not write_pins(computed, ports):
+        _plan_without_branches(computed.fleet, ports)
+        return
     plan, fleet, ended = hand_over(computed, ports)
     if approval is not None:
         answer_approval(approval, plan, ports)
@@ -67,6 +71,9 @@ def carry_out_part(computed: ComputedPlan, ports: Ports) -> None:
     What is not as it was planned, and what is left after the time of an invocation, is for the whole plan.
     """
     _begin(computed, ports)
+    if not write_pins(computed, ports):
+        _plan_without_branches(computed.fleet, ports)
+        return
     plan, fleet, ended = hand_over(computed, ports)
     if not ended or plan.items != computed.plan_record.plan.items:
         send_all([_rest(fleet, computed, ports)], ports)
@@ -81,6 +88,13 @@ def _begin(computed: ComputedPlan, ports: Ports) -> None:
     for rollout in computed.rollouts:
         ports.state.save_rollout(rollout)
     send_all(computed.then, ports)
+
+
+def _plan_without_branches(fleet: FleetRecord, ports: Ports) -> None:
+    """Have the commit planned again with pins that are no branches, because the app may write none."""
+    saved = ports.state.save_fleet(replace(fleet, app=replace(fleet.app, pins_directly=True)))
+    request = PlanRequest(again=True, reason="pins without branches", read_from=ports.clock())
+    send(request, ports, message_id=f"pins:{fleet.planning[:12]}:{saved.etag}")
 
 
 def _rest(fleet: FleetRecord, computed: ComputedPlan, ports: Ports) -> Envelope:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from shared.app.planner.review_rules import pull_of
 from shared.cluster.failures.errors import ReconcileError
 from shared.frozen import replace
-from shared.language.model.rollout import Rollout as Written
+from shared.language.model.rollout import RolloutSpec as Written
 from shared.masking import cut
 from shared.ports import FleetRecord, Ports
 from shared.rollouts.rollout import CheckState, GateCheckResult, Rollout

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from shared.app.planner.compute import ComputedPlan
+from shared.app.planner.pins import with_form
 from shared.app.planner.rollouts import RolloutStart, starting_of
 from shared.app.repository import PlanInputs, read_some
 from shared.cluster.envelopes import Envelope
@@ -56,7 +57,7 @@ def partial_plan_of(before: FleetRecord, fleet: FleetRecord, ports: Ports) -> Co
     if known.keys() != starting.records.keys():
         return None
     try:
-        desired = read_some(head, known, ports)
+        desired = with_form(read_some(head, known, ports), fleet, ports)
     except ReconcileError as error:  # the whole plan reads again, and reports it
         log.warning("%s could not be read for a partial plan: %s: %s", head[:8], error.kind, error)
         return None

@@ -20,7 +20,7 @@ from shared.plan.plan import Plan
 from shared.ports import FleetRecord, Ports
 from shared.rollouts.decide import Decision
 from shared.rollouts.report import state_of
-from shared.rollouts.rollout import ActKind, Rollout, State
+from shared.rollouts.rollout import ActKind, Rollout, RolloutState
 from shared.sentences import some_of
 
 log = logging.getLogger(__name__)
@@ -110,7 +110,7 @@ def answer_act(act: RolloutAct, rollout: Rollout | None, ports: Ports) -> None:
     commit = act.commit[:8]
     if rollout is None:
         why = f"another commit than {commit} was planned since; act on that one"
-    elif rollout.state is State.ACTIVE:
+    elif rollout.state is RolloutState.ACTIVE:
         why = f"something else pauses the rollout of {commit} since then; resume it again"
     else:
         state = state_of(rollout, Decision(rollout)).lower()

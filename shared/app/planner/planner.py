@@ -17,6 +17,7 @@ from shared.app.planner.carry_out import carry_out, carry_out_part
 from shared.app.planner.compute import compute_plan
 from shared.app.planner.handover import begin, may_be_saved
 from shared.app.planner.partial_plan import partial_plan_of
+from shared.app.planner.pins import with_form
 from shared.app.planner.plan_problems import report_failed_plan, report_outage, report_unreadable
 from shared.app.planner.recovery import begin_recovery
 from shared.app.planner.reporter import report, report_again
@@ -154,7 +155,9 @@ def _plan_head(request: ToPlan, decided: HeadDecision, head: BranchHead, ports: 
     except ReconcileError as error:
         report_unreadable(request, error, _as_before(fleet, before), ports)
         return error.kind
-    inputs = PlanInputs(desired, records, known, {record.key: record for record in listed.unreadable})
+    inputs = PlanInputs(
+        with_form(desired, fleet, ports), records, known, {record.key: record for record in listed.unreadable}
+    )
     computed = compute_plan(request, before.planning, inputs, fleet, ports)
     carry_out(computed, request.approval, ports)
     if may_be_saved(before) and before.planning not in ("", head.commit):

@@ -29,7 +29,7 @@ from shared.app.planner.commit_status import (
 from shared.app.records import again
 from shared.cluster.failures.errors import ReconcileError, Retryable, Stale, Unreadable, Withheld
 from shared.cluster.failures.retry import wait_before_retry
-from shared.cluster.forms import Listed
+from shared.cluster.forms import RecordList
 from shared.cluster.messages import NotifyRequest, PlanRequest, ReportRequest, StatusRequest
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.frozen import replace
@@ -39,7 +39,7 @@ from shared.ports import CommitStatus, FleetRecord, PlanRecord, Ports
 from shared.ports.git_host import status_line
 from shared.rollouts.decide import decide
 from shared.rollouts.report import describe
-from shared.rollouts.rollout import State
+from shared.rollouts.rollout import RolloutState
 from shared.rollouts.waits import Seen
 
 log = logging.getLogger(__name__)
@@ -218,7 +218,7 @@ def _planned_since(fleet: FleetRecord, ports: Ports) -> bool:
     return (now.commit, now.planning, now.at) != (fleet.commit, fleet.planning, fleet.at)
 
 
-def _save_contested(fleet: FleetRecord, clusters: Listed[ClusterSummary], ports: Ports) -> None:
+def _save_contested(fleet: FleetRecord, clusters: RecordList[ClusterSummary], ports: Ports) -> None:
     """Save which clusters wait for a takeover; a planner that is at work has it reported at its end."""
     waiting = {summary.name for summary in clusters if summary.contested}
     contested = tuple(sorted(waiting | (clusters.unreadable_names & {*fleet.contested})))
@@ -245,7 +245,7 @@ def _rollout_progress(fleet: FleetRecord, clusters: Seen, ports: Ports) -> Rollo
     if rollout is None or not (fleet.rollout or rollout.people.skipped):
         return None
     decision = decide(rollout, clusters, ports.clock())
-    aborted = rollout.state is State.ABORTED
+    aborted = rollout.state is RolloutState.ABORTED
     if not (aborted or decision.waits or decision.final):
         return None
     return RolloutProgress(
@@ -254,7 +254,7 @@ def _rollout_progress(fleet: FleetRecord, clusters: Seen, ports: Ports) -> Rollo
         aborted,
         final=decision.final is not None and not decision.held,
         stopped=decision.final is not None and bool(decision.final.spent),
-        left=len(decision.waits) if rollout.state is State.COMPLETED else 0,
+        left=len(decision.waits) if rollout.state is RolloutState.COMPLETED else 0,
     )
 
 

@@ -19,7 +19,7 @@ from shared.app.planner.gate_checks import read_selection, with_checks
 from shared.app.planner.plan_problems import answer_act
 from shared.app.records import again
 from shared.app.repository import PlanInputs
-from shared.cluster.forms import Listed
+from shared.cluster.forms import RecordList
 from shared.cluster.messages import PromoteRequest, ReportRequest, RolloutAct, RolloutRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.summary import summary_of
@@ -32,7 +32,7 @@ from shared.rollouts.candidates import updates_of
 from shared.rollouts.decide import Decision, decide
 from shared.rollouts.estimate import with_completed
 from shared.rollouts.of_plan import rollout_of_plan, with_holds
-from shared.rollouts.rollout import ActKind, Rollout, StageDecision, State, act_on, is_as_asked
+from shared.rollouts.rollout import ActKind, Rollout, RolloutState, StageDecision, act_on, is_as_asked
 from shared.rollouts.selected import NOTHING
 from shared.rollouts.shut import NOTHING as ALWAYS_OPEN
 from shared.rollouts.shut import calendar_of
@@ -44,7 +44,7 @@ MOST_AT_A_TIME = 200
 """How many clusters are planned by themselves; their records and manifests are read one by one."""
 READ_ALONE = 20
 """Up to so many clusters of a rollout are read by themselves, and not with the whole fleet."""
-_CURRENT = (State.ACTIVE, State.ABORTED)
+_CURRENT = (RolloutState.ACTIVE, RolloutState.ABORTED)
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def _of_rollout(staged: StagedPlan, inputs: PlanInputs, ports: Ports) -> StagedP
         return replace(staged, fleet=replace(fleet, last_valid=fleet.last_valid or fleet.commit))
     updates = updates_of(plan)
     known = ports.state.rollout(plan.commit) if written else None
-    current = known if known is not None and known.state is not State.SUPERSEDED else None
+    current = known if known is not None and known.state is not RolloutState.SUPERSEDED else None
     valid = replace(fleet, rollout="", last_valid="")
     if written is None or not (updates or current or (earlier and earlier.state in UNDER_WAY)):
         return replace(staged, fleet=valid, changed=_superseded(earlier, plan.commit, now))
@@ -147,14 +147,14 @@ def _since(
     """
     newest = fleet.last_valid or fleet.commit
     last = before or (ports.state.rollout(newest) if newest else None)
-    if last is not None and (last.state is not State.COMPLETED or _waits_for(last, records, records)):
+    if last is not None and (last.state is not RolloutState.COMPLETED or _waits_for(last, records, records)):
         return last.since or newest
     return newest
 
 
 def _superseded(earlier: Rollout | None, commit: str, now: datetime) -> tuple[Rollout, ...]:
     """Return the rollout that a commit ends, nothing where it ends none."""
-    ends = earlier is not None and earlier.commit != commit and earlier.state is State.ACTIVE
+    ends = earlier is not None and earlier.commit != commit and earlier.state is RolloutState.ACTIVE
     return (superseded(earlier, commit, now),) if ends and earlier else ()
 
 
@@ -171,7 +171,7 @@ def _covers(rollout: Rollout, updates: Collection[Item]) -> bool:
     """Return whether a rollout has every update of its plan; one that was superseded has none any more."""
     members = {(member.cluster, member.uid, member.generation) for member in rollout.members}
     same = all((item.cluster, item.uid, item.generation) in members for item in updates)
-    return same and rollout.state is not State.SUPERSEDED
+    return same and rollout.state is not RolloutState.SUPERSEDED
 
 
 def _plan_of(rollout: Rollout | None, ports: Ports) -> Plan | None:
@@ -220,7 +220,7 @@ def _read_members(rollout: Rollout, ports: Ports) -> Seen:
     if len(rollout.members) > READ_ALONE:
         return ports.state.summaries().keyed(attrgetter("name"))
     listed = ports.state.clusters_named([member.cluster for member in rollout.members])
-    return Listed(map(summary_of, listed), listed.unreadable).keyed(attrgetter("name"))
+    return RecordList(map(summary_of, listed), listed.unreadable).keyed(attrgetter("name"))
 
 
 # What lets clusters start between two plans: an act, a time, or the end of a job.

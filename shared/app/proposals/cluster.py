@@ -77,12 +77,12 @@ def settle(proposal: Proposal, digest: str, *, room: bool, head: Head, ports: Po
         return
     azure = RateLimiter(None, ports).over(ports).azure
     try:
-        existing = azure.call(GetCluster(record.desired.id))
+        live = azure.call(GetCluster(record.desired.id))
     except Retryable as error:
         raise NotShown(f"{record.name} cannot be read in Azure: {error.kind}: {error}") from error
     now, owner = ports.clock(), StepContext.of(record, ports).owner
-    decided = decided_of(record, existing, owner, now) if existing is not None else None
-    if existing is None or decided is None:
+    decided = decided_of(record, live, owner, now) if live is not None else None
+    if live is None or decided is None:
         return  # a sweep says what becomes of it
     drift = drift_from(decided, record.divergence.drift, now)
     found = proposable(record.divergence.drift, drift) if record.divergence.drift and drift else None
@@ -90,16 +90,16 @@ def settle(proposal: Proposal, digest: str, *, room: bool, head: Head, ports: Po
         with about_record(record):
             log.info("%s: Azure shows something else than the last sweep saw", record.name)
         return
-    _propose(turn, *found, decided, _Live(record, owner, existing))
+    _propose(turn, *found, decided, _LiveCluster(record, owner, live))
 
 
 @dataclass(frozen=True)
-class _Live:
+class _LiveCluster:
     """A cluster as Azure shows it."""
 
     record: ClusterRecord
     owner: Owner
-    existing: Json
+    live: Json
 
     @property
     def name(self) -> str:
@@ -111,11 +111,11 @@ def _propose(
     fields: Sequence[DriftedField],
     secret: tuple[OmittedField, ...],
     decided: Sequence[DriftDecision],
-    live: _Live,
+    cluster: _LiveCluster,
 ) -> None:
     new, declined = wanted(turn.proposal, fields)
     left_out = (*secret, *declined)
-    found = _manifest(turn, new, decided, live) if new else DriftProposal("")
+    found = _manifest(turn, new, decided, cluster) if new else DriftProposal("")
     left_out += tuple(OmittedField(path, reason) for path, reason in found.left_out.items())
     taken = [
         drifted_field for drifted_field in new if drifted_field.path in {field.path for field in found.fields}
@@ -131,32 +131,32 @@ def _propose(
     if not (opened and proposal.values == values):
         if not opened and not turn.room:
             raise NoRoom
-        file = File(cluster_path(live.name), found.content, commit_message(live.name, taken))
+        file = File(cluster_path(cluster.name), found.content, commit_message(cluster.name, taken))
         asked = proposal.opened if opened else turn.ports.clock()
         try:
             proposal = turn.branch.commit(replace(proposal, opened=asked), file, turn.head)
         except SomebodyPushed as error:
             turn.save(replace(proposal, digest=turn.digest, left_out=left_out, problem=str(error)))
             return
-    proposal = turn.branch.show(proposal, turn.pull, proposal_text(live.name, taken, left_out))
+    proposal = turn.branch.show(proposal, turn.pull, proposal_text(cluster.name, taken, left_out))
     turn.save(replace(proposal, values=values, left_out=left_out, digest=turn.digest, problem=""))
 
 
 def _manifest(
-    turn: _Turn, fields: Sequence[DriftedField], decided: Sequence[DriftDecision], live: _Live
+    turn: _Turn, fields: Sequence[DriftedField], decided: Sequence[DriftDecision], cluster: _LiveCluster
 ) -> DriftProposal:
     """Return the manifest of the newest commit with the values of Azure."""
-    manifest = turn.head.manifest(live.name)
+    manifest = turn.head.manifest(cluster.name)
     if manifest is None:
         return DriftProposal("", left_out=dict.fromkeys((field.path for field in fields), NO_MANIFEST))
-    verified = live.record.observation.verified
+    verified = cluster.record.observation.verified
     known = verified.unmanaged if verified else None
     paths = {field.path for field in fields}
     return propose(
         manifest,
-        [each.difference for each in decided if each.path in paths],
-        partial(turn.head.resolve, live.name),
-        lambda desired: drift_of(desired, live.owner, live.existing, known),
+        [decision.difference for decision in decided if decision.path in paths],
+        partial(turn.head.resolve, cluster.name),
+        lambda desired: drift_of(desired, cluster.owner, cluster.live, known),
     )
 
 

@@ -98,14 +98,14 @@ def evaluate(
     clusters = {name: cluster for name, cluster in desired.clusters.items() if cluster.environment == target}
     place = _Target(target, text, clusters, records, head)
     proofs, obstacles = list[Proof](), dict[What, Obstacle]()
-    for each in what:
-        found = proven(each, source, desired.clusters, records)
+    for value in what:
+        found = proven(value, source, desired.clusters, records)
         if isinstance(found, Proof):
             found = _wanted(found, place, held) or found
         if isinstance(found, Proof):
             proofs.append(found)
         else:
-            obstacles[each] = found
+            obstacles[value] = found
     own = (cluster for cluster in desired.clusters.values() if cluster.environment == source)
     asked = frozenset(value for desired in own for value in values_in(desired.document()["spec"]))
     return replace(_edited(place, proofs, obstacles), asked=asked)
@@ -135,7 +135,9 @@ def _edited(target: _Target, proofs: list[Proof], obstacles: dict[What, Obstacle
             wrong = _wrong(target, proofs, after)
         if not wrong:
             takers = [name for name in after if _takes(name, target, proofs, after)]
-            keepers = [name for name, each in after.items() if any(not _has(each, proof) for proof in proofs)]
+            keepers = [
+                name for name, cluster in after.items() if any(not _has(cluster, proof) for proof in proofs)
+            ]
             own = tuple(sorted(takers)), tuple(sorted(keepers))
             return Evaluation(target.path, tuple(proofs), text, *own, obstacles=obstacles)
         obstacles |= wrong
@@ -157,7 +159,7 @@ def _with_values(text: str, proofs: Sequence[Proof]) -> str:
 
 def _wrong(target: _Target, proofs: Sequence[Proof], after: Mapping[str, object]) -> dict[What, Obstacle]:
     """Return why values are not given: as invalid, as taken by no cluster, or as a version that goes down."""
-    invalid = sorted(name for name, each in after.items() if not isinstance(each, Desired))
+    invalid = sorted(name for name, cluster in after.items() if not isinstance(cluster, Desired))
     if invalid:
         problems = after[invalid[0]]
         first = problems[0] if isinstance(problems, tuple) and problems else None

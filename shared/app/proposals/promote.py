@@ -66,7 +66,7 @@ def _by_hand(asked: PromotionAsked, ports: Ports) -> None:
         ports.state.save_promotion(replace(promotion, problem=problem))
         return
     values = tuple(proof.value for proof in found.proofs)
-    lifted = tuple(each for each in promotion.lifted if each.value not in values)
+    lifted = tuple(hold for hold in promotion.lifted if hold.value not in values)
     promotion = replace(
         promotion,
         source=asked.source,
@@ -165,15 +165,15 @@ def _waits(rule: Rule, own: Sequence[ClusterSummary], ports: Ports) -> str | Non
     return describe("promotion", Obstacle(HoldReason.SOAK, rule.source, (), f"{ends:%Y-%m-%d %H:%M} UTC"))
 
 
-def _is_ready(each: ClusterSummary) -> bool:
-    ready = each.phase is Phase.READY and each.observed_generation == each.generation
-    return ready and not each.lost and each.ready_since is not None
+def _is_ready(summary: ClusterSummary) -> bool:
+    ready = summary.phase is Phase.READY and summary.observed_generation == summary.generation
+    return ready and not summary.lost and summary.ready_since is not None
 
 
 def _held(rule: Rule, promotion: Promotion, fleet: FleetRecord) -> Held:
     """Return what keeps a rule from giving a value: the target gave it up, or somebody declined it."""
-    had = next((each for each in fleet.rules.had if each.environment == rule.target), None)
-    lifted = {each.value: each.at for each in promotion.lifted}
+    had = next((values for values in fleet.rules.had if values.environment == rule.target), None)
+    lifted = {hold.value: hold.at for hold in promotion.lifted}
 
     def held(value: Value) -> HoldReason | None:
         if value in promotion.merged or (had is not None and had.withdrew(value, lifted.get(value))):

@@ -56,7 +56,7 @@ def due(
 
 def _may_be_over(proposal: Proposal, commit: str) -> bool:
     """Return whether another commit may have ended why something is not proposed."""
-    by_git = any(each.reason not in (DECLINED, SENSITIVE) for each in proposal.left_out)
+    by_git = any(omitted.reason not in (DECLINED, SENSITIVE) for omitted in proposal.left_out)
     return proposal.commit != commit and (by_git or bool(proposal.problem))
 
 

@@ -41,7 +41,7 @@ def proposal_text(name: str, fields: Sequence[DriftedField], left_out: Sequence[
         "leaves the branch alone once somebody else has pushed to it.",
     ]
     if left_out:
-        reasons = [(code(each.path), prose(each.reason)) for each in left_out]
+        reasons = [(code(omitted.path), prose(omitted.reason)) for omitted in left_out]
         parts.append("Also different, and not part of this:\n\n" + table(("field", "why"), reasons))
     return pull_text(_title(name), parts)
 

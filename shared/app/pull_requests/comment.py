@@ -14,7 +14,8 @@ from typing import Any
 
 import yaml
 
-from shared.app.pull_requests.markdown import code, details, fence, fit, line, prose, table
+from shared.app.pull_requests.markdown import code, details, fence, fit, line, names, prose, table
+from shared.app.pull_requests.platform import platform_parts, platform_title
 from shared.app.pull_requests.stages import held_items, stages_of, warnings_of
 from shared.azure.changes.comparison import alike
 from shared.frozen import dataclass, field
@@ -23,6 +24,7 @@ from shared.language.resolve.problems import Problem, number_of
 from shared.masking import cut
 from shared.plan.call_estimate import AzureCalls, azure_calls
 from shared.plan.plan import Action, Item, Plan
+from shared.platform.report import Section
 from shared.ports import Annotation, Check, CommitStatus
 from shared.ports.git_host import status_line
 from shared.rollouts.estimate import Durations
@@ -36,7 +38,6 @@ DIFF_LINES = 200
 LINES_COMPARED = 4_000
 """More lines are not compared: the time that a diff takes may grow with the square of their number."""
 PROBLEMS_SHOWN = 100
-NAMES_TOGETHER = 100
 CHANGES_SHOWN = 100
 
 OUTDATED = (
@@ -68,7 +69,7 @@ class PullPlan:
     ``retirements`` and ``exemptions`` are warnings about the clusters that the plan changes; ``stale`` says
     that the table of the former is old. ``rollout`` is the one that the commit would have, None for none, and
     ``durations`` are those of earlier changes. ``held`` are the items that a freeze or a change window would
-    hold now.
+    hold now. ``platform`` is what changes of what Flux applies.
     """
 
     fleet: str
@@ -87,14 +88,18 @@ class PullPlan:
     rollout: Rollout | None = None
     durations: Durations = field(default_factory=dict)
     held: tuple[Item, ...] = ()
+    platform: tuple[Section, ...] = ()
 
     @property
     def conclusion(self) -> str:
         """The conclusion of the check: failure, neutral or success; never success without a plan."""
         actions = {item.action for item in self.plan.items} if self.plan else set()
-        if self.problems or self.refusal or actions & {Action.REFUSED, Action.INVALID}:
+        states = {section.state for section in self.platform}
+        refused = actions & {Action.REFUSED, Action.INVALID} or "refused" in states
+        if self.problems or self.refusal or refused:
             return "failure"
-        return "neutral" if Action.ON_HOLD in actions or self.note or self.plan is None else "success"
+        waits = Action.ON_HOLD in actions or "needs approval" in states
+        return "neutral" if waits or self.note or self.plan is None else "success"
 
     @property
     def title(self) -> str:
@@ -105,7 +110,8 @@ class PullPlan:
         problems = f"{count} problem{'s' * (count != 1)} in the manifests" if count else ""
         if self.plan is None:
             return problems or "the manifests are valid; nothing was planned, because this comes from a fork"
-        return "; ".join(part for part in (self.plan.summary, problems) if part)
+        parts = (self.plan.summary, platform_title(self.platform), problems)
+        return "; ".join(part for part in parts if part)
 
 
 def marker(fleet: str) -> str:
@@ -171,6 +177,7 @@ def _parts(view: PullPlan) -> Iterator[str]:
     yield from warnings_of("Exemptions from drift that end", view.exemptions)
     yield from stages_of(view.rollout, view.durations)
     yield from held_items(view.held)
+    yield from platform_parts(view.platform)
     yield from _items(view)
 
 
@@ -219,8 +226,24 @@ def _items(view: PullPlan) -> Iterator[str]:
         if guard and len(together) > 1:
             yield from _guarded_deletes(together, guard)
         else:
-            for item in together:
-                yield from _item(view, item)
+            for same_items in _together(view, together):
+                yield from _of_items(view, same_items)
+
+
+def _together(view: PullPlan, items: Sequence[Item]) -> Sequence[Sequence[Item]]:
+    """Return items by what happens to them: those to which the same happens are shown once."""
+    found: dict[object, list[Item]] = {}
+    for item in items:
+        old, new = view.documents.get(item.cluster, (None, None))
+        own = item.cluster if new is not None and not item.changes else ""  # its YAML says what happens
+        reason = "" if _is_listed(view, item) else item.reason
+        found.setdefault((_action(item, old, new), reason, item.changes, own), []).append(item)
+    return list(found.values())
+
+
+def _is_listed(view: PullPlan, item: Item) -> bool:
+    """Return whether what is wrong with an item stands among the problems above it."""
+    return item.action is Action.INVALID and bool(view.problems)
 
 
 def _guard(item: Item) -> str:
@@ -231,21 +254,25 @@ def _guard(item: Item) -> str:
 def _guarded_deletes(items: Sequence[Item], reason: str) -> Iterator[str]:
     """Yield the deletes that one guard blocks, with the reason once."""
     yield f"#### {len(items)} clusters: **{items[0].removal}s that need approval**\n\n{prose(reason)}"
-    for first in range(0, len(items), NAMES_TOGETHER):
-        yield ", ".join(code(item.cluster) for item in items[first : first + NAMES_TOGETHER])
+    yield from names([member.cluster for member in items])
 
 
-def _item(view: PullPlan, item: Item) -> Iterator[str]:
+def _of_items(view: PullPlan, items: Sequence[Item]) -> Iterator[str]:
+    """Yield what happens to these clusters, to each the same; one of them has its resolved YAML shown."""
+    item, several = items[0], len(items) > 1
     old, new = view.documents.get(item.cluster, (None, None))
-    calls = _calls(view, item)
+    calls = sum((_calls(view, member) for member in items), AzureCalls())
     azure = f" ({_calls_text(calls)})" if calls.total else ""
-    head = f"#### {code(item.cluster)}: {_action(item, old, new)}{azure}"
-    listed = item.action is Action.INVALID and view.problems
-    yield f"{head}\n\n{prose(item.reason)}" if item.reason and not listed else head
+    name = f"Each of {len(items)} clusters" if several else code(item.cluster)
+    head = f"#### {name}: {_action(item, old, new)}{azure}"
+    yield f"{head}\n\n{prose(item.reason)}" if item.reason and not _is_listed(view, item) else head
+    if several:
+        yield from names([member.cluster for member in items])
     if item.changes:
         yield _changes(item)
     if new is not None and old != new:
-        yield details("Resolved YAML", fence(_diff(old, new), "diff"))
+        of = f" of {line(item.cluster)}, one of {len(items)}" if several else ""
+        yield details(f"Resolved YAML{of}", fence(_diff(old, new), "diff"))
 
 
 def _action(item: Item, old: object, new: object) -> str:

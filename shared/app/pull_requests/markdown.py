@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 
 from shared.masking import without_secrets
 
 _ZERO_WIDTH = "\u200b"
 """A zero-width space: GitHub finds no name, number or address across it."""
+NAMES_TOGETHER = 100
+COLUMNS = 80
 _LINKED = re.compile(
     r"@|#|://|:(?=[\w+-]+:)|\bGH-|\bwww\.|[0-9a-f]{6}(?=[0-9a-f])|\bmailto:|\bxmpp:", re.IGNORECASE
 )
@@ -53,6 +56,13 @@ def _escaped(found: re.Match[str]) -> str:
     return f"{found[0]}{_ZERO_WIDTH}" if found[0].isdigit() else f"\\{found[0]}"
 
 
+def names(given: Sequence[str]) -> Iterator[str]:
+    """Yield names as code spans, in paragraphs of at most 100 whose lines fit a narrow window."""
+    for first in range(0, len(given), NAMES_TOGETHER):
+        text = ", ".join(map(code, given[first : first + NAMES_TOGETHER]))
+        yield "\n".join(textwrap.wrap(text, COLUMNS, break_long_words=False, break_on_hyphens=False))
+
+
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table of cells that are Markdown already."""
     ruler = "|".join(["---"] * len(heads))
@@ -63,7 +73,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def fence(text: str, language: str = "") -> str:
     """Return a block of code with the text, whatever the text contains."""
     lines = without_secrets(text).split("\n")
-    shown = "\n".join("".join(c if c.isprintable() else " " for c in each) for each in lines)
+    shown = "\n".join("".join(c if c.isprintable() else " " for c in text_line) for text_line in lines)
     ticks = "`" * max(3, _longest_run(shown) + 1)
     return f"{ticks}{language}\n{shown.rstrip()}\n{ticks}"
 

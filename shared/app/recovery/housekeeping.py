@@ -11,7 +11,8 @@ from shared.app.runs import ENDS, expected_names
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.history import Act, changed_settings
 from shared.cluster.reporting.measurements import Measurement, of_ends, of_fleet
-from shared.ports import Ports
+from shared.language.pin import PIN_BRANCHES, Pin
+from shared.ports import Capability, Ports
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +33,23 @@ def _prune_blobs(ports: Ports) -> int:
     return ports.state.prune_blobs({entry.sha for entry in ports.git_host.tree(commit)})
 
 
+def _prune_pins(ports: Ports) -> int:
+    """Delete the branches of pins that no cluster has, or had before, and that no plan may give to one."""
+    host, fleet = ports.git_host, ports.state.fleet()
+    if fleet.app.pins_directly or Capability.PROPOSALS not in host.capabilities:
+        return 0
+    branches = host.branches(PIN_BRANCHES)
+    listed = ports.state.clusters() if branches else None
+    if listed is None or listed.unreadable:  # nobody knows what an unreadable one pulls
+        return 0
+    pins = filter(None, (Pin.of(record.document) for record in listed))
+    used = {fleet.commit, fleet.planning, fleet.rollout}.union(*({pin.commit, pin.before} for pin in pins))
+    unused = [name for name in branches if name.removeprefix(PIN_BRANCHES) not in used]
+    for name in unused:
+        host.delete_branch(name)
+    return len(unused)
+
+
 def purge_expired(ports: Ports) -> Mapping[str, int]:
     """Remove the expired records; return how many of each kind."""
     now, state = ports.clock(), ports.state
@@ -46,6 +64,7 @@ def purge_expired(ports: Ports) -> Mapping[str, int]:
         "acts": lambda: state.prune_acts(now - timedelta(days=ports.config.acts_days)),
         "notices": lambda: state.prune_notices(now - NOTICES),
         "dead letters": lambda: state.prune_dead_letters(now - DEAD_LETTERS),
+        "branches of pins": lambda: _prune_pins(ports),
     }
     removed: dict[str, int] = {}
     for kind, remove in kinds.items():

@@ -152,8 +152,13 @@ def resend_overdue(ports: Ports) -> int:
     ports.telemetry.record(of_queues(continuations, now))
     served = {queue: served_until(continuations, queue, now) for queue in JobQueue}
 
-    def times(each: Continuation) -> int:
-        return overdue(each, now=now, grace=2 * ports.config.timing.lease_seconds, served=served[each.queue])
+    def times(continuation: Continuation) -> int:
+        return overdue(
+            continuation,
+            now=now,
+            grace=2 * ports.config.timing.lease_seconds,
+            served=served[continuation.queue],
+        )
 
     late, names = (
         list[Envelope](),

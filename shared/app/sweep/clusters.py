@@ -136,7 +136,7 @@ def check(part: SweepRequest, end: float, sources: Sources, ports: Ports) -> Lis
         if is_at_time(part.sweep) and _is_held_on(record, ports):
             continue
         try:
-            existing = limiter.over(ports).azure.call(GetCluster(record.desired.id))
+            live = limiter.over(ports).azure.call(GetCluster(record.desired.id))
         except RateLimited as limited:
             postpone(rest, limited, limiter, ports)
             break
@@ -146,15 +146,15 @@ def check(part: SweepRequest, end: float, sources: Sources, ports: Ports) -> Lis
             with about_record(record):
                 log.warning("%s cannot be read: %s: %s", name, error.kind, error)
             continue
-        if existing is None and not part.absent and record.finding != ClusterMissing.__name__:
+        if live is None and not part.absent and record.finding != ClusterMissing.__name__:
             absent.append(name)
             continue
-        if existing is not None and part.subscription:
+        if live is not None and part.subscription:
             lacking.append(name)
-        if existing is not None and busy(existing["properties"]) and not part.subscription:
+        if live is not None and busy(live["properties"]) and not part.subscription:
             changing.append(name)
         try:
-            changed = conclude(record, existing, sources, activity, ports) or changed
+            changed = conclude(record, live, sources, activity, ports) or changed
         except (ReconcileError, RateLimited):
             raise
         except Exception:  # the next list names it

@@ -13,7 +13,7 @@ from shared.app.notifications import notifications_of
 from shared.app.outbox import next_check_of, send_all
 from shared.app.records import Transition, change
 from shared.app.sweep.activity import ActivityLog
-from shared.app.sweep.corrections import Shown, compare, correct, is_news
+from shared.app.sweep.corrections import Sighting, compare, correct, is_news
 from shared.app.sweep.sources import Sources
 from shared.app.sweep.verdicts import verdict
 from shared.cluster.conditions import is_at_rest, is_unfinished
@@ -33,7 +33,7 @@ SETTLED = timedelta(minutes=2)
 
 
 def conclude_from_list(
-    name: str, existing: Json, listed_at: datetime, sources: Sources, activity: ActivityLog, ports: Ports
+    name: str, live: Json, listed_at: datetime, sources: Sources, activity: ActivityLog, ports: Ports
 ) -> bool | None:
     """Conclude what a list shows of a cluster, unless its record was written at about that time.
 
@@ -44,7 +44,7 @@ def conclude_from_list(
         return False
     if listed_at - record.updated <= SETTLED:
         return None
-    return conclude(record, existing, sources, activity, ports)
+    return conclude(record, live, sources, activity, ports)
 
 
 def conclude_still_missing(name: str, sources: Sources, activity: ActivityLog, ports: Ports) -> bool:
@@ -59,7 +59,7 @@ def conclude_still_missing(name: str, sources: Sources, activity: ActivityLog, p
 
 
 def conclude(
-    record: ClusterRecord, existing: Json | None, sources: Sources, activity: ActivityLog, ports: Ports
+    record: ClusterRecord, live: Json | None, sources: Sources, activity: ActivityLog, ports: Ports
 ) -> bool:
     """Save what Azure shows of a cluster at rest, if its record says something else, and start a correction.
 
@@ -74,7 +74,7 @@ def conclude(
         news = False
         if current is None or not is_beside(current, record):
             return ()
-        decided, is_new = _conclusion(current, existing, sources, activity, ports)
+        decided, is_new = _conclusion(current, live, sources, activity, ports)
         if decided.record == current:
             return tuple(decided.first)
         news = is_new
@@ -96,19 +96,19 @@ def is_beside(current: ClusterRecord, record: ClusterRecord) -> bool:
 
 
 def _conclusion(
-    record: ClusterRecord, existing: Json | None, sources: Sources, activity: ActivityLog, ports: Ports
+    record: ClusterRecord, live: Json | None, sources: Sources, activity: ActivityLog, ports: Ports
 ) -> tuple[Transition, bool]:
     """Read what else is needed to know; return what is saved and sent, and whether that is news."""
     context, now = StepContext.of(record, ports), ports.clock()
-    found = verdict(existing, context.owner, unfinished=is_unfinished(record))
+    found = verdict(live, context.owner, unfinished=is_unfinished(record))
     if found:
         found = replace(found, error=activity.named(found.error, record, now))
-    shown = Shown(existing, found, context.owner, lambda: ports.state.fleet().rules.calendar, now)
+    shown = Sighting(live, found, context.owner, lambda: ports.state.fleet().rules.calendar, now)
     compared = compare(record, shown)
     if compared.turned:
         log.warning("%s: %s", record.name, found.error if found else "as it was before")
-    if existing is not None and compared.of_values:
-        names = azure_names(existing, context.owner, record.observation.running)
+    if live is not None and compared.of_values:
+        names = azure_names(live, context.owner, record.observation.running)
         known = _attributed(sources.added(compared.record), record, names, now, activity)
         compared = replace(compared, record=known)
     decided = correct(record, compared, shown)
@@ -129,7 +129,7 @@ def _attributed(
     """Return the record with who changed what has differed for some hours at most, as the log has it."""
     since = activity.asked_since(before.desired.id.subscription, now)
     drift = attributed(
-        compared.divergence.drift, since, lambda each: activity.change(before, each, pools, now)
+        compared.divergence.drift, since, lambda field: activity.change(before, field, pools, now)
     )
     return (
         compared

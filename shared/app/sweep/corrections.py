@@ -56,13 +56,13 @@ ReadCalendar = Callable[[], Calendar]
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What Azure shows of a cluster at a time; ``existing`` is None for no cluster, ``found`` what is wrong.
+class Sighting:
+    """What Azure shows of a cluster at a time; ``live`` is None for no cluster, ``found`` what is wrong.
 
     ``calendar`` reads the freezes and change windows in force, where a job would start.
     """
 
-    existing: Json | None
+    live: Json | None
     found: SweepVerdict | None
     owner: Owner
     calendar: ReadCalendar
@@ -86,9 +86,9 @@ class Comparison:
     decided: Sequence[DriftDecision] | None = None
 
 
-def compare(record: ClusterRecord, shown: Shown) -> Comparison:
+def compare(record: ClusterRecord, shown: Sighting) -> Comparison:
     """Return what Azure shows of a cluster, and what differs from git where it can be compared."""
-    found, now, existing = shown.found, shown.now, shown.existing
+    found, now, live = shown.found, shown.now, shown.live
     concluded, events = record, list[Event]()
     suspended = record.phase is Phase.SUSPENDED
     turned = not suspended and _is_news(found, record, now)
@@ -96,14 +96,14 @@ def compare(record: ClusterRecord, shown: Shown) -> Comparison:
         concluded = _in_suspension(record, found, now)
     elif turned:
         concluded, events = _turned(record, found, now)
-    if found is not None or existing is None or (concluded.job.active and not suspended):
+    if found is not None or live is None or (concluded.job.active and not suspended):
         return Comparison(concluded, concluded, tuple(events), turned)
-    decided = decided_of(concluded, existing, shown.owner, now)
-    compared = _compared(concluded, decided, existing, shown.owner, now)
+    decided = decided_of(concluded, live, shown.owner, now)
+    compared = _compared(concluded, decided, live, shown.owner, now)
     return Comparison(compared, concluded, tuple(events), turned, True, decided)
 
 
-def correct(before: ClusterRecord, compared: Comparison, shown: Shown) -> Transition:
+def correct(before: ClusterRecord, compared: Comparison, shown: Sighting) -> Transition:
     """Return the record with the job that the policy starts, unless something holds it, and what is sent.
 
     ``before`` is the record before the comparison. What was found out about the differences is in its record.
@@ -134,9 +134,9 @@ def is_news(before: ClusterRecord, compared: Comparison, after: ClusterRecord) -
     return compared.turned or _differs_since(before) != _differs_since(after)
 
 
-def _corrected(before: ClusterRecord, compared: Comparison, shown: Shown) -> tuple[ClusterRecord, str]:
+def _corrected(before: ClusterRecord, compared: Comparison, shown: Sighting) -> tuple[ClusterRecord, str]:
     """Return the record with the job that the policy starts, and what that corrects, "" for no job."""
-    record, now, existing = compared.record, shown.now, shown.existing
+    record, now, live = compared.record, shown.now, shown.live
     if compared.of_values:
         if compared.decided is None:
             return still_held(record, shown.calendar, now), ""
@@ -144,13 +144,13 @@ def _corrected(before: ClusterRecord, compared: Comparison, shown: Shown) -> tup
         what, start, started = _corrects(written), Start.CORRECTION, started if written else record
     elif before.phase is Phase.SUSPENDED:
         return record, ""
-    elif existing is None:
+    elif live is None:
         what, start, started = "a job creates the cluster again", Start.CREATION, _recreated(record, now)
-    elif _is_left(record, existing):
+    elif _is_left(record, live):
         return still_held(record, shown.calendar, now), ""
     else:
         what, start = "a job starts the cluster again", Start.CORRECTION
-        started = _started_again(record, existing, shown.owner, now)
+        started = _started_again(record, live, shown.owner, now)
     after = unless_held(record, started, start, shown.calendar, now)
     return after, what if started is not record and after.divergence.held is None else ""
 
@@ -281,23 +281,23 @@ def _with_new_sequence(record: ClusterRecord, now: datetime) -> ClusterRecord:
     return replace(record, job=replace(record.job, sequence=record.job.sequence + 1), updated=now)
 
 
-def _is_left(record: ClusterRecord, existing: Json) -> bool:
+def _is_left(record: ClusterRecord, live: Json) -> bool:
     """Return whether a cluster is left to the next sweep: Azure works on it, or its manifest is refused."""
-    return bool(busy(existing["properties"]) or record.desired.problem)
+    return bool(busy(live["properties"]) or record.desired.problem)
 
 
 def decided_of(
-    record: ClusterRecord, existing: Json, owner: Owner, now: datetime
+    record: ClusterRecord, live: Json, owner: Owner, now: datetime
 ) -> Sequence[DriftDecision] | None:
     """Return what differs and what happens to it; None for a cluster that is left to the next sweep."""
     desired, before = record.desired, record.observation.verified
-    if _is_left(record, existing):
+    if _is_left(record, live):
         return None
-    differences = drift_of(desired, owner, existing, before.unmanaged if before else None)
+    differences = drift_of(desired, owner, live, before.unmanaged if before else None)
     differences += record.observation.companions.differences
     often = exhausted(record.divergence.corrections, now)
-    pools = {name: mine[0] for name, mine in serving(profiles_of(existing), owner).items()}
-    decided = decide(differences, desired.spec.drift, existing, pools=pools, exhausted=often, now=now)
+    pools = {name: mine[0] for name, mine in serving(profiles_of(live), owner).items()}
+    decided = decide(differences, desired.spec.drift, live, pools=pools, exhausted=often, now=now)
     if is_unfinished(record):
         failure = own_failure(record)
         when = f"after its job failed: {failure.kind}" if failure else "in a suspension"
@@ -316,7 +316,9 @@ def _with_flux(
     """
     if decided is None:
         return ()
-    versions = [each for each in decided if is_version(each.path) and not each.difference.left_alone]
+    versions = [
+        decision for decision in decided if is_version(decision.path) and not decision.difference.left_alone
+    ]
     left = any(version.action is not DriftAction.CORRECT for version in versions)
     if left or is_unfinished(record) or not applies_again(record, now):
         return decided
@@ -333,28 +335,28 @@ def _corrects(written: Sequence[str]) -> str:
 def _compared(
     record: ClusterRecord,
     decided: Sequence[DriftDecision] | None,
-    existing: Json,
+    live: Json,
     owner: Owner,
     now: datetime,
 ) -> ClusterRecord:
     if decided is None:
         return record
     before = record.observation.verified
-    unmanaged = before.unmanaged if before else unmanaged_names(record.desired, owner, existing)
-    verified = Verification("" if decided else live_digest(existing), unmanaged)
+    unmanaged = before.unmanaged if before else unmanaged_names(record.desired, owner, live)
+    verified = Verification("" if decided else live_digest(live), unmanaged)
     after = apply_comparison(record, decided, verified, now=now)
     if after.observation.running is None:
         return after
-    running = running_of(existing, owner, after.observation.running.flux, after.observation.running)
+    running = running_of(live, owner, after.observation.running.flux, after.observation.running)
     facts = (
-        None if after.observation.facts is None else facts_of(record.desired, existing)
+        None if after.observation.facts is None else facts_of(record.desired, live)
     )  # a job applies the first ones
     if facts != after.observation.facts and after.job.sequence == record.job.sequence:
         after = _with_new_sequence(after, now)
     return replace(after, observation=replace(after.observation, running=running, facts=facts))
 
 
-def _started_again(record: ClusterRecord, existing: Json, owner: Owner, now: datetime) -> ClusterRecord:
+def _started_again(record: ClusterRecord, live: Json, owner: Owner, now: datetime) -> ClusterRecord:
     """Return the record of a cluster that is stopped, with the job that the policy may ask for.
 
     The job starts the cluster, and leaves everything else that differs, and the counts of the pools: a
@@ -363,8 +365,10 @@ def _started_again(record: ClusterRecord, existing: Json, owner: Owner, now: dat
     """
     if not record.started_again or STOPPED in exhausted(record.divergence.corrections, now):
         return record
-    others = decided_of(record, existing, owner, now)
-    if others is None or any(is_version(each.path) and not each.difference.left_alone for each in others):
+    others = decided_of(record, live, owner, now)
+    if others is None or any(
+        is_version(decision.path) and not decision.difference.left_alone for decision in others
+    ):
         return record
     counts = [f"nodePools[{pool.name}].count" for pool in record.desired.spec.node_pools]
     left = [DriftDecision(Difference(path, None, None), DriftAction.REPORT) for path in counts]

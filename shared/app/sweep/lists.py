@@ -71,20 +71,20 @@ def compare(
     for summary in summaries:
         if not summary.at_rest:
             continue
-        existing = listed.get(place_of_summary(summary))
+        live = listed.get(place_of_summary(summary))
         try:
-            if existing is not None and busy(existing["properties"]):
+            if live is not None and busy(live["properties"]):
                 operated.append(summary.name)
-            suspect = is_suspect(summary, existing, owner_of(summary, installations, ports.config))
+            suspect = is_suspect(summary, live, owner_of(summary, installations, ports.config))
             asked_since = activity.asked_since(summary.place.subscription, started)
             if not suspect and not is_incomplete(summary, asked_since, started):
                 continue
-            if existing is None and not suspect:
+            if live is None and not suspect:
                 changed = conclude_still_missing(summary.name, sources, activity, ports) or changed
-            elif existing is None:
+            elif live is None:
                 lacking.append(summary.name)
             else:
-                concluded = conclude_from_list(summary.name, existing, started, sources, activity, ports)
+                concluded = conclude_from_list(summary.name, live, started, sources, activity, ports)
                 if concluded is None:
                     newer.append(summary.name)
                 changed = changed or bool(concluded)
@@ -118,30 +118,30 @@ def orphans_of(
     known = frozenset(map(place_of_summary, summaries))
     earlier = {orphan.resource.lower(): orphan for orphan in before.orphans}
     found = []
-    for name, existing in orphans_in(listed, known, ports.config):
-        place = place_of(existing)
-        if place not in earlier and not _is_unknown(name, existing, ports):
+    for name, live in orphans_in(listed, known, ports.config):
+        place = place_of(live)
+        if place not in earlier and not _is_unknown(name, live, ports):
             continue
-        new = Orphan(str(existing["id"]), name, installation_in(existing), now)
+        new = Orphan(str(live["id"]), name, installation_in(live), now)
         found.append(earlier.get(place, new))
         if place not in earlier:
             with about(cluster=name):
-                log.warning("%s has this fleet's tags, and no record has it", existing["id"])
+                log.warning("%s has this fleet's tags, and no record has it", live["id"])
     return tuple(found)
 
 
-def _is_unknown(name: str, existing: Json, ports: Ports) -> bool:
-    place = place_of(existing)
+def _is_unknown(name: str, live: Json, ports: Ports) -> bool:
+    place = place_of(live)
     try:
         record = ports.state.cluster(name)
     except Unreadable:  # it has one, and nobody knows for which place
         return False
     if record is not None and record.desired.id.resource.lower() == place:
         return False
-    cluster = ClusterId.of(str(existing["id"]))
+    cluster = ClusterId.of(str(live["id"]))
     try:
         return cluster is not None and ports.azure.call(GetCluster(cluster)) is not None
     except (RateLimited, ReconcileError) as error:
         with about(cluster=name):
-            log.warning("%s is left to the next sweep: %s", existing["id"], error)
+            log.warning("%s is left to the next sweep: %s", live["id"], error)
         return False

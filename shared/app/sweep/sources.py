@@ -30,7 +30,7 @@ MOST_MANIFESTS = 100
 
 
 @dataclass(frozen=True)
-class _Shared:
+class _CommitFiles:
     """The entries of the commit, and the files that clusters share."""
 
     files: Files
@@ -42,7 +42,7 @@ class Sources:
 
     def __init__(self, commit: str, ports: Ports) -> None:
         self._commit, self._ports = commit, ports
-        self._shared: _Shared | None = None
+        self._shared: _CommitFiles | None = None
         self._left = MOST_MANIFESTS
 
     def added(self, record: ClusterRecord) -> ClusterRecord:
@@ -76,11 +76,11 @@ class Sources:
         contents = self._contents(shared.files, [path])
         return ClusterResolver(shared.layers, shared.files, contents).tree(name)
 
-    def _read_shared(self) -> _Shared:
+    def _read_shared(self) -> _CommitFiles:
         files = read_files(self._commit, self._ports)
         contents = self._contents(files, shared_paths(files))
         work = Work(self._ports.config.limits.plan_work)
-        return _Shared(files, read_layers(self._ports.config.fleet, files, contents, work))
+        return _CommitFiles(files, read_layers(self._ports.config.fleet, files, contents, work))
 
     def _contents(self, files: Files, paths: Iterable[str]) -> Mapping[str, bytes]:
         wanted = {path: files.blobs[path] for path in paths}

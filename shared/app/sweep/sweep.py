@@ -94,9 +94,9 @@ def _sweep(
         if after and ports.elapsed() > end:
             send(SweepRequest(sweep=part.sweep, after=max(after)), ports)
             break
-        one = part.model_copy(update={"after": "", "subscription": subscription})
+        share = part.model_copy(update={"after": "", "subscription": subscription})
         last, own = before.get(subscription, Listing(subscription)), of_fleet.get(subscription, [])
-        after[subscription], concluded = _list(one, last, own, ids, sources, ports)
+        after[subscription], concluded = _list(share, last, own, ids, sources, ports)
         changed = changed or concluded
     begins = not part.subscription and not part.after
     ends = not part.subscription and len(after) == len(todo)

@@ -33,45 +33,43 @@ class SweepVerdict:
     contest: Contest | None = None
 
 
-def verdict(existing: Json | None, owner: Owner, *, unfinished: bool = False) -> SweepVerdict | None:
+def verdict(live: Json | None, owner: Owner, *, unfinished: bool = False) -> SweepVerdict | None:
     """Return what is wrong with a cluster that was verified Ready, None for nothing.
 
     An operation that runs, such as an automatic upgrade, is nothing. Nor is one that failed where the last
     job is ``unfinished``: it may be its own, and its reason says so.
     """
-    if existing is None:
+    if live is None:
         return SweepVerdict(ClusterMissing(MISSING))
-    if state_of(existing) == "Deleting":
+    if state_of(live) == "Deleting":
         return SweepVerdict(ClusterMissing("Azure is deleting the cluster, and no commit asks for that"))
-    if not owner.owns(existing):
-        return SweepVerdict(
-            ClusterContested(f"the tags are not this fleet's: {owner.describe_tags(existing)}")
-        )
-    contested = _contested(existing, owner)
+    if not owner.owns(live):
+        return SweepVerdict(ClusterContested(f"the tags are not this fleet's: {owner.describe_tags(live)}"))
+    contested = _contested(live, owner)
     if contested:
         return contested
-    if is_stopped(existing):
+    if is_stopped(live):
         return SweepVerdict(ClusterStopped("somebody stopped the cluster"))
-    failed = None if unfinished else _failed(existing, owner)
+    failed = None if unfinished else _failed(live, owner)
     return SweepVerdict(failed) if failed else None
 
 
-def _contested(existing: Json, owner: Owner) -> SweepVerdict | None:
-    rivals, life = owner.rivals(existing), tag(existing, LIFE_TAG) or ""
+def _contested(live: Json, owner: Owner) -> SweepVerdict | None:
+    rivals, life = owner.rivals(live), tag(live, LIFE_TAG) or ""
     if rivals:
         names = " and ".join(dict.fromkeys(rival.id or "an unknown one" for rival in rivals))
         ids = tuple(dict.fromkeys(rival.id for rival in rivals))
         error = ClusterContested(f"the tags of the cluster name another installation: {names}")
         return SweepVerdict(error, Contest(ContestKind.INSTALLATION, ids, life))
-    if not owner.is_our_life(existing):
+    if not owner.is_our_life(live):
         error = ClusterContested("another cluster of this name has the place of the one that was verified")
         return SweepVerdict(error, Contest(ContestKind.RECOVERY, life=life))
     return None
 
 
-def _failed(existing: Json, owner: Owner) -> ClusterFailed | None:
+def _failed(live: Json, owner: Owner) -> ClusterFailed | None:
     """Return what failed on the cluster, or on a node pool of ours."""
-    properties = existing["properties"]
+    properties = live["properties"]
     parts = [("the cluster", properties)]
     pools = properties.get("agentPoolProfiles") or ()
     parts += [(f"the node pool {pool['name']}", pool) for pool in pools if owner.owns(pool)]
@@ -86,21 +84,21 @@ def _failed(existing: Json, owner: Owner) -> ClusterFailed | None:
     return None
 
 
-def is_suspect(summary: ClusterSummary, existing: Json | None, owner: Owner) -> bool:
+def is_suspect(summary: ClusterSummary, live: Json | None, owner: Owner) -> bool:
     """Return whether Azure seems to show something else of a cluster at rest than its record says.
 
     A cluster that differs from git always does: its record knows since when, and what is done about it. So
     does a missing or stopped one that its policy has created or started again: it was too often, Azure was at
     work, or its job would run.
     """
-    if summary.absence.recreated and (existing is None or is_stopped(existing)):
+    if summary.absence.recreated and (live is None or is_stopped(live)):
         return True
-    found = verdict(existing, owner, unfinished=summary.unfinished)
-    if found or finding_of_sweep(summary.finding) or existing is None:
+    found = verdict(live, owner, unfinished=summary.unfinished)
+    if found or finding_of_sweep(summary.finding) or live is None:
         return (found.error.kind if found else "") != finding_of_sweep(summary.finding)
     if summary.absence.found:  # in a suspension, which has no finding
         return True
-    return not busy(existing["properties"]) and live_digest(existing) != summary.divergence.digest
+    return not busy(live["properties"]) and live_digest(live) != summary.divergence.digest
 
 
 def is_incomplete(summary: ClusterSummary, asked_since: datetime, now: datetime) -> bool:
@@ -143,23 +141,23 @@ def place_of_summary(summary: ClusterSummary) -> str:
     return ClusterId(summary.place.subscription, summary.place.resource_group, summary.name).resource.lower()
 
 
-def tagged_as_ours(existing: Json, config: FleetConfig) -> str:
+def tagged_as_ours(live: Json, config: FleetConfig) -> str:
     """Return which cluster of this fleet the tags of one name, "" for none, and for one that is going."""
-    name = tag(existing, CLUSTER_TAG) or ""
+    name = tag(live, CLUSTER_TAG) or ""
     owner = Owner(config.fleet, config.repository, name, config.previous_repository)
-    return name if name and owner.owns(existing) and state_of(existing) != "Deleting" else ""
+    return name if name and owner.owns(live) and state_of(live) != "Deleting" else ""
 
 
 def orphans_in(
     listed: Mapping[str, Json], known: frozenset[str], config: FleetConfig
 ) -> Iterator[tuple[str, Json]]:
     """Yield the clusters with this fleet's tags whose places no record has, with the names in their tags."""
-    for place, existing in listed.items():
-        name = tagged_as_ours(existing, config)
+    for place, live in listed.items():
+        name = tagged_as_ours(live, config)
         if name and place not in known:
-            yield name, existing
+            yield name, live
 
 
-def installation_in(existing: Json) -> str:
+def installation_in(live: Json) -> str:
     """Return the installation that the tags of a cluster name, "" for none."""
-    return tag(existing, INSTALLATION_TAG) or ""
+    return tag(live, INSTALLATION_TAG) or ""

@@ -74,14 +74,14 @@ ABSENT: Mapping[str, Any] = {
 
 
 def overlay(
-    existing: Json, wanted: Json, left: Callable[[Path], bool] = lambda _: False
+    live: Json, wanted: Json, left: Callable[[Path], bool] = lambda _: False
 ) -> tuple[dict[str, Any], list[Leaf]]:
-    """Return ``existing`` with ``wanted`` merged over it, and the leaves that this changes.
+    """Return ``live`` with ``wanted`` merged over it, and the leaves that this changes.
 
     ``left`` says which leaves stay as they exist, by their paths.
     """
-    body, changes = dict(existing), []
-    for path, old, new in _differing(existing, wanted, ()):
+    body, changes = dict(live), []
+    for path, old, new in _differing(live, wanted, ()):
         leaf = Leaf(_below_properties(path), old, new)
         if not left(leaf.path):
             _put(body, path, new)
@@ -113,15 +113,15 @@ def manifest_path(path: Path, untyped: Mapping[str, Any]) -> str:
     return ".".join(("azure", "properties", *path))
 
 
-def _differing(existing: Any, wanted: Json, path: Path) -> Iterator[tuple[Path, Any, Any]]:
-    return differing(existing, wanted, below=_wanted_entries, equal=_means_the_same, path=path)
+def _differing(live: Any, wanted: Json, path: Path) -> Iterator[tuple[Path, Any, Any]]:
+    return differing(live, wanted, below=_wanted_entries, equal=_means_the_same, path=path)
 
 
-def _wanted_entries(path: Path, existing: Any, wanted: Any) -> Children | None:
+def _wanted_entries(path: Path, live: Any, wanted: Any) -> Children | None:
     """Pair the wanted entries of an object, None for a value that is compared as a whole."""
     if not isinstance(wanted, Mapping) or not wanted or matches(_below_properties(path), WHOLE):
         return None
-    known = existing if isinstance(existing, Mapping) else {}
+    known = live if isinstance(live, Mapping) else {}
     return [(key, known.get(_spelling(known, key)), value) for key, value in wanted.items()]
 
 
@@ -134,8 +134,8 @@ def _below_properties(path: Path) -> Path:
     return path[1:] if path[:1] == ("properties",) else path
 
 
-def _means_the_same(path: Path, existing: Any, wanted: Any) -> bool:
-    return same(wanted, existing, _below_properties(path))
+def _means_the_same(path: Path, live: Any, wanted: Any) -> bool:
+    return same(wanted, live, _below_properties(path))
 
 
 def _put(body: dict[str, Any], path: Path, value: Any) -> None:
@@ -159,12 +159,12 @@ def _match(path: Path, pattern: list[str]) -> bool:
     return len(path) == len(pattern) and all(p in ("*", key) for key, p in zip(path, pattern, strict=True))
 
 
-def alike(one: Any, other: Any, path: Path = ()) -> bool:
+def alike(value: Any, other: Any, path: Path = ()) -> bool:
     """Return whether two JSON values are equal except for the order of lists whose order means nothing.
 
     ``path`` may begin with more keys than ARM's, such as a manifest's ``spec``.
     """
-    return _in_order(one, path) == _in_order(other, path)
+    return _in_order(value, path) == _in_order(other, path)
 
 
 def _in_order(value: Any, path: Path) -> str:

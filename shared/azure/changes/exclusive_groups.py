@@ -138,11 +138,11 @@ def _with_one(body: dict[str, Any], wanted: Json, group: Alternatives) -> dict[s
 def _with_first_items(body: dict[str, Any], wanted: Json) -> dict[str, Any]:
     """Return the body with each repeated first item as the one of the two spellings that the manifest has."""
     named, network = _at(wanted, _NETWORK) or {}, dict(_at(body, _NETWORK) or {})
-    for one, many in _FIRST_OF:
+    for single, many in _FIRST_OF:
         if named.get(many):
-            network[one] = named[many][0]
-        elif named.get(one) and network.get(many):
-            network[many] = [named[one], *network[many][1:]]
+            network[single] = named[many][0]
+        elif named.get(single) and network.get(many):
+            network[many] = [named[single], *network[many][1:]]
     return _replaced(body, _NETWORK.split("."), network) if network else body
 
 

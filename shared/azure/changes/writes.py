@@ -36,9 +36,9 @@ class PlannedWrite:
         return digest_of([[str(leaf), leaf.new] for leaf in self.changes] or self.body)
 
 
-def is_stopped(existing: Json) -> bool:
+def is_stopped(live: Json) -> bool:
     """Return whether a cluster is stopped: Azure then allows only a start or a delete; its API is down."""
-    return (existing["properties"].get("powerState") or {}).get("code") == "Stopped"
+    return (live["properties"].get("powerState") or {}).get("code") == "Stopped"
 
 
 def pool_is_stopped(profile: Json) -> bool:

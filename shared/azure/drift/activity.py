@@ -102,7 +102,7 @@ def done_by(
         and write.operation.endswith(operation)
         and after < write.at <= until
     ]
-    last = max(own, key=lambda each: each.at, default=None)
+    last = max(own, key=lambda write: write.at, default=None)
     return FieldAuthor(last.caller, last.at) if last else None
 
 
@@ -129,7 +129,7 @@ def changed_by(
         places |= {f"{cluster}/agentpools/{name}".lower() for name in pools.get(entry[1], [entry[1]])}
     own = sorted(
         (write for write in writes if write.resource in places and after < write.at <= until),
-        key=lambda each: each.at,
+        key=lambda write: write.at,
         reverse=True,
     )
     if not own:

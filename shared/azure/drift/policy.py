@@ -58,7 +58,7 @@ class DriftDecision:
 def decide(
     differences: Sequence[Difference],
     policy: DriftPolicy | None,
-    existing: Json,
+    live: Json,
     *,
     pools: Mapping[str, Json],
     exhausted: Collection[str],
@@ -75,32 +75,34 @@ def decide(
         _decided(
             difference,
             policy or DriftPolicy(),
-            _surroundings(difference.path, existing, pools),
+            _surroundings(difference.path, live, pools),
             exhausted,
             now,
         )
         for difference in differences
     ]
-    versions = [each for each in decided if is_version(each.path) and not each.difference.left_alone]
+    versions = [
+        decision for decision in decided if is_version(decision.path) and not decision.difference.left_alone
+    ]
     left = next((version for version in versions if version.action not in _CONTINUED), None)
     if left:
-        return [_not_while(left, each) for each in decided]
+        return [_not_while(left, decision) for decision in decided]
     if versions:
-        return [_with_the_version(each) for each in decided]
-    return [_without_half_pools(each, decided) for each in decided]
+        return [_with_the_version(decision) for decision in decided]
+    return [_without_half_pools(decision, decided) for decision in decided]
 
 
 def released(decided: Sequence[DriftDecision]) -> list[DriftDecision]:
     """Return what happens to each difference once the corrections that need it are approved."""
     return [
-        replace(each, action=DriftAction.CORRECT) if each.action is DriftAction.APPROVE else each
-        for each in decided
+        replace(decision, action=DriftAction.CORRECT) if decision.action is DriftAction.APPROVE else decision
+        for decision in decided
     ]
 
 
 def uncorrected(decided: Sequence[DriftDecision], why: str) -> list[DriftDecision]:
     """Return what happens to each difference of a cluster of which nothing is corrected now."""
-    return [_reported(each, why) if each.action in _CONTINUED else each for each in decided]
+    return [_reported(decision, why) if decision.action in _CONTINUED else decision for decision in decided]
 
 
 def only_reported(decided: Sequence[DriftDecision], when: str) -> list[DriftDecision]:
@@ -110,7 +112,8 @@ def only_reported(decided: Sequence[DriftDecision], when: str) -> list[DriftDeci
     """
     noted = {DriftAction.PROPOSE: "not proposed", **dict.fromkeys(_CONTINUED, "not corrected")}
     return [
-        _reported(each, f"{noted[each.action]} {when}") if each.action in noted else each for each in decided
+        _reported(decision, f"{noted[decision.action]} {when}") if decision.action in noted else decision
+        for decision in decided
     ]
 
 
@@ -140,7 +143,11 @@ def _without_half_pools(decided: DriftDecision, others: Sequence[DriftDecision])
     if decided.effect != Effect.REPLACEMENT:
         return decided
     pool = f"{decided.path.partition('.')[0]}."
-    same_pool = (each for each in others if each.path.startswith(pool) and each.action not in _CONTINUED)
+    same_pool = (
+        decision
+        for decision in others
+        if decision.path.startswith(pool) and decision.action not in _CONTINUED
+    )
     left = next(same_pool, None)
     return _not_while(left, decided) if left else decided
 
@@ -222,8 +229,8 @@ def _is_pool(path: str) -> bool:
     return path.startswith("nodePools[") and path.endswith("]")
 
 
-def _surroundings(path: str, existing: Json, pools: Mapping[str, Json]) -> Surroundings:
-    properties, name = existing["properties"], path.partition("[")[2].partition("]")[0]
+def _surroundings(path: str, live: Json, pools: Mapping[str, Json]) -> Surroundings:
+    properties, name = live["properties"], path.partition("[")[2].partition("]")[0]
     return Surroundings(properties, properties, pools.get(name, {}))
 
 

@@ -34,26 +34,26 @@ SIZES_OF_A_SCALE_SET = ("vmSize", "count", "minCount", "maxCount", "enableAutoSc
 
 
 def pool_write(
-    pool: NodePool, desired: Desired, owner: Owner, existing: Json, *, control_plane: str = ""
+    pool: NodePool, desired: Desired, owner: Owner, live: Json, *, control_plane: str = ""
 ) -> PlannedWrite | None:
     """Return the PUT that one node pool needs, None when it needs none; raise ImmutableChange.
 
-    ``existing`` is the pool's profile (name and properties on one level), as the cluster shows it;
+    ``live`` is the pool's profile (name and properties on one level), as the cluster shows it;
     ``control_plane`` is the version that runs, which no pool may be newer than. A start is the first write of
     a pool and a stop the last, alone: Azure stops only a pool whose last write succeeded.
     """
-    existing = at_running_version(existing, "orchestratorVersion")
-    wanted = _wanted(pool, desired, owner, existing, control_plane)
+    live = at_running_version(live, "orchestratorVersion")
+    wanted = _wanted(pool, desired, owner, live, control_plane)
     power = {"powerState": wanted.pop("powerState")} if "powerState" in wanted else {}
-    body, changes = _overlay(pool, desired, existing, wanted)
-    refuse_fixed(changes, f"node pool {pool.name}", "nodePools[].", Surroundings(pool=existing))
-    switch = _overlay(pool, desired, existing, power)[1]
-    if switch and (not pool.stopped or not (changes or last_write_failed(existing))):
-        return PlannedWrite({"properties": {**_sized(pool, existing, existing), **power}}, tuple(switch))
-    if not changes and not last_write_failed(existing):
+    body, changes = _overlay(pool, desired, live, wanted)
+    refuse_fixed(changes, f"node pool {pool.name}", "nodePools[].", Surroundings(pool=live))
+    switch = _overlay(pool, desired, live, power)[1]
+    if switch and (not pool.stopped or not (changes or last_write_failed(live))):
+        return PlannedWrite({"properties": {**_sized(pool, live, live), **power}}, tuple(switch))
+    if not changes and not last_write_failed(live):
         return None
     return PlannedWrite(
-        {"properties": {**_sized(pool, existing, body), **({} if switch else power)}}, tuple(changes)
+        {"properties": {**_sized(pool, live, body), **({} if switch else power)}}, tuple(changes)
     )
 
 
@@ -72,58 +72,58 @@ def new_pool_write(
     return PlannedWrite({"properties": properties})
 
 
-def ownership_write(pool: NodePool, owner: Owner, existing: Json) -> PlannedWrite:
+def ownership_write(pool: NodePool, owner: Owner, live: Json) -> PlannedWrite:
     """Return the PUT that adopts a pool: it writes our tags and nothing else."""
-    tags = owner.pool_tags(pool.name, str(existing["name"]))
-    existing = at_running_version(existing, "orchestratorVersion")
-    body, changes = overlay(existing, {"tags": tags})
+    tags = owner.pool_tags(pool.name, str(live["name"]))
+    live = at_running_version(live, "orchestratorVersion")
+    body, changes = overlay(live, {"tags": tags})
     return PlannedWrite({"properties": _writable(body)}, tuple(changes))
 
 
-def autoscaler_off_write(existing: Json) -> PlannedWrite | None:
+def autoscaler_off_write(live: Json) -> PlannedWrite | None:
     """Return the PUT that switches the autoscaler off before a drain, None when it is off.
 
     The number of nodes of each size must be known, see ``sizes_not_shown``.
     """
-    if _autoscaled(existing):
-        return _machines_at_rest(existing)
-    if not existing.get("enableAutoScaling"):
+    if _autoscaled(live):
+        return _machines_at_rest(live)
+    if not live.get("enableAutoScaling"):
         return None
-    writable = _writable(at_running_version(existing, "orchestratorVersion"))
+    writable = _writable(at_running_version(live, "orchestratorVersion"))
     properties = {k: v for k, v in writable.items() if k not in ("minCount", "maxCount")}
     leaf = Leaf(("enableAutoScaling",), True, False)
     return PlannedWrite({"properties": {**properties, "enableAutoScaling": False}}, (leaf,))
 
 
-def _autoscaled(existing: Json) -> bool:
+def _autoscaled(live: Json) -> bool:
     """Return whether the autoscaler chooses the sizes of a pool of single machines."""
-    return bool(((existing.get("virtualMachinesProfile") or {}).get("scale") or {}).get("autoscale"))
+    return bool(((live.get("virtualMachinesProfile") or {}).get("scale") or {}).get("autoscale"))
 
 
-def sizes_not_shown(existing: Json) -> tuple[str, ...]:
+def sizes_not_shown(live: Json) -> tuple[str, ...]:
     """Return the sizes of which the autoscaler chooses the number of nodes and Azure does not show it.
 
     A guess below the present number would remove nodes with their pods.
     """
-    if not _autoscaled(existing):
+    if not _autoscaled(live):
         return ()
-    shown = _nodes_by_size(existing)
-    sizes = (str(document["size"]) for document in existing["virtualMachinesProfile"]["scale"]["autoscale"])
+    shown = _nodes_by_size(live)
+    sizes = (str(document["size"]) for document in live["virtualMachinesProfile"]["scale"]["autoscale"])
     return tuple(size for size in sizes if size.lower() not in shown)
 
 
-def _nodes_by_size(existing: Json) -> dict[str, int]:
-    nodes = existing.get("virtualMachineNodesStatus") or ()
+def _nodes_by_size(live: Json) -> dict[str, int]:
+    nodes = live.get("virtualMachineNodesStatus") or ()
     return {str(node.get("size")).lower(): int(node["count"]) for node in nodes if "count" in node}
 
 
-def _machines_at_rest(existing: Json) -> PlannedWrite:
+def _machines_at_rest(live: Json) -> PlannedWrite:
     """Return the PUT that fixes the present number of nodes of each size."""
-    before, nodes = existing["virtualMachinesProfile"], _nodes_by_size(existing)
+    before, nodes = live["virtualMachinesProfile"], _nodes_by_size(live)
     sizes = (str(document["size"]) for document in before["scale"]["autoscale"])
     manual = [{"size": size, "count": nodes[size.lower()]} for size in sizes]
     after = {"scale": {"manual": manual}}
-    writable = _writable(at_running_version(existing, "orchestratorVersion"))
+    writable = _writable(at_running_version(live, "orchestratorVersion"))
     leaf = Leaf(("virtualMachinesProfile", "scale"), before["scale"], after["scale"])
     return PlannedWrite(
         {"properties": _without_sizes({**writable, "virtualMachinesProfile": after})}, (leaf,)
@@ -139,34 +139,32 @@ def _without_sizes(properties: Json) -> dict[str, Any]:
 
 
 def pool_leaves(
-    pool: NodePool, desired: Desired, owner: Owner, existing: Json, *, control_plane: str = ""
+    pool: NodePool, desired: Desired, owner: Owner, live: Json, *, control_plane: str = ""
 ) -> list[Leaf]:
     """Return every field in which a node pool differs from the manifest, by ARM's names."""
-    return _overlay(pool, desired, existing, _wanted(pool, desired, owner, existing, control_plane))[1]
+    return _overlay(pool, desired, live, _wanted(pool, desired, owner, live, control_plane))[1]
 
 
-def _overlay(
-    pool: NodePool, desired: Desired, existing: Json, wanted: Json
-) -> tuple[dict[str, Any], list[Leaf]]:
+def _overlay(pool: NodePool, desired: Desired, live: Json, wanted: Json) -> tuple[dict[str, Any], list[Leaf]]:
     untyped = pool.azure.properties if pool.azure else {}
-    return overlay(existing, wanted, lambda path: _path(pool, manifest_path(path, untyped)) in desired.left)
+    return overlay(live, wanted, lambda path: _path(pool, manifest_path(path, untyped)) in desired.left)
 
 
 def _path(pool: NodePool, field: str) -> str:
     return f"nodePools[{pool.name}].{field}"
 
 
-def pool_difference(pool: NodePool, desired: Desired, owner: Owner, existing: Json) -> tuple[str, ...]:
+def pool_difference(pool: NodePool, desired: Desired, owner: Owner, live: Json) -> tuple[str, ...]:
     """Return the names of the fields in which a node pool differs from the manifest."""
-    return tuple(str(leaf) for leaf in pool_leaves(pool, desired, owner, existing))
+    return tuple(str(leaf) for leaf in pool_leaves(pool, desired, owner, live))
 
 
-def fixed_leaves(pool: NodePool, desired: Desired, owner: Owner, existing: Json) -> list[Leaf]:
+def fixed_leaves(pool: NodePool, desired: Desired, owner: Owner, live: Json) -> list[Leaf]:
     """Return the differences that only a new pool can resolve."""
-    around = Surroundings(pool=existing)
+    around = Surroundings(pool=live)
     return [
         leaf
-        for leaf in pool_leaves(pool, desired, owner, existing)
+        for leaf in pool_leaves(pool, desired, owner, live)
         if effect_of(f"nodePools[].{leaf}", leaf.old, leaf.new, around) is Effect.REPLACEMENT
     ]
 
@@ -214,35 +212,33 @@ def version_of(pool: NodePool, desired: Desired) -> str:
     return pool.orchestrator_version or desired.spec.kubernetes_version
 
 
-def _wanted(
-    pool: NodePool, desired: Desired, owner: Owner, existing: Json, control_plane: str
-) -> dict[str, Any]:
+def _wanted(pool: NodePool, desired: Desired, owner: Owner, live: Json, control_plane: str) -> dict[str, Any]:
     """Return what an existing pool should have.
 
     Labels and taints that git no longer has are removed; others that git does not have stay.
     """
-    properties = _properties(pool, owner, str(existing["name"]))
+    properties = _properties(pool, owner, str(live["name"]))
     own_labels = {
         key: value
         for key, value in (properties.get("nodeLabels") or {}).items()
         if _path(pool, f"nodeLabels.{key}") not in desired.left
     }
     removed = desired.removed_keys.get(pool.name, ())
-    labels = (existing.get("nodeLabels") or {}).items()
+    labels = (live.get("nodeLabels") or {}).items()
     properties["nodeLabels"] = {**{key: value for key, value in labels if key not in removed}, **own_labels}
-    taints = [taint for taint in existing.get("nodeTaints") or () if taint not in removed]
+    taints = [taint for taint in live.get("nodeTaints") or () if taint not in removed]
     properties["nodeTaints"] = list(dict.fromkeys([*taints, *properties.get("nodeTaints", ())]))
-    if not pool.of_machines and str(existing.get("type")).lower() == "virtualmachines":
+    if not pool.of_machines and str(live.get("type")).lower() == "virtualmachines":
         properties["type"] = _SCALE_SET  # the manifest has one size and one number
-    if pool_is_stopped(existing):
+    if pool_is_stopped(live):
         properties.pop("count", None)  # Azure shows 0, and starts as many nodes as there were
     if _path(pool, "enableAutoScaling") in desired.left:
         # The sizes of the manifest are for the other way, and AKS takes no range without an autoscaler.
-        for name in ("count",) if existing.get("enableAutoScaling") else ("minCount", "maxCount"):
+        for name in ("count",) if live.get("enableAutoScaling") else ("minCount", "maxCount"):
             properties.pop(name, None)
     properties.pop("orchestratorVersion", None)
     wanted = no_newer_than(control_plane, version_of(pool, desired))
-    hop = next_version(wanted, running_version(existing, "orchestratorVersion"))
+    hop = next_version(wanted, running_version(live, "orchestratorVersion"))
     if hop:
         properties["orchestratorVersion"] = hop
     return properties
@@ -256,16 +252,16 @@ def _properties(pool: NodePool, owner: Owner, azure_name: str) -> dict[str, Any]
     return merged({**own, **scaled, "tags": tags}, pool.azure.properties if pool.azure else {})
 
 
-def _sized(pool: NodePool, existing: Json, profile: Json) -> dict[str, Any]:
+def _sized(pool: NodePool, live: Json, profile: Json) -> dict[str, Any]:
     """Return what is written of a profile.
 
     A stopped pool keeps the count that Azure shows, unless the write turns its autoscaler on: AKS takes no
     count outside of the range then.
     """
     counted = _counted(pool, _writable(profile))
-    turned_on = profile.get("enableAutoScaling") and not existing.get("enableAutoScaling")
-    stopped = pool_is_stopped(existing) and "count" in counted and not turned_on
-    return {**counted, "count": existing.get("count")} if stopped else counted
+    turned_on = profile.get("enableAutoScaling") and not live.get("enableAutoScaling")
+    stopped = pool_is_stopped(live) and "count" in counted and not turned_on
+    return {**counted, "count": live.get("count")} if stopped else counted
 
 
 def _counted(pool: NodePool, properties: dict[str, Any]) -> dict[str, Any]:

@@ -93,7 +93,9 @@ def stage_of(
     # Where both fit, or neither, one is removed first: the one that Azure could not create, or the one with
     # the other name. Where neither fits, the remaining one is replaced afterwards.
     candidates = fitting or mine
-    remaining = min(candidates, key=lambda one: (last_write_failed(one), one["name"] != pool.name))
+    remaining = min(
+        candidates, key=lambda profile: (last_write_failed(profile), profile["name"] != pool.name)
+    )
     misfit = "" if fitting else _described(fixed[mine.index(remaining)])
     return Retire(next(profile for profile in mine if profile is not remaining), remaining, misfit)
 

@@ -60,7 +60,7 @@ def recently_used(upgrade_profile: Json) -> Sequence[Versions]:
         for document in listed
         if document.get("timestamp")
     )
-    return sorted(found, key=lambda each: each.last_used, reverse=True)
+    return sorted(found, key=lambda versions: versions.last_used, reverse=True)
 
 
 def versions_of(profile: Json) -> Versions:

@@ -313,17 +313,17 @@ def start_correction(
     approved exactly the corrections that need it, the job carries them out as well.
     """
     decided = released(decided) if record.divergence.drift and record.divergence.drift.approval else decided
-    wanted = [each for each in decided if each.action is DriftAction.CORRECT]
+    wanted = [decision for decision in decided if decision.action is DriftAction.CORRECT]
     if not wanted:
         return record, ()
-    left = tuple(each.path for each in decided if each.action is not DriftAction.CORRECT)
+    left = tuple(decision.path for decision in decided if decision.action is not DriftAction.CORRECT)
     record = replace(
         record,
         divergence=replace(
             record.divergence, corrections=corrected(record.divergence.corrections, wanted, now)
         ),
     )
-    return accept_retry(record, now=now, left=left), [each.path for each in wanted]
+    return accept_retry(record, now=now, left=left), [decision.path for decision in wanted]
 
 
 def accept_correction(

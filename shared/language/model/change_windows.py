@@ -93,7 +93,7 @@ USUAL: tuple[Start, ...] = ("changes", "deletes", "corrections")
 
 
 def _once(value: tuple[Start, ...]) -> tuple[Start, ...]:
-    twice = next((each for each in value if value.count(each) > 1), None)
+    twice = next((start for start in value if value.count(start) > 1), None)
     if twice is not None:
         raise ValueError(f"{twice} is named more than once")
     return value
@@ -122,7 +122,7 @@ class ChangeWindow(Manifest):
     ``corrections`` of drift. A retry is what its job does."""
 
 
-class Freeze(Manifest):
+class FreezeSpec(Manifest):
     """A time in which Roadstead starts on some clusters nothing that it is for, whatever window is open."""
 
     name: ObjectName

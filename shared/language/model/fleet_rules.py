@@ -19,6 +19,9 @@ class DeleteBudget(Manifest):
     """How many clusters one commit may delete."""
     percent: Annotated[StrictInt, Field(ge=0, le=100)] = 100
     """The same as a percentage of the recorded clusters, rounded down but at least one; 0 allows none."""
+    objects: Annotated[StrictInt, Field(ge=0, le=100_000)] = 20
+    """How many objects that Flux applies one commit may delete on a cluster; what destroys a namespace, a
+    definition, a claim, a StatefulSet, a HelmRelease or a Kustomization needs an approval in any case."""
 
     def of(self, recorded: int) -> int:
         """Return how many of the recorded clusters one plan may delete."""
@@ -100,7 +103,7 @@ EventName = Literal[
 ]
 
 
-class Route(Manifest):
+class RouteSpec(Manifest):
     """A channel of notifications, and which facts it gets."""
 
     name: ObjectName

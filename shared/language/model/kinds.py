@@ -7,8 +7,15 @@ from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictStr, m
 from shared.language.model.arm_types import UtcMoment
 from shared.language.model.base import OWN_PREFIX, ClusterName, LabelKey, LabelValue, Manifest, ObjectName
 from shared.language.model.cluster.spec import ClusterSpec, ExistingSpec
-from shared.language.model.fleet_rules import ClusterQuota, Guards, PromotionRule, Route, check_rules, differ
-from shared.language.model.rollout import Rollout
+from shared.language.model.fleet_rules import (
+    ClusterQuota,
+    Guards,
+    PromotionRule,
+    RouteSpec,
+    check_rules,
+    differ,
+)
+from shared.language.model.rollout import RolloutSpec
 from shared.language.model.system import SystemSpec
 
 API_VERSION = "roadstead.dev/v1alpha1"
@@ -95,13 +102,13 @@ class FleetSpec(Manifest):
     environments: tuple[ObjectName, ...] = ()
     """Every environment, once, in the order in which a rollout changes their clusters."""
     guards: Guards = Guards.model_construct()
-    notifications: tuple[Route, ...] = ()
+    notifications: tuple[RouteSpec, ...] = ()
     """Who is notified of what."""
     cluster_quotas: Annotated[
         tuple[ClusterQuota, ...], Field(max_length=1000), AfterValidator(_no_two_quotas)
     ] = ()
     """How many clusters Azure allows; a commit with more is refused before anything is created."""
-    rollout: Rollout = Rollout.model_construct()
+    rollout: RolloutSpec = RolloutSpec.model_construct()
     """In which order the clusters that a commit changes are changed; by default environment by environment,
     and in each of them one cluster first."""
     promotions: tuple[PromotionRule, ...] = ()

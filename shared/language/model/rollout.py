@@ -12,7 +12,7 @@ from shared.language.model.change_windows import (
     UNITS,
     ChangeWindow,
     Duration,
-    Freeze,
+    FreezeSpec,
     Recurrence,
     TimeOfDay,
     TimeZone,
@@ -53,7 +53,7 @@ Interval = Annotated[StrictStr, AfterValidator(_interval), stated_rule(_INTERVAL
 Threshold = Annotated[StrictFloat, Field(allow_inf_nan=False)]
 
 
-class _Asked(Manifest):
+class _GateCheck(Manifest):
     name: ObjectName
     """The name of the check."""
     url: CheckUrl
@@ -66,7 +66,7 @@ class _Asked(Manifest):
     """How many failures there may be; after one more the check is not asked again, and the stage waits."""
 
 
-class HttpCheck(_Asked):
+class HttpCheck(_GateCheck):
     """An endpoint that must answer a GET with a status; no redirect is followed."""
 
     status: Annotated[StrictInt, Field(ge=200, le=599)] = 200
@@ -90,7 +90,7 @@ class ThresholdRange(Manifest):
         return self
 
 
-class PrometheusCheck(_Asked):
+class PrometheusCheck(_GateCheck):
     """A query that a Prometheus must answer with a scalar or a vector.
 
     ``/api/v1/query`` is added to its address.
@@ -127,7 +127,7 @@ class ApprovalHours(Manifest):
     """How long they last."""
 
 
-class Gate(Manifest):
+class GateSpec(Manifest):
     """Who answers for what a stage waits for, why, and until when."""
 
     owner: Who
@@ -193,7 +193,7 @@ RESERVED = ("others", "back")
 """The stages of a rollout that no file has: the clusters that no stage selects, and those that go back."""
 
 
-class Group(Manifest):
+class GroupSpec(Manifest):
     """A part of a stage; the next group waits until it has passed."""
 
     clusters: Number | None = None
@@ -211,7 +211,7 @@ class Group(Manifest):
     percentage of the group; once so many have failed, the rollout pauses. By default ``maxConcurrency``."""
 
 
-class Stage(Manifest):
+class StageSpec(Manifest):
     """A stage of a rollout; the next one waits until all of its groups have passed."""
 
     name: ObjectName
@@ -233,9 +233,9 @@ class Stage(Manifest):
     approval_system: SystemName | None = None
     """The external system that may approve it too, by a signed message; the app setting
     ``APPROVAL_KEY_<system>`` has its key."""
-    gate: Gate | None = None
+    gate: GateSpec | None = None
     """What the stage waits for besides an approval, and who answers for that."""
-    groups: tuple[Group, ...] = ()
+    groups: tuple[GroupSpec, ...] = ()
     """The groups of the stage, in order; by default one cluster, then all others."""
 
     @model_validator(mode="after")
@@ -277,9 +277,9 @@ class Strategy(Manifest):
     """Whether a commit may select the strategy with the trailer ``Rollout: NAME``, whatever it changes."""
     pull_request_label: Annotated[StrictStr, Field(min_length=1, max_length=50)] | None = None
     """A label of the merged pull request that selects the strategy as the trailer does."""
-    stages: tuple[Stage, ...] = ()
+    stages: tuple[StageSpec, ...] = ()
     """The stages, in order; by default one for each environment."""
-    final_gate: Gate | None = None
+    final_gate: GateSpec | None = None
     """What the rollout waits for after its last stage, before it is completed."""
 
     @property
@@ -300,15 +300,15 @@ class Strategy(Manifest):
         return self
 
 
-class Rollout(Manifest):
+class RolloutSpec(Manifest):
     """In which order, and how many at a time, the clusters that a commit changes are changed."""
 
     all_at_once: StrictBool = False
     """Whether every cluster that a commit changes starts at once, without stages, windows and freezes."""
-    stages: tuple[Stage, ...] = ()
+    stages: tuple[StageSpec, ...] = ()
     """The stages, in order; by default one for each environment, in the order of ``environments``. Clusters
     that no stage selects are in a last one, ``others``."""
-    final_gate: Gate | None = None
+    final_gate: GateSpec | None = None
     """What the rollout waits for after its last stage, before it is completed: such as checks of the whole
     fleet. No cluster waits for it."""
     strategies: tuple[Strategy, ...] = ()
@@ -316,7 +316,7 @@ class Rollout(Manifest):
     otherwise the first one that names a kind of change that it makes."""
     change_windows: tuple[ChangeWindow, ...] = ()
     """When changes may start, and what else each window is for; a cluster without a window has no limit."""
-    freezes: tuple[Freeze, ...] = ()
+    freezes: tuple[FreezeSpec, ...] = ()
     """When no change starts, and nothing else that each freeze is for."""
 
     @model_validator(mode="after")
@@ -366,7 +366,7 @@ class Rollout(Manifest):
         return self
 
 
-def check_final_gate(gate: Gate | None) -> None:
+def check_final_gate(gate: GateSpec | None) -> None:
     """Raise ValueError for a gate after the last stage that waits for nothing."""
     if gate is not None and not gate.opens_by_itself:
         raise ValueError(
@@ -375,7 +375,7 @@ def check_final_gate(gate: Gate | None) -> None:
         )
 
 
-def check_stages(stages: tuple[Stage, ...]) -> None:
+def check_stages(stages: tuple[StageSpec, ...]) -> None:
     """Raise ValueError unless each stage has a name of its own."""
     names = [stage.name for stage in stages]
     for name in names:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from shared.frozen import dataclass, field
 from shared.language.desired import Desired
-from shared.language.model.fleet_rules import Guards, PromotionRule, Route
-from shared.language.model.rollout import Rollout
+from shared.language.model.fleet_rules import Guards, PromotionRule, RouteSpec
+from shared.language.model.rollout import RolloutSpec
 from shared.language.resolve.problems import Problem
 from shared.language.yaml.nodes import Node
 
@@ -64,9 +64,9 @@ class DesiredFleet:
     inputs: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     left_out: int = 0
     resolver: ClusterResolver | None = field(default=None, repr=False, compare=False)
-    notifications: tuple[Route, ...] | None = ()
+    notifications: tuple[RouteSpec, ...] | None = ()
     subscriptions: tuple[str, ...] = ()
-    rollout: Rollout | None = None
+    rollout: RolloutSpec | None = None
     promotions: tuple[PromotionRule, ...] = ()
     may_replace: Mapping[str, frozenset[str]] = field(default_factory=dict)
 

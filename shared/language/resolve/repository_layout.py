@@ -38,6 +38,11 @@ class Files:
     other: frozenset[str] = frozenset()
 
     @cached_property
+    def ordered(self) -> tuple[str, ...]:
+        """The paths of all plain files, sorted."""
+        return tuple(sorted(self.blobs))
+
+    @cached_property
     def folders(self) -> tuple[str, ...]:
         """The names of the cluster folders, also of those without a readable file, as they may be shown."""
         others = (path for path in (*self._others, *self.other) if _inside(path))

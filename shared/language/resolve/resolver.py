@@ -21,7 +21,7 @@ from shared.frozen import dataclass
 from shared.language.cluster_systems import Systems, systems_in
 from shared.language.desired import Desired, StoredCluster
 from shared.language.model.kinds import Fleet
-from shared.language.model.rollout import Rollout
+from shared.language.model.rollout import RolloutSpec
 from shared.language.resolve.cluster_resolver import ClusterResolver
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.layers import Layers
@@ -214,7 +214,7 @@ def finish(stage: ClusterStage, contents: Contents) -> DesiredFleet:
     )
 
 
-def _rollout(manifest: Fleet | None) -> Rollout | None:
+def _rollout(manifest: Fleet | None) -> RolloutSpec | None:
     """Return the strategy of a fleet; None where all clusters start at once, or fleet.yaml is invalid."""
     written = manifest.spec.rollout if manifest else None
     return None if written is None or written.all_at_once else written

@@ -74,7 +74,7 @@ class AzureCall(Generic[T]):
     @property
     def arguments(self) -> tuple[Any, ...]:
         """What the operation takes after its target, without its condition."""
-        return tuple(getattr(self, each.name) for each in fields(self) if each.name not in _NOT_ARGUMENTS)
+        return tuple(getattr(self, field.name) for field in fields(self) if field.name not in _NOT_ARGUMENTS)
 
     @property
     def query(self) -> Mapping[str, str]:

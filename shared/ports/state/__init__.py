@@ -33,8 +33,8 @@ from shared.ports.state.fleet import (
     AppIdentity,
     BranchRead,
     Expectations,
-    Fleet,
     FleetRecord,
+    FleetRecords,
     FleetRules,
     Handover,
     HeadReads,
@@ -54,7 +54,7 @@ from shared.ports.state.promotions import (
     Proposals,
     Rollouts,
 )
-from shared.ports.state.reading import Kind
+from shared.ports.state.reading import RecordKind
 from shared.ports.state.sweeps import Listing, Orphan, PathsCheck, SweepRecord, Sweeps
 from shared.ports.tables import Condition, Table
 
@@ -89,7 +89,7 @@ __all__ = [
 TABLES = (EVENTS, BLOBS, DEAD_LETTERS, BUCKETS, PLANS, CLUSTERS, FLEETS, ACTS, DELIVERIES)
 _SKEW = timedelta(seconds=10)
 """How much earlier a record may have been written that shows later: each partition has a clock of its own."""
-_READ_WHERE_CHANGED: Sequence[tuple[Kind[Any], tuple[Condition, ...]]] = (
+_READ_WHERE_CHANGED: Sequence[tuple[RecordKind[Any], tuple[Condition, ...]]] = (
     *((kind, ()) for kind in (RECORD, ACT, DEAD_LETTER, PROMOTION, PROPOSAL, ROLLOUT, NOTICE, TIMER)),
     (PLAN, (("open", "eq", True),)),
 )
@@ -98,7 +98,7 @@ _READ_WHERE_CHANGED: Sequence[tuple[Kind[Any], tuple[Condition, ...]]] = (
 class State(
     Clusters,
     Plans,
-    Fleet,
+    FleetRecords,
     Acts,
     Deliveries,
     DeadLetters,

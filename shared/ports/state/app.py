@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 
 from shared.azure.rate_limits import Bucket
 from shared.cluster.failures.errors import Stale, Unavailable
-from shared.cluster.forms import Listed, WrongText
+from shared.cluster.forms import RecordList, WrongText
 from shared.cluster.history import LIVE, Act
 from shared.frozen import dataclass, replace
 from shared.notifications.notification import Notification
 from shared.notifications.record import NotifierRecord
 from shared.ports.state.clusters import FLEETS
-from shared.ports.state.reading import Kind, Repository, TextKind
+from shared.ports.state.reading import RecordKind, TableRepository, TextKind
 from shared.ports.state.texts import document, moment_in, newest_first, safe_key, write_document
 from shared.ports.tables import Entity
 
@@ -32,14 +32,14 @@ _HEAD = "head."
 """What the keys of heads begin with; a digest has no point."""
 
 
-class Acts(Repository):
+class Acts(TableRepository):
     """What callers asked for, and the settings that were seen last."""
 
     def save_act(self, act: Act) -> None:
         """Save an act, over one with the same time and id."""
         self._put(ACT, f"{newest_first(act.at)}-{act.id}", act, at=act.at)
 
-    def acts(self, limit: int, before: datetime | None = None) -> Listed[Act]:
+    def acts(self, limit: int, before: datetime | None = None) -> RecordList[Act]:
         """Return the newest acts (before a millisecond), newest first."""
         after = f"{newest_first(before)}~" if before else ""
         return self._listed(ACT, ("RowKey", "gt", after), limit=limit)
@@ -71,7 +71,7 @@ def newest_changes(acts: Acts) -> Sequence[Act]:
     return found[:RECENT]
 
 
-class Deliveries(Repository):
+class Deliveries(TableRepository):
     """The webhook deliveries that were accepted, by the digest of their bodies, and the announced heads."""
 
     def delivery_seen(self, digest: str) -> bool:
@@ -117,14 +117,14 @@ class DeadLetter:
     size: int
 
 
-class DeadLetters(Repository):
+class DeadLetters(TableRepository):
     """The messages that the queues gave up."""
 
     def save_dead_letter(self, letter: DeadLetter) -> None:
         """Save a dead letter, over an equal one."""
         self._put(DEAD_LETTER, _letter_key(letter), letter, at=letter.at)
 
-    def dead_letters(self, limit: int) -> Listed[DeadLetter]:
+    def dead_letters(self, limit: int) -> RecordList[DeadLetter]:
         """Return the newest dead letters, newest first."""
         return self._listed(DEAD_LETTER, limit=limit)
 
@@ -149,7 +149,7 @@ class TimerRun:
     ran: bool = True
 
 
-class Timers(Repository):
+class Timers(TableRepository):
     """The runs of the timers, by the names of their functions, and Azure's token buckets."""
 
     def timer_runs(self) -> Mapping[str, TimerRun]:
@@ -184,14 +184,14 @@ class Timers(Repository):
         self._tables[BUCKETS].write(self._fleet, key, properties, bucket.etag)
 
 
-class Notices(Repository):
+class Notices(TableRepository):
     """The facts that the notifier has not taken yet, and what it remembers."""
 
     def add_notice(self, notice: Notification) -> None:
         """Save a fact; one that was saved before is not duplicated."""
         self._put(NOTICE, _notice_key(notice), notice, at=notice.at)
 
-    def notices(self, limit: int) -> Listed[Notification]:
+    def notices(self, limit: int) -> RecordList[Notification]:
         """Return the oldest saved facts."""
         return self._listed(NOTICE, limit=limit)
 
@@ -245,8 +245,8 @@ def _full_at(entity: Entity) -> datetime:
 ACT = TextKind[Act]("act", ACTS, Act)
 DEAD_LETTER = TextKind[DeadLetter]("dead letter", DEAD_LETTERS, DeadLetter)
 NOTICE = TextKind[Notification]("notice", FLEETS, Notification, "notices|{}")
-TIMER = Kind("timer", FLEETS, "timers|{}", _timer)
+TIMER = RecordKind("timer", FLEETS, "timers|{}", _timer)
 _SETTINGS = TextKind[Mapping[str, str]]("settings", ACTS, dict[str, str], "settings")
 _NOTIFIER = TextKind[NotifierRecord | None]("notifier", FLEETS, NotifierRecord, "notifier", text=document)
-_BUCKET = Kind("bucket", BUCKETS, "{}", _full_at)
-_DELIVERY = Kind("delivery", DELIVERIES, "{}", lambda entity: moment_in(entity, "at"))
+_BUCKET = RecordKind("bucket", BUCKETS, "{}", _full_at)
+_DELIVERY = RecordKind("delivery", DELIVERIES, "{}", lambda entity: moment_in(entity, "at"))

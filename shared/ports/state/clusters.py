@@ -13,12 +13,12 @@ from typing import TypeVar
 from shared.cluster import stored_record
 from shared.cluster.continuations import Continuation, continuation_of
 from shared.cluster.failures.errors import Unreadable
-from shared.cluster.forms import CLUSTER, Listed, StoredText, UnreadableRecord, WrongText
+from shared.cluster.forms import CLUSTER, RecordList, StoredText, UnreadableRecord, WrongText
 from shared.cluster.history import Event
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.summary import ClusterSummary, SummaryDetails, summary_of
 from shared.frozen import dataclass, replace
-from shared.ports.state.reading import Kind, Repository, TextKind
+from shared.ports.state.reading import RecordKind, TableRepository, TextKind
 from shared.ports.state.texts import ENTITY_BYTES, newest_first, packed, safe_key, text_of
 from shared.ports.tables import MOST_REMOVED, Condition, Entity, Key
 
@@ -42,7 +42,7 @@ class GroupMember:
     uid: str
 
 
-class Clusters(Repository):
+class Clusters(TableRepository):
     """The records of the clusters. A list names those that cannot be read, and goes on without them."""
 
     entity_bytes = ENTITY_BYTES
@@ -52,11 +52,11 @@ class Clusters(Repository):
         """Return a cluster's record, or None; raise Unreadable."""
         return self._value(RECORD, name)
 
-    def clusters(self) -> Listed[ClusterRecord]:
+    def clusters(self) -> RecordList[ClusterRecord]:
         """Return the records of the whole fleet, by name."""
         return self._listed(RECORD)
 
-    def summaries(self, *, details: bool = False) -> Listed[ClusterSummary]:
+    def summaries(self, *, details: bool = False) -> RecordList[ClusterSummary]:
         """Return the summaries of the whole fleet, by name; this reads no record as a whole.
 
         Only with ``details`` they are sure to have any. Where a summary is missing, or cannot be read, its
@@ -65,7 +65,7 @@ class Clusters(Repository):
         read, columns = (_detailed, ("summary", "details")) if details else (_short, ("summary",))
         return self._repeated(read, summary_of, columns)
 
-    def continuations(self) -> Listed[Continuation]:
+    def continuations(self) -> RecordList[Continuation]:
         """Return those of all active jobs, by name. The cost depends on their number, not that of clusters,
         and a record is read as a whole only where its continuation cannot be read.
         """
@@ -77,14 +77,14 @@ class Clusters(Repository):
         repeat: Callable[[ClusterRecord], T | None],
         columns: Sequence[str],
         *conditions: Condition,
-    ) -> Listed[T]:
+    ) -> RecordList[T]:
         """Return what entities repeat of their records; where that cannot be read, what the record says.
 
         The keys are not asked for at first: a client takes as long for a property as for parsing a summary.
         """
         found = list(self._entities(RECORD, *conditions, select=columns))
         try:
-            return Listed(entity.value(read) for entity in found)
+            return RecordList(entity.value(read) for entity in found)
         except (WrongText, TypeError):
             pass
         known, wrong = dict[str, T | None](), list[str]()
@@ -97,9 +97,9 @@ class Clusters(Repository):
         records = self._reader.listed(RECORD, (entity for entity in whole if entity["RowKey"] in {*wrong}))
         known |= {record.name: repeat(record) for record in records}
         values = (value for _, value in sorted(known.items()) if value is not None)
-        return Listed(values, records.unreadable)
+        return RecordList(values, records.unreadable)
 
-    def clusters_page(self, after: str, limit: int) -> Listed[ClusterRecord]:
+    def clusters_page(self, after: str, limit: int) -> RecordList[ClusterRecord]:
         """Return at most ``limit`` records, by name, after a name ("": from the first).
 
         Those that cannot be read count.
@@ -107,7 +107,7 @@ class Clusters(Repository):
         entities = self._entities(RECORD, ("RowKey", "gt", after), page=limit)
         return self._reader.listed(RECORD, itertools.islice(entities, limit))
 
-    def clusters_named(self, names: Sequence[str]) -> Listed[ClusterRecord]:
+    def clusters_named(self, names: Sequence[str]) -> RecordList[ClusterRecord]:
         """Return the records of these clusters in this order, without those that do not exist."""
         return self._reader.listed(RECORD, self._named(names))
 
@@ -178,7 +178,7 @@ class Clusters(Repository):
             keyed = {_event_key(event): EVENT.properties(event) for event in own}
             self._tables[EVENTS].put(f"{self._fleet}|{cluster}", keyed)
 
-    def events(self, cluster: str, limit: int, before: datetime | None = None) -> Listed[Event]:
+    def events(self, cluster: str, limit: int, before: datetime | None = None) -> RecordList[Event]:
         """Return a cluster's newest events (before a millisecond), newest first, even of a deleted one.
 
         Those that are stored with the record of the cluster are among them. The record is read first: an
@@ -198,7 +198,7 @@ class Clusters(Repository):
             found.setdefault((event.uid, event.sequence, event.reason), event)
             if len(found) >= limit:
                 break
-        return Listed(found.values(), unreadable)
+        return RecordList(found.values(), unreadable)
 
     def prune_events(self, cluster: str, keep: int) -> int:
         """Remove all but a cluster's newest events; return how many were removed."""
@@ -255,7 +255,7 @@ def _record(entity: Entity) -> ClusterRecord:
     return record
 
 
-RECORD = Kind(CLUSTER, CLUSTERS, "{}", _record)
+RECORD = RecordKind(CLUSTER, CLUSTERS, "{}", _record)
 EVENT = TextKind[Event]("event", EVENTS, Event)
 
 

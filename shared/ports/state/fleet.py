@@ -11,7 +11,7 @@ from shared.frozen import dataclass, field
 from shared.notifications.routes import Route
 from shared.ports.git_host import BranchHead
 from shared.ports.state.clusters import FLEETS
-from shared.ports.state.reading import Repository, TextKind
+from shared.ports.state.reading import TableRepository, TextKind
 from shared.promotions import EnvironmentValues, Rule
 from shared.rollouts.shut import NOTHING, Calendar
 
@@ -69,6 +69,8 @@ class AppIdentity:
     """The ids that this state had before: clusters may still carry them."""
     first_generation: int = 0
     """The generation of a new cluster, above any that lost tables had; 0 before a plan has one."""
+    pins_directly: bool = False
+    """Whether Flux names the commit of a pin itself, because the git host lets the app write no branches."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +215,7 @@ class FleetRecord:
         return f"{known.done:,} of {known.total:,} clusters handed over" if known and known.done else ""
 
 
-class Fleet(Repository):
+class FleetRecords(TableRepository):
     """The fleet's record."""
 
     def fleet(self) -> FleetRecord:

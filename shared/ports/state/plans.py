@@ -10,13 +10,13 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any
 
-from shared.cluster.forms import Listed, StoredText, WrongText
+from shared.cluster.forms import RecordList, StoredText, WrongText
 from shared.cluster.messages import Approval
 from shared.cluster.review_check import ReviewCheck
 from shared.frozen import dataclass, field, replace
 from shared.plan.plan import Plan
 from shared.ports.state.clusters import FLEETS
-from shared.ports.state.reading import Kind, Repository, TextKind
+from shared.ports.state.reading import RecordKind, TableRepository, TextKind
 from shared.ports.state.texts import document, remove_documents, write_document
 from shared.ports.tables import Condition, Entity, Key
 
@@ -50,7 +50,7 @@ class PlanRecord:
     etag: str = field(default="", compare=False)
 
 
-class Plans(Repository):
+class Plans(TableRepository):
     """The plans, with their reported status, and what was read of the repository."""
 
     def plan(self, commit: str) -> PlanRecord | None:
@@ -92,18 +92,18 @@ class Plans(Repository):
         newest = max(plans, key=itemgetter("at"), default=None)
         return self._reader.or_else(None, _NOT_BEFORE, newest) if newest is not None else None
 
-    def plans_since(self, at: datetime) -> Listed[PlanRecord]:
+    def plans_since(self, at: datetime) -> RecordList[PlanRecord]:
         """Return the plans since a time, newest first."""
         return self._plans(("at", "ge", at))
 
-    def open_plans(self) -> Listed[PlanRecord]:
+    def open_plans(self) -> RecordList[PlanRecord]:
         """Return the plans whose commit status may still change, newest first."""
         return self._plans(_OPEN)
 
-    def _plans(self, condition: Condition) -> Listed[PlanRecord]:
+    def _plans(self, condition: Condition) -> RecordList[PlanRecord]:
         listed = self._listed(PLAN, condition)
         plans = [plan for plan in listed if plan is not None]
-        return Listed(sorted(plans, key=lambda plan: plan.at, reverse=True), listed.unreadable)
+        return RecordList(sorted(plans, key=lambda plan: plan.at, reverse=True), listed.unreadable)
 
     def prune_plans(self, keep: int) -> int:
         """Remove all but the newest plans and the open ones; return how many were removed."""
@@ -158,8 +158,8 @@ def _not_before(entity: Entity) -> datetime | None:
     return _moment(entity.get("notBefore"))
 
 
-PLAN = Kind("plan", PLANS, "{}", _plan)
-_NOT_BEFORE = Kind("plan", PLANS, "{}", _not_before)
+PLAN = RecordKind("plan", PLANS, "{}", _plan)
+_NOT_BEFORE = RecordKind("plan", PLANS, "{}", _not_before)
 FINGERPRINTS = TextKind[Mapping[str, str] | None](
     "fingerprints", FLEETS, dict[str, str], "marks", text=document
 )

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from shared.cluster.forms import Listed
+from shared.cluster.forms import RecordList
 from shared.frozen import dataclass, field
 from shared.ports.state.clusters import FLEETS
-from shared.ports.state.reading import Repository, TextKind
+from shared.ports.state.reading import TableRepository, TextKind
 from shared.promotions import Value
-from shared.rollouts.rollout import Rollout, State
+from shared.rollouts.rollout import Rollout, RolloutState
 
 
 @dataclass(frozen=True)
@@ -91,10 +91,10 @@ class Proposal:
     etag: str = field(default="", compare=False)
 
 
-class Promotions(Repository):
+class Promotions(TableRepository):
     """The promotions of the fleet, one for an environment."""
 
-    def promotions(self) -> Listed[Promotion]:
+    def promotions(self) -> RecordList[Promotion]:
         """Return all promotions, by environment."""
         return self._listed(PROMOTION)
 
@@ -107,10 +107,10 @@ class Promotions(Repository):
         return self._write(PROMOTION, promotion.target, promotion)
 
 
-class Proposals(Repository):
+class Proposals(TableRepository):
     """The proposals of the fleet, one for a cluster."""
 
-    def proposals(self) -> Listed[Proposal]:
+    def proposals(self) -> RecordList[Proposal]:
         """Return all proposals, by cluster."""
         return self._listed(PROPOSAL)
 
@@ -127,14 +127,14 @@ class Proposals(Repository):
         self._tables[FLEETS].delete(self._partition(PROPOSAL), proposal.cluster, proposal.etag)
 
 
-class Rollouts(Repository):
+class Rollouts(TableRepository):
     """The rollouts of the fleet, each by its commit; only the planner writes them."""
 
     def rollout(self, commit: str) -> Rollout | None:
         """Return the rollout of a commit, or None; raise Unreadable."""
         return self._value(ROLLOUT, commit) if commit else None
 
-    def rollouts(self) -> Listed[Rollout]:
+    def rollouts(self) -> RecordList[Rollout]:
         """Return the rollouts that are stored, newest first."""
         listed = self._listed(ROLLOUT)
         listed.sort(key=lambda rollout: rollout.began, reverse=True)
@@ -156,4 +156,4 @@ class Rollouts(Repository):
 PROMOTION = TextKind[Promotion]("promotion", FLEETS, Promotion, "promotions|{}")
 PROPOSAL = TextKind[Proposal]("proposal", FLEETS, Proposal, "proposals|{}")
 ROLLOUT = TextKind[Rollout]("rollout", FLEETS, Rollout, "rollouts|{}")
-_ENDED = (State.COMPLETED, State.ABORTED, State.SUPERSEDED)
+_ENDED = (RolloutState.COMPLETED, RolloutState.ABORTED, RolloutState.SUPERSEDED)

@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from shared.cluster.failures.errors import ReconcileError, Unreadable
-from shared.cluster.forms import Listed, NewerText, StoredText, UnreadableRecord, WrongText
+from shared.cluster.forms import NewerText, RecordList, StoredText, UnreadableRecord, WrongText
 from shared.frozen import replace
 from shared.ports.process import Together, in_threads
 from shared.ports.state.texts import packed, text_of
@@ -39,14 +39,14 @@ _MOST_MET = 1000
 """How many records are remembered that cannot be read."""
 
 
-class Kind(Generic[T]):
+class RecordKind(Generic[T]):
     """A kind of record: its name, table, partition with {} for the fleet, and what reads an entity."""
 
     def __init__(self, name: str, table: str, partition: str, read: Callable[[Entity], T]) -> None:
         self.name, self.table, self.partition, self.read = name, table, partition, read
 
 
-class TextKind(Kind[T]):
+class TextKind(RecordKind[T]):
     """A kind of record that is stored as a text; what has a field ``etag`` gets its version there."""
 
     def __init__(
@@ -75,16 +75,16 @@ class Reader:
     """Reads records, and remembers those that this process could not read."""
 
     def __init__(self) -> None:
-        self._met: dict[tuple[str, str, str], tuple[UnreadableRecord, Kind[Any], Table]] = {}
+        self._met: dict[tuple[str, str, str], tuple[UnreadableRecord, RecordKind[Any], Table]] = {}
 
-    def value(self, kind: Kind[T], entity: Entity) -> T:
+    def value(self, kind: RecordKind[T], entity: Entity) -> T:
         """Return the value of a record; raise Unreadable."""
         found = self._read(kind, entity)
         if isinstance(found, UnreadableRecord):
             raise Unreadable(str(found))
         return found
 
-    def or_else(self, default: T, kind: Kind[T], entity: Entity) -> T:
+    def or_else(self, default: T, kind: RecordKind[T], entity: Entity) -> T:
         """Return the value of a record, or the default where nothing is lost by that: it is stored again.
 
         Raise Unreadable for a record of a newer form, which nobody else stores again.
@@ -96,14 +96,16 @@ class Reader:
             raise Unreadable(str(found))
         return default
 
-    def listed(self, kind: Kind[T], entities: Iterable[Entity], limit: int | None = None) -> Listed[T]:
+    def listed(
+        self, kind: RecordKind[T], entities: Iterable[Entity], limit: int | None = None
+    ) -> RecordList[T]:
         """Return the values of records, ``limit`` at most, and the records among them that cannot be read."""
         records = list[UnreadableRecord]()
         values = self.values(kind, entities, records)
-        return Listed(list(itertools.islice(values, limit)), records)
+        return RecordList(list(itertools.islice(values, limit)), records)
 
     def values(
-        self, kind: Kind[T], entities: Iterable[Entity], unreadable: list[UnreadableRecord]
+        self, kind: RecordKind[T], entities: Iterable[Entity], unreadable: list[UnreadableRecord]
     ) -> Iterator[T]:
         """Yield the values of records; add those that cannot be read to a list."""
         for entity in entities:
@@ -113,7 +115,7 @@ class Reader:
             else:
                 yield found
 
-    def look(self, kind: Kind[Any], entity: Entity) -> None:
+    def look(self, kind: RecordKind[Any], entity: Entity) -> None:
         """Remember a record if it cannot be read."""
         self._read(kind, entity)
 
@@ -129,7 +131,7 @@ class Reader:
             (record for record, *_ in list(self._met.values())), key=attrgetter("table", "partition", "key")
         )
 
-    def _read(self, kind: Kind[T], entity: Entity) -> T | UnreadableRecord:
+    def _read(self, kind: RecordKind[T], entity: Entity) -> T | UnreadableRecord:
         try:
             value = entity.value(kind.read)
         except ReconcileError:  # the tables do not answer: the record may be readable
@@ -144,7 +146,7 @@ class Reader:
             self._met.pop((entity.table.name, *entity.place), None)
         return value
 
-    def _unreadable(self, record: UnreadableRecord, kind: Kind[Any], table: Table) -> UnreadableRecord:
+    def _unreadable(self, record: UnreadableRecord, kind: RecordKind[Any], table: Table) -> UnreadableRecord:
         place = (record.table, record.partition, record.key)
         before = self._met.get(place)
         if before is None or before[0] != record:
@@ -161,31 +163,33 @@ def _problem_of(error: Exception) -> str:
     )
 
 
-class Repository:
+class TableRepository:
     """What the repositories of a fleet share: its tables, and the reads and writes of one kind of record."""
 
     def __init__(self, tables: Mapping[str, Table], fleet: str, together: Together = in_threads) -> None:
         self._tables, self._fleet, self._together = tables, fleet, together
         self._reader = Reader()
 
-    def _partition(self, kind: Kind[Any]) -> str:
+    def _partition(self, kind: RecordKind[Any]) -> str:
         return kind.partition.format(self._fleet)
 
-    def _entity(self, kind: Kind[Any], key: str) -> Entity | None:
+    def _entity(self, kind: RecordKind[Any], key: str) -> Entity | None:
         return self._tables[kind.table].get(self._partition(kind), key)
 
-    def _entities(self, kind: Kind[Any], *conditions: Condition, **how: Any) -> Iterator[Entity]:
+    def _entities(self, kind: RecordKind[Any], *conditions: Condition, **how: Any) -> Iterator[Entity]:
         return self._tables[kind.table].query(self._partition(kind), *conditions, **how)
 
-    def _keys(self, kind: Kind[Any], *conditions: Condition, also: Sequence[str] = ()) -> Iterator[Entity]:
+    def _keys(
+        self, kind: RecordKind[Any], *conditions: Condition, also: Sequence[str] = ()
+    ) -> Iterator[Entity]:
         return self._entities(kind, *conditions, select=("PartitionKey", "RowKey", *also))
 
-    def _value(self, kind: Kind[T], key: str) -> T | None:
+    def _value(self, kind: RecordKind[T], key: str) -> T | None:
         """Return a record, None for none; raise Unreadable."""
         entity = self._entity(kind, key)
         return self._reader.value(kind, entity) if entity is not None else None
 
-    def _listed(self, kind: Kind[T], *conditions: Condition, limit: int | None = None) -> Listed[T]:
+    def _listed(self, kind: RecordKind[T], *conditions: Condition, limit: int | None = None) -> RecordList[T]:
         """Return the records of a kind by their keys, ``limit`` at most."""
         return self._reader.listed(kind, self._entities(kind, *conditions, page=limit), limit)
 
@@ -201,6 +205,6 @@ class Repository:
         saved: V = replace(record, etag=etag)
         return saved
 
-    def _remove(self, kind: Kind[Any], *conditions: Condition) -> int:
+    def _remove(self, kind: RecordKind[Any], *conditions: Condition) -> int:
         """Remove the records with these conditions; return how many were removed."""
         return self._tables[kind.table].remove(entity.place for entity in self._keys(kind, *conditions))

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from shared.frozen import dataclass, field
 from shared.ports.state.clusters import FLEETS
-from shared.ports.state.reading import Repository, TextKind
+from shared.ports.state.reading import TableRepository, TextKind
 from shared.sentences import some_of
 
 NAMED = 3
@@ -91,7 +91,7 @@ class SweepRecord:
         return next((listing.at for listing in self.listings if listing.subscription == subscription), None)
 
 
-class Sweeps(Repository):
+class Sweeps(TableRepository):
     """The sweeps of the fleet."""
 
     def sweep(self) -> SweepRecord:

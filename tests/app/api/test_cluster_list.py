@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.status import fleet_of, measure
-from shared.app.api.parts import Page
-from shared.app.api.views.cluster_list import Selection, Sort, counts_of, names_of_page
+from shared.app.api.parts import ClusterPage
+from shared.app.api.views.cluster_list import ClusterSelection, Sort, counts_of, names_of_page
 from shared.app.api.views.clusters import fleet_view
-from shared.cluster.forms import Listed
+from shared.cluster.forms import RecordList
 from shared.cluster.recipes import Step
 from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.summary import ClusterSummary, SummaryPlace
@@ -49,7 +49,7 @@ summaries = st.lists(
     unique_by=lambda found: found.name,
 )
 selections = st.builds(
-    Selection,
+    ClusterSelection,
     phases=st.frozensets(st.sampled_from(Phase), max_size=2),
     environment=st.sampled_from(["", "dev"]),
     location=st.sampled_from(["", "westus"]),
@@ -60,11 +60,11 @@ selections = st.builds(
 
 @given(fleet=summaries, selection=selections, limit=st.integers(1, 7))
 def test_the_pages_of_a_list_have_each_matching_cluster_once_in_order(
-    fleet: list[ClusterSummary], selection: Selection, limit: int
+    fleet: list[ClusterSummary], selection: ClusterSelection, limit: int
 ) -> None:
     found, after = list[str](), ""
     for _ in range(len(fleet) + 1):
-        names, following = names_of_page(fleet, selection, Page(after, limit))
+        names, following = names_of_page(fleet, selection, ClusterPage(after, limit))
         found += names
         if following is None:
             break
@@ -74,27 +74,29 @@ def test_the_pages_of_a_list_have_each_matching_cluster_once_in_order(
     by_name = {each.name: each for each in fleet}
     keys = [selection.key(by_name[name]) for name in found]
     assert keys == sorted(keys)
-    assert counts_of(Listed(fleet), selection)["matching"] == len(found)
+    assert counts_of(RecordList(fleet), selection)["matching"] == len(found)
 
 
 def test_what_needs_attention_comes_first() -> None:
     fleet = [summary(phase.value.lower(), phase) for phase in Phase]
-    names, _ = names_of_page(fleet, Selection(sort=Sort.PHASE), Page())
+    names, _ = names_of_page(fleet, ClusterSelection(sort=Sort.PHASE), ClusterPage())
     assert (names[0], names[1], names[-1]) == ("failed", "stalled", "ready")
 
 
 def test_the_counts_are_of_the_whole_fleet() -> None:
     fleet = [summary("a", Phase.READY), summary("b", Phase.READY), summary("c", Phase.FAILED)]
-    failed = Selection(phases=frozenset({Phase.FAILED}))
-    assert counts_of(Listed(fleet), failed) == {
+    failed = ClusterSelection(phases=frozenset({Phase.FAILED}))
+    assert counts_of(RecordList(fleet), failed) == {
         "total": 3,
         "matching": 1,
         "phases": {"Failed": 1, "Ready": 2},
     }
 
 
-@pytest.mark.parametrize("selection", [Selection(), Selection(sort=Sort.PHASE), Selection(location="eastus")])
-def test_a_page_reads_no_more_records_in_a_larger_fleet(selection: Selection) -> None:
+@pytest.mark.parametrize(
+    "selection", [ClusterSelection(), ClusterSelection(sort=Sort.PHASE), ClusterSelection(location="eastus")]
+)
+def test_a_page_reads_no_more_records_in_a_larger_fleet(selection: ClusterSelection) -> None:
     small, large = (measure(fleet_of(size), selection) for size in (SMALL, 4 * SMALL))
     assert small.clusters == large.clusters == 50
     assert small.records == large.records == 50
@@ -110,9 +112,9 @@ def test_all_pages_of_a_fleet_count_it_once() -> None:
 
 def test_a_later_page_of_all_clusters_has_no_counts_and_says_so() -> None:
     cloud = fleet_of(3)
-    first = fleet_view(cloud.ports, Page("", 2))
+    first = fleet_view(cloud.ports, ClusterPage("", 2))
     assert first["counts"] == {"total": 3, "matching": 3, "phases": {"Failed": 1, "Ready": 2}}
     assert first["next"] is not None
-    second = fleet_view(cloud.ports, Page(first["next"], 2))
+    second = fleet_view(cloud.ports, ClusterPage(first["next"], 2))
     assert (second["counts"], second["next"]) == (None, None)
     assert [cluster["name"] for cluster in second["clusters"]] == ["cluster-00002"]

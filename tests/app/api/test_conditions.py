@@ -17,7 +17,7 @@ from tests.support.sweeps import LATER, delete_by_hand, sweep, tag_by_hand
 OF_THE_CLUSTER = ("InSync", "FluxHealthy", "PlatformHealthy")
 
 
-def condition(cloud: MemoryCloud, kind: str) -> schema.Condition:
+def condition(cloud: MemoryCloud, kind: str) -> schema.ConditionView:
     (listed,) = fleet_view(cloud.ports)["clusters"]
     detail: Any = cluster_detail("one", cloud.ports)
     assert detail["conditions"] == listed["conditions"]

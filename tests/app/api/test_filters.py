@@ -10,7 +10,7 @@ import azure.functions as func
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.views.cluster_list import Selection
+from shared.app.api.views.cluster_list import ClusterSelection
 from shared.app.api.views.clusters import fleet_view
 from shared.cluster.record_parts import Phase
 from tests.support import fleet_files
@@ -107,7 +107,7 @@ def test_a_list_without_such_filters_reads_no_details(cloud: MemoryCloud) -> Non
 
     around(cloud, "state", summaries=watched)
     fleet_view(cloud.ports)
-    fleet_view(cloud.ports, selection=Selection(environment="dev"))
+    fleet_view(cloud.ports, selection=ClusterSelection(environment="dev"))
     assert asked == [False, False]
 
 

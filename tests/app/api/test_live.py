@@ -35,7 +35,7 @@ def test_a_cluster_is_the_document_of_azure_and_one_request() -> None:
     (found,) = read(cloud, "one")["clusters"]
     assert (len(reads), dict(accepted(cloud))) == (1, written)
     assert (found["name"], found["resource"], found["problem"]) == ("one", ONE.resource, "")
-    assert found["existing"] == cluster(cloud)
+    assert found["live"] == cluster(cloud)
     assert found["unmanaged"] == []
 
 
@@ -43,7 +43,7 @@ def test_a_cluster_that_no_longer_exists_is_none_and_no_problem() -> None:
     cloud = ready()
     delete_by_hand(cloud, ONE)
     (found,) = read(cloud, "one")["clusters"]
-    assert (found["existing"], found["problem"]) == (None, "")
+    assert (found["live"], found["problem"]) == (None, "")
 
 
 def test_one_cluster_that_cannot_be_read_hides_no_other() -> None:
@@ -59,8 +59,8 @@ def test_one_cluster_that_cannot_be_read_hides_no_other() -> None:
 
     on_azure(cloud, GetCluster, sometimes)
     one, two = read(cloud, "one", "two")["clusters"]
-    assert (one["existing"], one["problem"]) == (None, "Unavailable: no answer")
-    assert two["existing"]["name"] == "two"
+    assert (one["live"], one["problem"]) == (None, "Unavailable: no answer")
+    assert two["live"]["name"] == "two"
 
 
 def test_without_a_token_of_the_read_limit_nothing_is_read() -> None:

@@ -10,7 +10,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts import rollout as acts
 from shared.app.api.acts.rollout import act_on_rollout
 from shared.app.intake.accept import accept
-from shared.rollouts.rollout import ActKind, State
+from shared.rollouts.rollout import ActKind, RolloutState
 from tests.support.pipeline_runs import pushed
 from tests.support.staged_fleets import DEV, PROD, act, changed, ready_fleet, rollout_of, staged, tags
 
@@ -141,7 +141,7 @@ def test_who_wrote_what_a_cluster_missed_that_was_taken_out_does_not_approve_it_
     for name in PROD:
         act(cloud, first, "skip", name)
     cloud.run()
-    assert rollout_of(cloud, first).state is State.COMPLETED
+    assert rollout_of(cloud, first).state is RolloutState.COMPLETED
     head = note(cloud, JOAN)
     plan(cloud, head)
     assert changed(cloud, "one") == {*DEV}

@@ -7,7 +7,7 @@ from typing import Any
 
 from shared.app.api.views.rollouts import rollout_view, rollouts_view
 from shared.cluster.record_parts import Phase
-from shared.rollouts.rollout import State
+from shared.rollouts.rollout import RolloutState
 from tests.support.pipeline_runs import phases, push, step_until
 from tests.support.replaced_ports import Noted
 from tests.support.staged_fleets import DEV, PROD, changed, ready_fleet, rollout_of, staged, tags
@@ -21,7 +21,7 @@ def test_a_rollout_is_completed_once_its_last_cluster_is_ready() -> None:
     step_until(
         cloud, lambda: changed(cloud, "one") == {*DEV, *PROD} and set(phases(cloud).values()) == {Phase.READY}
     )
-    assert rollout_of(cloud, commit).state is State.ACTIVE
+    assert rollout_of(cloud, commit).state is RolloutState.ACTIVE
     view = rollout_view(commit, cloud.ports)
     assert view is not None
     assert (view["state"], view["endedAt"] is not None) == ("Completed", True)

@@ -116,7 +116,7 @@ def test_a_suspended_cluster_is_not_written_to() -> None:
 def test_views_and_drills_say_that_it_is_not_in_azure(extra: str) -> None:
     cloud = attached(extra=extra)
     (live,) = read_live(["harbour"], cloud.ports).body["clusters"]
-    assert (live["existing"], live["problem"]) == (None, "it is not in Azure: checks read it from inside")
+    assert (live["live"], live["problem"]) == (None, "it is not in Azure: checks read it from inside")
     (drilled,) = drill(cloud.ports).body["clusters"]
     assert drilled["outcome"] == "unknown"
     assert "it is not in Azure" in drilled["reason"]

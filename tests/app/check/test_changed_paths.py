@@ -20,11 +20,15 @@ from shared.cluster.health import HealthCondition
 from shared.cluster.record_parts import Phase
 from tests.support import fleet_files
 from tests.support.checks import check, condition, refused_since
-from tests.support.one_cluster import files, pool, ready, record, suspended
+from tests.support.one_cluster import branch_files, pool, ready, record, suspended
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import Noted, around, calls_of
 
 BROKEN = {"platform/broken.yaml": b"kind: [unfinished"}
+
+
+def fleet(*names: str) -> dict[str, bytes]:
+    return fleet_files.following_branch(fleet_files.fleet(*names))
 
 
 def tick(cloud: MemoryCloud, seconds: float = SETTLED.total_seconds()) -> None:
@@ -47,7 +51,7 @@ def covered(cloud: MemoryCloud) -> str:
 
 def known(files_of_fleet: dict[str, bytes] | None = None) -> MemoryCloud:
     """Return a cloud with Ready clusters whose newest commit was compared."""
-    cloud = MemoryCloud(throttle=False) if files_of_fleet else ready()
+    cloud = MemoryCloud(throttle=False) if files_of_fleet else ready(fleet=branch_files)
     if files_of_fleet:
         push(cloud, files_of_fleet)
         cloud.run()
@@ -59,7 +63,7 @@ def known(files_of_fleet: dict[str, bytes] | None = None) -> MemoryCloud:
 
 def test_a_commit_that_flux_cannot_apply_is_found_within_minutes() -> None:
     cloud = known()
-    commit = push(cloud, files() | BROKEN)
+    commit = push(cloud, branch_files() | BROKEN)
     cloud.run()
     tick(cloud)
     found = record(cloud).condition(HealthCondition.FLUX)
@@ -69,12 +73,12 @@ def test_a_commit_that_flux_cannot_apply_is_found_within_minutes() -> None:
 
 
 def suspend(cloud: MemoryCloud) -> dict[str, bytes]:
-    return files(suspended(cloud, 24))
+    return branch_files(suspended(cloud, 24))
 
 
 def fail(cloud: MemoryCloud) -> dict[str, bytes]:
     cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs")
-    return files(pool(count=2))
+    return branch_files(pool(count=2))
 
 
 @pytest.mark.parametrize(("ending", "phase"), [(suspend, Phase.SUSPENDED), (fail, Phase.FAILED)])
@@ -92,7 +96,7 @@ def test_so_it_is_where_the_job_of_the_commit_verifies_nothing_because_it_failed
 def test_a_commit_is_compared_once_and_not_before_flux_had_the_time() -> None:
     cloud = known()
     before = cloud.repository.head("main")
-    commit = push(cloud, files() | BROKEN)
+    commit = push(cloud, branch_files() | BROKEN)
     cloud.run()
     trees = calls_of(cloud, "git_host", "tree")
     tick(cloud, 60)
@@ -105,7 +109,7 @@ def test_a_commit_is_compared_once_and_not_before_flux_had_the_time() -> None:
 def test_a_commit_that_changes_manifests_or_other_folders_reads_no_record_and_checks_nothing() -> None:
     cloud = known()
     more = {"README.md": b"news", "docs/platform/x.md": b"news"}
-    push(cloud, files() | {"classes/unused.yaml": CLASS} | more)
+    push(cloud, branch_files() | {"classes/unused.yaml": CLASS} | more)
     cloud.run()
     tick(cloud)
     assert not checked(cloud)
@@ -115,15 +119,15 @@ CLASS = b"apiVersion: roadstead.dev/v1alpha1\nkind: ClusterClass\nmetadata: {nam
 
 
 def test_a_cluster_whose_job_the_commit_started_is_verified_by_the_job() -> None:
-    cloud = known(fleet_files.fleet("one", "two"))
+    cloud = known(fleet("one", "two"))
     changed = {"clusters/one/cluster.yaml": fleet_files.cluster("one", extra="  tags: {a: b}\n")}
-    push(cloud, fleet_files.fleet("one", "two") | changed | {"platform/more.yaml": b"{}"})
+    push(cloud, fleet("one", "two") | changed | {"platform/more.yaml": b"{}"})
     cloud.run()
     tick(cloud)
     assert (checked(cloud, "one"), checked(cloud, "two")) == (False, True)
 
 
-TWO = fleet_files.fleet("one", "two")
+TWO = fleet("one", "two")
 
 
 def test_what_was_broken_before_the_first_run_is_found_as_well() -> None:
@@ -137,7 +141,7 @@ def test_what_was_broken_before_the_first_run_is_found_as_well() -> None:
 
 
 def test_the_first_run_checks_nothing_that_jobs_have_just_verified_and_compares_no_tree() -> None:
-    cloud = ready()
+    cloud = ready(fleet=branch_files)
     trees = calls_of(cloud, "git_host", "tree")
     tick(cloud)
     assert (checked(cloud), trees, covered(cloud)) == (False, [], cloud.state.fleet().commit)
@@ -148,8 +152,8 @@ def test_the_checks_of_many_clusters_are_requested_by_several_runs_and_none_is_l
 ) -> None:
     monkeypatch.setattr(changed_paths, "MOST", 2)
     names = ["a", "b", "c", "d", "e"]
-    cloud = known(fleet_files.fleet(*names))
-    commit = push(cloud, fleet_files.fleet(*names) | BROKEN)
+    cloud = known(fleet(*names))
+    commit = push(cloud, fleet(*names) | BROKEN)
     cloud.run()
     for expected in (names[:2], names[:4]):
         tick(cloud)
@@ -187,13 +191,13 @@ def test_a_newer_commit_comes_after_the_one_whose_checks_are_not_all_requested(
 @pytest.mark.parametrize("pause", [60, 120])
 def test_commits_that_follow_each_other_put_no_check_off(pause: float) -> None:
     cloud = known()
-    push(cloud, files() | BROKEN)
+    push(cloud, branch_files() | BROKEN)
     cloud.run()
     began, number = cloud.clock(), 0
     while not checked(cloud):
         assert cloud.clock() - began < timedelta(minutes=10)
         number += 1
-        push(cloud, files() | BROKEN | {"README.md": f"{number}".encode()})
+        push(cloud, branch_files() | BROKEN | {"README.md": f"{number}".encode()})
         cloud.run()
         tick(cloud, pause)
     assert condition(record(cloud)).reason == "BuildFailed"
@@ -201,7 +205,7 @@ def test_commits_that_follow_each_other_put_no_check_off(pause: float) -> None:
 
 def test_a_commit_is_compared_later_where_github_does_not_show_it() -> None:
     cloud = known()
-    push(cloud, files() | BROKEN)
+    push(cloud, branch_files() | BROKEN)
     cloud.run()
     tree = cloud.ports.git_host.tree
     around(cloud, "git_host", tree=_fails)
@@ -230,7 +234,7 @@ def test_every_cluster_is_checked_where_github_does_not_show_a_commit_for_half_a
 
 def test_a_planner_that_hands_over_for_long_puts_no_check_off() -> None:
     cloud = known()
-    push(cloud, files() | BROKEN)
+    push(cloud, branch_files() | BROKEN)
     cloud.run()
     cloud.state.save_fleet(replace(cloud.state.fleet(), planning="f" * 40))
     tick(cloud)
@@ -242,7 +246,7 @@ def test_a_folder_is_the_same_however_it_is_written(path: str) -> None:
     cloud = known()
     document = record(cloud).document
     spec = {**document["spec"], "flux": {**document["spec"]["flux"], "path": path}}
-    push(cloud, files() | BROKEN)
+    push(cloud, branch_files() | BROKEN)
     cloud.run()
     cloud.state.save(replace(record(cloud), document={**document, "spec": spec}))
     tick(cloud)
@@ -257,7 +261,7 @@ def problem(cloud: MemoryCloud) -> str:
 
 def test_a_cluster_that_was_read_since_flux_had_the_time_is_not_read_again() -> None:
     cloud = known()
-    push(cloud, files() | BROKEN)
+    push(cloud, branch_files() | BROKEN)
     cloud.run()
     check(cloud)
     requested = calls_of(cloud, "jobs", "send")
@@ -268,8 +272,8 @@ def test_a_cluster_that_was_read_since_flux_had_the_time_is_not_read_again() -> 
 
 def test_a_run_costs_two_trees_one_list_of_the_records_and_one_batch_of_requests() -> None:
     names = [f"c{number:02}" for number in range(30)]
-    cloud = known(fleet_files.fleet(*names))
-    push(cloud, fleet_files.fleet(*names) | {"platform/more.yaml": b"{}"})
+    cloud = known(fleet(*names))
+    push(cloud, fleet(*names) | {"platform/more.yaml": b"{}"})
     cloud.run()
     cloud.sleep(300)
     calls = list[str]()
@@ -287,9 +291,9 @@ def _fails(_: str) -> Any:
 
 
 def test_a_spec_that_this_version_refuses_stops_neither_the_timer_nor_the_check_of_another_cluster() -> None:
-    cloud = known(fleet_files.fleet("one", "two"))
+    cloud = known(fleet("one", "two"))
     refused_since(cloud, "one")
-    push(cloud, fleet_files.fleet("one", "two") | BROKEN)
+    push(cloud, fleet("one", "two") | BROKEN)
     cloud.run()
     refused_since(cloud, "one")
     tick(cloud)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from localcloud.kubernetes.world.object_store import At, Write
+from localcloud.kubernetes.world.object_store import At, WriteMode
 from localcloud.kubernetes.world.writes.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api import schema
@@ -45,7 +45,9 @@ def patched(cloud: MemoryCloud, patch: Json) -> None:
     """Change the Secret as a person does."""
     kind = world(cloud).kind(SECRET.api_version, SECRET.kind)
     assert kind is not None
-    world(cloud).patch(At(kind, SECRET.name, SECRET.namespace), patch, MERGE, Write(manager="kubectl-edit"))
+    world(cloud).patch(
+        At(kind, SECRET.name, SECRET.namespace), patch, MERGE, WriteMode(manager="kubectl-edit")
+    )
 
 
 def test_credentials_as_they_were_applied_are_healthy(cloud: MemoryCloud) -> None:

@@ -11,7 +11,7 @@ from shared.cluster.health import HealthCondition
 from shared.cluster.record_parts import AppliedRevision, Phase
 from tests.support.checks import check, condition
 from tests.support.extension_clusters import FLUX, FOLDERS, PRIVATE, change, configuration, hydrated
-from tests.support.one_cluster import ONE, files, record
+from tests.support.one_cluster import ONE, branch_files, files, record
 from tests.support.pipeline_runs import phases, push
 
 CORRECT = FLUX + "  drift: {fluxObjects: correct}\n"
@@ -76,8 +76,8 @@ def test_what_was_suspended_or_deleted_in_azure_is_named() -> None:
 
 
 def test_an_object_that_fails_is_quoted() -> None:
-    cloud = hydrated()
-    cloud.repository.push(files(PRIVATE) | FOLDERS | {"apps/apps.yaml": b"{kind: Nothing}"})
+    cloud = hydrated(fleet=branch_files)
+    cloud.repository.push(branch_files(PRIVATE) | FOLDERS | {"apps/apps.yaml": b"{kind: Nothing}"})
     check(cloud)
     found = condition(record(cloud))
     assert (found.status, found.reason) == (False, "BuildFailed")
@@ -87,12 +87,12 @@ def test_an_object_that_fails_is_quoted() -> None:
 def test_the_revision_is_the_one_that_azure_reports_as_applied_and_keeps_its_time_while_there_is_none() -> (
     None
 ):
-    cloud = hydrated()
-    commit = cloud.repository.push(files(PRIVATE) | FOLDERS | {"platform/more.yaml": MORE})
+    cloud = hydrated(fleet=branch_files)
+    commit = cloud.repository.push(branch_files(PRIVATE) | FOLDERS | {"platform/more.yaml": MORE})
     check(cloud)
     known = flux(cloud)
     assert known.revision == f"main@sha1:{commit}"
-    cloud.repository.push(files(PRIVATE) | FOLDERS | {"platform/more.yaml": b"{kind: Nothing}"})
+    cloud.repository.push(branch_files(PRIVATE) | FOLDERS | {"platform/more.yaml": b"{kind: Nothing}"})
     check(cloud)
     assert condition(record(cloud)).reason == "BuildFailed"
     assert flux(cloud) == known

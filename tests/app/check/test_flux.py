@@ -17,10 +17,10 @@ from shared.app.worker.steps.flux.waiting import MOST, described
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import KUSTOMIZATION, NAMESPACE, SOURCE
-from shared.ports.git_host import Change
+from shared.ports.git_host import BranchCommit
 from shared.resource_ids import ObjectRef
 from tests.support.checks import check, condition, pass_time
-from tests.support.one_cluster import ONE, advice, api, files, ready, record
+from tests.support.one_cluster import ONE, advice, api, branch_files, ready, record
 from tests.support.pipeline_runs import phases, push, status
 from tests.support.replaced_ports import around
 from tests.support.sweeps import delete_by_hand, ready_condition, sweep, tag_by_hand
@@ -36,10 +36,10 @@ def state_of_commit(cloud: MemoryCloud) -> tuple[str, str]:
 
 def broken_by_a_commit() -> tuple[MemoryCloud, str]:
     """Return a cloud in which a commit broke what Flux applies, after a check found that."""
-    cloud = ready()
+    cloud = ready(fleet=branch_files)
     check(cloud)
     assert condition(record(cloud)).status is True
-    commit = push(cloud, files() | BROKEN)
+    commit = push(cloud, branch_files() | BROKEN)
     cloud.run()
     check(cloud)
     return cloud, commit
@@ -69,7 +69,7 @@ def broken_by(cloud: MemoryCloud) -> str:
 
 
 def test_an_unrelated_commit_after_the_one_that_breaks_flux_is_not_named_as_the_cause() -> None:
-    cloud = ready()
+    cloud = ready(fleet=branch_files)
     applied = cloud.repository.head("main")
     bad = committed(cloud, "platform/broken.yaml", b"kind: [unfinished", "ann")
     other = committed(cloud, "docs/x.md", b"hello", "bob")
@@ -78,7 +78,7 @@ def test_an_unrelated_commit_after_the_one_that_breaks_flux_is_not_named_as_the_
 
 
 def test_who_changes_the_path_afterwards_is_not_named_alone() -> None:
-    cloud = ready()
+    cloud = ready(fleet=branch_files)
     applied = cloud.repository.head("main")
     bad = committed(cloud, "platform/broken.yaml", b"kind: [unfinished", "ann")
     check(cloud)
@@ -90,18 +90,18 @@ def test_who_changes_the_path_afterwards_is_not_named_alone() -> None:
 
 
 def test_a_history_that_cannot_be_read_names_no_cause() -> None:
-    cloud = ready()
+    cloud = ready(fleet=branch_files)
     bad = committed(cloud, "platform/broken.yaml", b"kind: [unfinished", "ann")
 
-    def away(*_: object) -> Sequence[Change]:
+    def away(*_: object) -> Sequence[BranchCommit]:
         raise Unavailable("GitHub did not answer")
 
     around(cloud, "git_host", changes=away)
     assert broken_by(cloud) == f" (Flux tried commit {bad[:8]})"
 
 
-def change(number: int) -> Change:
-    return Change(f"{number:040x}", f"a{number}@example.com", "")
+def change(number: int) -> BranchCommit:
+    return BranchCommit(f"{number:040x}", f"a{number}@example.com", "")
 
 
 def test_what_was_applied_is_never_named_and_a_long_list_is_not_given_as_a_whole() -> None:
@@ -137,7 +137,7 @@ def test_a_commit_that_repairs_flux_makes_the_cluster_ready_again_without_a_job(
     check(cloud)
     assert record(cloud).finding == "FluxUnhealthy"
     started = record(cloud).job.started
-    push(cloud, files())
+    push(cloud, branch_files())
     cloud.run()
     check(cloud)
     assert (phases(cloud), record(cloud).finding) == ({"one": Phase.READY}, "")
@@ -149,7 +149,7 @@ def test_a_commit_that_repairs_flux_makes_the_cluster_ready_again_without_a_job(
 def test_an_unhealthy_cluster_is_checked_until_it_is_healthy_without_the_timer() -> None:
     cloud, _ = broken_by_a_commit()
     cloud.run(seconds=7200, until=lambda: record(cloud).failed)
-    push(cloud, files())
+    push(cloud, branch_files())
     cloud.run(seconds=7200)
     assert (phases(cloud), condition(record(cloud)).status) == ({"one": Phase.READY}, True)
     assert cloud.idle(), "and then no longer"
@@ -164,7 +164,7 @@ def delete_flux(cloud: MemoryCloud) -> None:
 
 
 def test_flux_that_somebody_deleted_is_found_and_a_replay_installs_it_again() -> None:
-    cloud = ready()
+    cloud = ready(fleet=branch_files)
     delete_flux(cloud)
     check(cloud)
     found = condition(record(cloud))
@@ -176,7 +176,7 @@ def test_flux_that_somebody_deleted_is_found_and_a_replay_installs_it_again() ->
 
 
 def test_an_object_that_somebody_changed_is_named_with_its_fields() -> None:
-    cloud = ready()
+    cloud = ready(fleet=branch_files)
     live = api(cloud).get(SOURCE)
     assert live is not None
     api(cloud).replace({**live, "spec": {**live["spec"], "url": "https://github.com/example/other"}})
@@ -186,7 +186,7 @@ def test_an_object_that_somebody_changed_is_named_with_its_fields() -> None:
 
 
 def test_a_controller_that_somebody_scaled_is_not_as_it_was_applied() -> None:
-    cloud = ready()
+    cloud = ready(fleet=branch_files)
     live = api(cloud).get(CONTROLLER)
     assert live is not None
     api(cloud).replace({**live, "spec": {**live["spec"], "replicas": 0}})
@@ -197,7 +197,7 @@ def test_a_controller_that_somebody_scaled_is_not_as_it_was_applied() -> None:
 
 
 def test_flux_that_somebody_suspended_does_not_follow_git() -> None:
-    cloud = ready()
+    cloud = ready(fleet=branch_files)
     live = api(cloud).get(KUSTOMIZATION)
     assert live is not None
     api(cloud).replace({**live, "spec": {**live["spec"], "suspend": True}})
@@ -224,7 +224,7 @@ def test_a_sweep_leaves_what_a_check_found_and_a_check_what_a_sweep_found() -> N
 
 
 def test_a_check_says_what_is_so_of_flux_on_a_cluster_whose_operation_failed() -> None:
-    cloud = ready("  drift: {fluxObjects: correct}\n")
+    cloud = ready("  drift: {fluxObjects: correct}\n", fleet=branch_files)
     cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
     tag_by_hand(cloud, ONE, own="x")
     sweep(cloud)
@@ -250,7 +250,7 @@ def test_a_check_says_what_is_so_of_flux_on_a_cluster_whose_operation_failed() -
 
 @pytest.mark.parametrize("how", ["stopped", "deleted", "claimed"])
 def test_no_check_enters_a_cluster_that_is_stopped_or_missing_or_claimed(how: str) -> None:
-    cloud = ready()
+    cloud = ready(fleet=branch_files)
     if how == "stopped":
         cloud.azure.interventions.stop(ONE)
     elif how == "deleted":
@@ -312,7 +312,7 @@ def ready_shown(cloud: MemoryCloud) -> Any:
 
 
 def test_the_objects_of_teams_count_too() -> None:
-    cloud = ready()
+    cloud = ready(fleet=branch_files)
     api(cloud).apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
     live = api(cloud).get(KUSTOMIZATION)
     assert live is not None

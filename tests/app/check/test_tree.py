@@ -16,7 +16,19 @@ from shared.kubernetes.inside import NAMED
 from shared.resource_ids import ObjectRef
 from tests.support.checks import check, pass_time
 from tests.support.flux_components import named
-from tests.support.one_cluster import ENTRA, ONE, api, files, live, pool, pools, ready, record, world
+from tests.support.one_cluster import (
+    ENTRA,
+    ONE,
+    api,
+    branch_files,
+    files,
+    live,
+    pool,
+    pools,
+    ready,
+    record,
+    world,
+)
 from tests.support.pipeline_runs import another_worker_for_each_message, push
 from tests.support.sweeps import delete_by_hand, sweep
 
@@ -103,10 +115,10 @@ def test_the_revision_is_the_one_that_flux_says_it_applied_also_after_a_commit_w
 
 
 def test_the_revision_keeps_the_time_at_which_it_was_read_whatever_else_is_read_later() -> None:
-    cloud = ready()
+    cloud = ready(fleet=branch_files)
     before = tree(cloud)
     pass_time(cloud)
-    push(cloud, files() | {"platform/more.yaml": MORE})
+    push(cloud, branch_files() | {"platform/more.yaml": MORE})
     pass_time(cloud)
     sweep(cloud)
     shown = tree(cloud)
@@ -146,9 +158,9 @@ def test_the_versions_of_the_nodes_stand_beside_that_of_git() -> None:
 
 
 def test_what_a_commit_breaks_in_flux_is_named_with_its_reason_and_its_time() -> None:
-    cloud = ready()
+    cloud = ready(fleet=branch_files)
     check(cloud)
-    push(cloud, files() | {"platform/broken.yaml": b"kind: [unfinished"})
+    push(cloud, branch_files() | {"platform/broken.yaml": b"kind: [unfinished"})
     cloud.run()
     check(cloud)
     kustomizations = group(tree(cloud)["flux"], "Kustomization")

@@ -10,7 +10,7 @@ import pytest
 
 from localcloud.kubernetes.world.controllers import Delays
 from localcloud.kubernetes.world.kinds import NAMESPACE
-from localcloud.kubernetes.world.object_store import At, Write
+from localcloud.kubernetes.world.object_store import At, WriteMode
 from localcloud.kubernetes.world.writes.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.recipes import Step
@@ -19,7 +19,7 @@ from shared.json_tree import Json
 from shared.kubernetes import flux_objects
 from shared.kubernetes.flux_readiness import REQUESTED_AT
 from shared.resource_ids import ClusterId, ObjectRef
-from tests.support.one_cluster import ENTRA, advice, api, files, pool, ready, record, world
+from tests.support.one_cluster import ENTRA, advice, api, branch_files, files, pool, ready, record, world
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import Around, around
 
@@ -44,7 +44,7 @@ def set_spec(cloud: MemoryCloud, ref: ObjectRef, manager: str = "kubectl", **spe
     kind = world(cloud).kind(ref.api_version, ref.kind)
     assert kind is not None
     at = At(kind, ref.name, ref.namespace)
-    world(cloud).patch(at, {"spec": spec}, MERGE, Write(manager=manager))
+    world(cloud).patch(at, {"spec": spec}, MERGE, WriteMode(manager=manager))
 
 
 def applied_revision(cloud: MemoryCloud) -> str:
@@ -56,28 +56,29 @@ def applied_revision(cloud: MemoryCloud) -> str:
 def flux_follows(branch: str) -> dict[str, bytes]:
     """Return the fleet with another branch for Flux."""
     text = files()["clusters/one/cluster.yaml"].decode()
-    flux = f"  flux: {{repository: https://github.com/example/fleet, path: ./platform, branch: {branch}}}\n"
+    place = f"repository: https://github.com/example/fleet, path: ./platform, branch: {branch}"
+    flux = f"  flux: {{{place}, follow: branch}}\n"
     return files() | {"clusters/one/cluster.yaml": (text + flux).encode()}
 
 
 def test_a_commit_whose_manifests_do_not_build_is_not_ready_and_says_what_to_do() -> None:
-    cloud = ready()
-    commit = push(cloud, files(pool()) | BROKEN)
+    cloud = ready(fleet=branch_files)
+    commit = push(cloud, branch_files(pool()) | BROKEN)
     cloud.run(seconds=300)
     assert record(cloud).phase is Phase.UPDATING
     assert "Flux: Kustomization flux-system: BuildFailed: " in record(cloud).job.reason
     assert "Correct the manifests below spec.flux.path, and push." in advice(cloud)
     cloud.run(seconds=1200)
     assert record(cloud).phase is Phase.STALLED
-    fixed = push(cloud, files(pool()))
+    fixed = push(cloud, branch_files(pool()))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert applied_revision(cloud) == f"main@sha1:{fixed}" != f"main@sha1:{commit}"
 
 
 def test_a_ready_cluster_has_applied_the_commit_of_its_job() -> None:
-    cloud = ready()
-    commit = push(cloud, files(pool()))
+    cloud = ready(fleet=branch_files)
+    commit = push(cloud, branch_files(pool()))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert applied_revision(cloud) == f"main@sha1:{commit}"
@@ -112,16 +113,18 @@ def test_only_the_repository_of_that_name_on_the_host_of_the_fleet_counts_as_the
     config = replace(cloud.ports.config, git_server=host)
     cloud.with_ports(lambda ports: replace(ports, config=config))
     _flux_sees(cloud, cloud.repository.head("main"))
-    commit = push(cloud, files(pool() + f"  flux: {{repository: '{url}', path: ./platform}}\n"))
+    commit = push(
+        cloud, files(pool() + f"  flux: {{repository: '{url}', path: ./platform, follow: branch}}\n")
+    )
     cloud.run(seconds=900)
     waits = f"which does not contain commit {commit[:8]}" in record(cloud).job.reason
     assert (waits, record(cloud).phase is Phase.READY) == (is_fleet, not is_fleet)
 
 
 def test_a_source_that_is_behind_the_commit_is_not_ready_and_a_newer_one_is() -> None:
-    cloud = ready()
+    cloud = ready(fleet=branch_files)
     _flux_sees(cloud, cloud.repository.head("main"))
-    commit = push(cloud, files(pool()))
+    commit = push(cloud, branch_files(pool()))
     cloud.run(seconds=300)
     assert record(cloud).phase is Phase.UPDATING
     assert f"which does not contain commit {commit[:8]}" in record(cloud).job.reason
@@ -133,9 +136,9 @@ def test_a_source_that_is_behind_the_commit_is_not_ready_and_a_newer_one_is() ->
 
 @pytest.mark.parametrize("applied", ["of the job", "newer", "older"])
 def test_a_source_that_is_ahead_of_what_flux_applies_does_not_keep_a_cluster_from_ready(applied: str) -> None:
-    cloud = ready()
+    cloud = ready(fleet=branch_files)
     older = cloud.repository.head("main")
-    commit = push(cloud, files(pool()))
+    commit = push(cloud, branch_files(pool()))
     cloud.run(until=lambda: record(cloud).commit == commit)
     newer = cloud.repository.commit({"platform/more.yaml": b""}, branch="main")
     newest = cloud.repository.commit({"platform/most.yaml": b""}, branch="main")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from localcloud.kubernetes.world.kinds import BUILT_IN
-from localcloud.kubernetes.world.object_store import At, Write
+from localcloud.kubernetes.world.object_store import At, WriteMode
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
@@ -54,7 +54,7 @@ def test_an_object_that_somebody_changed_is_the_only_one_that_is_tried_and_appli
     cloud = installed(*EXTRA)
     kind = next(kind for kind in BUILT_IN if kind.kind == "ConfigMap")
     at = At(kind, "map-7", "flux-system")
-    world(cloud).apply(at, {"data": {"a": "theirs"}}, Write(manager="somebody", force=True))
+    world(cloud).apply(at, {"data": {"a": "theirs"}}, WriteMode(manager="somebody", force=True))
     with counted(cloud) as calls:
         brought(cloud, fleet(*EXTRA) | _tagged(cloud))
     assert calls.tried == [*CONTROLLERS, "map-7"]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from localcloud.kubernetes.world.kinds import BUILT_IN
-from localcloud.kubernetes.world.object_store import At, Write
+from localcloud.kubernetes.world.object_store import At, WriteMode
 from localcloud.memory.memory_cloud import Counter, MemoryCloud, Tripwire
 from shared.kubernetes.flux_objects import INVENTORY, SECRET, GitCredentials, listed_in
 from shared.resource_ids import ObjectRef
@@ -80,7 +80,7 @@ def test_a_former_component_that_another_manager_applies_by_now_stays() -> None:
     cloud = installed(*OLD)
     kind = next(kind for kind in BUILT_IN if kind.kind == "ConfigMap")
     theirs = named("ConfigMap", SETTINGS.name, data={"a": "b"})
-    write = Write(manager="kustomize-controller")
+    write = WriteMode(manager="kustomize-controller")
     world(cloud).apply(At(kind, SETTINGS.name, NAMESPACE), theirs, write)
     said = brought(cloud, fleet())
     assert live(cloud, SETTINGS)["data"] == {"a": "b"}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.kubernetes.world.object_store import At, Write
+from localcloud.kubernetes.world.object_store import At, WriteMode
 from localcloud.kubernetes.world.writes.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
@@ -49,7 +49,7 @@ def patched(cloud: MemoryCloud, ref: ObjectRef, patch: Json, manager: str = "kub
     kind = world(cloud).kind(ref.api_version, ref.kind)
     assert kind is not None
     before = live(cloud, ref)
-    world(cloud).patch(At(kind, ref.name, ref.namespace), patch, MERGE, Write(manager=manager))
+    world(cloud).patch(At(kind, ref.name, ref.namespace), patch, MERGE, WriteMode(manager=manager))
     assert live(cloud, ref) != before
 
 
@@ -118,7 +118,7 @@ def test_the_fields_of_somebody_who_installed_flux_by_hand_go_with_the_first_job
     assert kind is not None
     at = At(kind, CONTROLLER.name, CONTROLLER.namespace)
     own: dict[str, Any] = {"spec": {"minReadySeconds": 5}}
-    world(cloud).apply(at, own, Write(manager="flux"))
+    world(cloud).apply(at, own, WriteMode(manager="flux"))
     next_job(cloud)
     assert "minReadySeconds" not in live(cloud, CONTROLLER)["spec"]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from localcloud.flux.sources.fetched import Source
+from localcloud.flux.sources.fetched import SourceRevision
 from localcloud.flux.sources.git_source import GitRef
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import replay
@@ -20,7 +20,7 @@ from tests.support.pipeline_runs import phases, push
 class PrivateCloud(MemoryCloud):
     """A cloud whose git host asks for a password."""
 
-    def _source(self, url: str, ref: GitRef) -> Source | None:
+    def _source(self, url: str, ref: GitRef) -> SourceRevision | None:
         found = super()._source(url, ref)
         return found and replace(found, accepts=lambda _, password: password == "right")
 

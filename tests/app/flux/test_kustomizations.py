@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localcloud.kubernetes.world.object_store import At, Write
+from localcloud.kubernetes.world.object_store import At, WriteMode
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import FACTS
@@ -99,7 +99,7 @@ def test_a_kustomization_of_somebody_else_stays() -> None:
     }
     kind = world(cloud).kind(KUSTOMIZE, "Kustomization")
     assert kind is not None
-    world(cloud).apply(At(kind, "theirs", "flux-system"), theirs, Write(manager="kubectl", force=True))
+    world(cloud).apply(At(kind, "theirs", "flux-system"), theirs, WriteMode(manager="kubectl", force=True))
     push(cloud, layered() | files())
     cloud.run()
     assert api(cloud).get(kustomization("theirs")) is not None

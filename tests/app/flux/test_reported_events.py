@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from localcloud.flux.notification_controller import nowhere
-from localcloud.kubernetes.world.object_store import At, Write
+from localcloud.kubernetes.world.object_store import At, WriteMode
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.flux_event import (
     BURST,
@@ -96,7 +96,9 @@ def test_an_alert_of_somebody_else_stays() -> None:
     }
     kind = world(cloud).kind(ALERT.api_version, ALERT.kind)
     assert kind is not None
-    world(cloud).apply(At(kind, ALERT.name, ALERT.namespace), theirs, Write(manager="kubectl", force=True))
+    world(cloud).apply(
+        At(kind, ALERT.name, ALERT.namespace), theirs, WriteMode(manager="kubectl", force=True)
+    )
     push(cloud, reporting_files("  tags: {a: b}\n"))
     cloud.run()
     assert api(cloud).get(ALERT) is not None

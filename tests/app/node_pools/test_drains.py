@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from localcloud.kubernetes.world.kinds import NODE
-from localcloud.kubernetes.world.object_store import At, Write
+from localcloud.kubernetes.world.object_store import At, WriteMode
 from localcloud.kubernetes.world.writes.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
@@ -34,7 +34,7 @@ def ready_slow(extra: str) -> MemoryCloud:
 def closed_by_a_person(cloud: MemoryCloud, node: str) -> None:
     world = cloud.kubernetes.world(ONE)
     assert world is not None
-    world.patch(At(NODE, node), {"spec": {"unschedulable": True}}, MERGE, Write(manager="kubectl"))
+    world.patch(At(NODE, node), {"spec": {"unschedulable": True}}, MERGE, WriteMode(manager="kubectl"))
 
 
 def test_an_old_pool_is_drained_within_disruption_budgets() -> None:
@@ -193,7 +193,7 @@ def test_a_node_of_ours_is_uncordoned_after_its_managed_fields_forgot_us() -> No
         cloud.clock.advance(1)
         for node in nodes(cloud, "apps"):
             patch = {"metadata": {"labels": {f"example.com/label-{number}": "set"}}}
-            world.patch(At(NODE, node), patch, MERGE, Write(manager=f"controller-{number}"))
+            world.patch(At(NODE, node), patch, MERGE, WriteMode(manager=f"controller-{number}"))
     fields = world.get(At(NODE, min(nodes(cloud, "apps"))))["metadata"]["managedFields"]
     assert "roadstead" not in [entry["manager"] for entry in fields]
     push(cloud, files(pool()))
@@ -212,7 +212,7 @@ def test_a_node_that_a_person_cordoned_again_after_us_stays_cordoned() -> None:
     assert world is not None
     for closed in (False, True):
         patch = {"spec": {"unschedulable": closed}}
-        world.patch(At(NODE, node), patch, MERGE, Write(manager="kubectl"))
+        world.patch(At(NODE, node), patch, MERGE, WriteMode(manager="kubectl"))
     push(cloud, files(pool()))
     cloud.run()
     assert nodes(cloud, "apps") == {node: True, other: False}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from localcloud.azure.world.pools.aks_nodes import nodes_of
-from localcloud.common.control_plane import Node
+from localcloud.common.control_plane import KubernetesNode
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
@@ -111,7 +111,7 @@ def test_an_old_node_that_kubernetes_still_lists_of_a_stopped_pool_is_not_waited
     push(cloud, files(f'{pool(**STOPPED)}  kubernetesVersion: "1.36"\n'))
     cloud.run(until=lambda: pools(cloud)["apps"]["currentOrchestratorVersion"].startswith("1.36"))
     engine = cloud.azure.engine
-    left = Node("aks-apps-0", "apps", "1.35.7", {"kubernetes.azure.com/agentpool": "apps"})
+    left = KubernetesNode("aks-apps-0", "apps", "1.35.7", {"kubernetes.azure.com/agentpool": "apps"})
     engine.plane.set_nodes(ONE, [*nodes_of(engine.cluster(ONE)), left])
     cloud.run(seconds=900)
     assert (phases(cloud), set(nodes(cloud, "apps"))) == ({"one": Phase.READY}, {"aks-apps-0"})

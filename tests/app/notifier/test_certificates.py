@@ -7,7 +7,7 @@ from datetime import timedelta
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.missed_work import wake_notifier
 from shared.kubernetes.kubeconfig import AUTHORITY, SERVER, Certificate
-from shared.notifications.kinds import Kind
+from shared.notifications.kinds import NotificationKind
 from tests.support import fleet_files
 from tests.support.checks import check
 from tests.support.notifications import notifying
@@ -16,7 +16,7 @@ from tests.support.one_cluster import ONE, world
 from tests.support.pipeline_runs import push
 from tests.support.sweeps import delete_by_hand, sweep
 
-SOON, OVER = (Kind.EXPIRING, "one", False), (Kind.EXPIRING, "one", True)
+SOON, OVER = (NotificationKind.EXPIRING, "one", False), (NotificationKind.EXPIRING, "one", True)
 
 
 def with_certificates(cloud: MemoryCloud, server_days: int, authority_days: int = 10_000) -> None:

@@ -12,7 +12,7 @@ from shared.app.recovery.missed_work import wake_notifier
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.messages import NotifyRequest
 from shared.cluster.record_parts import Phase
-from shared.notifications.kinds import Kind
+from shared.notifications.kinds import NotificationKind
 from shared.notifications.notification import Notification
 from tests.support import fleet_files
 from tests.support.notifications import notifying, storm
@@ -34,7 +34,9 @@ def _known_failure(cloud: MemoryCloud) -> None:
     lost = replace(record, phase=Phase.FAILED)
     cloud.state.save(lost)
     cloud.state.add_notice(
-        Notification("failed:one:x", Kind.FAILED, "cluster:one", "one", cloud.clock(), location="eastus")
+        Notification(
+            "failed:one:x", NotificationKind.FAILED, "cluster:one", "one", cloud.clock(), location="eastus"
+        )
     )
 
 
@@ -82,7 +84,12 @@ def _another_failure(cloud: MemoryCloud, number: int) -> None:
     key = f"cluster:other-{number}"
     cloud.state.add_notice(
         Notification(
-            f"failed:{number}", Kind.FAILED, key, f"other-{number}", cloud.clock(), location="eastus"
+            f"failed:{number}",
+            NotificationKind.FAILED,
+            key,
+            f"other-{number}",
+            cloud.clock(),
+            location="eastus",
         )
     )
 

@@ -8,7 +8,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.fleet import dismiss
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from shared.app.recovery.missed_work import wake_notifier
-from shared.notifications.kinds import Kind
+from shared.notifications.kinds import NotificationKind
 from tests.support import fleet_files
 from tests.support.notifications import notifying
 from tests.support.pipeline_runs import push
@@ -39,7 +39,7 @@ def _told(cloud: MemoryCloud) -> list[tuple[str, bool]]:
     """Return the id of each fact that was delivered, and whether it is an end."""
     sent = cloud.channels.delivered.get("ops", [])
     facts = [fact for message in sent for group in message.groups for fact in group.facts]
-    assert {fact.kind for fact in facts} <= {Kind.DEAD_LETTER}
+    assert {fact.kind for fact in facts} <= {NotificationKind.DEAD_LETTER}
     return [(fact.id.removesuffix(":over"), fact.over) for fact in facts]
 
 

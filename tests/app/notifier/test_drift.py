@@ -7,7 +7,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.missed_work import wake_notifier
 from shared.notifications.digest import body_of
-from shared.notifications.kinds import Kind
+from shared.notifications.kinds import NotificationKind
 from shared.resource_ids import ClusterId
 from tests.support import fleet_files
 from tests.support.notifications import notifying
@@ -110,7 +110,7 @@ def test_drift_that_a_job_corrects_is_announced_with_its_end() -> None:
     cloud = ready("one", extra=TAGS + "  drift: {action: correct}\n")
     tag_by_hand(cloud, ONE, cost="b")
     swept(cloud)
-    assert kinds(cloud) == [(Kind.DRIFT, "one", True)]
+    assert kinds(cloud) == [(NotificationKind.DRIFT, "one", True)]
 
 
 @pytest.mark.parametrize("fields", [1, 30])
@@ -125,7 +125,7 @@ def test_the_drift_of_a_cluster_that_git_removes_ends_and_its_diff_is_bounded(fi
     assert drifted.diff.endswith("...") == (fields > 1)
     push(cloud, fleet("two", extra=f"  tags: {{{tags}}}\n"))
     cloud.run()
-    assert kinds(cloud)[1:] == [(Kind.DRIFT, "one", True)]
+    assert kinds(cloud)[1:] == [(NotificationKind.DRIFT, "one", True)]
 
 
 def test_of_drift_that_no_job_changes_no_replay_is_suggested() -> None:

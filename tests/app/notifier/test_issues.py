@@ -8,7 +8,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import replay
 from shared.app.api.acts.fleet import accept_source
 from shared.app.recovery.missed_work import wake_notifier
-from shared.notifications.kinds import Kind
+from shared.notifications.kinds import NotificationKind
 from shared.notifications.notification import Notification
 from tests.support.notified import OPS, notified_fleet, titles, with_failures
 from tests.support.one_cluster import ONE
@@ -34,7 +34,9 @@ def test_an_issue_is_opened_for_a_group_and_closed_when_it_is_over() -> None:
 def test_an_issue_of_a_problem_that_became_another_one_is_closed_and_the_other_has_its_own() -> None:
     cloud = with_failures("one", routes=("{name: issues, type: github}",))
     issues = cloud.repository.pulls.issues
-    lost = Notification("lost:one:x", Kind.LOST, "cluster:one", "one", cloud.clock(), location="eastus")
+    lost = Notification(
+        "lost:one:x", NotificationKind.LOST, "cluster:one", "one", cloud.clock(), location="eastus"
+    )
     cloud.state.add_notice(lost)
     wake_notifier(cloud.ports)
     cloud.run(60)

@@ -15,7 +15,7 @@ from shared.cluster.failures.errors import Throttled, Unauthenticated, Unavailab
 from shared.cluster.messages import NotifyRequest
 from shared.cluster.record_parts import Phase
 from shared.masking import Masker
-from shared.notifications.kinds import Kind
+from shared.notifications.kinds import NotificationKind
 from shared.notifications.notification import Notification
 from shared.notifications.record import NotifierRecord
 from shared.ports.azure import ListClusters, Page
@@ -53,11 +53,15 @@ def test_a_route_for_everything_hears_of_ready_and_deleted_clusters_and_of_appro
     cloud = MemoryCloud()
     push(cloud, notified_fleet("one", "two", routes=(ALL,)))
     cloud.run()
-    expected = [(kind, name, False) for kind in (Kind.OUTPUTS, Kind.READY) for name in ("one", "two")]
+    expected = [
+        (kind, name, False)
+        for kind in (NotificationKind.OUTPUTS, NotificationKind.READY)
+        for name in ("one", "two")
+    ]
     assert sorted(kinds(cloud, "all")) == expected
     push(cloud, notified_fleet("two", routes=(ALL,)))
     cloud.run()
-    assert (Kind.DELETED, "one", False) in kinds(cloud, "all")
+    assert (NotificationKind.DELETED, "one", False) in kinds(cloud, "all")
 
 
 @pytest.mark.parametrize("interrupted", [False, True])
@@ -67,15 +71,15 @@ def test_deletes_that_wait_for_an_approval_are_told_and_the_approval_ends_it(int
     cloud.run()
     commit = push(cloud, notified_fleet("three", routes=(ALL,)))
     cloud.run()
-    assert (Kind.REFUSED, "2 clusters", False) in kinds(cloud, "all")
+    assert (NotificationKind.REFUSED, "2 clusters", False) in kinds(cloud, "all")
     if interrupted:
         fails_once(cloud, "state", "save_plan")
     assert approve(commit, ["one", "two"], "ann", cloud.ports).status == 202
     cloud.run(7200)
     told = kinds(cloud, "all")
-    assert (Kind.REFUSED, "2 clusters", True) in told
-    assert told.count((Kind.APPROVED, commit[:8], False)) == 1
-    assert {(Kind.DELETED, "one", False), (Kind.DELETED, "two", False)} <= set(told)
+    assert (NotificationKind.REFUSED, "2 clusters", True) in told
+    assert told.count((NotificationKind.APPROVED, commit[:8], False)) == 1
+    assert {(NotificationKind.DELETED, "one", False), (NotificationKind.DELETED, "two", False)} <= set(told)
 
 
 @pytest.mark.parametrize("method", ["announced", "fleet"])
@@ -92,7 +96,7 @@ def test_a_notifier_that_stands_still_does_not_end_what_a_newer_plan_has_begun(m
     handle(NOTIFY, cloud.ports)
     cloud.run()
     told = kinds(cloud, "all")
-    assert [over for kind, _, over in told if kind is Kind.REFUSED] == [False]
+    assert [over for kind, _, over in told if kind is NotificationKind.REFUSED] == [False]
 
 
 def test_an_approval_is_told_also_when_the_next_commit_is_planned_before_the_notifier_looks() -> None:
@@ -114,7 +118,7 @@ def test_an_approval_is_told_also_when_the_next_commit_is_planned_before_the_not
     around(cloud, "state", announced=announced)
     wake_notifier(cloud.ports)
     cloud.run()
-    assert kinds(cloud, "all").count((Kind.APPROVED, commit[:8], False)) == 1
+    assert kinds(cloud, "all").count((NotificationKind.APPROVED, commit[:8], False)) == 1
     text = "".join(message.text for message in cloud.channels.delivered["all"])
     assert "Why: approved by ann: no longer used" in text
 
@@ -125,11 +129,11 @@ def test_an_invalid_manifest_is_told_until_a_commit_corrects_it() -> None:
     broken = files["clusters/one/cluster.yaml"].replace(b"location", b"loaction")
     commit = push(cloud, {**files, "clusters/one/cluster.yaml": broken})
     cloud.run()
-    assert kinds(cloud) == [(Kind.INVALID, commit[:8], False)]
+    assert kinds(cloud) == [(NotificationKind.INVALID, commit[:8], False)]
     assert "loaction: there is no such field" in cloud.channels.delivered["ops"][0].text
     push(cloud, files)
     cloud.run()
-    assert (Kind.INVALID, commit[:8], True) in kinds(cloud)
+    assert (NotificationKind.INVALID, commit[:8], True) in kinds(cloud)
 
 
 def test_a_credential_that_github_refuses_is_told_and_so_is_its_renewal() -> None:
@@ -144,10 +148,10 @@ def test_a_credential_that_github_refuses_is_told_and_so_is_its_renewal() -> Non
     around(cloud, "git_host", read_head=refused)
     cloud.run_timers(cloud.ports)
     cloud.run(120, until=lambda: bool(titles(cloud)))
-    assert kinds(cloud) == [(Kind.CREDENTIAL, "GitHub", False)]
+    assert kinds(cloud) == [(NotificationKind.CREDENTIAL, "GitHub", False)]
     around(cloud, "git_host", read_head=read)
     cloud.run(1200, until=lambda: len(titles(cloud)) > 1)
-    assert kinds(cloud)[1:] == [(Kind.CREDENTIAL, "GitHub", True)]
+    assert kinds(cloud)[1:] == [(NotificationKind.CREDENTIAL, "GitHub", True)]
 
 
 def test_what_a_sweep_finds_is_told_and_so_is_that_it_is_as_before() -> None:
@@ -175,7 +179,7 @@ def test_a_channel_that_fails_delays_no_job_and_gets_what_it_missed_as_a_digest(
     cloud.run(7200, until=lambda: len(titles(cloud, "other")) > 2)
     assert titles(cloud, "other")[2:] == ["example: 1 channel delivering again"]
     cloud.run(7200, until=lambda: len(titles(cloud)) > 1)
-    assert kinds(cloud) == [(Kind.FAILED, "one", False), (Kind.CHANNEL, "ops", True)]
+    assert kinds(cloud) == [(NotificationKind.FAILED, "one", False), (NotificationKind.CHANNEL, "ops", True)]
 
 
 def test_a_channel_is_tried_again_when_it_asks_for_it() -> None:
@@ -197,7 +201,10 @@ def test_a_fleet_without_routes_is_told_nothing_and_forgets_its_facts() -> None:
     push(cloud, notified_fleet("one", routes=()))
     cloud.run()
     assert cloud.channels.tried == 0
-    assert [notice.kind for notice in cloud.state.notices(10)] == [Kind.OUTPUTS, Kind.READY]
+    assert [notice.kind for notice in cloud.state.notices(10)] == [
+        NotificationKind.OUTPUTS,
+        NotificationKind.READY,
+    ]
     cloud.clock.advance(timedelta(days=8).total_seconds())
     cloud.state.prune_notices(cloud.clock() - timedelta(days=7))
     assert cloud.state.notices(10) == []
@@ -208,7 +215,9 @@ def test_the_timer_finds_facts_whose_message_was_lost() -> None:
     push(cloud, notified_fleet("one"))
     cloud.run()
     cloud.state.add_notice(
-        Notification("failed:one:x", Kind.FAILED, "cluster:one", "one", cloud.clock(), location="eastus")
+        Notification(
+            "failed:one:x", NotificationKind.FAILED, "cluster:one", "one", cloud.clock(), location="eastus"
+        )
     )
     cloud.run(30)
     assert titles(cloud) == []
@@ -222,7 +231,9 @@ def test_a_problem_whose_record_another_worker_wrote_is_taken_back() -> None:
     push(cloud, notified_fleet("one"))
     cloud.run()
     cloud.state.add_notice(
-        Notification("failed:one:x", Kind.FAILED, "cluster:one", "one", cloud.clock(), location="eastus")
+        Notification(
+            "failed:one:x", NotificationKind.FAILED, "cluster:one", "one", cloud.clock(), location="eastus"
+        )
     )
     wake_notifier(cloud.ports)
     cloud.run(1200, until=lambda: len(titles(cloud)) > 1)
@@ -238,7 +249,7 @@ def test_a_message_is_masked_before_it_leaves_whatever_a_fact_has() -> None:
     cloud.run()
     leaked = Notification(
         "failed:one:x",
-        Kind.FAILED,
+        NotificationKind.FAILED,
         "cluster:one",
         "one",
         cloud.clock(),
@@ -266,9 +277,9 @@ def test_a_list_that_goes_on_lacking_a_cluster_is_one_message_whatever_the_numbe
         for _ in range(3):
             cloud.run_timers(cloud.ports)
             cloud.run(1200)
-    assert kinds(cloud) == [(Kind.SWEEP, ONE.subscription, False)]
+    assert kinds(cloud) == [(NotificationKind.SWEEP, ONE.subscription, False)]
     on_azure(cloud, ListClusters, read.call)
     sweep(cloud)
     cloud.run_timers(cloud.ports)
     cloud.run(1200)
-    assert kinds(cloud)[1:] == [(Kind.SWEEP, ONE.subscription, True)]
+    assert kinds(cloud)[1:] == [(NotificationKind.SWEEP, ONE.subscription, True)]

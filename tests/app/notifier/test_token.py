@@ -7,13 +7,13 @@ from datetime import datetime, timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.missed_work import plan_missed_head, wake_notifier
-from shared.notifications.kinds import Kind
+from shared.notifications.kinds import NotificationKind
 from shared.ports import BranchHead
 from tests.support.notified import kinds, notified_fleet, titles
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around
 
-SOON, OVER = (Kind.TOKEN, "GITHUB_TOKEN", False), (Kind.TOKEN, "GITHUB_TOKEN", True)
+SOON, OVER = (NotificationKind.TOKEN, "GITHUB_TOKEN", False), (NotificationKind.TOKEN, "GITHUB_TOKEN", True)
 
 
 class Token:

@@ -11,7 +11,7 @@ import pytest
 from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from shared.app.api.views.clusters import fleet_view
 from shared.app.intake.accept import accept
-from shared.app.intake.webhook import Pushed
+from shared.app.intake.webhook import Push
 from shared.app.outbox import send
 from shared.app.planner.branch import CONFIRM_READS, CONFIRM_SECONDS, LAG
 from shared.app.recovery import missed_work
@@ -147,7 +147,7 @@ def test_a_late_webhook_of_an_earlier_head_does_not_restore_it() -> None:
     push(cloud, fleet_files.fleet("one", "two") | {"README.md": b"a revert"})
     cloud.run(1)
     shows_first(cloud, old)
-    accept(Pushed("d1", "late", old), cloud.ports)
+    accept(Push("d1", "late", old), cloud.ports)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert accepted(cloud)["delete", "two"] == 0
@@ -204,7 +204,7 @@ def test_a_commit_reverted_before_the_last_plan_is_confirmed_although_it_is_a_de
     cloud = MemoryCloud()
     planned = push(cloud, fleet_files.fleet("one", "two"))
     removed = cloud.repository.push(fleet_files.fleet("one"))
-    late = Pushed("d1", "late", removed, cloud.clock() if timed else None)
+    late = Push("d1", "late", removed, cloud.clock() if timed else None)
     cloud.clock.advance(30)
     cloud.repository.reset(planned)
     cloud.run(1)
@@ -257,7 +257,7 @@ def test_a_push_in_the_second_after_the_read_is_planned_at_once() -> None:
     assert read_at is not None
     cloud.clock.advance(1)
     commit = cloud.repository.push(fleet_files.fleet("one", "two") | {"README.md": b"quick"})
-    accept(Pushed("d1", "quick", commit, read_at + timedelta(seconds=1)), cloud.ports)
+    accept(Push("d1", "quick", commit, read_at + timedelta(seconds=1)), cloud.ports)
     assert cloud.step()
     assert cloud.state.fleet().commit == commit
 

@@ -8,7 +8,7 @@ from shared.app.api.acts.rollout import act_on_rollout
 from shared.app.api.views.why import why_view
 from shared.cluster.record_parts import Phase
 from shared.rollouts.calendar import SPREAD
-from shared.rollouts.rollout import ActKind, State
+from shared.rollouts.rollout import ActKind, RolloutState
 from tests.support.pipeline_runs import phases, push, status
 from tests.support.staged_fleets import DEV, FREEZE, PROD, act, changed, ready_fleet, rollout_of, staged, tags
 
@@ -52,7 +52,7 @@ def test_a_freeze_holds_its_clusters_and_what_waits_starts_when_it_ends() -> Non
     assert "roadstead rollout override" in why["suggestedAction"]
     cloud.run(seconds=2 * 3600)
     assert changed(cloud, "one") == {*ALL}
-    assert rollout_of(cloud, commit).state is State.COMPLETED
+    assert rollout_of(cloud, commit).state is RolloutState.COMPLETED
 
 
 def test_an_override_starts_what_a_freeze_holds_and_needs_a_reason() -> None:
@@ -88,7 +88,7 @@ def test_a_cluster_outside_its_window_catches_up_when_it_opens_without_a_commit(
     assert changed(cloud, "one") == {*ALL}
     cloud.run()
     assert phases(cloud) == dict.fromkeys(ALL, Phase.READY)
-    assert rollout_of(cloud, commit).state is State.COMPLETED
+    assert rollout_of(cloud, commit).state is RolloutState.COMPLETED
 
 
 def test_an_override_has_no_meaning_without_windows_and_freezes() -> None:

@@ -7,7 +7,7 @@ from shared.app.api.views.clusters import fleet_view
 from shared.app.api.views.plans import plan_view
 from shared.app.api.views.rollouts import rollout_view
 from shared.app.api.views.why import why_view
-from shared.rollouts.rollout import State
+from shared.rollouts.rollout import RolloutState
 from tests.support.pipeline_runs import push, status
 from tests.support.staged_fleets import DEV, PROD, act, changed, ready_fleet, rollout_of, staged, tags
 
@@ -38,7 +38,7 @@ def without_b2(rollout: str) -> tuple[MemoryCloud, str]:
 
 def test_the_rollout_is_completed_and_says_who_left_the_cluster_out() -> None:
     cloud, commit = without_b2(STAGES)
-    assert rollout_of(cloud, commit).state is State.COMPLETED
+    assert rollout_of(cloud, commit).state is RolloutState.COMPLETED
     assert cloud.state.fleet().rollout == ""
     assert cloud.state.fleet().durations
     shown, plan, why = (
@@ -77,4 +77,4 @@ def test_it_keeps_neither_the_final_gate_from_being_named_nor_the_rollout_from_i
     run = {"name": "end-to-end", "status": "completed", "conclusion": "success"}
     cloud.repository.pulls.write_check(commit, run)
     cloud.run()
-    assert rollout_of(cloud, commit).state is State.COMPLETED
+    assert rollout_of(cloud, commit).state is RolloutState.COMPLETED

@@ -18,7 +18,7 @@ from shared.cluster.failures.errors import Unavailable
 from shared.cluster.messages import RolloutRequest
 from shared.masking import Masker
 from shared.ports.masked import masked
-from shared.rollouts.rollout import State
+from shared.rollouts.rollout import RolloutState
 from tests.support.pipeline_runs import push, status, step_until
 from tests.support.staged_fleets import DEV, FREEZE, PROD, act, changed, ready_fleet, rollout_of, staged, tags
 
@@ -95,7 +95,7 @@ def test_a_stage_begins_after_so_many_answers_with_the_status_in_a_row_one_in_ea
     cloud.run(seconds=180)
     assert changed(cloud, "one") == {*DEV, *PROD}
     cloud.run()
-    assert rollout_of(cloud, commit).state is State.COMPLETED
+    assert rollout_of(cloud, commit).state is RolloutState.COMPLETED
     assert len(cloud.endpoints.asked) == 3
     asked = check_of(cloud, commit, "shop")
     assert (asked["state"], asked["nextAt"]) == ("passed", None)

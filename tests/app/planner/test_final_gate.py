@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.rollouts import rollout_view
-from shared.rollouts.rollout import ActKind, State
+from shared.rollouts.rollout import ActKind, RolloutState
 from tests.support.pipeline_runs import push, status
 from tests.support.staged_fleets import DEV, PROD, act, changed, ready_fleet, rollout_of, staged, tags
 
@@ -46,7 +46,7 @@ def test_a_rollout_waits_for_the_check_after_its_last_stage_and_says_so() -> Non
         "Waiting for a check",
         f"rollout waiting for a check, {text} (qa: the shop sells)",
     )
-    assert rollout_of(cloud, commit).state is State.ACTIVE
+    assert rollout_of(cloud, commit).state is RolloutState.ACTIVE
     assert status(cloud, commit)[0] == "pending"
     assert "after the last stage" in status(cloud, commit)[1]
     body = {"name": "end-to-end", "status": "completed", "conclusion": "success"}
@@ -69,11 +69,11 @@ def test_a_check_that_failed_too_often_never_completes_the_rollout() -> None:
     assert "shop failed too often" in status(cloud, commit)[1]
     cloud.endpoints.statuses[SHOP] = 200
     cloud.run(seconds=3600)
-    assert rollout_of(cloud, commit).state is State.ACTIVE
+    assert rollout_of(cloud, commit).state is RolloutState.ACTIVE
     later = push(cloud, staged(HTTP, tags("two")))
     cloud.run()
     assert (shown(cloud, later)[0], status(cloud, later)[0]) == ("Completed", "success")
-    assert rollout_of(cloud, commit).state is State.SUPERSEDED
+    assert rollout_of(cloud, commit).state is RolloutState.SUPERSEDED
 
 
 def test_an_override_completes_a_rollout_whose_check_failed_too_often() -> None:

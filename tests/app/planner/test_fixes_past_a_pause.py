@@ -9,7 +9,7 @@ from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from localcloud.tables.memory_state import MemoryState
 from shared.cluster.record_parts import Phase
 from shared.ports import State as StatePort
-from shared.rollouts.rollout import Rollout, State
+from shared.rollouts.rollout import Rollout, RolloutState
 from tests.support.pipeline_runs import phases, push
 from tests.support.staged_fleets import (
     DEFAULT,
@@ -56,7 +56,7 @@ def test_a_cluster_that_the_paused_rollout_does_not_change_gets_its_fix() -> Non
     act(cloud, commit, "resume")
     cloud.run()
     assert changed(cloud, "one") == {*DEV}
-    assert rollout_of(cloud, commit).state is State.COMPLETED
+    assert rollout_of(cloud, commit).state is RolloutState.COMPLETED
 
 
 def test_a_cluster_that_has_the_change_already_gets_a_fix_and_the_others_wait() -> None:
@@ -157,7 +157,7 @@ class EndsOnce:
 
     def save_rollout(self, rollout: Rollout) -> Rollout:
         saved = self._inner.save_rollout(rollout)
-        if rollout.state is State.SUPERSEDED and not self.ended:
+        if rollout.state is RolloutState.SUPERSEDED and not self.ended:
             self.ended = True
             raise Crash
         return saved
@@ -169,6 +169,6 @@ def test_a_pause_outlives_a_planner_that_ends_between_two_rollouts() -> None:
     cloud.with_ports(lambda ports: replace(ports, state=cast(StatePort, state)))
     second = push(cloud, staged(extra=tags("two")))
     cloud.run(seconds=3600)
-    assert (state.ended, rollout_of(cloud, first).state) == (True, State.SUPERSEDED)
+    assert (state.ended, rollout_of(cloud, first).state) == (True, RolloutState.SUPERSEDED)
     assert rollout_of(cloud, second).people.inherited
     assert changed(cloud, "two") == {"a1"}

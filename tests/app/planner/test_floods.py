@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from shared.app.intake.accept import accept
-from shared.app.intake.webhook import Pushed
+from shared.app.intake.webhook import Push
 from shared.app.planner import planner
 from shared.app.planner.branch import LAG
 from shared.cluster.failures.errors import Unavailable
@@ -61,7 +61,7 @@ class Flood:
     def forge(self, number: int) -> None:
         """Deliver a push, signed, of a commit that nobody pushed."""
         now = self.cloud.clock()
-        forged = Pushed("d1", f"forged-{number}-{now}", f"{number:040x}", now.replace(microsecond=0))
+        forged = Push("d1", f"forged-{number}-{now}", f"{number:040x}", now.replace(microsecond=0))
         accept(forged, self.cloud.ports)
 
     def honest(self) -> str:
@@ -147,7 +147,7 @@ def test_a_push_that_github_does_not_show_yet_is_planned_soon_although_a_read_wa
     around(cloud, "git_host", read_head=stale)
     accept(pushed(cloud, commit), cloud.ports)
     cloud.clock.advance(2)
-    forged = Pushed("d1", "forged", "f" * 40, cloud.clock().replace(microsecond=0))
+    forged = Push("d1", "forged", "f" * 40, cloud.clock().replace(microsecond=0))
     accept(forged, cloud.ports)
     cloud.run(LAG.total_seconds() + 5, until=lambda: cloud.state.fleet().commit == commit)
     assert cloud.state.fleet().commit == commit

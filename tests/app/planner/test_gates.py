@@ -14,7 +14,7 @@ from shared.app.api.views.rollouts import rollout_view, rollouts_view
 from shared.app.api.views.why import why_view
 from shared.cluster.failures.errors import Unauthorized
 from shared.cluster.messages import CLOCKS_DIFFER
-from shared.rollouts.rollout import ActKind, State
+from shared.rollouts.rollout import ActKind, RolloutState
 from tests.support.pipeline_runs import push, status
 from tests.support.staged_fleets import (
     ALL_AT_ONCE,
@@ -79,7 +79,7 @@ def test_a_stage_waits_for_a_time_after_the_one_before_and_then_begins_by_itself
     cloud.run(seconds=120)
     assert changed(cloud, "one") == {*DEV, *PROD}
     cloud.run()
-    assert rollout_of(cloud, commit).state is State.COMPLETED
+    assert rollout_of(cloud, commit).state is RolloutState.COMPLETED
 
 
 def test_a_stage_begins_at_its_time_also_where_the_clock_of_the_planner_is_behind() -> None:
@@ -118,7 +118,7 @@ def test_a_commit_about_something_else_does_not_begin_the_time_of_a_stage_again(
     cloud.run(seconds=60)
     assert (rollout_of(cloud, second).reached(1), rollout_of(cloud, first).state) == (
         reached,
-        State.SUPERSEDED,
+        RolloutState.SUPERSEDED,
     )
     third = push(cloud, staged(AFTER, tags("two")))
     cloud.run(seconds=600)
@@ -180,7 +180,7 @@ def test_a_stage_with_nothing_to_start_needs_nobody() -> None:
     cloud.run()
     again = push(cloud, staged(rollout, tags("two"), only=DEV) | only_prod_as_before(rollout))
     cloud.run()
-    assert rollout_of(cloud, again).state is State.COMPLETED
+    assert rollout_of(cloud, again).state is RolloutState.COMPLETED
 
 
 def only_prod_as_before(rollout: str) -> dict[str, bytes]:
@@ -224,7 +224,7 @@ def test_a_stage_waits_until_a_check_run_of_the_commit_has_succeeded() -> None:
     cloud.run(seconds=1800)
     assert changed(cloud, "one") == {*DEV, *PROD}
     cloud.run()
-    assert rollout_of(cloud, commit).state is State.COMPLETED
+    assert rollout_of(cloud, commit).state is RolloutState.COMPLETED
 
 
 def test_a_check_run_of_another_commit_opens_no_gate_and_an_override_does() -> None:

@@ -7,7 +7,7 @@ from shared.cluster.failures.errors import TooLarge
 from shared.cluster.record import ClusterRecord
 from shared.plan.holds import Hold, HoldKind
 from shared.plan.plan import Action, Item, Plan
-from shared.rollouts.rollout import State
+from shared.rollouts.rollout import RolloutState
 from tests.support.pipeline_runs import push, status
 from tests.support.replaced_ports import around
 from tests.support.staged_fleets import DEV, PROD, changed, ready_fleet, rollout_of, staged, tags
@@ -40,7 +40,7 @@ def test_the_next_cluster_is_the_first_where_the_first_one_is_too_large() -> Non
     assert first == ["a2"]
     cloud.run()
     assert changed(cloud, "one") == {*DEV, *PROD} - {"a1"}
-    assert rollout_of(cloud, commit).state is State.COMPLETED
+    assert rollout_of(cloud, commit).state is RolloutState.COMPLETED
     found = cloud.state.plan(commit)
     assert found is not None
     item = next(item for item in found.plan.items if item.cluster == "a1")
@@ -53,7 +53,7 @@ def test_a_later_group_whose_clusters_are_all_too_large_does_not_keep_the_rollou
     commit = push(cloud, staged(extra=tags("one")))
     cloud.run()
     assert changed(cloud, "one") == {*DEV, "b1"}
-    assert rollout_of(cloud, commit).state is State.COMPLETED
+    assert rollout_of(cloud, commit).state is RolloutState.COMPLETED
 
 
 def test_another_attempt_at_the_commit_does_not_try_it_again_whatever_generation_it_gives() -> None:

@@ -9,7 +9,13 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
-from shared.app.intake.webhook import Delivery, Ignored, Refused, Reviewed, read_delivery
+from shared.app.intake.webhook import (
+    Delivery,
+    DeliveryRefusal,
+    IgnoredDelivery,
+    ReviewDelivery,
+    read_delivery,
+)
 from tests.support.reviewed_pulls import ReviewedFleet
 from tests.support.webhook_deliveries import COMMIT, sign
 
@@ -41,14 +47,14 @@ def read(body: bytes, signature: str | None = None) -> Delivery:
 )
 def test_an_approval_or_a_dismissal_of_what_was_merged_is_accepted(body: bytes) -> None:
     answer = read(body)
-    assert isinstance(answer, Reviewed)
+    assert isinstance(answer, ReviewDelivery)
     assert (answer.commit, answer.repository) == (COMMIT, 7)
 
 
 @pytest.mark.parametrize("signature", ["", sign(b"other"), sign(review(), "wrong")])
 def test_a_review_without_a_valid_signature_is_refused(signature: str) -> None:
     answer = read(review(), signature)
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, DeliveryRefusal)
     assert answer.status == 401
 
 
@@ -69,7 +75,7 @@ def test_a_review_without_a_valid_signature_is_refused(signature: str) -> None:
     ],
 )
 def test_a_review_that_can_approve_nothing_is_ignored_with_the_reason(body: bytes, reason: str) -> None:
-    assert read(body) == Ignored(reason)
+    assert read(body) == IgnoredDelivery(reason)
 
 
 @pytest.mark.parametrize(
@@ -87,12 +93,12 @@ def test_a_review_that_can_approve_nothing_is_ignored_with_the_reason(body: byte
 )
 def test_a_signed_body_that_is_not_a_review_is_a_bad_request(body: bytes) -> None:
     answer = read(body)
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, DeliveryRefusal)
     assert answer.status == 400
 
 
 def test_without_the_setting_a_review_is_ignored_and_says_so() -> None:
-    answer = accept(Reviewed("d1", "digest", COMMIT), MemoryCloud().ports)
+    answer = accept(ReviewDelivery("d1", "digest", COMMIT), MemoryCloud().ports)
     assert answer.body["ignored"] == "no review approves anything; set APPROVAL_TEAMS to change that"
 
 
@@ -100,6 +106,6 @@ def test_a_review_in_another_repository_of_that_name_is_ignored() -> None:
     fleet = ReviewedFleet()
     fleet.propose()
     commit = fleet.merge()
-    assert accept(Reviewed("d1", "digest", commit, 2), fleet.cloud.ports).status == 200
-    assert accept(Reviewed("d1", "digest", commit, 1), fleet.cloud.ports).status == 202
-    assert accept(Reviewed("d2", "digest", commit, 1), fleet.cloud.ports).status == 200
+    assert accept(ReviewDelivery("d1", "digest", commit, 2), fleet.cloud.ports).status == 200
+    assert accept(ReviewDelivery("d1", "digest", commit, 1), fleet.cloud.ports).status == 202
+    assert accept(ReviewDelivery("d2", "digest", commit, 1), fleet.cloud.ports).status == 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
 from shared.resource_ids import ClusterId
-from shared.rollouts.rollout import State
+from shared.rollouts.rollout import RolloutState
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, ready, status
 from tests.support.staged_fleets import (
@@ -53,7 +53,7 @@ def test_a_change_goes_through_the_environments_with_a_canary_in_each() -> None:
     assert waves(cloud, "one") == [{name} for name in (*DEV, *PROD)]
     cloud.run()
     assert phases(cloud) == dict.fromkeys((*DEV, *PROD), Phase.READY)
-    assert rollout_of(cloud, commit).state is State.COMPLETED
+    assert rollout_of(cloud, commit).state is RolloutState.COMPLETED
     assert cloud.state.fleet().rollout == ""
     assert status(cloud, commit) == ("success", "7 of 7 clusters in sync (7 update)")
 
@@ -95,7 +95,7 @@ def test_a_failed_canary_stops_the_rollout_and_the_fix_goes_through() -> None:
     assert waves(cloud, "two")[0] == {"a1"}
     cloud.run()
     assert changed(cloud, "two") == {*DEV, *PROD}
-    assert rollout_of(cloud, commit).state is State.COMPLETED
+    assert rollout_of(cloud, commit).state is RolloutState.COMPLETED
 
 
 def test_no_other_commit_and_no_timer_starts_the_failed_canary_again_for_the_rollout() -> None:
@@ -124,7 +124,7 @@ def test_a_soak_and_an_approval_hold_what_comes_after_them() -> None:
     act(cloud, commit, "approve", "production")
     cloud.run()
     assert changed(cloud, "one") == {*DEV, *PROD}
-    assert rollout_of(cloud, commit).state is State.COMPLETED
+    assert rollout_of(cloud, commit).state is RolloutState.COMPLETED
 
 
 def test_a_pause_finishes_what_runs_and_starts_nothing() -> None:
@@ -180,7 +180,7 @@ def test_a_newer_commit_supersedes_and_what_had_not_started_takes_the_newest_spe
     cloud.run(seconds=3)
     second = push(cloud, staged(extra=tags("two")))
     cloud.run()
-    assert rollout_of(cloud, first).state is State.SUPERSEDED
+    assert rollout_of(cloud, first).state is RolloutState.SUPERSEDED
     assert rollout_of(cloud, first).superseded_by == second
     assert {r.name: r.generation for r in cloud.state.clusters()} == {
         name: 3 if name == "a1" else 2 for name in (*DEV, *PROD)
@@ -218,7 +218,7 @@ def test_the_cluster_that_goes_first_shows_what_the_change_does() -> None:
     assert first == ["a3"]
     cloud.run()
     assert changed(cloud, "one") == {*DEV, *PROD} - {"a2"}
-    assert rollout_of(cloud, commit).state is State.COMPLETED
+    assert rollout_of(cloud, commit).state is RolloutState.COMPLETED
 
 
 def test_clusters_without_an_environment_have_one_that_goes_first_too() -> None:
@@ -241,11 +241,11 @@ def test_a_cluster_that_a_sweep_found_stopped_is_set_aside_and_catches_up() -> N
     commit = push(cloud, staged(extra=tags("one")))
     cloud.run(seconds=3600)
     assert changed(cloud, "one") == {*DEV, *PROD} - {"a2"}
-    assert rollout_of(cloud, commit).state is State.ACTIVE
+    assert rollout_of(cloud, commit).state is RolloutState.ACTIVE
     cloud.azure.interventions.start(cluster_id(cloud, "a2"))
     sweep(cloud)
     assert changed(cloud, "one") == {*DEV, *PROD}
-    assert rollout_of(cloud, commit).state is State.COMPLETED
+    assert rollout_of(cloud, commit).state is RolloutState.COMPLETED
 
 
 def cluster_id(cloud: MemoryCloud, name: str) -> ClusterId:
@@ -260,5 +260,5 @@ def test_a_commit_that_has_all_start_at_once_lets_what_waits_start() -> None:
     cloud.run(seconds=3)
     push(cloud, staged(ALL_AT_ONCE, tags("one")))
     cloud.run()
-    assert rollout_of(cloud, first).state is State.SUPERSEDED
+    assert rollout_of(cloud, first).state is RolloutState.SUPERSEDED
     assert changed(cloud, "one") == {*DEV, *PROD}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.failures.errors import TooLarge
 from shared.cluster.record import ClusterRecord
-from shared.rollouts.rollout import State
+from shared.rollouts.rollout import RolloutState
 from tests.support.pipeline_runs import push, status, step_until
 from tests.support.replaced_ports import around
 from tests.support.staged_fleets import DEV, PROD, act, changed, ready_fleet, rollout_of, staged, tags
@@ -66,7 +66,7 @@ def test_a_commit_that_changes_no_cluster_waits_for_the_final_gate_of_what_the_o
         commit, {"name": "end-to-end", "status": "completed", "conclusion": "success"}
     )
     cloud.run()
-    assert rollout_of(cloud, commit).state is State.COMPLETED
+    assert rollout_of(cloud, commit).state is RolloutState.COMPLETED
     last = push(cloud, {**staged(FINAL, tags("one")), "README.md": b"most"})
     cloud.run()
     assert cloud.state.rollout(last) is None
@@ -97,13 +97,13 @@ def test_a_stage_that_has_begun_asks_for_no_approval_again_where_its_plan_is_mad
     rollout = rollout_of(cloud, commit)
     assert "b2" not in {member.cluster for member in rollout.members}
     assert changed(cloud, "one") == {*DEV, *PROD} - {"b2"}
-    assert rollout.state is State.COMPLETED
+    assert rollout.state is RolloutState.COMPLETED
 
 
 def test_a_revert_goes_first_to_the_clusters_that_have_the_change_although_its_plan_was_made_again() -> None:
     cloud, first = planned_again("")
     step_until(cloud, lambda: changed(cloud, "one") == {*DEV, "b1", "b3"})
-    assert rollout_of(cloud, first).state is State.ACTIVE
+    assert rollout_of(cloud, first).state is RolloutState.ACTIVE
     commit = push(cloud, staged())
     cloud.run()
     rollout = rollout_of(cloud, commit)
@@ -124,7 +124,7 @@ def test_a_cluster_that_a_commit_leaves_as_it_is_is_not_the_one_that_tries_it() 
     assert first_group == {"a1", "b1"}
     cloud.run()
     assert changed(cloud, "two") == {*PROD}
-    assert rollout_of(cloud, commit).state is State.COMPLETED
+    assert rollout_of(cloud, commit).state is RolloutState.COMPLETED
 
 
 def test_a_commit_that_adds_nothing_to_a_rollout_repeats_no_soak() -> None:

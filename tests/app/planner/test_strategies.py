@@ -11,7 +11,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.rollouts import rollout_view
 from shared.app.api.views.why import why_view
 from shared.app.intake.accept import accept
-from shared.rollouts.rollout import State
+from shared.rollouts.rollout import RolloutState
 from tests.support.pipeline_runs import push, status
 from tests.support.pipeline_runs import pushed as delivery
 from tests.support.staged_fleets import DEV, PROD, act, changed, ready_fleet, rollout_of, staged, tags
@@ -35,7 +35,7 @@ def test_a_commit_goes_through_the_stages_of_its_kind_of_change() -> None:
     assert changed(cloud, "one") == {*DEV, *PROD}
     assert (rollout_of(cloud, labels).choice.name, rollout_of(cloud, labels).state) == (
         "others",
-        State.COMPLETED,
+        RolloutState.COMPLETED,
     )
     files = staged(BY_KIND, tags("two"))
     files["clusters/a1/cluster.yaml"] = files["clusters/a1/cluster.yaml"].replace(b"count: 1", b"count: 2")
@@ -56,7 +56,7 @@ def test_a_rollout_keeps_its_strategy_when_its_commit_is_planned_again() -> None
     cloud.run(seconds=60)
     push(cloud, files | {"README.md": b"another one"})
     cloud.run(seconds=60)
-    assert rollout_of(cloud, commit).state is State.SUPERSEDED
+    assert rollout_of(cloud, commit).state is RolloutState.SUPERSEDED
     newest = rollout_of(cloud, cloud.state.fleet().rollout)
     assert (newest.choice.name, changed(cloud, "one")) == ("pools", set())
 
@@ -130,7 +130,7 @@ def test_a_newer_commit_selects_for_itself() -> None:
     cloud = ready_fleet(SELECTABLE)
     refused = pushed(cloud, "one", "Renew the certificate\n\nRollout: emergancy\n")
     pushed(cloud, "two", "Renew the certificate\n\nRollout: emergency\n")
-    assert rollout_of(cloud, refused).state is State.SUPERSEDED
+    assert rollout_of(cloud, refused).state is RolloutState.SUPERSEDED
     assert changed(cloud, "two") == {*DEV, *PROD}
     third = rollout_of(cloud, pushed(cloud, "three", "Another one\n"))
     assert (third.choice.name, third.choice.selected) == ("others", False)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.common.front_door import Fault
+from localcloud.common.front_door import ScriptedFault
 from localcloud.github.wire.github_server import GitHubServer
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.adapters.github import GitHubHost, github_auth
@@ -49,8 +49,8 @@ def cloud(server: GitHubServer) -> Iterator[MemoryCloud]:
     adapter.close()
 
 
-def answers(status: int, body: dict[str, Any] | None = None, **headers: str) -> Fault:
-    return Fault("^GET .*/git/ref", status, body or {}, headers, times=None)
+def answers(status: int, body: dict[str, Any] | None = None, **headers: str) -> ScriptedFault:
+    return ScriptedFault("^GET .*/git/ref", status, body or {}, headers, times=None)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def answers(status: int, body: dict[str, Any] | None = None, **headers: str) -> 
 def test_each_answer_is_reported_with_who_must_act_and_cleared_after_it(
     server: GitHubServer,
     cloud: MemoryCloud,
-    fault: Fault,
+    fault: ScriptedFault,
     problem: str,
     action: str,
     caplog: pytest.LogCaptureFixture,
@@ -128,7 +128,7 @@ def test_each_answer_is_reported_with_who_must_act_and_cleared_after_it(
 @pytest.mark.parametrize("body", [[], {"truncated": False}, {"truncated": False, "tree": [{"type": "blob"}]}])
 def test_a_tree_that_is_none_is_reported(server: GitHubServer, cloud: MemoryCloud, body: Any) -> None:
     server.repository(NAME).commit(fleet_files.fleet("one", "two"))
-    server.door.faults = [Fault("^GET .*/git/trees/", 200, body, times=None)]
+    server.door.faults = [ScriptedFault("^GET .*/git/trees/", 200, body, times=None)]
     assert missed_work.plan_missed_head(cloud.ports)
     cloud.run(120, until=lambda: False)
     assert "GitHub's response cannot be parsed" in fleet_view(cloud.ports)["problem"]

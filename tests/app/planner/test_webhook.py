@@ -15,10 +15,10 @@ from shared.app.intake.accept import accept
 from shared.app.intake.webhook import (
     MAX_BODY_BYTES,
     Delivery,
-    Ignored,
+    DeliveryRefusal,
+    IgnoredDelivery,
     PullChanged,
-    Pushed,
-    Refused,
+    Push,
     read_delivery,
 )
 from shared.ports import Message
@@ -62,15 +62,15 @@ def digest(body: bytes) -> str:
 )
 def test_the_time_of_a_push_is_read_where_it_is_valid(pushed_at: object, at: datetime | None) -> None:
     body = payload(repository={"full_name": "example/fleet", "pushed_at": pushed_at})
-    assert read(body) == Pushed("d1", digest(body), COMMIT, at)
+    assert read(body) == Push("d1", digest(body), COMMIT, at)
 
 
 def test_a_push_to_the_tracked_branch_is_accepted() -> None:
-    assert read(payload()) == Pushed("d1", digest(payload()), COMMIT)
+    assert read(payload()) == Push("d1", digest(payload()), COMMIT)
 
 
 def test_the_previous_secret_is_accepted_during_a_rotation() -> None:
-    assert read(payload(), X_Hub_Signature_256=sign(payload(), "old")) == Pushed(
+    assert read(payload(), X_Hub_Signature_256=sign(payload(), "old")) == Push(
         "d1", digest(payload()), COMMIT
     )
 
@@ -90,20 +90,20 @@ def test_a_delivery_without_a_valid_signature_is_refused(
     signature: str, secrets: tuple[str, ...], reason: str
 ) -> None:
     answer = read(payload(), secrets=secrets, X_Hub_Signature_256=signature)
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, DeliveryRefusal)
     assert answer.status == 401
     assert reason in answer.reason
 
 
 def test_nothing_is_parsed_before_the_signature_is_checked() -> None:
     answer = read(b"not json", X_Hub_Signature_256=sign(b"other"))
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, DeliveryRefusal)
     assert answer.status == 401
 
 
 def test_a_body_over_the_limit_is_refused_before_it_is_hashed() -> None:
     answer = read(b" " * (MAX_BODY_BYTES + 1), X_Hub_Signature_256="")
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, DeliveryRefusal)
     assert answer.status == 413
 
 
@@ -112,14 +112,14 @@ def test_a_body_over_the_limit_is_refused_before_it_is_hashed() -> None:
 )
 def test_a_signed_body_that_is_not_a_push_is_a_bad_request(body: bytes) -> None:
     answer = read(body)
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, DeliveryRefusal)
     assert answer.status == 400
 
 
 @pytest.mark.parametrize("delivery", ["", "x" * 101, "a b", "\ud800", "é"])
 def test_a_delivery_without_a_usable_id_is_a_bad_request(delivery: str) -> None:
     answer = read(payload(), X_GitHub_Delivery=delivery)
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, DeliveryRefusal)
     assert answer.status == 400
 
 
@@ -141,7 +141,7 @@ def test_a_delivery_without_a_usable_id_is_a_bad_request(delivery: str) -> None:
 def test_a_delivery_that_needs_no_plan_is_ignored_with_the_reason(
     body: bytes, event: str, reason: str
 ) -> None:
-    assert read(body, X_GitHub_Event=event) == Ignored(reason)
+    assert read(body, X_GitHub_Event=event) == IgnoredDelivery(reason)
 
 
 @pytest.mark.parametrize("action", ["opened", "synchronize", "reopened"])
@@ -169,7 +169,7 @@ def test_an_edited_pull_request_is_accepted_only_when_its_base_changed() -> None
         "d1", digest(rebased), 7, COMMIT, "edited"
     )
     renamed = pull("edited", changes={"title": {"from": "Old"}})
-    assert read(renamed, X_GitHub_Event="pull_request") == Ignored(
+    assert read(renamed, X_GitHub_Event="pull_request") == IgnoredDelivery(
         "a pull request that was edited needs no plan"
     )
 
@@ -187,7 +187,7 @@ def test_an_edited_pull_request_is_accepted_only_when_its_base_changed() -> None
     ],
 )
 def test_a_pull_request_that_needs_no_plan_is_ignored_with_the_reason(body: bytes, reason: str) -> None:
-    assert read(body, X_GitHub_Event="pull_request") == Ignored(reason)
+    assert read(body, X_GitHub_Event="pull_request") == IgnoredDelivery(reason)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_a_pull_request_that_needs_no_plan_is_ignored_with_the_reason(body: byte
 )
 def test_a_signed_body_that_is_not_a_pull_request_is_a_bad_request(body: bytes) -> None:
     answer = read(body, X_GitHub_Event="pull_request")
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, DeliveryRefusal)
     assert answer.status == 400
 
 
@@ -221,7 +221,7 @@ def test_a_pull_request_is_queued_for_the_previewer() -> None:
 def test_the_same_delivery_five_times_is_one_plan_request() -> None:
     cloud = MemoryCloud()
     commit = cloud.repository.push(fleet_files.fleet("one"))
-    answers = [accept(Pushed("d1", "same", commit), cloud.ports).status for _ in range(5)]
+    answers = [accept(Push("d1", "same", commit), cloud.ports).status for _ in range(5)]
     assert answers == [202, 200, 200, 200, 200]
     assert cloud.broker.counts("plans").active == 1
 
@@ -249,14 +249,14 @@ def test_a_delivery_is_remembered_only_after_its_request_is_queued() -> None:
 
     ports = replace(cloud.ports, plans=Broken())
     with pytest.raises(ConnectionError):
-        accept(Pushed("d1", "digest", commit), ports)
+        accept(Push("d1", "digest", commit), ports)
     assert not cloud.state.delivery_seen("digest")
-    assert accept(Pushed("d1", "digest", commit), cloud.ports).status == 202
+    assert accept(Push("d1", "digest", commit), cloud.ports).status == 202
     cloud.run()
     assert list(phases(cloud)) == ["one"]
 
 
 def test_a_refused_delivery_queues_nothing() -> None:
     cloud = MemoryCloud()
-    assert accept(Refused(401, "no"), cloud.ports).status == 401
+    assert accept(DeliveryRefusal(401, "no"), cloud.ports).status == 401
     assert cloud.broker.counts("plans").active == 0

@@ -10,7 +10,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
-from shared.app.intake.webhook import PullChanged, Pushed
+from shared.app.intake.webhook import PullChanged, Push
 from shared.app.planner import planner
 from shared.cluster.failures.errors import Terminal, Unavailable
 from shared.cluster.messages import CLOCKS_DIFFER, OutdatedRequest, PlanRequest, PreviewRequest, request_of
@@ -48,9 +48,7 @@ def test_a_pull_request_that_is_planned_forever_delays_no_push_and_no_other_pull
     repo.announce(number, head, "opened")
     repo.cloud.clock.advance(PreviewRequest.WINDOW + CLOCKS_DIFFER.total_seconds())
     commit = repo.cloud.repository.push(fleet_files.fleet("one", "two", "four"))
-    accept(
-        Pushed("d1", f"push-{commit}", commit, repo.cloud.clock() + timedelta(minutes=1)), repo.cloud.ports
-    )
+    accept(Push("d1", f"push-{commit}", commit, repo.cloud.clock() + timedelta(minutes=1)), repo.cloud.ports)
     while repo.cloud.step():  # at once: no lock ends
         pass
     assert repo.cloud.state.fleet().commit == commit

@@ -125,6 +125,31 @@ def test_items_not_carried_out_come_first_then_destructive_ones_then_the_rest() 
     assert comment_of(MIXED) == MIXED_TEXT
 
 
+def test_one_line_that_changes_many_clusters_is_one_table_with_their_names() -> None:
+    names = [f"production-{number:02}" for number in range(12)]
+    changed = [Item(name, Action.UPDATE, 2, changes=(COUNT,)) for name in names]
+    other = Item("other", Action.UPDATE, 2, changes=(replace(COUNT, new="4"),))
+    documents = {name: (document(name), document(name, 3)) for name in names}
+    text = comment_of(view(*changed, other, documents=documents))
+    assert text.count("| field | old |") == 2
+    assert "#### Each of 12 clusters: update (12 PUT to Azure)" in text
+    assert all(text.count(f"`{name}`") == 1 for name in names)
+    assert text.count("Resolved YAML of production-00, one of 12") == 1
+    assert max(map(len, text.splitlines()[4:])) <= 80
+    assert len(text.splitlines()) <= 40
+
+
+def test_one_wrong_line_of_the_fleet_is_one_heading() -> None:
+    wrong = replace(MISTAKE, file="fleet.yaml")
+    hold = Hold(HoldKind.INVALID_MANIFEST, {"problem": str(wrong)})
+    names = [f"production-{number:02}" for number in range(12)]
+    items = [Item(name, Action.INVALID, 1, hold=hold) for name in names]
+    documents = {name: (document(name), None) for name in names}
+    text = comment_of(view(*items, problems=(wrong,), documents=documents))
+    assert text.count("\n#### ") == 2
+    assert "#### Each of 12 clusters: **invalid: keeps its last valid spec**" in text
+
+
 def test_a_pull_request_from_a_fork_shows_no_recorded_state() -> None:
     plan = PullPlan("acme", "main", BASE, HEAD, problems=(MISTAKE,))
     assert comment_of(plan) == (

@@ -33,7 +33,7 @@ from shared.cluster.outcomes import Retry
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.cluster.transitions.apply_outcome import apply_outcome
-from shared.notifications.kinds import Kind
+from shared.notifications.kinds import NotificationKind
 from shared.ports import Message, Ports, Queue
 from tests.support import fleet_files
 from tests.support.collected_telemetry import watched
@@ -345,4 +345,4 @@ def test_a_job_that_fails_by_a_dead_letter_is_announced() -> None:
     handle_dead_letter(received(cloud, "jobs", body), cloud.ports)
     assert phases(cloud) == {"one": Phase.FAILED}
     (notice,) = cloud.state.notices(5)
-    assert (notice.kind, notice.subject, notice.reason) == (Kind.FAILED, "one", "DeadLettered")
+    assert (notice.kind, notice.subject, notice.reason) == (NotificationKind.FAILED, "one", "DeadLettered")

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from localcloud.kubernetes.world.object_store import Write
+from localcloud.kubernetes.world.object_store import WriteMode
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.failures.errors import Throttled, VaultForbidden, VaultUnavailable
 from shared.cluster.record_parts import Phase
@@ -231,7 +231,7 @@ def test_a_removed_entry_leaves_a_secret_that_somebody_else_applies() -> None:
         "kind": "Secret",
         "metadata": {"name": "sops-age", "namespace": "flux-system"},
     }
-    world(cloud).apply(at(SOPS), manifest | {"data": {"more": "b25l"}}, Write(manager="helm", force=True))
+    world(cloud).apply(at(SOPS), manifest | {"data": {"more": "b25l"}}, WriteMode(manager="helm", force=True))
     assert "the Secret sops-age in flux-system stays, because it is also applied by helm" in _removed(cloud)
 
 

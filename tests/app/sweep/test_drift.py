@@ -14,7 +14,18 @@ from shared.cluster.outcomes import Fail
 from shared.cluster.recipes import Step
 from shared.cluster.record_parts import Phase
 from shared.cluster.transitions.apply_outcome import apply_outcome
-from tests.support.one_cluster import ONE, advice, cluster, files, pool, pools, ready, record, suspended
+from tests.support.one_cluster import (
+    ONE,
+    advice,
+    branch_files,
+    cluster,
+    files,
+    pool,
+    pools,
+    ready,
+    record,
+    suspended,
+)
 from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.replaced_ports import calls_of
 from tests.support.sweeps import LATER, change_pool_by_hand, drifted, handle, in_sync, sweep, tag_by_hand
@@ -188,8 +199,8 @@ def test_labels_taints_and_mode_of_a_pool_are_compared() -> None:
 
 
 def test_a_job_that_ends_while_the_cluster_differs_does_not_say_that_it_is_in_sync() -> None:
-    cloud = ready("  tags: {cost: a}\n")
-    wanted = files("  tags: {cost: b}\n")
+    cloud = ready("  tags: {cost: a}\n", fleet=branch_files)
+    wanted = branch_files("  tags: {cost: b}\n")
     push(cloud, wanted | {"platform/broken.yaml": b"kind: [unfinished"})
     cloud.run(seconds=300, until=lambda: False)
     assert record(cloud).job.step.name is Step.VERIFY

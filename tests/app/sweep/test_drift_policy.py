@@ -16,7 +16,7 @@ from shared.cluster.record_parts import Phase
 from shared.language.model.cluster.drift import DriftAction
 from shared.ports.azure import PutCluster, WriteResponse
 from tests.support.checks import check
-from tests.support.one_cluster import ONE, cluster, files, pool, pools, ready, record, suspended
+from tests.support.one_cluster import ONE, branch_files, cluster, files, pool, pools, ready, record, suspended
 from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.replaced_ports import loses_a_message, on_azure
 from tests.support.sweeps import LATER, change_pool_by_hand, handle, in_sync, sweep, tag_by_hand
@@ -247,9 +247,9 @@ def test_a_crash_between_the_record_of_a_correction_and_its_message_loses_nothin
 
 def test_drift_of_a_cluster_that_a_check_found_unhealthy_says_why_it_is_not_corrected() -> None:
     policy = "  tags: {cost: a}\n" + CORRECT
-    cloud = ready(policy)
+    cloud = ready(policy, fleet=branch_files)
     check(cloud)
-    push(cloud, files(policy) | {"platform/broken.yaml": b"kind: [unfinished"})
+    push(cloud, branch_files(policy) | {"platform/broken.yaml": b"kind: [unfinished"})
     cloud.run()
     check(cloud)
     cloud.run(cloud.ports.config.timing.unhealthy_seconds + 60)

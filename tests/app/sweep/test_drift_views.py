@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api import schema
-from shared.app.api.parts import FIRST_PAGE, Page
+from shared.app.api.parts import FIRST_PAGE, ClusterPage
 from shared.app.api.views.clusters import cluster_detail, fleet_view
 from shared.app.api.views.drift import drift_of_cluster, drift_view
 from shared.app.api.views.why import why_view
@@ -43,8 +43,8 @@ def test_the_view_of_a_fleet_has_pages() -> None:
     for record in (found for found in cloud.state.clusters() if found.name != "b"):
         tag_by_hand(cloud, record.desired.id, own="x")
     sweep(cloud)
-    first = drift_view(cloud.ports, Page(limit=1))
-    second = drift_view(cloud.ports, Page(after=first["next"] or "", limit=1))
+    first = drift_view(cloud.ports, ClusterPage(limit=1))
+    second = drift_view(cloud.ports, ClusterPage(after=first["next"] or "", limit=1))
     names = [drifted["name"] for page in (first, second) for drifted in page["clusters"]]
     assert (names, first["count"]) == (["a", "c"], 2)
 
@@ -63,7 +63,7 @@ def test_a_sweep_updates_the_version_and_the_nodes_that_run() -> None:
     assert (shown["nodes"], shown["fluxRevision"]) == (6, revision)
 
 
-def running(cloud: MemoryCloud) -> schema.ClusterSummary:
+def running(cloud: MemoryCloud) -> schema.ClusterSummaryView:
     (found,) = fleet_view(cloud.ports)["clusters"]
     return found
 

@@ -9,7 +9,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.parts import FIRST_PAGE
-from shared.app.api.views.cluster_list import Selection, names_of_page
+from shared.app.api.views.cluster_list import ClusterSelection, names_of_page
 from shared.app.api.views.clusters import cluster_detail
 from shared.app.api.views.drift import drift_of_cluster, drift_view
 from shared.app.api.views.tree import outputs_view
@@ -123,7 +123,7 @@ def measured(cloud: MemoryCloud) -> list:  # type: ignore[type-arg]
 
 
 def named_in(cloud: MemoryCloud, phase: Phase) -> list[str]:
-    selection = Selection(phases=frozenset({phase}))
+    selection = ClusterSelection(phases=frozenset({phase}))
     return list(names_of_page(cloud.state.summaries(), selection, FIRST_PAGE)[0])
 
 

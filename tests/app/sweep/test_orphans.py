@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.clusters import fleet_view
-from shared.notifications.kinds import Kind
+from shared.notifications.kinds import NotificationKind
 from shared.ports.azure import PutCluster, PutGroup
 from shared.resource_ids import ClusterId, GroupId
 from tests.support import fleet_files
@@ -57,7 +57,7 @@ def test_an_orphan_that_a_sweep_finds_is_notified_once_with_what_to_do_and_so_is
     create_ghost(cloud)
     sweep(cloud)
     cloud.run(900)
-    assert kinds(cloud, "all") == [(Kind.ORPHAN, GHOST.resource, False)]
+    assert kinds(cloud, "all") == [(NotificationKind.ORPHAN, GHOST.resource, False)]
     (message,) = cloud.channels.delivered["all"]
     for part in (GHOST.resource, "its tags name the cluster ghost", "`roadstead import RESOURCE_ID`"):
         assert part in message.text
@@ -67,7 +67,7 @@ def test_an_orphan_that_a_sweep_finds_is_notified_once_with_what_to_do_and_so_is
     delete_by_hand(cloud, GHOST)
     sweep(cloud)
     cloud.run(900)
-    assert kinds(cloud, "all")[1:] == [(Kind.ORPHAN, GHOST.resource, True)]
+    assert kinds(cloud, "all")[1:] == [(NotificationKind.ORPHAN, GHOST.resource, True)]
 
 
 def test_an_orphan_that_somebody_deletes_is_no_longer_reported() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
-from shared.notifications.kinds import Kind
+from shared.notifications.kinds import NotificationKind
 from shared.notifications.notification import Notification
 from shared.ports.azure import GetCluster, ListClusters, PutCluster, WriteResponse
 from tests.support.foreign_cluster import foreign
@@ -86,9 +86,9 @@ def test_a_missing_cluster_is_announced_also_where_a_job_creates_it_again() -> N
     sweep(cloud)
     cloud.run()
     lost, known, again = facts
-    assert (lost.kind, lost.reason, lost.over) == (Kind.LOST, "ClusterMissing", False)
-    assert (known.kind, known.outputs) == (Kind.OUTPUTS, record(cloud).observation.facts)
-    assert (again.kind, again.key) == (Kind.READY, lost.key)
+    assert (lost.kind, lost.reason, lost.over) == (NotificationKind.LOST, "ClusterMissing", False)
+    assert (known.kind, known.outputs) == (NotificationKind.OUTPUTS, record(cloud).observation.facts)
+    assert (again.kind, again.key) == (NotificationKind.READY, lost.key)
 
 
 def test_a_cluster_that_was_created_too_often_is_created_again_once_that_is_long_ago() -> None:

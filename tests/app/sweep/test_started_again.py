@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
-from shared.notifications.kinds import Kind
+from shared.notifications.kinds import NotificationKind
 from shared.notifications.notification import Notification
 from shared.ports.azure import StartCluster, WriteResponse
 from tests.support.foreign_cluster import foreign
@@ -87,8 +87,8 @@ def test_a_stopped_cluster_is_announced_also_where_a_job_starts_it_again() -> No
     sweep(cloud)
     cloud.run()
     lost, again = facts
-    assert (lost.kind, lost.reason, lost.over) == (Kind.LOST, "ClusterStopped", False)
-    assert (again.kind, again.key) == (Kind.READY, lost.key)
+    assert (lost.kind, lost.reason, lost.over) == (NotificationKind.LOST, "ClusterStopped", False)
+    assert (again.kind, again.key) == (NotificationKind.READY, lost.key)
 
 
 def test_a_commit_for_a_stopped_cluster_starts_it_where_the_policy_says_so() -> None:

@@ -10,7 +10,7 @@ from shared.app.api.parts import FIRST_PAGE
 from shared.app.api.views.drift import drift_of_cluster, drift_view
 from shared.app.outbox import request_whole_sweep
 from shared.cluster.record_parts import Phase
-from shared.notifications.kinds import Kind
+from shared.notifications.kinds import NotificationKind
 from shared.notifications.notification import Notification
 from tests.support.activity import ANN
 from tests.support.one_cluster import ONE, cluster, files, ready, record, suspended
@@ -62,7 +62,7 @@ def test_drift_is_reported_with_both_values_its_place_an_event_and_a_notificatio
     assert (field["path"], field["git"], field["live"]) == ("tags.cost", '"a"', '"b"')
     assert field["source"].startswith("clusters/one/cluster.yaml:")
     assert in_sync(record(cloud)) == (False, "Drifted")
-    assert [(fact.kind, fact.over) for fact in facts] == [(Kind.DRIFT, False)]
+    assert [(fact.kind, fact.over) for fact in facts] == [(NotificationKind.DRIFT, False)]
     assert "Drifted" in [event.reason for event in cloud.state.events("one", 50)]
     assert phases(cloud) == {"one": Phase.SUSPENDED}
 
@@ -156,7 +156,7 @@ def test_one_that_is_missing_or_stopped_is_announced_and_so_is_its_end() -> None
     sweep(cloud)
     delete_by_hand(cloud, ONE)
     sweep(cloud)
-    lost = [fact for fact in facts if fact.kind is Kind.LOST]
+    lost = [fact for fact in facts if fact.kind is NotificationKind.LOST]
     stopped, missing = ("ClusterStopped", False), ("ClusterMissing", False)
     assert [(fact.reason, fact.over) for fact in lost] == [stopped, ("", True), stopped, missing]
     assert len({fact.id for fact in lost}) == 4
@@ -164,7 +164,7 @@ def test_one_that_is_missing_or_stopped_is_announced_and_so_is_its_end() -> None
     assert lost[0].detail.endswith("; it is suspended")
     cloud.run(seconds=3600)
     assert phases(cloud) == {"one": Phase.SUSPENDED}
-    assert [fact for fact in facts if fact.kind is Kind.LOST] == lost
+    assert [fact for fact in facts if fact.kind is NotificationKind.LOST] == lost
 
 
 def at_work(cloud: MemoryCloud) -> None:
@@ -191,12 +191,12 @@ def test_one_that_is_back_is_not_said_to_be_stopped_while_azure_works_on_it() ->
     stopped_and_at_work_again(cloud)
     sweep(cloud)
     assert (in_sync(record(cloud)), found(cloud)) == ((None, "NotCompared"), ([], 0))
-    lost = [fact for fact in facts if fact.kind is Kind.LOST]
+    lost = [fact for fact in facts if fact.kind is NotificationKind.LOST]
     assert [(fact.reason, fact.over) for fact in lost] == [("ClusterStopped", False), ("", True)]
     cloud.clock.advance(6000)
     sweep(cloud)
     assert (in_sync(record(cloud)), list(drifted(record(cloud)))) == ((False, "Drifted"), ["tags.cost"])
-    assert [fact for fact in facts if fact.kind is Kind.LOST] == lost
+    assert [fact for fact in facts if fact.kind is NotificationKind.LOST] == lost
 
 
 def test_one_that_an_exemption_has_stopped_is_not_reported_when_it_is_back() -> None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from localcloud.common.flux_manifests import NAMESPACE
-from localcloud.kubernetes.world.object_store import At, Write
+from localcloud.kubernetes.world.object_store import At, WriteMode
 from localcloud.kubernetes.world.writes.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
@@ -131,7 +131,7 @@ def unlock(cloud: MemoryCloud, fleet: Fleet) -> None:
         containers = [{**spec["containers"][0], "args": ["--log-level=info"]}]
         at = At(kind, "kustomize-controller", NAMESPACE)
         patch = {"spec": {"template": {"spec": {"containers": containers}}}}
-    world(cloud).patch(at, patch, MERGE, Write(manager="kubectl-edit"))
+    world(cloud).patch(at, patch, MERGE, WriteMode(manager="kubectl-edit"))
 
 
 def test_a_manifest_that_forbids_the_lock_down_has_none_also_then() -> None:

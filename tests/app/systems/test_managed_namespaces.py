@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.kubernetes.world.object_store import Write
+from localcloud.kubernetes.world.object_store import WriteMode
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.why import why_view
 from shared.cluster.record_parts import Phase
@@ -66,7 +66,7 @@ def by_hand(cloud: MemoryCloud, name: str, **labels: str) -> None:
     kind = world.kind("v1", "Namespace")
     assert kind is not None
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
-    world.create(kind, "", body, Write(manager="kubectl-create"))
+    world.create(kind, "", body, WriteMode(manager="kubectl-create"))
 
 
 def change_by_hand(cloud: MemoryCloud, **changed: Any) -> None:

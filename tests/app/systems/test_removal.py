@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from localcloud.kubernetes.world.object_store import At, Write
+from localcloud.kubernetes.world.object_store import At, WriteMode
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.plans import plan_view
 from shared.app.api.views.why import why_view
@@ -233,7 +233,9 @@ def test_a_namespace_that_somebody_else_wrote_too_stays_and_is_named() -> None:
     metadata = {**namespace["metadata"], "annotations": {**namespace["metadata"]["annotations"], "a": "b"}}
     kind = world.kind("v1", "Namespace")
     assert kind is not None
-    world.replace(At(kind, "shop", ""), {**namespace, "metadata": metadata}, Write(manager="kubectl-edit"))
+    world.replace(
+        At(kind, "shop", ""), {**namespace, "metadata": metadata}, WriteMode(manager="kubectl-edit")
+    )
     after(cloud, {"pay": PAY}, budget=2)
     assert objects(cloud, "one", "shop") == ["Namespace shop"]
     assert "the Namespace shop stays, because kubectl-edit wrote it too" in message(cloud)
@@ -255,7 +257,7 @@ def test_an_object_that_copies_our_labels_is_not_removed() -> None:
         "labels": {SYSTEM: "shop"},
         "annotations": account["metadata"]["annotations"],
     }
-    world.create(kind, "pay", {**quota, "metadata": metadata}, Write(manager="kubectl-create"))
+    world.create(kind, "pay", {**quota, "metadata": metadata}, WriteMode(manager="kubectl-create"))
     after(cloud, {"pay": PAY}, budget=2)
     left = [ref_of(document) for document in api.list("v1", "ServiceAccount", labels=SYSTEM)]
     assert ObjectRef("v1", "ServiceAccount", "theirs", "pay") in left

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localcloud.kubernetes.world.object_store import Write
+from localcloud.kubernetes.world.object_store import WriteMode
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.why import why_view
 from shared.cluster.record_parts import Phase
@@ -141,7 +141,7 @@ def test_a_namespace_that_somebody_else_created_is_not_given_to_a_system_before_
     assert kind is not None
     labels = {"kubernetes.io/metadata.name": "shop"}  # the API server sets it for whoever creates one
     body = {"metadata": {"name": "shop", "labels": labels}}
-    world.create(kind, "", body, Write(manager="kubectl-create"))
+    world.create(kind, "", body, WriteMode(manager="kubectl-create"))
     push(cloud, fleet("one", systems={"shop": system("shop", "one")}))
     cloud.run(seconds=600)
     record = cloud.state.cluster("one")

@@ -25,7 +25,7 @@ from localcloud.azure.world.request_limits import TokenBucket
 from localcloud.common.certificates import Authority
 from localcloud.common.clock import ManualClock, system_clock
 from localcloud.common.control_plane import NullPlane
-from localcloud.common.front_door import Fault
+from localcloud.common.front_door import ScriptedFault
 from shared.adapters.arm import ArmAzure
 from shared.cluster.failures.errors import (
     Conflict,
@@ -221,15 +221,15 @@ def test_accepted_writes_are_in_the_request_log(served: Served) -> None:
 @pytest.mark.parametrize(
     ("fault", "expected"),
     [
-        (Fault("GET", 429, {"error": {"code": "Throttled"}}, {"Retry-After": "7"}), Throttled),
-        (Fault("GET", 503, {"error": {"code": "ServerBusy"}}, {"Retry-After": "3"}), Unavailable),
-        (Fault("GET", 401, {"error": {"code": "ExpiredAuthenticationToken"}}), Unauthenticated),
-        (Fault("GET", 404, {"error": {"code": "SubscriptionNotFound"}}), Dependency),
-        (Fault("GET", 404, {"error": {"code": "InvalidResourceType"}}), Dependency),
+        (ScriptedFault("GET", 429, {"error": {"code": "Throttled"}}, {"Retry-After": "7"}), Throttled),
+        (ScriptedFault("GET", 503, {"error": {"code": "ServerBusy"}}, {"Retry-After": "3"}), Unavailable),
+        (ScriptedFault("GET", 401, {"error": {"code": "ExpiredAuthenticationToken"}}), Unauthenticated),
+        (ScriptedFault("GET", 404, {"error": {"code": "SubscriptionNotFound"}}), Dependency),
+        (ScriptedFault("GET", 404, {"error": {"code": "InvalidResourceType"}}), Dependency),
     ],
 )
 def test_a_request_with_an_error_answer_is_sent_once(
-    served: Served, fault: Fault, expected: type[ReconcileError]
+    served: Served, fault: ScriptedFault, expected: type[ReconcileError]
 ) -> None:
     served.server.door.faults = [fault]
     azure = served.adapter()
@@ -249,7 +249,7 @@ def test_a_refusal_may_give_its_retry_time_as_a_date_and_only_the_services_reque
         "x-ms-correlation-request-id": "",
         "x-ms-request-id": "r-1",
     }
-    served.server.door.faults = [Fault("GET", 429, {"error": {"code": "Throttled"}}, headers)]
+    served.server.door.faults = [ScriptedFault("GET", 429, {"error": {"code": "Throttled"}}, headers)]
     azure = served.adapter()
     with pytest.raises(Throttled) as refused:
         azure.call(GetCluster(CLUSTER))
@@ -260,7 +260,7 @@ def test_a_refusal_may_give_its_retry_time_as_a_date_and_only_the_services_reque
 def test_a_provider_that_is_not_registered_is_an_error_and_not_a_wait(served: Served) -> None:
     message = "The subscription is not registered to use namespace 'Microsoft.ContainerService'."
     refusal = {"error": {"code": "MissingSubscriptionRegistration", "message": message}}
-    served.server.door.faults = [Fault("PUT", 409, refusal)]
+    served.server.door.faults = [ScriptedFault("PUT", 409, refusal)]
     azure = served.adapter()
     with pytest.raises(ReconcileError, match="not registered"):
         azure.call(PutCluster(CLUSTER, BODY, etag=None))

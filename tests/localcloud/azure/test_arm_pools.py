@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from localcloud.azure.world.arm_errors import AksError
-from localcloud.azure.world.arm_resources import Condition
+from localcloud.azure.world.arm_resources import WriteCondition
 from localcloud.azure.world.pools.aks_nodes import group_label
 from tests.support.azure_cloud import CLUSTER, Cloud, rule
 from tests.support.refused_writes import (
@@ -179,7 +179,7 @@ def test_a_change_that_aks_knows_a_way_for_is_accepted_and_leaves_nothing_behind
     assert ("loadBalancerProfile" in network) is (network["outboundType"] == "loadBalancer")
     kinds = {"managedOutboundIPs", "outboundIPs", "outboundIPPrefixes"}
     assert len(kinds & network.get("loadBalancerProfile", {}).keys()) <= 1
-    cloud.world.put_cluster(CLUSTER, document, Condition(if_match=document["eTag"]))
+    cloud.world.put_cluster(CLUSTER, document, WriteCondition(if_match=document["eTag"]))
 
 
 @pytest.mark.parametrize(

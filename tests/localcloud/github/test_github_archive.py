@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from localcloud.common.clock import ManualClock, system_clock
-from localcloud.common.front_door import Fault
+from localcloud.common.front_door import ScriptedFault
 from localcloud.github.wire.github_server import GitHubServer
 from localcloud.github.world.git_repository import GitRepository
 from shared.adapters.github import GitHubHost, github_auth
@@ -137,18 +137,18 @@ def test_names_and_links_inside_an_archive_cannot_leave_it(
 @pytest.mark.parametrize(
     ("fault", "kind"),
     [
-        (Fault("/tarball/", 301, headers={"Location": "https://example.com"}), Withheld),
-        (Fault("/tarball/", 302, headers={"Location": "ftp://example.com/x"}), Unavailable),
-        (Fault("/tarball/", 302), Unavailable),
-        (Fault("/tarball/", 404), Dependency),
-        (Fault("/tarball/", 502), Unavailable),
-        (Fault("legacy.tar.gz", 502), Unavailable),
-        (Fault("legacy.tar.gz", 302, headers={"Location": "https://example.com"}), Unavailable),
-        (Fault("legacy.tar.gz", 429, headers={"Retry-After": "7"}), Throttled),
+        (ScriptedFault("/tarball/", 301, headers={"Location": "https://example.com"}), Withheld),
+        (ScriptedFault("/tarball/", 302, headers={"Location": "ftp://example.com/x"}), Unavailable),
+        (ScriptedFault("/tarball/", 302), Unavailable),
+        (ScriptedFault("/tarball/", 404), Dependency),
+        (ScriptedFault("/tarball/", 502), Unavailable),
+        (ScriptedFault("legacy.tar.gz", 502), Unavailable),
+        (ScriptedFault("legacy.tar.gz", 302, headers={"Location": "https://example.com"}), Unavailable),
+        (ScriptedFault("legacy.tar.gz", 429, headers={"Retry-After": "7"}), Throttled),
     ],
 )
 def test_a_failed_archive_raises_an_error_of_the_port(
-    server: GitHubServer, adapter: GitHubHost, fault: Fault, kind: type[ReconcileError]
+    server: GitHubServer, adapter: GitHubHost, fault: ScriptedFault, kind: type[ReconcileError]
 ) -> None:
     commit = server.repository("acme/fleet").commit(FILES)
     server.door.faults = [fault]

@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from localcloud.common.clock import ManualClock, system_clock
-from localcloud.common.front_door import Fault
+from localcloud.common.front_door import ScriptedFault
 from localcloud.common.plain_http import NO_TLS
 from localcloud.github.wire.github_server import GitHubServer
 from shared.adapters.github import GitHubHost, github_auth
@@ -195,7 +195,7 @@ def test_each_read_shows_what_the_branch_and_the_name_lead_to_now(server: GitHub
     assert [adapter.read_head("main").commit for _ in range(2)] == [second, second]
     git.id += 1  # another repository has taken the name
     assert adapter.read_head("main").repository == git.id
-    server.door.faults = [Fault("/git/ref/", 404, {"message": "Not Found"})]
+    server.door.faults = [ScriptedFault("/git/ref/", 404, {"message": "Not Found"})]
     with pytest.raises(Dependency, match="no branch main"):
         adapter.read_head("main")
     assert adapter.read_head("main").commit == second
@@ -289,7 +289,7 @@ def test_a_blob_whose_content_does_not_match_its_id_is_rejected(server: GitHubSe
     (entry,) = git.entries(git.commit({"a.yaml": b"1"}))
     adapter = GitHubHost("acme/fleet", github_auth(token="local"), base_url=server.url)
     other = {"sha": entry.sha, "encoding": "base64", "content": base64.b64encode(b"2").decode()}
-    server.door.faults = [Fault("GET .*/git/blobs/", status=200, body=other)]
+    server.door.faults = [ScriptedFault("GET .*/git/blobs/", status=200, body=other)]
     with pytest.raises(Unavailable, match=entry.sha):
         adapter.blob(entry.sha)
     assert adapter.blob(entry.sha) == b"1"
@@ -301,7 +301,7 @@ def test_a_renamed_repository_is_an_error_that_names_the_setting(server: GitHubS
     commit = server.repository("acme/fleet").commit({"clusters/a/cluster.yaml": b"1"})
     adapter = GitHubHost("acme/fleet", github_auth(token="local"), base_url=server.url)
     moved = {"Location": f"{server.url}/repos/acme/fleet/git/trees/{commit}"}
-    server.door.faults = [Fault("/repos/", status=status, headers=moved, times=None)]
+    server.door.faults = [ScriptedFault("/repos/", status=status, headers=moved, times=None)]
     calls: list[Callable[[], object]] = [
         lambda: adapter.read_head("main"),
         lambda: adapter.tree(commit),
@@ -322,15 +322,23 @@ TOO_MANY = {"message": "Validation Failed", "errors": [{"message": "maximum numb
 @pytest.mark.parametrize(
     ("fault", "kind", "message"),
     [
-        (Fault("POST", 422, TOO_MANY), InvalidManifest, "Validation Failed: maximum number of statuses"),
-        (Fault("POST", 422, {"message": "No commit found for SHA: 1"}), InvalidManifest, "No commit found"),
-        (Fault("POST", 403, INTEGRATION), Unauthorized, "not accessible by integration"),
-        (Fault("POST", 404, {"message": "Not Found"}), Dependency, "the credential cannot read it"),
-        (Fault("POST", 429, {}, {"Retry-After": "9"}), Throttled, "gave no reason"),
+        (
+            ScriptedFault("POST", 422, TOO_MANY),
+            InvalidManifest,
+            "Validation Failed: maximum number of statuses",
+        ),
+        (
+            ScriptedFault("POST", 422, {"message": "No commit found for SHA: 1"}),
+            InvalidManifest,
+            "No commit found",
+        ),
+        (ScriptedFault("POST", 403, INTEGRATION), Unauthorized, "not accessible by integration"),
+        (ScriptedFault("POST", 404, {"message": "Not Found"}), Dependency, "the credential cannot read it"),
+        (ScriptedFault("POST", 429, {}, {"Retry-After": "9"}), Throttled, "gave no reason"),
     ],
 )
 def test_a_refused_status_has_the_message_of_github(
-    server: GitHubServer, fault: Fault, kind: type[ReconcileError], message: str
+    server: GitHubServer, fault: ScriptedFault, kind: type[ReconcileError], message: str
 ) -> None:
     commit = server.repository("acme/fleet").commit({"a.yaml": b"1"})
     adapter = GitHubHost("acme/fleet", github_auth(token="local"), base_url=server.url)

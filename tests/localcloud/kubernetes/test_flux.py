@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from localcloud.flux.flux_conditions import NotReady
+from localcloud.flux.flux_conditions import ObjectNotReady
 from localcloud.flux.kustomize.real_kustomize import built
 from localcloud.kubernetes.world.object_store import At
 from localcloud.kubernetes.world.writes.patches import MERGE
@@ -238,7 +238,7 @@ def test_an_overlay_is_built_by_the_real_kustomize(cluster: FluxCluster) -> None
 
 
 def test_without_kubectl_an_overlay_is_refused_with_what_is_missing() -> None:
-    with pytest.raises(NotReady, match="the local Flux needs kubectl to build clusters/alpha"):
+    with pytest.raises(ObjectNotReady, match="the local Flux needs kubectl to build clusters/alpha"):
         built({}, "clusters/alpha", ())
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from localcloud.flux.flux_controllers import GitRef, Source
+from localcloud.flux.flux_controllers import GitRef, SourceRevision
 from localcloud.flux.sources.git_source import commit_of
 from localcloud.github.world.git_repository import GitRepository
 from localcloud.kubernetes.world.writes.patches import MERGE
@@ -21,11 +21,11 @@ KINDS = {"g": SOURCE, "k": KUSTOMIZATION}
 class Faulty(FluxCluster):
     """A cluster with Flux, and everything that can be wrong."""
 
-    def _read(self, url: str, ref: GitRef) -> Source | None:
+    def _read(self, url: str, ref: GitRef) -> SourceRevision | None:
         found = super()._read(url, ref)
         if found is None:
             return None
-        return Source(found.revision, found.files, lambda _user, password: password in ("", "token"))
+        return SourceRevision(found.revision, found.files, lambda _user, password: password in ("", "token"))
 
     def start(self) -> None:
         self.world.missing_images.add("x:1-missing")
@@ -78,8 +78,8 @@ class Pinned(FluxCluster):
 
     repository: GitRepository
 
-    def _read(self, url: str, ref: GitRef) -> Source | None:
-        return Source(commit_of(self.repository, ref), dict) if url == URL else None
+    def _read(self, url: str, ref: GitRef) -> SourceRevision | None:
+        return SourceRevision(commit_of(self.repository, ref), dict) if url == URL else None
 
     def reported(self, pins: Pins) -> dict[str, Any]:
         found = {name: self.world.get(self.at(*SOURCE, name)) for name in pins.refs()}

@@ -22,9 +22,9 @@ from kubernetes.dynamic.exceptions import DynamicApiError
 
 from localcloud.common.certificates import Authority
 from localcloud.common.clock import system_clock
-from localcloud.common.control_plane import Node
+from localcloud.common.control_plane import KubernetesNode
 from localcloud.common.programs import program
-from localcloud.flux.flux_controllers import FluxExtension, GitRef, Source
+from localcloud.flux.flux_controllers import FluxOfClusters, GitRef, SourceRevision
 from localcloud.kubernetes.wire.cluster_access import common_name
 from localcloud.kubernetes.wire.kubernetes_servers import LOG_NAME, KubernetesPlane
 from shared.resource_ids import ClusterId
@@ -84,14 +84,14 @@ class Fixture:
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[KubernetesPlane, Authority, Path]]:
     folder, authority = tmp_path_factory.mktemp("plane"), Authority()
 
-    def read(_url: str, ref: GitRef) -> Source | None:
-        source = Source("1" * 40, lambda: {"clusters/alpha/team.yaml": TEAM_FILE})
+    def read(_url: str, ref: GitRef) -> SourceRevision | None:
+        source = SourceRevision("1" * 40, lambda: {"clusters/alpha/team.yaml": TEAM_FILE})
         return source if ref.name == "refs/heads/main" else None
 
     with KubernetesPlane(
         authority,
         accepts_token=lambda token: token == "a-token",
-        extension=FluxExtension(read, system_clock),
+        extension=FluxOfClusters(read, system_clock),
         interval=0.2,
         log_dir=folder,
         kubeconfig_dir=folder,
@@ -104,7 +104,7 @@ def fixture(running: tuple[KubernetesPlane, Authority, Path]) -> Iterator[Fixtur
     plane, authority, folder = running
     cluster = ClusterId("00000000-0000-0000-0000-000000000001", "rg-fleet", "alpha")
     labels = {"kubernetes.azure.com/mode": "system"}
-    plane.start(cluster, [Node("aks-sys-0", "sys", "1.33.4", labels)])
+    plane.start(cluster, [KubernetesNode("aks-sys-0", "sys", "1.33.4", labels)])
     plane.set_entra(cluster, on=True)
     yield Fixture(plane, authority, cluster, folder / "alpha.yaml", folder)
     plane.stop(cluster)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcloud.common.control_plane import Node
+from localcloud.common.control_plane import KubernetesNode
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.node_objects import IMAGE_LABEL, mirror_nodes
 from localcloud.kubernetes.world.object_store import At
@@ -28,13 +28,16 @@ def test_nodes_mirror_those_of_the_pools(world: KubernetesWorld) -> None:
         nodes = world.list(KINDS["Node"])[0]
         return {node["metadata"]["name"]: node["status"]["nodeInfo"]["kubeletVersion"] for node in nodes}
 
-    one, two = Node("aks-a-0", "a", "1.32.1"), Node("aks-a-1", "a", "1.32.1", {"zone": "1"})
+    one, two = (
+        KubernetesNode("aks-a-0", "a", "1.32.1"),
+        KubernetesNode("aks-a-1", "a", "1.32.1", {"zone": "1"}),
+    )
     mirror_nodes(world, [one, two])
     assert seen() == {"aks-a-0": "v1.32.1", "aks-a-1": "v1.32.1"}
     before = world.version
     mirror_nodes(world, [one, two])
     assert world.version == before
-    mirror_nodes(world, [Node("aks-a-1", "a", "1.33.0", {"zone": "1"})])
+    mirror_nodes(world, [KubernetesNode("aks-a-1", "a", "1.33.0", {"zone": "1"})])
     assert seen() == {"aks-a-1": "v1.33.0"}
     mirror_nodes(world, [])
     assert seen() == {}
@@ -48,7 +51,7 @@ def test_a_cordon_lasts_until_azure_replaces_the_node(world: KubernetesWorld) ->
 
     def mirrored(version: str, image: str, **labels: str) -> None:
         labels |= {IMAGE_LABEL: image}
-        mirror_nodes(world, [Node("aks-a-0", "a", version, labels)])
+        mirror_nodes(world, [KubernetesNode("aks-a-0", "a", version, labels)])
 
     mirrored("1.33.4", "old")
     for changed in (("1.33.5", "old"), ("1.33.5", "new")):
@@ -60,7 +63,7 @@ def test_a_cordon_lasts_until_azure_replaces_the_node(world: KubernetesWorld) ->
 
 
 def test_a_pod_runs_if_it_is_bound_to_a_node_and_ends_with_the_node(world: KubernetesWorld) -> None:
-    mirror_nodes(world, [Node("aks-a-0", "a", "1.33.4")])
+    mirror_nodes(world, [KubernetesNode("aks-a-0", "a", "1.33.4")])
     kind = KINDS["Pod"]
     bound, unbound = At(kind, "bound", "default"), At(kind, "unbound", "default")
     spec = {"containers": CONTAINERS}
@@ -77,7 +80,7 @@ def test_a_pod_runs_if_it_is_bound_to_a_node_and_ends_with_the_node(world: Kuber
 def test_pods_without_a_controller_or_of_an_unknown_one_give_a_portion_no_room(
     world: KubernetesWorld,
 ) -> None:
-    mirror_nodes(world, [Node("aks-a-0", "a", "1.33.4")])
+    mirror_nodes(world, [KubernetesNode("aks-a-0", "a", "1.33.4")])
     budget = At(KINDS["PodDisruptionBudget"], "all", "default")
     world.create(
         budget.kind, "default", {"metadata": {"name": "all"}, "spec": {"selector": {}, "maxUnavailable": 1}}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from localcloud.kubernetes.world.kinds import CRD, NAMESPACE
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_store import At, Deletion, Write
+from localcloud.kubernetes.world.object_store import At, Deletion, WriteMode
 from localcloud.kubernetes.world.writes.field_paths import from_wire, to_wire
 from localcloud.kubernetes.world.writes.patches import JSON, MERGE, STRATEGIC
 from tests.support.kubernetes_worlds import (
@@ -35,7 +35,7 @@ def world() -> KubernetesWorld:
 
 def test_a_dry_run_answers_and_changes_nothing(world: KubernetesWorld) -> None:
     before = world.version
-    shown = world.apply(MAP, {"data": {"a": "1"}}, Write(manager="alice", dry_run=True))
+    shown = world.apply(MAP, {"data": {"a": "1"}}, WriteMode(manager="alice", dry_run=True))
     assert shown["data"] == {"a": "1"}
     assert world.find(MAP) is None
     assert world.version == before
@@ -56,7 +56,7 @@ def test_a_generation_counts_changes_of_the_spec_only(world: KubernetesWorld) ->
 
     world.apply(WEB, deployment(("web", "web:1")), ALICE)
     world.patch(WEB, {"metadata": {"labels": {"a": "b"}}}, MERGE)
-    world.patch(WEB, {"status": {"replicas": 7}}, MERGE, Write(subresource="status"))
+    world.patch(WEB, {"status": {"replicas": 7}}, MERGE, WriteMode(subresource="status"))
     assert generation() == 1
     world.patch(WEB, {"spec": {"replicas": 3}, "status": {"replicas": 9}}, MERGE)
     assert generation() == 2
@@ -218,7 +218,7 @@ def test_a_conflict_names_the_other_manager_and_the_field(world: KubernetesWorld
     field = '.spec.template.spec.containers[name="web"].image'
     assert refused.value.message == f'Apply failed with 1 conflict: conflict with "alice": {field}'
     assert refused.value.details["causes"][0]["field"] == field
-    world.apply(WEB, deployment(("web", "web:2")), Write(manager="bob", force=True))
+    world.apply(WEB, deployment(("web", "web:2")), WriteMode(manager="bob", force=True))
     assert images(world) == {"web": "web:2", "log": "log:1"}
 
 

@@ -17,7 +17,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.arm_errors import ArmError, no_resource
-from localcloud.azure.world.arm_resources import Accepted
+from localcloud.azure.world.arm_resources import WriteAnswer
 from localcloud.azure.world.azure_engine import AzureEngine, group_key
 from localcloud.azure.world.catalog import TENANT
 from localcloud.common.json_copy import copied
@@ -70,7 +70,7 @@ class Identities:
         with self._engine.request(subscription, limits.ARM_READ):
             return copied(self._of(subscription, group, name).document)
 
-    def put_identity(self, subscription: str, group: str, name: str, body: Json) -> Accepted:
+    def put_identity(self, subscription: str, group: str, name: str, body: Json) -> WriteAnswer:
         """Create or update an identity, at once."""
         with self._engine.request(subscription, limits.ARM_WRITE):
             self._engine.group(subscription, group)
@@ -91,15 +91,15 @@ class Identities:
             credentials = found.credentials if found else {}
             self._identities[resource.lower()] = _Identity(document, credentials)
             status = 200 if found else 201
-            return self._engine.accept(Accepted("put-identity", resource, status, copied(document)))
+            return self._engine.accept(WriteAnswer("put-identity", resource, status, copied(document)))
 
-    def delete_identity(self, subscription: str, group: str, name: str) -> Accepted:
+    def delete_identity(self, subscription: str, group: str, name: str) -> WriteAnswer:
         """Delete an identity with its federated credentials, at once."""
         with self._engine.request(subscription, limits.ARM_DELETE):
             resource = _resource(subscription, group, name)
             if self._identities.pop(resource.lower(), None) is None:
-                return Accepted("", resource, 204)
-            return self._engine.accept(Accepted("delete-identity", resource, 200))
+                return WriteAnswer("", resource, 204)
+            return self._engine.accept(WriteAnswer("delete-identity", resource, 200))
 
     def list_federated_credentials(self, subscription: str, group: str, name: str) -> list[Json]:
         """Return the federated credentials of an identity."""
@@ -118,7 +118,7 @@ class Identities:
 
     def put_federated_credential(
         self, subscription: str, group: str, name: str, credential: str, body: Json
-    ) -> Accepted:
+    ) -> WriteAnswer:
         """Create or replace a federated credential, at once."""
         with self._engine.request(subscription, limits.ARM_WRITE):
             identity = self._of(subscription, group, name)
@@ -134,20 +134,20 @@ class Identities:
                 "properties": properties,
             }
             identity.credentials[credential.lower()] = document
-            accepted = Accepted("put-federated-credential", resource, status, copied(document))
+            accepted = WriteAnswer("put-federated-credential", resource, status, copied(document))
             return self._engine.accept(accepted)
 
     def delete_federated_credential(
         self, subscription: str, group: str, name: str, credential: str
-    ) -> Accepted:
+    ) -> WriteAnswer:
         """Delete a federated credential, at once."""
         with self._engine.request(subscription, limits.ARM_DELETE):
             identity = self._of(subscription, group, name)
             _require_alone(identity)
             resource = f"{identity.document['id']}/federatedIdentityCredentials/{credential}"
             if identity.credentials.pop(credential.lower(), None) is None:
-                return Accepted("", resource, 204)
-            return self._engine.accept(Accepted("delete-federated-credential", resource, 200))
+                return WriteAnswer("", resource, 204)
+            return self._engine.accept(WriteAnswer("delete-federated-credential", resource, 200))
 
     def _of(self, subscription: str, group: str, name: str) -> _Identity:
         resource = _resource(subscription, group, name)

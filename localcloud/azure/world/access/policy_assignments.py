@@ -18,7 +18,7 @@ from typing import Any
 
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.arm_errors import ArmError
-from localcloud.azure.world.arm_resources import Accepted
+from localcloud.azure.world.arm_resources import WriteAnswer
 from localcloud.azure.world.azure_engine import AzureEngine
 from localcloud.common.json_copy import copied
 from shared.json_tree import Json
@@ -79,7 +79,7 @@ class PolicyAssignments:
             below = f"/subscriptions/{subscription}/resourcegroups/{group}/".lower()
             return [copied(item) for key, item in sorted(self._assignments.items()) if key.startswith(below)]
 
-    def put_policy_assignment(self, cluster: ClusterId, assignment: str, body: Json) -> Accepted:
+    def put_policy_assignment(self, cluster: ClusterId, assignment: str, body: Json) -> WriteAnswer:
         """Create or replace an assignment, at once."""
         with self._engine.request(cluster.subscription, limits.ARM_WRITE):
             self._engine.cluster(cluster)
@@ -101,18 +101,18 @@ class PolicyAssignments:
             }
             self._assignments[resource.lower()] = document
             status = 200 if before else 201
-            accepted = Accepted("put-policy-assignment", resource, status, copied(document))
+            accepted = WriteAnswer("put-policy-assignment", resource, status, copied(document))
             return self._engine.accept(accepted)
 
-    def delete_policy_assignment(self, cluster: ClusterId, assignment: str) -> Accepted:
+    def delete_policy_assignment(self, cluster: ClusterId, assignment: str) -> WriteAnswer:
         """Delete an assignment, at once, also without its cluster."""
         with self._engine.request(cluster.subscription, limits.ARM_DELETE):
             resource = _resource(cluster, assignment)
             before = self._assignments.pop(resource.lower(), None)
             if before is None:
-                return Accepted("", resource, 204)
+                return WriteAnswer("", resource, 204)
             self._states = [state for state in self._states if state["policyAssignmentName"] != assignment]
-            return self._engine.accept(Accepted("delete-policy-assignment", resource, 200, copied(before)))
+            return self._engine.accept(WriteAnswer("delete-policy-assignment", resource, 200, copied(before)))
 
     def query_policy_states(self, cluster: ClusterId, wanted: str) -> list[Json]:
         """Return the newest states of a cluster that a filter of names leaves, in descending order."""
@@ -124,7 +124,7 @@ class PolicyAssignments:
                 if state["resourceId"] == cluster.resource.lower()
                 and state["policyAssignmentName"].lower() in names
             ]
-            return sorted(found, key=lambda one: str(one["complianceState"]), reverse=True)
+            return sorted(found, key=lambda state: str(state["complianceState"]), reverse=True)
 
 
 def _check(assignment: str, given: Mapping[str, Any]) -> None:

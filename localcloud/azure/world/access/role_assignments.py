@@ -17,7 +17,7 @@ from uuid import UUID
 
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.arm_errors import ArmError
-from localcloud.azure.world.arm_resources import Accepted
+from localcloud.azure.world.arm_resources import WriteAnswer
 from localcloud.azure.world.azure_engine import AzureEngine
 from localcloud.azure.world.catalog import TENANT
 from localcloud.common.json_copy import copied
@@ -78,7 +78,7 @@ class RoleAssignments:
                 raise ArmError(404, "RoleAssignmentNotFound", message)
             return copied(found)
 
-    def put_role_assignment(self, subscription: str, scope: str, name: str, body: Json) -> Accepted:
+    def put_role_assignment(self, subscription: str, scope: str, name: str, body: Json) -> WriteAnswer:
         """Create a role assignment, at once; only its description can change later."""
         with self._engine.request(subscription, limits.ARM_WRITE):
             _require_guid(name)
@@ -93,16 +93,16 @@ class RoleAssignments:
             kind = "Microsoft.Authorization/roleAssignments"
             document = {"id": resource, "name": name, "type": kind, "properties": properties}
             self._assignments[_key(scope, name)] = document
-            accepted = Accepted("put-role-assignment", resource, 200 if before else 201, copied(document))
+            accepted = WriteAnswer("put-role-assignment", resource, 200 if before else 201, copied(document))
             return self._engine.accept(accepted)
 
-    def delete_role_assignment(self, subscription: str, scope: str, name: str) -> Accepted:
+    def delete_role_assignment(self, subscription: str, scope: str, name: str) -> WriteAnswer:
         """Delete a role assignment, at once."""
         with self._engine.request(subscription, limits.ARM_DELETE):
             resource = f"{scope}/providers/Microsoft.Authorization/roleAssignments/{name}"
             if self._assignments.pop(_key(scope, name), None) is None:
-                return Accepted("", resource, 204)
-            return self._engine.accept(Accepted("delete-role-assignment", resource, 200))
+                return WriteAnswer("", resource, 204)
+            return self._engine.accept(WriteAnswer("delete-role-assignment", resource, 200))
 
     def _properties(self, scope: str, given: Json) -> dict[str, Any]:
         principal, role = str(given.get("principalId") or ""), str(given.get("roleDefinitionId") or "")

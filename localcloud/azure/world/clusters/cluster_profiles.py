@@ -32,9 +32,9 @@ def merged_properties(old: Json, given: Json) -> dict[str, Any]:
         network |= {"loadBalancerProfile": left} if asked.get("loadBalancerProfile") else {}
     if network.get("outboundType") != "managedNATGateway":
         network.pop("natGatewayProfile", None)
-    for one in ("podCidr", "serviceCidr"):
-        if asked.get(one) and not asked.get(f"{one}s"):
-            network[f"{one}s"] = [asked[one], *(network.get(f"{one}s") or ())[1:]]
+    for single in ("podCidr", "serviceCidr"):
+        if asked.get(single) and not asked.get(f"{single}s"):
+            network[f"{single}s"] = [asked[single], *(network.get(f"{single}s") or ())[1:]]
     security = merged.get("securityProfile") or {}
     if security.get("azureKeyVaultKms") and not security["azureKeyVaultKms"].get("enabled"):
         merged["securityProfile"] = {**security, "azureKeyVaultKms": {"enabled": False}}
@@ -76,10 +76,10 @@ def _range(text: str) -> str:
 
 
 def _network(resource: str, network: dict[str, Any]) -> dict[str, Any]:
-    for one in ("podCidr", "serviceCidr"):
-        many = network.get(f"{one}s") or ([network[one]] if network.get(one) else [])
+    for single in ("podCidr", "serviceCidr"):
+        many = network.get(f"{single}s") or ([network[single]] if network.get(single) else [])
         if many:
-            network[f"{one}s"], network[one] = many, many[0]
+            network[f"{single}s"], network[single] = many, many[0]
     if network.get("outboundType") == "loadBalancer":
         profile = dict(network.get("loadBalancerProfile") or {})
         if not profile.keys() & {"outboundIPs", "outboundIPPrefixes"}:

@@ -7,7 +7,7 @@ from typing import Any
 
 from localcloud.azure.world.arm_errors import AksError, missing
 from localcloud.azure.world.refusals import maintenance_rules
-from localcloud.azure.world.refusals.rule import Asked, check
+from localcloud.azure.world.refusals.rule import RequestedWrite, check
 from shared.json_tree import Json
 from shared.resource_ids import ClusterId
 
@@ -24,7 +24,7 @@ def maintenance_document(cluster: ClusterId, name: str, body: Json, today: date)
     if name not in NAMES:
         raise AksError(400, "InvalidParameter", _NO_SUCH_NAME)
     properties = dict(body.get("properties") or {})
-    check(maintenance_rules.RULES, Asked(given=properties, after=properties | {"name": name}))
+    check(maintenance_rules.RULES, RequestedWrite(given=properties, after=properties | {"name": name}))
     if "maintenanceWindow" in properties:
         filled = {"utcOffset": "+00:00", "startDate": today.isoformat()}
         properties["maintenanceWindow"] = filled | properties["maintenanceWindow"]

@@ -25,7 +25,7 @@ from localcloud.azure.world.catalog import (
 )
 from localcloud.azure.world.clusters.cluster_profiles import merged_properties, shown_profiles
 from localcloud.azure.world.refusals import cluster_rules, fixed, network_rules
-from localcloud.azure.world.refusals.rule import Asked, check
+from localcloud.azure.world.refusals.rule import RequestedWrite, check
 from shared.json_tree import Json
 from shared.resource_ids import ClusterId
 
@@ -102,7 +102,7 @@ def updated_cluster(existing: Json, body: Json) -> dict[str, Any]:
 
 def check_cluster(body: Json, after: Json, pools: Sequence[Json], before: Json | None) -> None:
     """Refuse what AKS refuses of a cluster with its pools; ``before`` is its view as it was, if it was."""
-    asked = Asked(
+    asked = RequestedWrite(
         given=_whole(body, body.get("properties") or {}),
         after=_whole(after, after["properties"]) | {"agentPoolProfiles": pools},
         before=_whole(before, before["properties"]) if before is not None else None,

@@ -16,7 +16,7 @@ from typing import Any
 
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.arm_errors import AksError, no_resource
-from localcloud.azure.world.arm_resources import Accepted, Cluster, Operation, OperationFault
+from localcloud.azure.world.arm_resources import ArmCluster, ArmOperation, OperationFault, WriteAnswer
 from localcloud.azure.world.azure_engine import AzureEngine, set_state
 from localcloud.azure.world.body_shapes import read_namespace
 from localcloud.common.control_plane import InsideCluster
@@ -37,7 +37,7 @@ _HARD = {
 _SYSTEM = ("default", "app-routing-system", "istio-system", "gatekeeper-system")
 
 
-class ManagedNamespaces:
+class NamespaceRequests:
     """The requests about the managed namespaces of clusters."""
 
     def __init__(self, engine: AzureEngine) -> None:
@@ -56,7 +56,7 @@ class ManagedNamespaces:
                 raise no_resource(_resource(existing, name))
             return copied(existing.namespaces[name])
 
-    def put_managed_namespace(self, cluster: ClusterId, name: str, body: Json) -> Accepted:
+    def put_managed_namespace(self, cluster: ClusterId, name: str, body: Json) -> WriteAnswer:
         """Start to create or replace a managed namespace."""
         with self._engine.request(cluster.subscription, limits.ARM_WRITE, limits.ANY_OTHER) as now:
             existing = self._engine.cluster(cluster)
@@ -74,24 +74,24 @@ class ManagedNamespaces:
             operation.on_end = lambda ended: self._written(existing, name, ended)
             status = 200 if before else 201
             return self._engine.accept(
-                Accepted("put-namespace", document["id"], status, copied(document), operation)
+                WriteAnswer("put-namespace", document["id"], status, copied(document), operation)
             )
 
-    def delete_managed_namespace(self, cluster: ClusterId, name: str) -> Accepted:
+    def delete_managed_namespace(self, cluster: ClusterId, name: str) -> WriteAnswer:
         """Start to delete a managed namespace; its policy says whether the namespace itself goes."""
         with self._engine.request(cluster.subscription, limits.ARM_DELETE, limits.ANY_OTHER) as now:
             existing = self._engine.cluster(cluster)
             resource, document = _resource(existing, name), existing.namespaces.get(name)
             if document is None:
-                return Accepted("", resource, 204)
+                return WriteAnswer("", resource, 204)
             self._engine.require_ready(existing)
             _require_idle(document)
             set_state(document["properties"], "Deleting")
             operation = self._start("delete-namespace", existing, name, now)
             operation.on_end = lambda _: self._deleted(existing, name)
-            return self._engine.accept(Accepted("delete-namespace", resource, 202, operation=operation))
+            return self._engine.accept(WriteAnswer("delete-namespace", resource, 202, operation=operation))
 
-    def _start(self, kind: str, existing: Cluster, name: str, now: datetime) -> Operation:
+    def _start(self, kind: str, existing: ArmCluster, name: str, now: datetime) -> ArmOperation:
         """Start an operation, with the failure that was set for the next one of the cluster.
 
         The other faults are left to the cluster's own operations.
@@ -106,7 +106,7 @@ class ManagedNamespaces:
         operation.fault = fault
         return operation
 
-    def _check_adoption(self, existing: Cluster, name: str, properties: Json) -> None:
+    def _check_adoption(self, existing: ArmCluster, name: str, properties: Json) -> None:
         inside, policy = self._engine.plane.inside(existing.id), properties.get("adoptionPolicy") or "Never"
         live = _namespace(inside, name) if inside is not None else None
         if live is None or policy == "Always":
@@ -118,7 +118,7 @@ class ManagedNamespaces:
             message = f"The namespace '{name}' already exists, and the adoption policy is '{policy}'."
             raise AksError(400, "BadRequest", message)
 
-    def _written(self, existing: Cluster, name: str, ended: Operation) -> None:
+    def _written(self, existing: ArmCluster, name: str, ended: ArmOperation) -> None:
         document = existing.namespaces.get(name)
         if document is None:
             return
@@ -130,7 +130,7 @@ class ManagedNamespaces:
             if not document["properties"].get("defaultResourceQuota"):
                 inside.delete("v1", "ResourceQuota", _QUOTA, name, by_aks=True)
 
-    def _deleted(self, existing: Cluster, name: str) -> None:
+    def _deleted(self, existing: ArmCluster, name: str) -> None:
         document, inside = existing.namespaces.pop(name, None), self._engine.plane.inside(existing.id)
         if document is None or inside is None:
             return
@@ -152,7 +152,7 @@ def _filled(properties: Json) -> dict[str, Any]:
 
 
 def _document(
-    existing: Cluster, name: str, given: Json, properties: dict[str, Any], etag: str, now: datetime
+    existing: ArmCluster, name: str, given: Json, properties: dict[str, Any], etag: str, now: datetime
 ) -> dict[str, Any]:
     shown = {**properties, "labels": {_NAME_LABEL: name, **(properties["labels"] or {})}}
     return {
@@ -234,5 +234,5 @@ def _require_idle(before: Json | None) -> None:
         raise AksError(409, "OperationNotAllowed", "Another operation on this namespace is in progress.")
 
 
-def _resource(existing: Cluster, name: str) -> str:
+def _resource(existing: ArmCluster, name: str) -> str:
     return f"{existing.id.resource}/managedNamespaces/{name}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.arm_errors import no_pool, not_allowed
-from localcloud.azure.world.arm_resources import Accepted, Cluster
+from localcloud.azure.world.arm_resources import ArmCluster, WriteAnswer
 from localcloud.azure.world.azure_engine import AzureEngine, set_state
 from localcloud.common.json_copy import copied
 from shared.resource_ids import ClusterId
@@ -20,31 +20,31 @@ class PowerOperations:
     def __init__(self, engine: AzureEngine) -> None:
         self._engine = engine
 
-    def stop_cluster(self, cluster: ClusterId) -> Accepted:
+    def stop_cluster(self, cluster: ClusterId) -> WriteAnswer:
         """Start to stop a cluster."""
         return self._power(cluster, "stop", "Stopping")
 
-    def start_cluster(self, cluster: ClusterId) -> Accepted:
+    def start_cluster(self, cluster: ClusterId) -> WriteAnswer:
         """Start to start a cluster that is stopped."""
         return self._power(cluster, "start", "Starting")
 
-    def abort_cluster(self, cluster: ClusterId) -> Accepted:
+    def abort_cluster(self, cluster: ClusterId) -> WriteAnswer:
         """Start to abort the operation that runs on a cluster; 409 when there is none any more."""
         return self._abort(cluster, "")
 
-    def abort_pool(self, cluster: ClusterId, pool: str) -> Accepted:
+    def abort_pool(self, cluster: ClusterId, pool: str) -> WriteAnswer:
         """Start to abort the operation that runs on an agent pool."""
         return self._abort(cluster, pool)
 
-    def _power(self, cluster: ClusterId, kind: str, state: str) -> Accepted:
+    def _power(self, cluster: ClusterId, kind: str, state: str) -> WriteAnswer:
         with self._engine.request(cluster.subscription, limits.ARM_WRITE, limits.ANY_OTHER) as now:
             existing = self._engine.cluster(cluster)
             existing.require_idle()
             operation = self._engine.begin(existing, kind, now)
             self._engine.set_all_states(existing, state)
-            return self._engine.accept(Accepted(kind, existing.id.resource, 202, operation=operation))
+            return self._engine.accept(WriteAnswer(kind, existing.id.resource, 202, operation=operation))
 
-    def _abort(self, cluster: ClusterId, pool: str) -> Accepted:
+    def _abort(self, cluster: ClusterId, pool: str) -> WriteAnswer:
         with self._engine.request(cluster.subscription, limits.ARM_WRITE, limits.ANY_OTHER) as now:
             existing = self._engine.cluster(cluster)
             if pool and pool not in existing.pools:
@@ -57,9 +57,9 @@ class PowerOperations:
             operation = self._engine.begin(existing, kind, now, pool)
             self._set_canceling(existing, pool)
             view = existing.pool_view(pool) if pool else existing.view()
-            return self._engine.accept(Accepted(kind, operation.resource, 202, copied(view), operation))
+            return self._engine.accept(WriteAnswer(kind, operation.resource, 202, copied(view), operation))
 
-    def _set_canceling(self, cluster: Cluster, pool: str) -> None:
+    def _set_canceling(self, cluster: ArmCluster, pool: str) -> None:
         if pool:
             set_state(cluster.pools[pool], "Canceling", self._engine.schedule.unique())
         else:

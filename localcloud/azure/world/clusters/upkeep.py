@@ -6,7 +6,7 @@ from typing import Any
 
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.arm_errors import ArmError, no_pool, no_resource
-from localcloud.azure.world.arm_resources import Accepted
+from localcloud.azure.world.arm_resources import WriteAnswer
 from localcloud.azure.world.azure_engine import AzureEngine, set_state
 from localcloud.azure.world.body_shapes import read_maintenance
 from localcloud.azure.world.catalog import (
@@ -27,7 +27,7 @@ from shared.json_tree import Json
 from shared.resource_ids import ClusterId
 
 
-class Upkeep:
+class MaintenanceRequests:
     """The requests about versions and maintenance."""
 
     def __init__(self, engine: AzureEngine) -> None:
@@ -98,7 +98,7 @@ class Upkeep:
                 "properties": {"agentPoolVersions": versions},
             }
 
-    def upgrade_node_image(self, cluster: ClusterId, pool: str) -> Accepted:
+    def upgrade_node_image(self, cluster: ClusterId, pool: str) -> WriteAnswer:
         """Start to upgrade a pool to the newest node image; 304 when it has that image."""
         with self._engine.request(cluster.subscription, limits.ARM_WRITE, limits.ANY_OTHER) as now:
             existing = self._engine.cluster(cluster)
@@ -108,11 +108,11 @@ class Upkeep:
                 raise no_pool(existing.id.name, pool)
             self._engine.require_ready(existing)
             if found["nodeImageVersion"] == NODE_IMAGES[-1]:
-                return Accepted("", resource, 304)
+                return WriteAnswer("", resource, 304)
             operation = self._engine.begin(existing, "upgrade-pool", now, pool)
             set_state(found, "UpgradingNodeImageVersion", self._engine.schedule.unique())
             view = copied(existing.pool_view(pool))
-            return self._engine.accept(Accepted("upgrade-pool", resource, 202, view, operation))
+            return self._engine.accept(WriteAnswer("upgrade-pool", resource, 202, view, operation))
 
     def list_maintenance(self, cluster: ClusterId) -> list[Json]:
         """Return all maintenance configurations of a cluster."""
@@ -127,7 +127,7 @@ class Upkeep:
                 raise no_resource(f"{existing.id.resource}/maintenanceConfigurations/{name}")
             return copied(existing.maintenance[name])
 
-    def put_maintenance(self, cluster: ClusterId, name: str, body: Json) -> Accepted:
+    def put_maintenance(self, cluster: ClusterId, name: str, body: Json) -> WriteAnswer:
         """Create or replace a maintenance configuration, at once."""
         with self._engine.request(cluster.subscription, limits.ARM_WRITE, limits.ANY_OTHER) as now:
             existing = self._engine.cluster(cluster)
@@ -135,16 +135,16 @@ class Upkeep:
             status = 200 if name in existing.maintenance else 201
             existing.maintenance[name] = document
             kind = "put-maintenance"
-            return self._engine.accept(Accepted(kind, document["id"], status, copied(document)))
+            return self._engine.accept(WriteAnswer(kind, document["id"], status, copied(document)))
 
-    def delete_maintenance(self, cluster: ClusterId, name: str) -> Accepted:
+    def delete_maintenance(self, cluster: ClusterId, name: str) -> WriteAnswer:
         """Delete a maintenance configuration, at once."""
         with self._engine.request(cluster.subscription, limits.ARM_DELETE, limits.ANY_OTHER):
             existing = self._engine.cluster(cluster)
             resource = f"{existing.id.resource}/maintenanceConfigurations/{name}"
             if existing.maintenance.pop(name, None) is None:
-                return Accepted("", resource, 204)
-            return self._engine.accept(Accepted("delete-maintenance", resource, 200))
+                return WriteAnswer("", resource, 204)
+            return self._engine.accept(WriteAnswer("delete-maintenance", resource, 200))
 
 
 def _minor(minor: str) -> Json:

@@ -99,27 +99,27 @@ def _own(cluster: InsideCluster, name: str, namespace: str) -> Iterator[Json]:
             yield document
 
 
-def _place(one: Json) -> tuple[str, str]:
-    return str(one["metadata"].get("namespace", "")), str(one["metadata"]["name"])
+def _place(document: Json) -> tuple[str, str]:
+    return str(document["metadata"].get("namespace", "")), str(document["metadata"]["name"])
 
 
-def _parent(one: Json) -> tuple[str, str]:
-    labels = one["metadata"].get("labels") or {}
+def _parent(document: Json) -> tuple[str, str]:
+    labels = document["metadata"].get("labels") or {}
     return str(labels.get(f"{_OWNER}/namespace", "")), str(labels.get(f"{_OWNER}/name", ""))
 
 
-def _status(one: Json) -> dict[str, Any]:
-    conditions = (one.get("status") or {}).get("conditions") or ()
+def _status(document: Json) -> dict[str, Any]:
+    conditions = (document.get("status") or {}).get("conditions") or ()
     ready: Json = next((condition for condition in conditions if condition["type"] == "Ready"), {})
-    current = ready.get("observedGeneration") == one["metadata"].get("generation")
+    current = ready.get("observedGeneration") == document["metadata"].get("generation")
     state = _STATES.get(str(ready.get("status")), "Pending") if current else "Pending"
-    namespace, parent = _parent(one)
+    namespace, parent = _parent(document)
     fields = ("lastTransitionTime", "message", "reason", "status", "type")
     return {
-        "name": one["metadata"]["name"],
-        "namespace": one["metadata"].get("namespace"),
-        "kind": one["kind"],
-        "complianceState": "Suspended" if one["spec"].get("suspend") else state,
+        "name": document["metadata"]["name"],
+        "namespace": document["metadata"].get("namespace"),
+        "kind": document["kind"],
+        "complianceState": "Suspended" if document["spec"].get("suspend") else state,
         "appliedBy": {"name": parent, "namespace": namespace} if parent else None,
         "statusConditions": [{field: condition.get(field) for field in fields} for condition in conditions],
         "helmReleaseProperties": None,

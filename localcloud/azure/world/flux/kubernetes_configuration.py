@@ -14,12 +14,12 @@ from typing import Any
 
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.arm_errors import AksError, ArmError, no_resource
-from localcloud.azure.world.arm_resources import Accepted, Cluster, Operation, OperationFault
+from localcloud.azure.world.arm_resources import ArmCluster, ArmOperation, OperationFault, WriteAnswer
 from localcloud.azure.world.azure_engine import NEVER, AzureEngine, set_state
 from localcloud.azure.world.body_shapes import read_configuration, read_extension
 from localcloud.azure.world.flux import flux_agents
 from localcloud.azure.world.refusals import extension_rules
-from localcloud.azure.world.refusals.rule import Asked, Rule, check
+from localcloud.azure.world.refusals.rule import RefusalRule, RequestedWrite, check
 from localcloud.common.json_copy import copied
 from shared.json_tree import Json
 from shared.resource_ids import ClusterId
@@ -49,12 +49,12 @@ class KubernetesConfiguration:
                 raise no_resource(f"{existing.id.resource}/{_PROVIDER}/extensions/{name}")
             return _shown(existing.extensions[name])
 
-    def put_extension(self, cluster: ClusterId, name: str, body: Json) -> Accepted:
+    def put_extension(self, cluster: ClusterId, name: str, body: Json) -> WriteAnswer:
         """Start to install an extension, or to change it."""
         with self._engine.request(cluster.subscription, limits.ARM_WRITE) as now:
             existing = self._engine.cluster(cluster)
             given, before = read_extension(body), existing.extensions.get(name)
-            _check(extension_rules.EXTENSIONS, Asked(given, given, before))
+            _check(extension_rules.EXTENSIONS, RequestedWrite(given, given, before))
             _require_idle(before)
             return self._install(existing, name, given, now)
 
@@ -72,12 +72,12 @@ class KubernetesConfiguration:
                 raise no_resource(_configuration_id(existing.id, name))
             return self._reported(existing, name, now)
 
-    def put_flux_configuration(self, cluster: ClusterId, name: str, body: Json) -> Accepted:
+    def put_flux_configuration(self, cluster: ClusterId, name: str, body: Json) -> WriteAnswer:
         """Start to create or replace a configuration."""
         with self._engine.request(cluster.subscription, limits.ARM_WRITE) as now:
             existing = self._engine.cluster(cluster)
             given, before = read_configuration(body), existing.configurations.get(name)
-            _check(extension_rules.CONFIGURATIONS, Asked(given, {**given, "name": name}, before))
+            _check(extension_rules.CONFIGURATIONS, RequestedWrite(given, {**given, "name": name}, before))
             _require_idle(before)
             if not existing.extensions:
                 by_itself = {
@@ -91,23 +91,25 @@ class KubernetesConfiguration:
             operation.on_end = lambda ended: self._end_configuration(existing, name, ended)
             status = 200 if before else 201
             return self._engine.accept(
-                Accepted("put-configuration", document["id"], status, _shown(document), operation)
+                WriteAnswer("put-configuration", document["id"], status, _shown(document), operation)
             )
 
-    def delete_flux_configuration(self, cluster: ClusterId, name: str) -> Accepted:
+    def delete_flux_configuration(self, cluster: ClusterId, name: str) -> WriteAnswer:
         """Start to delete a configuration, and what it applied as its ``prune`` says."""
         with self._engine.request(cluster.subscription, limits.ARM_DELETE) as now:
             existing = self._engine.cluster(cluster)
             resource = _configuration_id(existing.id, name)
             document = existing.configurations.get(name)
             if document is None:
-                return Accepted("", resource, 204)
+                return WriteAnswer("", resource, 204)
             set_state(document["properties"], "Deleting")
             operation = self._start("delete-configuration", resource, existing, now)
             operation.on_end = lambda _: self._end_delete(existing, name)
-            return self._engine.accept(Accepted("delete-configuration", resource, 202, operation=operation))
+            return self._engine.accept(
+                WriteAnswer("delete-configuration", resource, 202, operation=operation)
+            )
 
-    def _install(self, existing: Cluster, name: str, given: Json, now: datetime) -> Accepted:
+    def _install(self, existing: ArmCluster, name: str, given: Json, now: datetime) -> WriteAnswer:
         before = existing.extensions.get(name)
         document = _extension(existing.id, name, given, before, now)
         existing.extensions[name] = document
@@ -116,10 +118,10 @@ class KubernetesConfiguration:
         operation.on_end = lambda ended: self._end_extension(existing, name, ended)
         status = 200 if before else 201
         return self._engine.accept(
-            Accepted("put-extension", document["id"], status, _shown(document), operation)
+            WriteAnswer("put-extension", document["id"], status, _shown(document), operation)
         )
 
-    def _start(self, kind: str, resource: str, existing: Cluster, now: datetime) -> Operation:
+    def _start(self, kind: str, resource: str, existing: ArmCluster, now: datetime) -> ArmOperation:
         """Start an operation, with the fault that was set for the next one of the cluster."""
         engine, fault = self._engine, OperationFault()
         if not kind.startswith("delete"):
@@ -129,7 +131,7 @@ class KubernetesConfiguration:
         operation.fault = fault
         return operation
 
-    def _end_extension(self, existing: Cluster, name: str, ended: Operation) -> None:
+    def _end_extension(self, existing: ArmCluster, name: str, ended: ArmOperation) -> None:
         document = existing.extensions.get(name)
         if document is None:
             return
@@ -143,7 +145,7 @@ class KubernetesConfiguration:
             properties["currentVersion"] = properties.get("version") or _VERSION
             flux_agents.install(inside)
 
-    def _end_configuration(self, existing: Cluster, name: str, ended: Operation) -> None:
+    def _end_configuration(self, existing: ArmCluster, name: str, ended: ArmOperation) -> None:
         document = existing.configurations.get(name)
         if document is None:
             return
@@ -152,18 +154,18 @@ class KubernetesConfiguration:
         if not ended.error:
             self._apply(existing, document)
 
-    def _end_delete(self, existing: Cluster, name: str) -> None:
+    def _end_delete(self, existing: ArmCluster, name: str) -> None:
         document, inside = existing.configurations.pop(name, None), self._engine.plane.inside(existing.id)
         if document is not None and inside is not None:
             flux_agents.remove(inside, name, document["properties"])
 
-    def _apply(self, existing: Cluster, document: Json) -> None:
+    def _apply(self, existing: ArmCluster, document: Json) -> None:
         inside = self._engine.plane.inside(existing.id)
         if inside is not None:
             properties = document["properties"]
             flux_agents.apply(inside, document["name"], properties, properties.get(_PROTECTED) or {})
 
-    def _reported(self, existing: Cluster, name: str, now: datetime) -> Json:
+    def _reported(self, existing: ArmCluster, name: str, now: datetime) -> Json:
         """Return a configuration with the newest report, which the agents send while the cluster runs."""
         document = existing.configurations[name]
         inside = self._engine.plane.inside(existing.id)
@@ -174,7 +176,7 @@ class KubernetesConfiguration:
         return _shown(document)
 
 
-def _check(rules: Iterable[Rule], asked: Asked) -> None:
+def _check(rules: Iterable[RefusalRule], asked: RequestedWrite) -> None:
     """Raise the refusal of the first rule that a write breaks, in the envelope of Azure Resource Manager."""
     try:
         check(rules, asked)

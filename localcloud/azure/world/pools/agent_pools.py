@@ -15,7 +15,7 @@ from localcloud.azure.world.catalog import pool_version
 from localcloud.azure.world.pools.pool_power import set_count_of_power
 from localcloud.azure.world.refusals import pool_rules
 from localcloud.azure.world.refusals.fixed import POOL, check_fixed
-from localcloud.azure.world.refusals.rule import Asked, check
+from localcloud.azure.world.refusals.rule import RequestedWrite, check
 from shared.json_tree import Json
 
 _ONLY_AZURE = frozenset({"nodeImageVersion", "status"})
@@ -69,7 +69,7 @@ def changed_pool(
         for bound in {"minCount", "maxCount"} - settable.keys():
             pool.pop(bound, None)
     _set_machines(pool)
-    asked = Asked(given=settable, after=pool | {"cluster": cluster}, before=existing)
+    asked = RequestedWrite(given=settable, after=pool | {"cluster": cluster}, before=existing)
     check_fixed(POOL, asked, "properties.")
     check(pool_rules.RULES, asked)
     _check_count(name, pool, existing)

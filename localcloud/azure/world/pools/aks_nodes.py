@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from uuid import NAMESPACE_URL, uuid5
 
-from localcloud.azure.world.arm_resources import Cluster
-from localcloud.common.control_plane import Node
+from localcloud.azure.world.arm_resources import ArmCluster
+from localcloud.common.control_plane import KubernetesNode
 from shared.json_tree import Json
 
 LABEL_LENGTH = 63
 
 
-def nodes_of(cluster: Cluster) -> list[Node]:
+def nodes_of(cluster: ArmCluster) -> list[KubernetesNode]:
     """Return every node that a cluster has now; none while it is stopped or its pools have no nodes."""
     if cluster.properties["powerState"]["code"] == "Stopped":
         return []
@@ -27,7 +27,7 @@ def nodes_of(cluster: Cluster) -> list[Node]:
     ]
 
 
-def _node(document: Json, pool: Json, index: int, kubelet: str) -> Node:
+def _node(document: Json, pool: Json, index: int, kubelet: str) -> KubernetesNode:
     unique = uuid5(NAMESPACE_URL, document["id"]).int % 10**8
     name = f"aks-{pool['name']}-{unique:08d}-vmss{index:06d}"
     taints = []
@@ -35,7 +35,7 @@ def _node(document: Json, pool: Json, index: int, kubelet: str) -> Node:
         key, _, rest = taint.partition("=")
         value, _, effect = rest.partition(":")
         taints.append({"key": key, "value": value, "effect": effect})
-    return Node(
+    return KubernetesNode(
         name=name,
         pool=pool["name"],
         version=kubelet or pool["currentOrchestratorVersion"],

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from localcloud.azure.world.arm_errors import AksError, ArmError, invalid, missing
-from localcloud.azure.world.arm_resources import Cluster
+from localcloud.azure.world.arm_resources import ArmCluster
 from localcloud.azure.world.catalog import NODE_IMAGES, check_lag, parse, pool_version
 from localcloud.azure.world.clusters.managed_clusters import default_max_pods
 from localcloud.azure.world.pools.agent_pools import changed_pool, vcpus
@@ -41,7 +41,7 @@ def _aks_runs_system_nodes(body: Json) -> bool:
     return (body.get("sku") or {}).get("name") == "Automatic" and hosted.get("enabled") is not False
 
 
-def pools_after_update(cluster: Cluster, document: Json, body: Json, version: str) -> Pools:
+def pools_after_update(cluster: ArmCluster, document: Json, body: Json, version: str) -> Pools:
     """Return the pools after a PUT of the cluster whose control plane changes to ``version``, or refuse."""
     profiles: Sequence[Json] | None = (body.get("properties") or {}).get("agentPoolProfiles")
     if profiles is None:
@@ -95,7 +95,7 @@ def cores(pools: Mapping[str, Json]) -> int:
     return sum(pool["count"] * vcpus(pool["vmSize"]) for pool in pools.values())
 
 
-def _check_versions(cluster: Cluster, profiles: Sequence[Json], version: str) -> None:
+def _check_versions(cluster: ArmCluster, profiles: Sequence[Json], version: str) -> None:
     wanted = {str(p["name"]): str(p["orchestratorVersion"]) for p in profiles if p.get("orchestratorVersion")}
     if not wanted:
         return

@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from localcloud.azure.world.refusals.rule import Asked, Broken, Rule, is_one_way, same, unless, without
+from localcloud.azure.world.refusals.rule import (
+    Broken,
+    RefusalRule,
+    RequestedWrite,
+    is_one_way,
+    same,
+    unless,
+    without,
+)
 
 _ACCESS, _KMS = "apiServerAccessProfile", "securityProfile.azureKeyVaultKms"
 _SCALER = "autoScalerProfile"
@@ -38,12 +46,12 @@ _TEXTS: dict[str, re.Pattern[str]] = {
 }
 
 
-def _text(field: str, form: re.Pattern[str]) -> Rule:
-    def broken(asked: Asked) -> bool:
+def _text(field: str, form: re.Pattern[str]) -> RefusalRule:
+    def broken(asked: RequestedWrite) -> bool:
         value = (asked.says(_SCALER) or {}).get(field)
         return bool(value) and form.fullmatch(str(value)) is None
 
-    return Rule(
+    return RefusalRule(
         f"autoscaler-{field}",
         f"models ManagedClusterPropertiesAutoScalerProfile.{field.replace('-', '_')}",
         f"{_SCALER}.{field}",
@@ -52,28 +60,28 @@ def _text(field: str, form: re.Pattern[str]) -> Rule:
     )
 
 
-def _share(asked: Asked) -> bool:
+def _share(asked: RequestedWrite) -> bool:
     share: str = (asked.says(_SCALER) or {}).get("max-total-unready-percentage") or "0"
     return _WHOLE.fullmatch(share) is not None and int(share) > 100
 
 
-def _identities(asked: Asked) -> Any:
+def _identities(asked: RequestedWrite) -> Any:
     return (asked.now("identity") or {}).get("userAssignedIdentities") or {}
 
 
-def _kubelet_identity_alone(asked: Asked) -> bool:
+def _kubelet_identity_alone(asked: RequestedWrite) -> bool:
     path = "identityProfile.kubeletidentity.resourceId"
     own = asked.says(path) and not same(asked.says(path), asked.was(path))
     return bool(own) and asked.now("identity.type") != "UserAssigned"
 
 
-def _changes_private(asked: Asked) -> bool:
+def _changes_private(asked: RequestedWrite) -> bool:
     return asked.changes(f"{_ACCESS}.enablePrivateCluster") and not asked.now(
         f"{_ACCESS}.enableVnetIntegration"
     )
 
 
-def _changes_zone(asked: Asked) -> bool:
+def _changes_zone(asked: RequestedWrite) -> bool:
     zone = f"{_ACCESS}.privateDNSZone"
     return asked.changes(zone) and asked.says(zone).lower() != "none"
 
@@ -86,70 +94,70 @@ def _addon(name: str, setting: str = "enabled") -> Broken:
     return lambda asked: value(asked.says("addonProfiles")) and not value(asked.was("addonProfiles"))
 
 
-def _monitoring_without_workspace(asked: Asked) -> bool:
+def _monitoring_without_workspace(asked: RequestedWrite) -> bool:
     addons = {str(key).lower(): addon for key, addon in (asked.now("addonProfiles") or {}).items()}
     addon = addons.get("omsagent") or {}
     config = {str(key).lower(): value for key, value in (addon.get("config") or {}).items()}
     return bool(addon.get("enabled")) and not config.get("loganalyticsworkspaceresourceid")
 
 
-def _pools_without_fips(asked: Asked) -> bool:
+def _pools_without_fips(asked: RequestedWrite) -> bool:
     return bool(asked.now("enableFIPS")) and any(
         not pool.get("enableFIPS") for pool in asked.now("agentPoolProfiles") or ()
     )
 
 
 RULES = (
-    Rule(
+    RefusalRule(
         "system-identity-alone",
         "models ManagedClusterIdentity.user_assigned_identities; docs use-managed-identity",
         "identity.userAssignedIdentities",
         "userAssignedIdentities are allowed only with identity type UserAssigned.",
         lambda asked: asked.now("identity.type") != "UserAssigned" and _identities(asked),
     ),
-    Rule(
+    RefusalRule(
         "one-user-identity",
         "models ManagedClusterIdentity.user_assigned_identities: only one is allowed",
         "identity.userAssignedIdentities",
         "Identity type UserAssigned needs exactly one user assigned identity.",
         lambda asked: asked.now("identity.type") == "UserAssigned" and len(_identities(asked)) != 1,
     ),
-    Rule(
+    RefusalRule(
         "kubelet-identity-needs-user-identity",
         "docs use-managed-identity: a kubelet identity of one's own needs a user-assigned identity",
         "identityProfile.kubeletidentity",
         "A kubelet identity of one's own needs identity type UserAssigned.",
         _kubelet_identity_alone,
     ),
-    Rule(
+    RefusalRule(
         "long-term-support-is-premium",
         "docs long-term-support",
         "supportPlan",
         "supportPlan AKSLongTermSupport needs sku tier Premium.",
         lambda asked: asked.now("supportPlan") == "AKSLongTermSupport" and asked.now("sku.tier") != "Premium",
     ),
-    Rule(
+    RefusalRule(
         "cost-analysis-is-paid",
         "models ManagedClusterCostAnalysis.enabled",
         "metricsProfile.costAnalysis.enabled",
         "metricsProfile.costAnalysis.enabled needs sku tier Standard or Premium.",
         unless("metricsProfile.costAnalysis.enabled", "sku.tier", "Standard", "Premium"),
     ),
-    Rule(
+    RefusalRule(
         "local-accounts-need-entra",
         "models ManagedClusterProperties.disable_local_accounts",
         "disableLocalAccounts",
         "disableLocalAccounts needs aadProfile.managed.",
         without("disableLocalAccounts", "aadProfile.managed"),
     ),
-    Rule(
+    RefusalRule(
         "workload-identity-needs-issuer",
         "docs workload-identity-deploy-cluster: both are given; azurerm cluster: workload_identity_enabled",
         "securityProfile.workloadIdentity.enabled",
         "securityProfile.workloadIdentity.enabled needs oidcIssuerProfile.enabled.",
         without("securityProfile.workloadIdentity.enabled", "oidcIssuerProfile.enabled"),
     ),
-    Rule(
+    RefusalRule(
         "issuer-stays",
         "docs use-oidc-issuer: can't be disabled",
         "oidcIssuerProfile.enabled",
@@ -157,7 +165,7 @@ RULES = (
         is_one_way("oidcIssuerProfile.enabled"),
         code="PropertyChangeNotAllowed",
     ),
-    Rule(
+    RefusalRule(
         "entra-stays",
         "docs enable-authentication-microsoft-entra-id: can't be disabled",
         "aadProfile.managed",
@@ -165,7 +173,7 @@ RULES = (
         is_one_way("aadProfile.managed"),
         code="PropertyChangeNotAllowed",
     ),
-    Rule(
+    RefusalRule(
         "network-integration-stays",
         "docs api-server-vnet-integration: cannot be disabled",
         f"{_ACCESS}.enableVnetIntegration",
@@ -173,7 +181,7 @@ RULES = (
         is_one_way(f"{_ACCESS}.enableVnetIntegration"),
         code="PropertyChangeNotAllowed",
     ),
-    Rule(
+    RefusalRule(
         "private-only-with-integration",
         "docs api-server-vnet-integration: private cluster mode of an existing cluster",
         f"{_ACCESS}.enablePrivateCluster",
@@ -181,7 +189,7 @@ RULES = (
         _changes_private,
         code="PropertyChangeNotAllowed",
     ),
-    Rule(
+    RefusalRule(
         "private-zone-to-none",
         "docs private-clusters: from a private DNS zone to public only",
         f"{_ACCESS}.privateDNSZone",
@@ -189,7 +197,7 @@ RULES = (
         _changes_zone,
         code="PropertyChangeNotAllowed",
     ),
-    Rule(
+    RefusalRule(
         "no-name-at-all",
         "docs private-clusters: privateDNSZone none and publicDNS false at the same time isn't supported",
         f"{_ACCESS}.enablePrivateClusterPublicFQDN",
@@ -199,7 +207,7 @@ RULES = (
             and asked.now(f"{_ACCESS}.enablePrivateClusterPublicFQDN") is False
         ),
     ),
-    Rule(
+    RefusalRule(
         "ranges-are-for-public-servers",
         "docs private-clusters: IP authorized ranges only apply to the public API server",
         f"{_ACCESS}.authorizedIPRanges",
@@ -208,21 +216,21 @@ RULES = (
             asked.now(f"{_ACCESS}.enablePrivateCluster") and asked.now(f"{_ACCESS}.authorizedIPRanges")
         ),
     ),
-    Rule(
+    RefusalRule(
         "kms-needs-key",
         "models AzureKeyVaultKms.key_id: required when enabled",
         f"{_KMS}.keyId",
         "securityProfile.azureKeyVaultKms needs keyId.",
         without(f"{_KMS}.enabled", f"{_KMS}.keyId"),
     ),
-    Rule(
+    RefusalRule(
         "kms-off-without-key",
         "models AzureKeyVaultKms.key_id: must be omitted when the service is disabled",
         f"{_KMS}.keyId",
         "keyId must be empty while securityProfile.azureKeyVaultKms is disabled.",
         lambda asked: asked.says(f"{_KMS}.keyId") and not asked.now(f"{_KMS}.enabled"),
     ),
-    Rule(
+    RefusalRule(
         "kms-private-vault",
         "models AzureKeyVaultKms.key_vault_resource_id",
         f"{_KMS}.keyVaultResourceId",
@@ -233,7 +241,7 @@ RULES = (
             is not (asked.now(f"{_KMS}.keyVaultNetworkAccess") == "Private")
         ),
     ),
-    Rule(
+    RefusalRule(
         "defender-needs-workspace",
         "models ManagedClusterSecurityProfileDefender.log_analytics_workspace_resource_id",
         "securityProfile.defender.logAnalyticsWorkspaceResourceId",
@@ -243,35 +251,35 @@ RULES = (
             "securityProfile.defender.logAnalyticsWorkspaceResourceId",
         ),
     ),
-    Rule(
+    RefusalRule(
         "monitoring-needs-workspace",
         "docs monitor-aks: the omsagent add-on sends to a Log Analytics workspace",
         "addonProfiles.omsagent.config.logAnalyticsWorkspaceResourceID",
         "The omsagent add-on needs config.logAnalyticsWorkspaceResourceID.",
         _monitoring_without_workspace,
     ),
-    Rule(
+    RefusalRule(
         "http-routing-retired",
         "docs http-application-routing: retired on 3 March 2025",
         "addonProfiles.httpApplicationRouting",
         "The HTTP application routing add-on is retired. Use the application routing add-on.",
         _addon("httpapplicationrouting"),
     ),
-    Rule(
+    RefusalRule(
         "fips-everywhere",
         "models ManagedClusterProperties.enable_fips: all node pools must also be FIPS-enabled",
         "enableFIPS",
         "enableFIPS of the cluster needs enableFIPS on every node pool.",
         _pools_without_fips,
     ),
-    Rule(
+    RefusalRule(
         "automatic-is-paid",
         "docs intro-aks-automatic: AKS Automatic has the Standard tier",
         "sku.tier",
         "sku name Automatic needs tier Standard or Premium.",
         lambda asked: asked.now("sku.name") == "Automatic" and asked.now("sku.tier") == "Free",
     ),
-    Rule(
+    RefusalRule(
         "registry-goes-with-cache",
         "models ManagedClusterBootstrapProfile.container_registry_id; docs network-isolated",
         "bootstrapProfile.containerRegistryId",
@@ -279,7 +287,7 @@ RULES = (
         unless("bootstrapProfile.containerRegistryId", "bootstrapProfile.artifactSource", "Cache"),
     ),
     *(_text(field, form) for field, form in _TEXTS.items()),
-    Rule(
+    RefusalRule(
         "autoscaler-share",
         "models ManagedClusterPropertiesAutoScalerProfile.max_total_unready_percentage: at most 100",
         f"{_SCALER}.max-total-unready-percentage",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from localcloud.azure.world.refusals.rule import Asked, Broken, Rule
+from localcloud.azure.world.refusals.rule import Broken, RefusalRule, RequestedWrite
 
 _SECTIONS = {
     "GitRepository": "gitRepository",
@@ -20,12 +20,12 @@ def _fixed(path: str) -> Broken:
     return lambda asked: asked.before is not None and asked.now(path) != asked.was(path)
 
 
-def _no_name(asked: Asked) -> bool:
+def _no_name(asked: RequestedWrite) -> bool:
     names = [str(asked.now("name")), *(asked.now("properties.kustomizations") or {})]
     return any(len(name) > 63 or not _NAME.fullmatch(name) for name in names)
 
 
-def _unknown_needs(asked: Asked) -> bool:
+def _unknown_needs(asked: RequestedWrite) -> bool:
     applied = asked.now("properties.kustomizations") or {}
     return any(
         name not in applied for document in applied.values() for name in document.get("dependsOn") or ()
@@ -33,7 +33,7 @@ def _unknown_needs(asked: Asked) -> bool:
 
 
 EXTENSIONS = (
-    Rule(
+    RefusalRule(
         "extension-without-type",
         "models ExtensionProperties.extension_type",
         "extensionType",
@@ -41,7 +41,7 @@ EXTENSIONS = (
         lambda asked: str(asked.now("properties.extensionType") or "").lower() != "microsoft.flux",
         "ValidationFailed",
     ),
-    Rule(
+    RefusalRule(
         "version-with-auto-upgrade",
         "models ExtensionProperties.version",
         "version",
@@ -51,7 +51,7 @@ EXTENSIONS = (
         ),
         "ValidationFailed",
     ),
-    Rule(
+    RefusalRule(
         "train-without-auto-upgrade",
         "models ExtensionProperties.release_train",
         "releaseTrain",
@@ -63,8 +63,10 @@ EXTENSIONS = (
     ),
 )
 CONFIGURATIONS = (
-    Rule("name-of-configuration", _CLI, "name", "The name is no name in Kubernetes.", _no_name, "BadRequest"),
-    Rule(
+    RefusalRule(
+        "name-of-configuration", _CLI, "name", "The name is no name in Kubernetes.", _no_name, "BadRequest"
+    ),
+    RefusalRule(
         "source-of-another-kind",
         "REST specification fluxConfigurations 2025-04-01: parameters of the source kind",
         "sourceKind",
@@ -74,7 +76,7 @@ CONFIGURATIONS = (
         ),
         "BadRequest",
     ),
-    Rule(
+    RefusalRule(
         "scope-of-configuration-is-fixed",
         "models FluxConfigurationProperties.scope: read and create",
         "scope",
@@ -82,7 +84,7 @@ CONFIGURATIONS = (
         _fixed("properties.scope"),
         "BadRequest",
     ),
-    Rule(
+    RefusalRule(
         "namespace-of-configuration-is-fixed",
         "models FluxConfigurationProperties.namespace: read and create",
         "namespace",
@@ -90,7 +92,7 @@ CONFIGURATIONS = (
         _fixed("properties.namespace"),
         "BadRequest",
     ),
-    Rule(
+    RefusalRule(
         "needs-unknown-kustomization",
         "models KustomizationDefinition.depends_on: other Kustomizations of the configuration",
         "dependsOn",

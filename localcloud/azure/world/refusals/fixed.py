@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from localcloud.azure.world.arm_errors import immutable
-from localcloud.azure.world.refusals.rule import Asked
+from localcloud.azure.world.refusals.rule import RequestedWrite
 
 _NET = "networkProfile"
 _AZURERM_CLUSTER = "azurerm cluster"
@@ -72,7 +72,7 @@ POOL: Mapping[str, str] = {
 """``creationData`` is none of them: a pool can be upgraded to a snapshot (docs node-pool-snapshot)."""
 
 
-def check_fixed(paths: Collection[str], asked: Asked, prefix: str = "") -> None:
+def check_fixed(paths: Collection[str], asked: RequestedWrite, prefix: str = "") -> None:
     """Raise the refusal of a change of what is fixed."""
     for path in paths:
         if not asked.changes(path):
@@ -87,7 +87,7 @@ def check_fixed(paths: Collection[str], asked: Asked, prefix: str = "") -> None:
         raise immutable(f"{prefix}{path}")
 
 
-def _second_family(asked: Asked, old: object, new: object) -> bool:
+def _second_family(asked: RequestedWrite, old: object, new: object) -> bool:
     added = asked.now(f"{_NET}.ipFamilies") == ["IPv4", "IPv6"] and asked.was(f"{_NET}.ipFamilies") == [
         "IPv4"
     ]

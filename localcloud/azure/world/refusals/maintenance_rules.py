@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from localcloud.azure.world.refusals.rule import Asked, Rule, outside
+from localcloud.azure.world.refusals.rule import RefusalRule, RequestedWrite, outside
 
 _WINDOW = "maintenanceWindow"
 _SCHEDULE = f"{_WINDOW}.schedule"
@@ -13,17 +13,17 @@ _TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
 _OFFSET = re.compile(r"[+-](0\d|1[0-4]):[0-5]\d")
 
 
-def _ends_before_start(asked: Asked) -> bool:
+def _ends_before_start(asked: RequestedWrite) -> bool:
     return any(span["end"] < span["start"] for span in asked.now(f"{_WINDOW}.notAllowedDates") or ())
 
 
-def _hours(asked: Asked) -> bool:
+def _hours(asked: RequestedWrite) -> bool:
     slots = [hour for document in asked.now("timeInWeek") or () for hour in document.get("hourSlots") or ()]
     return any(not 0 <= hour <= 23 for hour in slots)
 
 
 RULES = (
-    Rule(
+    RefusalRule(
         "weekly-slots-of-default",
         "docs planned-maintenance: legacy properties of a default maintenance window",
         "timeInWeek",
@@ -33,14 +33,14 @@ RULES = (
             and (asked.says("timeInWeek") is not None or asked.says("notAllowedTime") is not None)
         ),
     ),
-    Rule(
+    RefusalRule(
         "hours-of-a-day",
         "models TimeInWeek.hour_slots: 0 to 23",
         "timeInWeek",
         "hourSlots must be between 0 and 23.",
         _hours,
     ),
-    Rule(
+    RefusalRule(
         "one-schedule",
         "models Schedule: one and only one of the schedule types",
         "schedule",
@@ -49,7 +49,7 @@ RULES = (
             asked.now(_WINDOW) and sum(asked.now(f"{_SCHEDULE}.{kind}") is not None for kind in _KINDS) != 1
         ),
     ),
-    Rule(
+    RefusalRule(
         "default-is-weekly",
         "docs planned-maintenance: the table of schedule types; message: Azure/AgentBaker#6529",
         "schedule",
@@ -58,21 +58,21 @@ RULES = (
             asked.now("name") == "default" and asked.now(_WINDOW) and asked.now(f"{_SCHEDULE}.weekly") is None
         ),
     ),
-    Rule(
+    RefusalRule(
         "duration",
         "models MaintenanceWindow.duration_hours: 4 to 24",
         "durationHours",
         "durationHours must be between 4 and 24.",
         lambda asked: asked.now(_WINDOW) and not 4 <= (asked.now(f"{_WINDOW}.durationHours") or 0) <= 24,
     ),
-    Rule(
+    RefusalRule(
         "start-time",
         "models MaintenanceWindow.start_time: HH:MM",
         "startTime",
         "startTime must be HH:MM.",
         lambda asked: asked.now(_WINDOW) and _TIME.fullmatch(asked.now(f"{_WINDOW}.startTime") or "") is None,
     ),
-    Rule(
+    RefusalRule(
         "offset",
         "models MaintenanceWindow.utc_offset: +/-HH:mm",
         "utcOffset",
@@ -81,7 +81,7 @@ RULES = (
             asked.now(_WINDOW) and _OFFSET.fullmatch(asked.now(f"{_WINDOW}.utcOffset") or "+00:00") is None
         ),
     ),
-    Rule(
+    RefusalRule(
         "dates-in-order",
         "models DateSpan: an end after its start",
         "notAllowedDates",
@@ -89,7 +89,7 @@ RULES = (
         _ends_before_start,
     ),
     *(
-        Rule(
+        RefusalRule(
             f"interval-{kind}.{field}",
             f"REST specification {kind[0].upper()}{kind[1:]}Schedule: minimum {low}, maximum {high}",
             f"{kind}.{field}",

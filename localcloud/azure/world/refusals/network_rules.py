@@ -7,12 +7,12 @@ from typing import Any
 
 from localcloud.azure.world.refusals import egress_rules
 from localcloud.azure.world.refusals.egress_rules import families
-from localcloud.azure.world.refusals.rule import Asked, Rule, same, unless
+from localcloud.azure.world.refusals.rule import RefusalRule, RequestedWrite, same, unless
 
 _NET = "networkProfile"
 
 
-def _ranges(asked: Asked, name: str) -> list[str]:
+def _ranges(asked: RequestedWrite, name: str) -> list[str]:
     return asked.says(f"{_NET}.{name}s") or [
         document for document in [asked.says(f"{_NET}.{name}")] if document
     ]
@@ -25,13 +25,13 @@ def _network_of(text: str) -> Any:
         return None
 
 
-def _not_a_range(asked: Asked) -> bool:
+def _not_a_range(asked: RequestedWrite) -> bool:
     return any(
         _network_of(text) is None for name in ("podCidr", "serviceCidr") for text in _ranges(asked, name)
     )
 
 
-def _wrong_families(asked: Asked) -> bool:
+def _wrong_families(asked: RequestedWrite) -> bool:
     wanted = families(asked)
     for name in ("podCidr", "serviceCidr"):
         ranges = [f"IPv{_network_of(text).version}" for text in _ranges(asked, name)]
@@ -40,7 +40,7 @@ def _wrong_families(asked: Asked) -> bool:
     return False
 
 
-def _dns_outside(asked: Asked) -> bool:
+def _dns_outside(asked: RequestedWrite) -> bool:
     address, ranges = asked.now(f"{_NET}.dnsServiceIP"), asked.now(f"{_NET}.serviceCidrs") or []
     if not address or not ranges:
         return False
@@ -50,7 +50,7 @@ def _dns_outside(asked: Asked) -> bool:
         return True
 
 
-def _pod_range_moves(asked: Asked) -> bool:
+def _pod_range_moves(asked: RequestedWrite) -> bool:
     """A range of pods may only grow, and only in an overlay; an update to overlay names a new one."""
     old, new = asked.was(f"{_NET}.podCidr"), asked.now(f"{_NET}.podCidr")
     if asked.before is None or not new or not old or same(new, old) or _turns_to_overlay(asked):
@@ -59,26 +59,26 @@ def _pod_range_moves(asked: Asked) -> bool:
     return not (grows and _network_of(old).subnet_of(_network_of(new)))
 
 
-def _turns_to_overlay(asked: Asked) -> bool:
+def _turns_to_overlay(asked: RequestedWrite) -> bool:
     mode = f"{_NET}.networkPluginMode"
     return asked.before is not None and asked.now(mode) == "overlay" and asked.was(mode) != "overlay"
 
 
-def _turns_to_cilium(asked: Asked) -> bool:
+def _turns_to_cilium(asked: RequestedWrite) -> bool:
     plane = f"{_NET}.networkDataplane"
     return asked.before is not None and asked.now(plane) == "cilium" and asked.was(plane) != "cilium"
 
 
-def _policy_in_the_way(asked: Asked) -> bool:
+def _policy_in_the_way(asked: RequestedWrite) -> bool:
     policy = asked.was(f"{_NET}.networkPolicy")
     return _turns_to_overlay(asked) and policy not in (None, "", "none", "cilium")
 
 
-def _windows(asked: Asked) -> bool:
+def _windows(asked: RequestedWrite) -> bool:
     return any(pool.get("osType") == "Windows" for pool in asked.now("agentPoolProfiles") or ())
 
 
-def _families_change(asked: Asked) -> bool:
+def _families_change(asked: RequestedWrite) -> bool:
     """A second family may be added to an overlay; nothing else changes."""
     path = f"{_NET}.ipFamilies"
     adds = asked.was(path) == ["IPv4"] and asked.says(path) == ["IPv4", "IPv6"]
@@ -87,56 +87,56 @@ def _families_change(asked: Asked) -> bool:
 
 RULES = (
     *egress_rules.RULES,
-    Rule(
+    RefusalRule(
         "ranges-are-ranges",
         "models ContainerServiceNetworkProfile.pod_cidrs, service_cidrs: CIDR notation",
         _NET,
         "podCidrs and serviceCidrs must be IP ranges in CIDR notation.",
         _not_a_range,
     ),
-    Rule(
+    RefusalRule(
         "families-are-one-or-both",
         "docs configure-dual-stack: only ipv4 or ipv4,ipv6 are supported",
         f"{_NET}.ipFamilies",
         "ipFamilies must be [IPv4] or [IPv4, IPv6].",
         lambda asked: families(asked) not in (["IPv4"], ["IPv4", "IPv6"]),
     ),
-    Rule(
+    RefusalRule(
         "ranges-match-families",
         "docs configure-dual-stack: count and order of the ranges match the IP families",
         f"{_NET}.ipFamilies",
         "The ranges of pods and services must match ipFamilies in count and order.",
         _wrong_families,
     ),
-    Rule(
+    RefusalRule(
         "families-change",
         "docs azure-cni-overlay: an overlay cluster can be updated to dual-stack",
         f"{_NET}.ipFamilies",
         "ipFamilies can only change from IPv4 to dual-stack, in an overlay.",
         _families_change,
     ),
-    Rule(
+    RefusalRule(
         "dual-stack-needs-overlay",
         "docs configure-dual-stack: Azure CNI Overlay is required",
         f"{_NET}.ipFamilies",
         "Dual-stack needs networkPlugin azure with networkPluginMode overlay.",
         lambda asked: "IPv6" in families(asked) and asked.now(f"{_NET}.networkPluginMode") != "overlay",
     ),
-    Rule(
+    RefusalRule(
         "dns-inside-services",
         "models ContainerServiceNetworkProfile.dns_service_ip",
         f"{_NET}.dnsServiceIP",
         "dnsServiceIP must be within serviceCidr.",
         _dns_outside,
     ),
-    Rule(
+    RefusalRule(
         "overlay-is-azure",
         "docs azure-cni-overlay: a mode of the azure plugin",
         f"{_NET}.networkPluginMode",
         "networkPluginMode overlay needs networkPlugin azure.",
         unless(f"{_NET}.networkPluginMode", f"{_NET}.networkPlugin", "azure"),
     ),
-    Rule(
+    RefusalRule(
         "cilium-is-azure",
         "docs update-azure-cni: Cilium on any mode of Azure CNI, not on kubenet",
         f"{_NET}.networkDataplane",
@@ -146,7 +146,7 @@ RULES = (
             and asked.now(f"{_NET}.networkPlugin") != "azure"
         ),
     ),
-    Rule(
+    RefusalRule(
         "cilium-policy-needs-cilium",
         "docs azure-cni-powered-by-cilium: networkPolicy cilium comes with the data plane",
         f"{_NET}.networkPolicy",
@@ -156,14 +156,14 @@ RULES = (
             and asked.now(f"{_NET}.networkDataplane") != "cilium"
         ),
     ),
-    Rule(
+    RefusalRule(
         "overlay-and-cilium-are-two-writes",
         "docs update-azure-cni: the IPAM mode and the data plane can't be updated in a single operation",
         f"{_NET}.networkDataplane",
         "Updating the network plugin mode and the network data plane in one operation is not supported.",
         lambda asked: _turns_to_overlay(asked) and _turns_to_cilium(asked),
     ),
-    Rule(
+    RefusalRule(
         "overlay-needs-a-range",
         "docs update-azure-cni: --pod-cidr is required when updating from Azure CNI",
         f"{_NET}.podCidr",
@@ -174,14 +174,14 @@ RULES = (
             and not _ranges(asked, "podCidr")
         ),
     ),
-    Rule(
+    RefusalRule(
         "overlay-without-policy",
         "docs update-azure-cni: doesn't have network policies enabled",
         f"{_NET}.networkPolicy",
         "A cluster with a network policy engine cannot be updated to networkPluginMode overlay.",
         _policy_in_the_way,
     ),
-    Rule(
+    RefusalRule(
         "kubenet-to-azure-is-overlay",
         "docs update-azure-cni: a kubenet cluster migrates to Azure CNI Overlay only",
         f"{_NET}.networkPlugin",
@@ -192,14 +192,14 @@ RULES = (
             and asked.now(f"{_NET}.networkPluginMode") != "overlay"
         ),
     ),
-    Rule(
+    RefusalRule(
         "cilium-without-windows",
         "docs update-azure-cni: not supported on clusters with Windows node pools",
         f"{_NET}.networkDataplane",
         "networkDataplane cilium is not supported with Windows node pools.",
         lambda asked: asked.now(f"{_NET}.networkDataplane") == "cilium" and _windows(asked),
     ),
-    Rule(
+    RefusalRule(
         "pod-range-grows",
         "docs azure-cni-overlay-pod-expand: an overlay's range can grow",
         f"{_NET}.podCidr",
@@ -207,7 +207,7 @@ RULES = (
         _pod_range_moves,
         code="PropertyChangeNotAllowed",
     ),
-    Rule(
+    RefusalRule(
         "network-security-needs-cilium",
         "models AdvancedNetworkingSecurity.enabled: only on cilium based clusters",
         f"{_NET}.advancedNetworking.security",

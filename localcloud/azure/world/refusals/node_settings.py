@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from localcloud.azure.world.refusals.rule import Asked, Rule, outside
+from localcloud.azure.world.refusals.rule import RefusalRule, RequestedWrite, outside
 
 _SOURCE = "docs custom-node-configuration: allowed values, of which AKS checks some only on the nodes"
 SYSCTLS: Mapping[str, tuple[int, int]] = {
@@ -45,20 +45,20 @@ _WINDOWS = frozenset(
 _UNSAFE = re.compile(r"(kernel\.shm|kernel\.msg|fs\.mqueue\.|net\.)[\w.-]*\*?|kernel\.sem")
 
 
-def _sysctl(name: str, low: int, high: int) -> Rule:
+def _sysctl(name: str, low: int, high: int) -> RefusalRule:
     path = f"linuxOSConfig.sysctls.{name}"
-    return Rule(
+    return RefusalRule(
         f"sysctl-{name}", _SOURCE, path, f"{name} must be between {low} and {high}.", outside(path, low, high)
     )
 
 
-def _word(path: str, words: tuple[str, ...]) -> Rule:
+def _word(path: str, words: tuple[str, ...]) -> RefusalRule:
     message = f"{path} must be one of {', '.join(words)}."
     name = f"setting-{path.rpartition('.')[2]}"
-    return Rule(name, _SOURCE, path, message, lambda asked: asked.says(path) not in (None, *words))
+    return RefusalRule(name, _SOURCE, path, message, lambda asked: asked.says(path) not in (None, *words))
 
 
-def _ports(asked: Asked) -> bool:
+def _ports(asked: RequestedWrite) -> bool:
     text = asked.says("linuxOSConfig.sysctls.netIpv4IpLocalPortRange")
     if text is None:
         return False
@@ -69,13 +69,13 @@ def _ports(asked: Asked) -> bool:
     return not (1024 <= first <= 60999 and 32768 <= last <= 65535 and first <= last)
 
 
-def _thresholds(asked: Asked) -> bool:
+def _thresholds(asked: RequestedWrite) -> bool:
     kubelet: Any = asked.says("kubeletConfig") or {}
     high, low = kubelet.get("imageGcHighThreshold", 85), kubelet.get("imageGcLowThreshold", 80)
     return not (0 <= low <= 100 and 0 <= high <= 100 and low <= high)
 
 
-def _other_than_windows(asked: Asked) -> bool:
+def _other_than_windows(asked: RequestedWrite) -> bool:
     on_windows = asked.now("osType") == "Windows"
     return on_windows and bool((asked.says("kubeletConfig") or {}).keys() - _WINDOWS)
 
@@ -83,35 +83,35 @@ def _other_than_windows(asked: Asked) -> bool:
 RULES = (
     *(_sysctl(name, low, high) for name, (low, high) in SYSCTLS.items()),
     *(_word(path, words) for path, words in _WORDS.items()),
-    Rule(
+    RefusalRule(
         "sysctl-netIpv4IpLocalPortRange",
         _SOURCE,
         "linuxOSConfig.sysctls.netIpv4IpLocalPortRange",
         "netIpv4IpLocalPortRange must be two ports: 1024 to 60999, and 32768 to 65535.",
         _ports,
     ),
-    Rule(
+    RefusalRule(
         "image-thresholds",
         f"{_SOURCE}; models KubeletConfig.image_gc_low_threshold",
         "kubeletConfig.imageGcLowThreshold",
         "imageGcLowThreshold and imageGcHighThreshold must be percentages, the low one no higher.",
         _thresholds,
     ),
-    Rule(
+    RefusalRule(
         "log-files",
         f"{_SOURCE}; models KubeletConfig.container_log_max_files",
         "kubeletConfig.containerLogMaxFiles",
         "containerLogMaxFiles must be at least 2.",
         outside("kubeletConfig.containerLogMaxFiles", 2, 2**31),
     ),
-    Rule(
+    RefusalRule(
         "swap-file-size",
         _SOURCE,
         "linuxOSConfig.swapFileSizeMB",
         "swapFileSizeMB must be at least 1.",
         outside("linuxOSConfig.swapFileSizeMB", 1, 2**31),
     ),
-    Rule(
+    RefusalRule(
         "unsafe-sysctls",
         _SOURCE,
         "kubeletConfig.allowedUnsafeSysctls",
@@ -120,7 +120,7 @@ RULES = (
             _UNSAFE.fullmatch(name) is None for name in asked.says("kubeletConfig.allowedUnsafeSysctls") or ()
         ),
     ),
-    Rule(
+    RefusalRule(
         "windows-kubelet-settings",
         _SOURCE,
         "kubeletConfig",
@@ -128,7 +128,7 @@ RULES = (
         "containerLogMaxFiles only.",
         _other_than_windows,
     ),
-    Rule(
+    RefusalRule(
         "windows-without-linux-settings",
         _SOURCE,
         "linuxOSConfig",

@@ -6,7 +6,7 @@ import re
 from base64 import b64decode
 
 from localcloud.azure.world.refusals import node_settings, windows_rules
-from localcloud.azure.world.refusals.rule import Asked, Rule, outside, without
+from localcloud.azure.world.refusals.rule import RefusalRule, RequestedWrite, outside, without
 from localcloud.azure.world.refusals.windows_rules import windows
 
 _TAINT = re.compile(r"[^=:\s]+=[^=:\s]*:(NoSchedule|PreferNoSchedule|NoExecute)")
@@ -15,7 +15,7 @@ _KUBERNETES = ("kubernetes.io", "k8s.io")
 _FOR_NODES = ("kubelet.kubernetes.io", "node.kubernetes.io", "node-role.kubernetes.io")
 
 
-def _labels_of_aks(asked: Asked) -> bool:
+def _labels_of_aks(asked: RequestedWrite) -> bool:
     """The label of a Spot pool is in AKS' own answer, and may come back."""
     return any(
         key.startswith("kubernetes.azure.com/") and key != "kubernetes.azure.com/scalesetpriority"
@@ -23,7 +23,7 @@ def _labels_of_aks(asked: Asked) -> bool:
     )
 
 
-def _labels_of_kubernetes(asked: Asked) -> bool:
+def _labels_of_kubernetes(asked: RequestedWrite) -> bool:
     prefixes = [key.rpartition("/")[0] for key in asked.says("nodeLabels") or {}]
     return any(_within(prefix, _KUBERNETES) and not _within(prefix, _FOR_NODES) for prefix in prefixes)
 
@@ -32,7 +32,7 @@ def _within(prefix: str, domains: tuple[str, ...]) -> bool:
     return any(prefix == domain or prefix.endswith(f".{domain}") for domain in domains)
 
 
-def _not_base64(asked: Asked) -> bool:
+def _not_base64(asked: RequestedWrite) -> bool:
     text = asked.says("messageOfTheDay")
     try:
         return text is not None and not b64decode(text, validate=True)
@@ -40,7 +40,7 @@ def _not_base64(asked: Asked) -> bool:
         return True
 
 
-def _ports(asked: Asked) -> bool:
+def _ports(asked: RequestedWrite) -> bool:
     for statement in asked.says("networkProfile.allowedHostPorts") or ():
         first, last = statement.get("portStart", 1), statement.get("portEnd", 65535)
         if not 1 <= first <= last <= 65535:
@@ -48,7 +48,7 @@ def _ports(asked: Asked) -> bool:
     return False
 
 
-def _number(asked: Asked) -> bool:
+def _number(asked: RequestedWrite) -> bool:
     settings = asked.says("upgradeSettings") or {}
     given = [settings[key] for key in ("maxSurge", "maxUnavailable") if settings.get(key)]
     return any(
@@ -56,7 +56,7 @@ def _number(asked: Asked) -> bool:
     )
 
 
-def _neither_surge_nor_unavailable(asked: Asked) -> bool:
+def _neither_surge_nor_unavailable(asked: RequestedWrite) -> bool:
     zero = ("0", "0%")
     return asked.now("upgradeSettings.maxSurge") in zero and asked.now("upgradeSettings.maxUnavailable") in (
         None,
@@ -64,17 +64,17 @@ def _neither_surge_nor_unavailable(asked: Asked) -> bool:
     )
 
 
-def _virtual_machines(asked: Asked) -> bool:
+def _virtual_machines(asked: RequestedWrite) -> bool:
     return bool(asked.now("virtualMachinesProfile.scale")) and asked.now("type") != "VirtualMachines"
 
 
-def _stops_unready(asked: Asked) -> bool:
+def _stops_unready(asked: RequestedWrite) -> bool:
     stops = asked.says("powerState.code") == "Stopped" and asked.was("powerState.code") != "Stopped"
     return bool(stops and asked.was("provisioningState") != "Succeeded")
 
 
 RULES = (
-    Rule(
+    RefusalRule(
         "system-is-linux-and-regular",
         "docs use-system-pools: Linux; docs spot-node-pool: not the default node pool",
         "mode",
@@ -84,7 +84,7 @@ RULES = (
         ),
     ),
     *windows_rules.RULES,
-    Rule(
+    RefusalRule(
         "wasm-retired",
         "Azure/AKS#4770: no new WASI node pools from 5 May 2025",
         "workloadRuntime",
@@ -93,21 +93,21 @@ RULES = (
             asked.now("workloadRuntime") == "WasmWasi" and asked.was("workloadRuntime") != "WasmWasi"
         ),
     ),
-    Rule(
+    RefusalRule(
         "max-pods",
         "docs concepts-network-ip-address-planning: 10 to 250, enforced by the service",
         "maxPods",
         "maxPods must be between 10 and 250.",
         outside("maxPods", 10, 250),
     ),
-    Rule(
+    RefusalRule(
         "taint-form",
         "docs use-node-taints: key=value:effect",
         "nodeTaints",
         "A node taint must have the form key=value:Effect.",
         lambda asked: any(_TAINT.fullmatch(taint) is None for taint in asked.says("nodeTaints") or ()),
     ),
-    Rule(
+    RefusalRule(
         "labels-of-aks",
         "docs use-labels: a reserved prefix, and spot-node-pool; code: ams0/aks-nvme-ssd-provisioner#5",
         "nodeLabels",
@@ -115,7 +115,7 @@ RULES = (
         _labels_of_aks,
         code="BadRequest",
     ),
-    Rule(
+    RefusalRule(
         "labels-of-kubernetes",
         "docs use-labels: a reserved prefix; Azure/AKS#2866, Azure/AKS#4613; node-role: Azure/AKS#4628",
         "nodeLabels",
@@ -125,91 +125,91 @@ RULES = (
         _labels_of_kubernetes,
         code="BadRequest",
     ),
-    Rule(
+    RefusalRule(
         "gateway-profile-of-gateways",
         "models AgentPool.gateway_profile: cannot be set if the mode is not Gateway",
         "gatewayProfile",
         "gatewayProfile is allowed only with mode Gateway.",
         lambda asked: asked.says("gatewayProfile") and asked.now("mode") != "Gateway",
     ),
-    Rule(
+    RefusalRule(
         "gateway-prefix",
         "models AgentPoolGatewayProfile.public_ip_prefix_size: 28 to 31",
         "gatewayProfile.publicIPPrefixSize",
         "publicIPPrefixSize must be between 28 and 31.",
         outside("gatewayProfile.publicIPPrefixSize", 28, 31),
     ),
-    Rule(
+    RefusalRule(
         "zones-of-scale-sets",
         "models AgentPool.availability_zones: VirtualMachineScaleSets only",
         "availabilityZones",
         "availabilityZones are not allowed with type AvailabilitySet.",
         lambda asked: asked.now("availabilityZones") and asked.now("type") == "AvailabilitySet",
     ),
-    Rule(
+    RefusalRule(
         "machines-of-their-type",
         "models AgentPool.virtual_machines_profile: pools of type VirtualMachines",
         "virtualMachinesProfile",
         "virtualMachinesProfile is allowed only with type VirtualMachines.",
         _virtual_machines,
     ),
-    Rule(
+    RefusalRule(
         "pod-subnet-needs-subnet",
         "not found; retained because docs configure-azure-cni-dynamic-ip-allocation gives both",
         "podSubnetID",
         "podSubnetID needs vnetSubnetID.",
         without("podSubnetID", "vnetSubnetID"),
     ),
-    Rule(
+    RefusalRule(
         "prefix-needs-public-addresses",
         "docs use-node-public-ips: both are given; CAPZ webhook validateEnableNodePublicIP",
         "nodePublicIPPrefixID",
         "nodePublicIPPrefixID needs enableNodePublicIP.",
         without("nodePublicIPPrefixID", "enableNodePublicIP"),
     ),
-    Rule(
+    RefusalRule(
         "message-of-the-day",
         "models AgentPool.message_of_the_day: base64; not for Windows nodes",
         "messageOfTheDay",
         "messageOfTheDay must be base64-encoded, on Linux only.",
         lambda asked: _not_base64(asked) or (windows(asked) and asked.says("messageOfTheDay")),
     ),
-    Rule(
+    RefusalRule(
         "surge",
         "models AgentPoolUpgradeSettings.max_surge, max_unavailable: a number or a percentage",
         "upgradeSettings",
         "maxSurge and maxUnavailable must be an integer or a percentage.",
         _number,
     ),
-    Rule(
+    RefusalRule(
         "surge-or-unavailable",
         "docs upgrade-aks-node-pools-rolling: maxUnavailable 0 requires maxSurge above 0",
         "upgradeSettings",
         "maxSurge and maxUnavailable cannot both be 0.",
         _neither_surge_nor_unavailable,
     ),
-    Rule(
+    RefusalRule(
         "drain-timeout",
         "REST specification AgentPoolUpgradeSettings: minimum 1, maximum 1440",
         "upgradeSettings.drainTimeoutInMinutes",
         "drainTimeoutInMinutes must be between 1 and 1440.",
         outside("upgradeSettings.drainTimeoutInMinutes", 1, 1440),
     ),
-    Rule(
+    RefusalRule(
         "soak",
         "REST specification AgentPoolUpgradeSettings: minimum 0, maximum 30",
         "upgradeSettings.nodeSoakDurationInMinutes",
         "nodeSoakDurationInMinutes must be between 0 and 30.",
         outside("upgradeSettings.nodeSoakDurationInMinutes", 0, 30),
     ),
-    Rule(
+    RefusalRule(
         "host-ports",
         "models PortRange: 1 to 65535, the start not above the end",
         "networkProfile.allowedHostPorts",
         "allowedHostPorts must be ranges within 1 to 65535.",
         _ports,
     ),
-    Rule(
+    RefusalRule(
         "stops-when-ready",
         "models AgentPool.power_state: only if it is Running and provisioning state is Succeeded",
         "powerState",
@@ -217,7 +217,7 @@ RULES = (
         _stops_unready,
         code="OperationNotAllowed",
     ),
-    Rule(
+    RefusalRule(
         "system-pools-run",
         "docs start-stop-nodepools: you can't stop system pools",
         "powerState",
@@ -225,7 +225,7 @@ RULES = (
         lambda asked: asked.says("powerState.code") == "Stopped" and asked.now("mode") == "System",
         code="OperationNotAllowed",
     ),
-    Rule(
+    RefusalRule(
         "no-stop-with-auto-provisioning",
         "docs start-stop-nodepools: not in clusters which use node auto-provisioning",
         "powerState",

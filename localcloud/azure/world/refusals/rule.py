@@ -12,7 +12,7 @@ from shared.json_tree import Json
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestedWrite:
     """A write: what its body gives, the result, and what was before (None: a creation).
 
     A cluster's documents are its properties with ``sku``, ``identity`` and ``agentPoolProfiles``; a pool's
@@ -41,11 +41,11 @@ class Asked:
         return self.before is not None and wanted is not None and not same(wanted, self.was(path))
 
 
-Broken = Callable[[Asked], object]
+Broken = Callable[[RequestedWrite], object]
 
 
 @dataclass(frozen=True)
-class Rule:
+class RefusalRule:
     """A refusal: its name, its source, the message with its target, and when it applies."""
 
     name: str
@@ -56,7 +56,7 @@ class Rule:
     code: str = "InvalidParameter"
 
 
-def check(rules: Iterable[Rule], asked: Asked) -> None:
+def check(rules: Iterable[RefusalRule], asked: RequestedWrite) -> None:
     """Raise the refusal of the first rule that a write breaks."""
     for rule in rules:
         if rule.broken(asked):

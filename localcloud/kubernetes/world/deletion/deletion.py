@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from localcloud.common.clock import in_seconds
-from localcloud.kubernetes.world.api_errors import ApiError, precondition
-from localcloud.kubernetes.world.kinds import NAMESPACE, POD, Kind
+from localcloud.kubernetes.world.api_errors import StatusError, precondition
+from localcloud.kubernetes.world.kinds import NAMESPACE, POD, ResourceKind
 from localcloud.kubernetes.world.object_store import Deletion, Object
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
@@ -25,12 +25,12 @@ _RETURNED = frozenset(
 )
 
 
-def answers_with_object(kind: Kind) -> bool:
+def answers_with_object(kind: ResourceKind) -> bool:
     """Return whether a delete that is done answers with the object, and not with a ``Status``."""
     return not kind.custom and kind.kind in _RETURNED
 
 
-def check_deletion(kind: Kind, live: Object, options: Deletion) -> None:
+def check_deletion(kind: ResourceKind, live: Object, options: Deletion) -> None:
     """Raise ApiError when a precondition does not hold (409), or the object is protected (403)."""
     metadata = live["metadata"]
     name = metadata["name"]
@@ -48,10 +48,10 @@ def check_deletion(kind: Kind, live: Object, options: Deletion) -> None:
             )
     if kind == NAMESPACE and name in PROTECTED:
         message = f'namespaces "{name}" is forbidden: this namespace may not be deleted'
-        raise ApiError(403, "Forbidden", message)
+        raise StatusError(403, "Forbidden", message)
 
 
-def deleting(kind: Kind, live: Object, options: Deletion, now: datetime) -> tuple[Object, bool]:
+def deleting(kind: ResourceKind, live: Object, options: Deletion, now: datetime) -> tuple[Object, bool]:
     """Return the object as it waits for its end, or its last state, and whether it goes at once.
 
     Only a pod, which has grace, is marked as deleted when it goes at once.
@@ -73,7 +73,7 @@ def deleting(kind: Kind, live: Object, options: Deletion, now: datetime) -> tupl
     return {**live, "metadata": changed}, gone
 
 
-def _grace(kind: Kind, live: Object, options: Deletion) -> int:
+def _grace(kind: ResourceKind, live: Object, options: Deletion) -> int:
     """Return the seconds that a pod on a node has to end; everything else has none."""
     spec: Mapping[str, Any] = live.get("spec") or {}
     ended = (live.get("status") or {}).get("phase") in ("Succeeded", "Failed")
@@ -86,7 +86,7 @@ def _grace(kind: Kind, live: Object, options: Deletion) -> int:
     return int(seconds if pending is None else min(seconds, pending))
 
 
-def _finalizers(kind: Kind, present: list[str], options: Deletion) -> list[str]:
+def _finalizers(kind: ResourceKind, present: list[str], options: Deletion) -> list[str]:
     policy = options.policy
     if not policy:
         collected = [name for name in present if name in (FOREGROUND, ORPHAN)]

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from localcloud.kubernetes.world.api_errors import ApiError
+from localcloud.kubernetes.world.api_errors import StatusError
 from localcloud.kubernetes.world.object_store import Object
 
 ScaleOf = Callable[[Mapping[str, Any], str], int | None]
@@ -55,7 +55,7 @@ def check_eviction(pod: Object, budgets: Sequence[Object]) -> None:
         message = (
             "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
         )
-        raise ApiError(500, "InternalError", message)
+        raise StatusError(500, "InternalError", message)
     spec, status = budgets[0].get("spec") or {}, budgets[0].get("status") or {}
     if not ready(pod):
         undisturbed = status["currentHealthy"] >= status["desiredHealthy"] > 0
@@ -69,7 +69,7 @@ def check_eviction(pod: Object, budgets: Sequence[Object]) -> None:
         f"healthy pods and has {status['currentHealthy']} currently",
     }
     message = "Cannot evict pod as it would violate the pod's disruption budget."
-    raise ApiError(429, "TooManyRequests", message, details={"causes": [cause]})
+    raise StatusError(429, "TooManyRequests", message, details={"causes": [cause]})
 
 
 def ready(pod: Object) -> bool:

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from localcloud.kubernetes.world.deletion.deletion import FOREGROUND, ORPHAN
-from localcloud.kubernetes.world.kinds import Kind, Kinds
-from localcloud.kubernetes.world.object_store import At, Deletion, Object, Write
+from localcloud.kubernetes.world.kinds import Kinds, ResourceKind
+from localcloud.kubernetes.world.object_store import At, Deletion, Object, WriteMode
 from localcloud.kubernetes.world.writes.patches import JSON
 
-_WRITE = Write(manager="kube-controller-manager")
+_WRITE = WriteMode(manager="kube-controller-manager")
 
 
-class Api(Protocol):
+class CollectorApi(Protocol):
     """What the collector needs of the API."""
 
     kinds: Kinds
@@ -26,11 +26,11 @@ class Api(Protocol):
         """Return whether any object has an owner, or waits for the collector."""
         ...
 
-    def list(self, kind: Kind, namespace: str = "") -> tuple[Sequence[Object], int]:
+    def list(self, kind: ResourceKind, namespace: str = "") -> tuple[Sequence[Object], int]:
         """Return the objects of a kind, and the version they were read at."""
         ...
 
-    def patch(self, at: At, patch: Any, media_type: str, write: Write) -> Object:
+    def patch(self, at: At, patch: Any, media_type: str, write: WriteMode) -> Object:
         """Patch an object."""
         ...
 
@@ -39,7 +39,7 @@ class Api(Protocol):
         ...
 
 
-def collect(api: Api) -> None:
+def collect(api: CollectorApi) -> None:
     """Run the collector once."""
     if not api.owned():
         return
@@ -58,7 +58,7 @@ def collect(api: Api) -> None:
 
 
 def _release(
-    api: Api,
+    api: CollectorApi,
     at: At,
     value: Object,
     everything: Sequence[tuple[At, Object]],
@@ -81,7 +81,7 @@ def _release(
     api.delete(at, Deletion(policy="Foreground" if waited else own))
 
 
-def _finish(api: Api, at: At, value: Object, everything: Sequence[tuple[At, Object]]) -> None:
+def _finish(api: CollectorApi, at: At, value: Object, everything: Sequence[tuple[At, Object]]) -> None:
     """Take away the finalizer that waited for the dependents of a deleted object."""
     uid = value["metadata"]["uid"]
     dependents = _dependents(value, everything)
@@ -106,12 +106,12 @@ def _dependents(value: Object, everything: Sequence[tuple[At, Object]]) -> list[
     return [pair for pair in everything if any(owner["uid"] == uid for owner in _owners(pair[1]))]
 
 
-def _write(api: Api, at: At, field: str, value: Sequence[Any]) -> None:
+def _write(api: CollectorApi, at: At, field: str, value: Sequence[Any]) -> None:
     change = {"op": "add", "path": f"/metadata/{field}", "value": list(value)}
     api.patch(at, [change], JSON, _WRITE)
 
 
-def _all(api: Api) -> Iterator[tuple[At, Object]]:
+def _all(api: CollectorApi) -> Iterator[tuple[At, Object]]:
     kinds = {kind.storage: kind for kind in api.kinds.all()}
     for kind in kinds.values():
         for value in api.list(kind)[0]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from localcloud.kubernetes.schema.definitions import ANYTHING, Type
-from localcloud.kubernetes.world.api_errors import ApiError, bad_request
+from localcloud.kubernetes.world.api_errors import StatusError, bad_request
 
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
@@ -39,16 +39,16 @@ def accepted(*, custom: bool) -> tuple[str, ...]:
     return (JSON, MERGE, APPLY) if custom else (JSON, MERGE, STRATEGIC, APPLY)
 
 
-def unknown_patch(*, custom: bool) -> ApiError:
+def unknown_patch(*, custom: bool) -> StatusError:
     """A PATCH in another media type; the router of built-in kinds refuses it before their handler."""
     if not custom:
-        return ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+        return StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type")
     types = ", ".join(accepted(custom=custom))
     message = f"the body of the request was in an unknown format - accepted media types include: {types}"
-    return ApiError(415, "UnsupportedMediaType", message)
+    return StatusError(415, "UnsupportedMediaType", message)
 
 
-def _undecodable(patch: Any, wanted: str) -> ApiError:
+def _undecodable(patch: Any, wanted: str) -> StatusError:
     sort = {list: "array", dict: "object", str: "string", bool: "bool"}.get(type(patch), "number")
     text = f"json: cannot unmarshal {sort} into Go value of type {wanted}"
     return bad_request(f"error decoding patch: {text}")
@@ -118,11 +118,11 @@ def _json_patch(live: Mapping[str, Any], operations: Sequence[Mapping[str, Any]]
     for operation in operations:
         rule = _OPERATIONS.get(str(operation.get("op")))
         if rule is None:
-            raise ApiError(422, "Invalid", _REJECTED)
+            raise StatusError(422, "Invalid", _REJECTED)
         try:
             document = rule(document, operation)
         except (KeyError, IndexError, ValueError, TypeError) as error:
-            raise ApiError(422, "Invalid", _REJECTED) from error
+            raise StatusError(422, "Invalid", _REJECTED) from error
     return dict(document)
 
 

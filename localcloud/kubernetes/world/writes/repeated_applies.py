@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from localcloud.kubernetes.world.object_store import At, Object, Write
+from localcloud.kubernetes.world.object_store import At, Object, WriteMode
 
 MOST = 1024
 """Applies that are remembered; then all of them are dropped."""
@@ -32,7 +32,7 @@ class RepeatedApplies:
     def __init__(self) -> None:
         self._last: dict[tuple[tuple[str, str], str, str, str, str], _Apply] = {}
 
-    def changes_nothing(self, at: At, live: Object, body: Any, write: Write) -> bool:
+    def changes_nothing(self, at: At, live: Object, body: Any, write: WriteMode) -> bool:
         """Return whether this apply has changed nothing of this state of the object."""
         last = self._last.get(_key(at, write))
         return (
@@ -43,12 +43,12 @@ class RepeatedApplies:
             and last.body == repr(body)
         )
 
-    def changed_nothing(self, at: At, live: Object, body: Any, write: Write) -> None:
+    def changed_nothing(self, at: At, live: Object, body: Any, write: WriteMode) -> None:
         """Remember an apply."""
         if len(self._last) >= MOST:
             self._last.clear()
         self._last[_key(at, write)] = _Apply(at, live, repr(body), write.force)
 
 
-def _key(at: At, write: Write) -> tuple[tuple[str, str], str, str, str, str]:
+def _key(at: At, write: WriteMode) -> tuple[tuple[str, str], str, str, str, str]:
     return at.kind.storage, at.namespace, at.name, write.manager, write.subresource

@@ -135,10 +135,12 @@ def _capped(entries: _Entries) -> _Entries:
     return capped
 
 
-def same(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
+def same(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     """Return whether two objects are equal, but for the times in their managedFields."""
-    contents = ({name: inner for name, inner in value.items() if name != "metadata"} for value in (one, two))
-    return next(contents) == next(contents) and _timeless(one) == _timeless(two)
+    contents = (
+        {name: inner for name, inner in value.items() if name != "metadata"} for value in (before, after)
+    )
+    return next(contents) == next(contents) and _timeless(before) == _timeless(after)
 
 
 def _timeless(value: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:

@@ -54,12 +54,12 @@ def import_cluster(resource: str, ports: Ports) -> schema.Imported:
     config = ports.config
     owner = Owner(config.fleet, config.repository, cluster.name.lower(), config.previous_repository)
     try:
-        existing = ports.azure.call(GetCluster(cluster))
-        if existing is None:
+        live = ports.azure.call(GetCluster(cluster))
+        if live is None:
             missing = f"there is no managed cluster {cluster.name} in {cluster.resource_group}"
             raise Refusal(404, f"{missing}, or Roadstead's identity may not see it")
         windows = ports.azure.call(ListMaintenance(cluster))
-        result = imported(cluster, owner, existing, windows)
+        result = imported(cluster, owner, live, windows)
     except NotImportable as error:
         raise Refusal(409, str(error)) from error
     except ReconcileError as error:
@@ -95,12 +95,12 @@ def read_live(names: Sequence[str], ports: Ports) -> schema.Live:
 
 
 def _read(record: ClusterRecord, ports: Ports) -> schema.LiveCluster:
-    existing, problem = None, ""
+    live, problem = None, ""
     try:
         if record.desired.is_attached:
             problem = "it is not in Azure: checks read it from inside"
         else:
-            existing = ports.azure.call(GetCluster(record.desired.id))
+            live = ports.azure.call(GetCluster(record.desired.id))
     except RateLimited as limited:
         problem = str(limited)
     except ReconcileError as error:
@@ -110,7 +110,7 @@ def _read(record: ClusterRecord, ports: Ports) -> schema.LiveCluster:
         record,
         resource="" if record.desired.is_attached else record.desired.id.resource,
         phase=shown_phase(record),
-        existing=existing,
+        live=live,
         unmanaged=record.observation.verified.unmanaged if record.observation.verified else None,
         problem=problem,
     )
@@ -197,15 +197,15 @@ def _drilled(
     ports: Ports,
 ) -> schema.DrilledCluster:
     """Return what would happen to a cluster of git."""
-    existing = listed.get(desired.id.resource.lower())
+    live = listed.get(desired.id.resource.lower())
     rebuilt = accept_new(desired, uid=_UID, commit="", now=ports.clock())
-    outcome, reason, differs = _outcome(rebuilt, existing, unread, ports)
-    unlike = list(_unlike(rebuilt, record, existing)) if outcome in ("rebuilt", "differs") else []
+    outcome, reason, differs = _outcome(rebuilt, live, unread, ports)
+    unlike = list(_unlike(rebuilt, record, live)) if outcome in ("rebuilt", "differs") else []
     return {"name": desired.name, "outcome": outcome, "reason": reason, "differs": differs, "unlike": unlike}
 
 
 def _outcome(
-    rebuilt: ClusterRecord, existing: Json | None, unread: Mapping[str, str], ports: Ports
+    rebuilt: ClusterRecord, live: Json | None, unread: Mapping[str, str], ports: Ports
 ) -> tuple[schema.DrillOutcome, str, list[str]]:
     """Return the outcome, its reason, and the fields that differ."""
     if rebuilt.desired.is_attached:
@@ -213,40 +213,40 @@ def _outcome(
     problem = unread.get(rebuilt.desired.azure_names.subscription_id.lower())
     if problem is not None:
         return "unknown", problem, []
-    if existing is None:
+    if live is None:
         return "create", "Azure has no such cluster, so that it would be created", []
     if not ports.config.installation:
         return "takeover", _NO_ID, []
     owner = StepContext.of(
-        replace(rebuilt, azure=replace(rebuilt.azure, life=tag(existing, LIFE_TAG) or "")), ports
+        replace(rebuilt, azure=replace(rebuilt.azure, life=tag(live, LIFE_TAG) or "")), ports
     ).owner
-    if not owner.owns(existing):
-        return "takeover", owner.describe_tags(existing), []
-    rivals = owner.rivals(existing)
+    if not owner.owns(live):
+        return "takeover", owner.describe_tags(live), []
+    rivals = owner.rivals(live)
     if rivals:
         named = " and ".join(dict.fromkeys(str(rival) if rival.id else "no installation" for rival in rivals))
         return "takeover", f"its tags name {named}", []
-    differs = _differences(rebuilt.desired, owner, existing)
+    differs = _differences(rebuilt.desired, owner, live)
     return ("differs", "it is not as git has it", differs) if differs else ("rebuilt", "", [])
 
 
-def _differences(desired: Desired, owner: Owner, existing: Json) -> list[str]:
-    found = [*map(str, differences_of(desired, owner, existing))]
+def _differences(desired: Desired, owner: Owner, live: Json) -> list[str]:
+    found = [*map(str, differences_of(desired, owner, live))]
     if found:
         return found
     try:
-        write = cluster_write(desired, owner, existing)
+        write = cluster_write(desired, owner, live)
     except ImmutableChange as error:
         return [str(error)]
     return ["its tags, or an operation that failed"] if write is not None else []
 
 
-def _unlike(rebuilt: ClusterRecord, record: ClusterRecord | None, existing: Json | None) -> Iterator[str]:
+def _unlike(rebuilt: ClusterRecord, record: ClusterRecord | None, live: Json | None) -> Iterator[str]:
     """Yield what of a live record a rebuilt one would lack."""
     if record is None:
         yield "there is no record of it now"
         return
-    life = tag(existing, LIFE_TAG) if existing else None
+    life = tag(live, LIFE_TAG) if live else None
     if life != (record.azure.life or record.uid):
         yield f"its record has the life {record.azure.life or record.uid}, and its tag {life or 'none'}"
     if rebuilt.digest != record.digest:
@@ -265,14 +265,14 @@ def _orphans(
 ) -> Iterator[schema.DrilledOrphan]:
     """Yield the clusters with the fleet's tags that git does not have."""
     known, config = {cluster.id.resource.lower() for cluster in clusters}, ports.config
-    for place, existing in sorted(listed.items()):
-        name = tag(existing, CLUSTER_TAG) or ""
+    for place, live in sorted(listed.items()):
+        name = tag(live, CLUSTER_TAG) or ""
         owner = Owner(config.fleet, config.repository, name, config.previous_repository)
-        if place in known or not name or not owner.owns(existing):
+        if place in known or not name or not owner.owns(live):
             continue
         record = records.get(name)
         yield {
             "name": name,
-            "resource": str(existing["id"]),
+            "resource": str(live["id"]),
             "deleting": record is not None and record.deleting,
         }

@@ -112,11 +112,11 @@ log = logging.getLogger(__name__)
 LETTERS_SHOWN = 100
 
 
-def dead_letters_view(ports: Ports) -> schema.DeadLetters:
+def dead_letters_view(ports: Ports) -> schema.DeadLettersView:
     """Return the newest messages that a queue gave up and that could not be handled."""
     return {
         "deadLetters": [
-            projected(schema.DeadLetter, letter) for letter in ports.state.dead_letters(LETTERS_SHOWN)
+            projected(schema.DeadLetterView, letter) for letter in ports.state.dead_letters(LETTERS_SHOWN)
         ]
     }
 

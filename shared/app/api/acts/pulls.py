@@ -104,7 +104,7 @@ def roll_back(name: str, pool: str, actor: str, ports: Ports, reason: str = "") 
 
 
 @dataclass(frozen=True)
-class _Found:
+class _ServedPool:
     """A pool of the manifest, and the one in Azure that serves it."""
 
     desired: Desired
@@ -142,7 +142,7 @@ def _asked(
     return RollbackAsked(record.name, pool, versions_of(found.profile), target, content, by, reason)
 
 
-def _found(record: ClusterRecord, pool: str, head: Head, ports: Ports) -> _Found:
+def _found(record: ClusterRecord, pool: str, head: Head, ports: Ports) -> _ServedPool:
     if record.desired.is_attached:
         _refuse(f"{record.name} is attached: Roadstead does not manage its node pools")
     manifest = head.manifest(record.name)
@@ -151,22 +151,22 @@ def _found(record: ClusterRecord, pool: str, head: Head, ports: Ports) -> _Found
     )
     if manifest is None or isinstance(desired, str):
         _refuse(f"the manifest of {record.name} cannot be changed: {desired}")
-    wanted = next((each for each in desired.spec.node_pools if each.name == pool), None)
+    wanted = next((candidate for candidate in desired.spec.node_pools if candidate.name == pool), None)
     if wanted is None:
-        names = ", ".join(each.name for each in desired.spec.node_pools)
+        names = ", ".join(candidate.name for candidate in desired.spec.node_pools)
         _refuse(f"{record.name} has no node pool {cut(pool, 63)}; it has {names}")
     owner = StepContext.of(record, ports).owner
-    existing = RateLimiter(None, ports).over(ports).azure.call(GetCluster(record.desired.id))
-    if existing is None or not owner.owns(existing):
+    live = RateLimiter(None, ports).over(ports).azure.call(GetCluster(record.desired.id))
+    if live is None or not owner.owns(live):
         _refuse(f"Azure does not show the cluster {record.name} as this fleet's")
-    mine = serving(profiles_of(existing), owner).get(pool, ())
+    mine = serving(profiles_of(live), owner).get(pool, ())
     if len(mine) != 1:
         state = "is being replaced" if mine else "does not exist in Azure"
         _refuse(f"the node pool {pool} of {record.name} {state}")
-    return _Found(desired, wanted, manifest, existing, mine[0])
+    return _ServedPool(desired, wanted, manifest, live, mine[0])
 
 
-def _edited(name: str, found: _Found, target: Versions, head: Head) -> str:
+def _edited(name: str, found: _ServedPool, target: Versions, head: Head) -> str:
     """Return the manifest with the rollback; every other character of it stays."""
     at = ["spec", "nodePools", f"[{found.pool.name}]"]
     asked = {"nodeImageVersion": target.image, "lastUsed": target.moment}

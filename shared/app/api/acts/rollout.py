@@ -20,7 +20,7 @@ from shared.masking import cut
 from shared.ports import Ports
 from shared.rollouts.decide import Decision
 from shared.rollouts.report import state_of
-from shared.rollouts.rollout import ActKind, Rollout, Stage, State
+from shared.rollouts.rollout import ActKind, Rollout, RolloutState, Stage
 
 WRONG_STAGE = 'the body must be {"stage": "name"}'
 WRONG_CLUSTER = 'the body must be {"cluster": "name"}'
@@ -98,7 +98,7 @@ def _lifted(rollout: Rollout) -> datetime | None:
 
 def _by_role(rollout: Rollout, stage: str, roles: Collection[str]) -> None:
     """Refuse an approval by somebody without the role of the stage."""
-    wanted = {each.gate.role for each in rollout.stages if each.name == stage and each.gate.role}
+    wanted = {planned.gate.role for planned in rollout.stages if planned.name == stage and planned.gate.role}
     missing = sorted(wanted - {*roles})
     if missing:
         raise Refusal(403, f"stage {stage} is approved by somebody with the role {missing[0]}")
@@ -110,7 +110,7 @@ def _by_author(rollout: Rollout, stage: str, addresses: frozenset[str], ports: P
     That is its commit and those before it that no finished rollout brought: the commit of a merge is by
     whoever merged, and what was superseded goes on in it.
     """
-    if not any(each.by_others for each in rollout.stages if each.name == stage):
+    if not any(planned.by_others for planned in rollout.stages if planned.name == stage):
         return
     commit, since = rollout.commit, rollout.since
     try:
@@ -139,7 +139,7 @@ def why_not(
     rollout: Rollout, kind: ActKind, subject: str, by: str, now: datetime, *, person: bool = True
 ) -> str:
     """Return why an act has no meaning for a rollout, "" when it has one."""
-    if rollout.state is not State.ACTIVE:
+    if rollout.state is not RolloutState.ACTIVE:
         state = state_of(rollout, Decision(rollout)).lower()
         return f"the rollout of {rollout.commit[:8]} is not under way: {state}"
     if kind is ActKind.RESUME and _lifted(rollout) is None:

@@ -20,7 +20,7 @@ from shared.app.api import schema
 from shared.app.api.access import Caller, Principal
 from shared.app.api.acts import Refusal, answers
 from shared.app.api.acts.rollout import MAX_REASON, why_not
-from shared.app.api.audit import Request, audited
+from shared.app.api.audit import AuditedAct, audited
 from shared.app.api.views.rollouts import shown
 from shared.app.http_result import HttpResult, rejected
 from shared.app.outbox import send
@@ -75,7 +75,7 @@ def receive_approval(
         return rejected(400, 'the body must be {"fleet", "commit", "stage"}, and may have "by" and "reason"')
     caller = Caller(Principal(f"webhook:{system}", _named(system), frozenset()), address, "webhook")
     target = f"{statement.commit}/{statement.stage}"
-    request = Request("rollout-approve", target, reason=_reason(statement))
+    request = AuditedAct("rollout-approve", target, reason=_reason(statement))
     return audited(request, caller, ports, lambda: _approve(system, statement, at, ports))
 
 
@@ -87,7 +87,7 @@ def _approve(system: str, statement: Statement, at: datetime, ports: Ports) -> s
     if rollout is None:
         raise Refusal(404, f"the commit {statement.commit} has no rollout")
     rollout = shown(rollout, ports.state.fleet())
-    if not any(each.name == stage and each.gate.system == system for each in rollout.stages):
+    if not any(planned.name == stage and planned.gate.system == system for planned in rollout.stages):
         raise Refusal(403, f"no stage {stage} of the rollout is approved by {system}")
     by = _named(system)
     if not _is_known(rollout, statement, by, at):

@@ -69,7 +69,7 @@ class CorrectionReceipt(TypedDict):
     by: str
 
 
-class DeadLetter(TypedDict):
+class DeadLetterView(TypedDict):
     """A message that a queue gave up and that could not be handled; ``body`` is its beginning."""
 
     queue: str
@@ -82,10 +82,10 @@ class DeadLetter(TypedDict):
 
 
 @final
-class DeadLetters(TypedDict):
+class DeadLettersView(TypedDict):
     """``GET dead-letters``, the newest first."""
 
-    deadLetters: list[DeadLetter]
+    deadLetters: list[DeadLetterView]
 
 
 @final
@@ -194,7 +194,7 @@ class RollbackReceipt(TypedDict):
 # The routes of notifications.
 
 
-class Route(TypedDict):
+class RouteView(TypedDict):
     """A route, and how its channel is. ``severity`` is "" for a route that names its ``events``.
 
     ``sent`` counts its messages, ``pending`` the facts that it has not received, until ``nextAt`` at least.
@@ -215,10 +215,10 @@ class Route(TypedDict):
 
 
 @final
-class Routes(TypedDict):
+class RoutesView(TypedDict):
     """``GET notifications``: the routes of the newest plan."""
 
-    routes: list[Route]
+    routes: list[RouteView]
 
 
 @final

@@ -44,7 +44,7 @@ Failure = TypedDict(
 """The last error of a cluster's job; ``class`` is one of docs/errors.md, ``since`` when it first occurred."""
 
 
-class Condition(TypedDict):
+class ConditionView(TypedDict):
     """A condition, as Kubernetes writes one; ``lastVerifiedTime`` is when it was found to be so at last."""
 
     type: str
@@ -56,7 +56,7 @@ class Condition(TypedDict):
     observedGeneration: int
 
 
-class Event(TypedDict):
+class EventView(TypedDict):
     """Something that happened to a cluster."""
 
     at: str | None
@@ -69,7 +69,7 @@ class Event(TypedDict):
     requestIds: list[str]
 
 
-class FleetProblem(TypedDict):
+class FleetProblemView(TypedDict):
     """What prevents a newer commit from being planned, or an invalid fleet.yaml; each is "" for nothing."""
 
     problem: str
@@ -77,7 +77,7 @@ class FleetProblem(TypedDict):
     fleetSuggestedAction: str
 
 
-class Retirement(TypedDict):
+class RetirementView(TypedDict):
     """What AKS has retired, or will within 180 days, of what a cluster has.
 
     ``field`` is the field below ``spec`` that asks for it, ``on`` the last day of its support, ``message`` a
@@ -116,7 +116,7 @@ class Policy(TypedDict):
     readAt: str | None
 
 
-class ClusterSummary(TypedDict):
+class ClusterSummaryView(TypedDict):
     """A cluster: its phase, the reason for it and since when, and when it is checked next.
 
     ``actionRequired`` is what an operator must do before the job continues, "" for nothing; with
@@ -151,30 +151,30 @@ class ClusterSummary(TypedDict):
     nodes: int
     fluxRevision: str
     fluxReadAt: str | None
-    conditions: list[Condition]
-    retirements: list[Retirement]
+    conditions: list[ConditionView]
+    retirements: list[RetirementView]
     certificates: list[EndingCertificate]
     createdAt: str | None
     updatedAt: str | None
 
 
 @final
-class Cluster(ClusterSummary, FleetProblem):
+class ClusterView(ClusterSummaryView, FleetProblemView):
     """``GET clusters/NAME``: a cluster with its spec and its newest events."""
 
     policies: list[Policy]
     spec: dict[str, Any]
-    events: list[Event]
+    events: list[EventView]
 
 
 @final
-class MissingCluster(FleetProblem):
+class MissingCluster(FleetProblemView):
     """``GET clusters/NAME`` of a cluster that was deleted, or that the newest plan does not create."""
 
     name: str
     phase: str
     plan: PlanPart | None
-    events: list[Event]
+    events: list[EventView]
 
 
 @final
@@ -182,11 +182,11 @@ class Events(TypedDict):
     """``GET clusters/NAME/events``, the newest first; ``next`` is the ``before`` of the next page."""
 
     name: str
-    events: list[Event]
+    events: list[EventView]
     next: str | None
 
 
-class Act(TypedDict):
+class ActView(TypedDict):
     """What somebody asked for; ``result`` is "" while it runs, and for good if it was interrupted."""
 
     id: str
@@ -203,7 +203,7 @@ class Act(TypedDict):
 
 
 @final
-class Why(FleetProblem):
+class Why(FleetProblemView):
     """``GET clusters/NAME/why``: why a cluster is in its phase, in sentences.
 
     ``retirementsNote`` says that the table of retirements is old, "" otherwise. ``rollout`` is why the
@@ -221,16 +221,16 @@ class Why(FleetProblem):
     next: str
     nextAt: str | None
     suggestedAction: str
-    retirements: list[Retirement]
+    retirements: list[RetirementView]
     retirementsNote: str
     certificates: list[EndingCertificate]
-    acts: list[Act]
+    acts: list[ActView]
 
 
 # A cluster as a tree: its conditions, its node pools, Flux and the workloads.
 
 
-class UnhealthyObject(TypedDict):
+class UnhealthyObjectView(TypedDict):
     """An object that is not healthy: why, and since when; ``namespace`` is "" for a kind without one."""
 
     kind: str
@@ -252,10 +252,10 @@ class ObjectGroup(TypedDict):
     ready: int
     suspended: int
     failed: int
-    unhealthy: list[UnhealthyObject]
+    unhealthy: list[UnhealthyObjectView]
 
 
-class NodePool(TypedDict):
+class NodePoolView(TypedDict):
     """A node pool: ``name`` is "" for nodes of none, ``wantedVersion`` "" where git has no such pool.
 
     ``versions`` are those of its nodes. ``notReady`` names the first of its nodes that are not ready.
@@ -267,7 +267,7 @@ class NodePool(TypedDict):
     nodes: int
     ready: int
     failed: int
-    notReady: list[UnhealthyObject]
+    notReady: list[UnhealthyObjectView]
 
 
 class SystemOnCluster(TypedDict):
@@ -276,7 +276,7 @@ class SystemOnCluster(TypedDict):
     name: str
     owners: list[str]
     namespaces: list[str]
-    unhealthy: list[UnhealthyObject]
+    unhealthy: list[UnhealthyObjectView]
 
 
 @final
@@ -294,9 +294,9 @@ class Tree(TypedDict):
     runningVersion: str
     fluxRevision: str
     fluxReadAt: str | None
-    conditions: list[Condition]
+    conditions: list[ConditionView]
     checkedAt: str | None
-    nodePools: list[NodePool]
+    nodePools: list[NodePoolView]
     flux: list[ObjectGroup]
     workloads: list[ObjectGroup]
     systems: list[SystemOnCluster]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypedDict, final
 
 
-class DriftedField(TypedDict):
+class DriftedFieldView(TypedDict):
     """A field below ``spec``: ``git`` and ``live`` are JSON, "" for no value; a long one is cut.
 
     ``leftAlone``: no job changes it, because git does not name it, or because AKS cannot go back.
@@ -31,7 +31,7 @@ class DriftedField(TypedDict):
     pullRequest: str
 
 
-class CorrectionApproval(TypedDict):
+class CorrectionApprovalView(TypedDict):
     """Who approved the corrections of a cluster."""
 
     by: str
@@ -64,10 +64,10 @@ class DriftedCluster(TypedDict):
     name: str
     generation: int
     commit: str
-    fields: list[DriftedField]
+    fields: list[DriftedFieldView]
     more: int
     needsApproval: str
-    approval: CorrectionApproval | None
+    approval: CorrectionApprovalView | None
     finding: str
     held: HeldCorrection | None
 
@@ -81,7 +81,7 @@ class InsideFinding(TypedDict):
 
 
 @final
-class Drift(TypedDict):
+class DriftView(TypedDict):
     """``GET drift``; ``count`` is the number of clusters that differ, on all pages.
 
     What is inside clusters is checked and not compared: ``inside`` are the first findings of checks, and
@@ -109,7 +109,7 @@ LIVE_CLUSTERS = 10
 
 
 class LiveCluster(TypedDict):
-    """A cluster: ``existing`` is ARM's document, None where Azure has none, or with a ``problem``.
+    """A cluster: ``live`` is ARM's document, None where Azure has none, or with a ``problem``.
 
     ``unmanaged`` names what it had beyond git when it was verified, None where nobody looked then.
     """
@@ -117,7 +117,7 @@ class LiveCluster(TypedDict):
     name: str
     resource: str
     phase: str
-    existing: dict[str, Any] | None
+    live: dict[str, Any] | None
     unmanaged: list[str] | None
     problem: str
 

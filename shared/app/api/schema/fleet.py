@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict, final
 
-from shared.app.api.schema.clusters import Act, ClusterSummary, FleetProblem
+from shared.app.api.schema.clusters import ActView, ClusterSummaryView, FleetProblemView
 
 # The health of the app.
 
@@ -31,7 +31,7 @@ class CredentialHealth(ServiceHealth):
     expiresAt: str | None
 
 
-class UnreadableRecord(TypedDict):
+class UnreadableRecordView(TypedDict):
     """A record that cannot be read: what it is of, its place in Table Storage, why, and what to do."""
 
     kind: str
@@ -51,7 +51,7 @@ class Readiness(TypedDict):
 
 
 @final
-class Health(TypedDict):
+class HealthView(TypedDict):
     """``GET health``: the services and timers as of ``checkedAt``, and the records that cannot be read.
 
     ``lacks`` says what the git host does not offer, and what is lost. ``unreadable`` is None before this
@@ -65,7 +65,7 @@ class Health(TypedDict):
     credentials: list[CredentialHealth]
     timers: list[TimerHealth]
     lacks: list[str]
-    unreadable: list[UnreadableRecord] | None
+    unreadable: list[UnreadableRecordView] | None
 
 
 class Counts(TypedDict):
@@ -84,7 +84,7 @@ class SweepProblem(TypedDict):
     listedAt: str | None
 
 
-class Orphan(TypedDict):
+class OrphanView(TypedDict):
     """A cluster with this fleet's tags that the fleet does not know; ``cluster`` is the name in its tags."""
 
     resource: str
@@ -93,7 +93,7 @@ class Orphan(TypedDict):
     since: str | None
 
 
-class PathsCheck(TypedDict):
+class PathsCheckView(TypedDict):
     """Up to which commit clusters were checked for what it changes in the folders that Flux applies.
 
     ``commit`` is the newer one that comes next; the checks of the clusters up to the name ``after`` are
@@ -114,9 +114,9 @@ class Sweep(TypedDict):
     finishedAt: str | None
     problems: list[SweepProblem]
     problemCount: int
-    orphans: list[Orphan]
+    orphans: list[OrphanView]
     orphanCount: int
-    paths: PathsCheck
+    paths: PathsCheckView
 
 
 class FailingChannel(TypedDict):
@@ -127,7 +127,7 @@ class FailingChannel(TypedDict):
     since: str | None
 
 
-class Gap(TypedDict):
+class GapView(TypedDict):
     """A head that no webhook had announced; ``foundBy`` is ``timer``, or ``sync`` for an operator."""
 
     commit: str
@@ -135,15 +135,15 @@ class Gap(TypedDict):
     foundBy: str
 
 
-class Gaps(TypedDict):
+class GapsView(TypedDict):
     """How many such heads were planned so far, and the last one."""
 
     count: int
-    last: Gap | None
+    last: GapView | None
 
 
 @final
-class Fleet(FleetProblem):
+class FleetView(FleetProblemView):
     """``GET clusters``. ``notCreated`` are the first clusters that the newest plan does not create.
 
     ``needsApproval`` are the first deletes of the newest plan that need approval, ``corrections`` the first
@@ -160,7 +160,7 @@ class Fleet(FleetProblem):
     commit: str
     plannedAt: str | None
     rollout: str
-    unreadable: list[UnreadableRecord]
+    unreadable: list[UnreadableRecordView]
     deadLetterCount: int
     notCreated: list[str]
     notCreatedCount: int
@@ -172,8 +172,8 @@ class Fleet(FleetProblem):
     failingChannels: list[FailingChannel]
     counts: Counts | None
     sweep: Sweep | None
-    repairedGaps: Gaps
-    clusters: list[ClusterSummary]
+    repairedGaps: GapsView
+    clusters: list[ClusterSummaryView]
     next: str | None
 
 
@@ -181,5 +181,5 @@ class Fleet(FleetProblem):
 class Audit(TypedDict):
     """``GET audit``, the newest first; ``next`` is the ``before`` of the next page."""
 
-    acts: list[Act]
+    acts: list[ActView]
     next: str | None

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, TypedDict, final
 
 from shared.app.api.schema.clusters import PlanPart
-from shared.app.api.schema.fleet import UnreadableRecord
+from shared.app.api.schema.fleet import UnreadableRecordView
 
 
-class Approval(TypedDict):
+class ApprovalView(TypedDict):
     """The approval of a plan's deletes."""
 
     by: str
@@ -31,21 +31,21 @@ class PlanSummary(TypedDict):
     problemCount: int
     needsApprovalCount: int
     needsReleaseCount: int
-    approval: Approval | None
+    approval: ApprovalView | None
     approvedReleaseCount: int
     howToApprove: str
     reviews: str
 
 
 @final
-class Plans(TypedDict):
+class PlansView(TypedDict):
     """``GET plans``, the newest first; ``corrections`` are the clusters with a correction to approve."""
 
     plans: list[PlanSummary]
     corrections: list[str]
 
 
-class Change(TypedDict):
+class ChangeView(TypedDict):
     """A changed field of a cluster."""
 
     path: str
@@ -65,12 +65,12 @@ class PlanItem(PlanPart):
 
     cluster: str
     generation: int
-    changes: list[Change]
+    changes: list[ChangeView]
     retainedSystems: list[str]
     waits: str
 
 
-class Progress(TypedDict):
+class ProgressView(TypedDict):
     """How many clusters of a plan are in sync, and the first problem."""
 
     total: int
@@ -80,14 +80,14 @@ class Progress(TypedDict):
 
 
 @final
-class Plan(PlanSummary):
+class PlanView(PlanSummary):
     """``GET plans/COMMIT``. ``needsApproval`` are the deletes of this page that need approval."""
 
     problems: list[str]
     needsApproval: list[str]
     items: list[PlanItem]
     next: str | None
-    progress: Progress
+    progress: ProgressView
 
 
 class RecordedCluster(TypedDict):
@@ -112,7 +112,16 @@ class RecordedCluster(TypedDict):
 
 
 @final
-class Recorded(TypedDict):
+class TrackedBranch(TypedDict):
+    """The tracked branch of the fleet repository, as Flux names it: clusters that pull it are pinned."""
+
+    server: str
+    repositories: list[str]
+    branch: str
+
+
+@final
+class RecordedFleet(TypedDict):
     """``GET recorded``: what ``roadstead plan`` compares the files with.
 
     ``durations`` are the seconds that changes of each kind took, and ``replacing`` has, by removed cluster,
@@ -122,12 +131,55 @@ class Recorded(TypedDict):
 
     fleet: str
     commit: str
-    approval: Approval | None
+    source: TrackedBranch
+    approval: ApprovalView | None
     durations: dict[str, list[int]]
     replacing: dict[str, list[str]]
     clusters: list[RecordedCluster]
-    unreadable: list[UnreadableRecord]
+    unreadable: list[UnreadableRecordView]
     next: str | None
+
+
+# What lies between an environment and the head of the branch.
+
+
+class PulledCommit(TypedDict):
+    """A commit that clusters pull, "" for those whose Flux follows its source by itself.
+
+    ``behind`` is how many commits of the branch follow it, None where that is not known: over 250, or the
+    branch does not contain it. ``clusters`` are the first of ``clusterCount``.
+    """
+
+    commit: str
+    behind: int | None
+    clusterCount: int
+    clusters: list[str]
+
+
+class LogCommit(TypedDict):
+    """A commit of the branch; ``files`` are the first of ``fileCount``, which ends at 300."""
+
+    commit: str
+    title: str
+    author: str
+    fileCount: int
+    files: list[str]
+
+
+@final
+class Log(TypedDict):
+    """``GET log``: the commits that a cluster of the environment lacks, newest first.
+
+    ``more`` are older ones that are not shown.
+    """
+
+    fleet: str
+    environment: str
+    branch: str
+    head: str
+    pulled: list[PulledCommit]
+    commits: list[LogCommit]
+    more: int
 
 
 # Promotions, as the API shows them.
@@ -151,7 +203,7 @@ class PromotionHold(TypedDict):
 
 
 @final
-class Promotion(TypedDict):
+class PromotionView(TypedDict):
     """What an environment is to get: by a rule of fleet.yaml, or because somebody asked.
 
     ``state`` is open, merged, declined or none; ``problem`` is why nothing is proposed, "" for nothing.
@@ -170,10 +222,10 @@ class Promotion(TypedDict):
 
 
 @final
-class Promotions(TypedDict):
+class PromotionsView(TypedDict):
     """``GET promotions``, by environment."""
 
-    promotions: list[Promotion]
+    promotions: list[PromotionView]
 
 
 @final

@@ -137,7 +137,7 @@ class WaitingCluster(TypedDict):
 
 
 @final
-class Rollout(RolloutSummary):
+class RolloutView(RolloutSummary):
     """``GET rollouts/COMMIT``; ``waiting`` is a page of the clusters that do not start now.
 
     ``estimate`` is None where nothing is left.
@@ -151,7 +151,7 @@ class Rollout(RolloutSummary):
 
 
 @final
-class Rollouts(TypedDict):
+class RolloutsView(TypedDict):
     """``GET rollouts``, the newest first."""
 
     rollouts: list[RolloutSummary]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from shared.app.api import schema
-from shared.app.api.parts import Page
-from shared.cluster.forms import Listed
+from shared.app.api.parts import ClusterPage
+from shared.cluster.forms import RecordList
 from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.summary import ClusterSummary, SummaryDetails
 from shared.frozen import dataclass
@@ -29,7 +29,7 @@ _ATTENTION = (
 
 
 @dataclass(frozen=True)
-class Selection:
+class ClusterSelection:
     """The filters of a list, each "" or empty for none, and its order.
 
     ``labels`` are keys with their values, None for any; ``conditions`` types with their status. ``commit`` is
@@ -50,7 +50,7 @@ class Selection:
     @property
     def everything(self) -> bool:
         """Whether the list has every cluster, by name."""
-        return self == Selection()
+        return self == ClusterSelection()
 
     @property
     def needs_details(self) -> bool:
@@ -90,11 +90,11 @@ class Selection:
         return f"{_ATTENTION.index(summary.shown_phase)}:{summary.name}"
 
 
-EVERYTHING = Selection()
+EVERYTHING = ClusterSelection()
 
 
 def names_of_page(
-    summaries: Sequence[ClusterSummary], selection: Selection, page: Page
+    summaries: Sequence[ClusterSummary], selection: ClusterSelection, page: ClusterPage
 ) -> tuple[Sequence[str], str | None]:
     """Return the names of the clusters of a page, and the ``after`` of the next one, None for the last."""
     keyed = sorted(
@@ -105,7 +105,7 @@ def names_of_page(
     return [name for _, name in shown], shown[-1][0] if len(left) > len(shown) else None
 
 
-def counts_of(summaries: Listed[ClusterSummary], selection: Selection) -> schema.Counts:
+def counts_of(summaries: RecordList[ClusterSummary], selection: ClusterSelection) -> schema.Counts:
     """Return how many clusters there are, also without a known phase, in each phase, and in the list."""
     phases = Counter(summary.shown_phase.value for summary in summaries)
     matching = sum(map(selection.matches, summaries))

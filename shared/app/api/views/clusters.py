@@ -10,7 +10,7 @@ from functools import partial
 from shared.app.api import schema
 from shared.app.api.parts import (
     FIRST_PAGE,
-    Page,
+    ClusterPage,
     certificates_of,
     condition_of,
     event_of,
@@ -27,13 +27,13 @@ from shared.app.api.parts import (
     unreadable_records,
     whole_moments,
 )
-from shared.app.api.views.cluster_list import EVERYTHING, Selection, counts_of, names_of_page
+from shared.app.api.views.cluster_list import EVERYTHING, ClusterSelection, counts_of, names_of_page
 from shared.app.api.views.notifications import failing_channels
 from shared.app.api.views.rollouts import waits_now
 from shared.app.http_result import unknown_cluster
 from shared.app.planner.commit_status import reached
 from shared.cluster.conditions import IN_SYNC, exempt_text, is_at_rest, shown_phase
-from shared.cluster.forms import Listed, UnreadableRecord
+from shared.cluster.forms import RecordList, UnreadableRecord
 from shared.cluster.health import problem_of
 from shared.cluster.history import Gap
 from shared.cluster.recipes import STEPS
@@ -65,7 +65,7 @@ def sweep_view(record: SweepRecord) -> schema.Sweep:
         problemCount=len(problems),
         orphans=orphans[:SHOWN],
         orphanCount=len(orphans),
-        paths=projected(schema.PathsCheck, record.paths, plannedAt=record.paths.since),
+        paths=projected(schema.PathsCheckView, record.paths, plannedAt=record.paths.since),
     )
 
 
@@ -73,17 +73,17 @@ EVENTS_SHOWN = 20
 NOT_CREATED_SHOWN = NEEDS_APPROVAL_SHOWN = 20
 
 
-View = Callable[[ClusterRecord, Item | None, SweepRecord, datetime], schema.ClusterSummary]
+View = Callable[[ClusterRecord, Item | None, SweepRecord, datetime], schema.ClusterSummaryView]
 """Returns a cluster as it is now, as ``cluster_view`` does."""
 
 
 def fleet_view(
     ports: Ports,
-    page: Page = FIRST_PAGE,
-    selection: Selection = EVERYTHING,
+    page: ClusterPage = FIRST_PAGE,
+    selection: ClusterSelection = EVERYTHING,
     *,
     view: View | None = None,
-) -> schema.Fleet:
+) -> schema.FleetView:
     """Return the fleet: what was planned last, and a page of its clusters; raise UnknownCommit.
 
     ``view`` is for a caller that knows the views of unchanged clusters; the default is ``cluster_view``. The
@@ -91,7 +91,7 @@ def fleet_view(
     does a list of some; a later page of the list of all clusters has no counts.
     """
     fleet, sweep = ports.state.fleet(), ports.state.sweep()
-    summaries: Listed[ClusterSummary] | None = None
+    summaries: RecordList[ClusterSummary] | None = None
     if not page.after or not selection.everything:
         summaries = ports.state.summaries(details=selection.needs_details)
         selection = _with_names(selection, summaries, fleet, ports)
@@ -107,7 +107,7 @@ def fleet_view(
     approvable = sorted(newest.plan.deletes_needing_approval) if newest else []
     corrections = [summary.name for summary in summaries or () if summary.divergence.to_approve]
     return projected(
-        schema.Fleet,
+        schema.FleetView,
         ports.config,
         fleet_problem(fleet, newest),
         commit=fleet.commit,
@@ -125,7 +125,7 @@ def fleet_view(
         failingChannels=[] if page.after else failing_channels(fleet, ports),
         counts=None if summaries is None else counts_of(summaries, selection),
         sweep=None if page.after else sweep_view(sweep),
-        repairedGaps=projected(schema.Gaps, fleet.gaps, last=_repaired(fleet.gaps.last)),
+        repairedGaps=projected(schema.GapsView, fleet.gaps, last=_repaired(fleet.gaps.last)),
         clusters=[
             (view or cluster_view)(record, items.get(record.name), sweep, ports.clock()) for record in records
         ],
@@ -134,10 +134,10 @@ def fleet_view(
 
 
 def _lacking(
-    records: Listed[ClusterRecord],
-    summaries: Listed[ClusterSummary] | None,
-    page: Page,
-    selection: Selection,
+    records: RecordList[ClusterRecord],
+    summaries: RecordList[ClusterSummary] | None,
+    page: ClusterPage,
+    selection: ClusterSelection,
 ) -> Iterable[UnreadableRecord]:
     """Return the records that a page lacks: of the whole list, each is on the page where it would be.
 
@@ -164,8 +164,8 @@ class UnknownCommit(LookupError):
 
 
 def _with_names(
-    selection: Selection, summaries: Sequence[ClusterSummary], fleet: FleetRecord, ports: Ports
-) -> Selection:
+    selection: ClusterSelection, summaries: Sequence[ClusterSummary], fleet: FleetRecord, ports: Ports
+) -> ClusterSelection:
     """Return the selection with the clusters that have its commit: as its plan asks, or newer."""
     if not selection.commit:
         return selection
@@ -178,12 +178,12 @@ def _with_names(
     return replace(selection, names=names)
 
 
-def _repaired(last: Gap | None) -> schema.Gap | None:
+def _repaired(last: Gap | None) -> schema.GapView | None:
     """Return the newest head that no webhook had announced."""
-    return projected(schema.Gap, last, foundBy=last.by) if last else None
+    return projected(schema.GapView, last, foundBy=last.by) if last else None
 
 
-def cluster_detail(name: str, ports: Ports) -> schema.Cluster | schema.MissingCluster | None:
+def cluster_detail(name: str, ports: Ports) -> schema.ClusterView | schema.MissingCluster | None:
     """Return one cluster with its spec and newest events; None when nothing is known of it."""
     record = ports.state.cluster(name)
     newest = ports.state.events(name, EVENTS_SHOWN)
@@ -214,7 +214,7 @@ def describe_unknown(name: str, ports: Ports) -> str:
 
 def cluster_view(
     record: ClusterRecord, item: Item | None, sweep: SweepRecord, now: datetime
-) -> schema.ClusterSummary:
+) -> schema.ClusterSummaryView:
     """Return a cluster as it is now; ``item`` is its part of the newest plan.
 
     A sweep saves nothing of a cluster that is as its record says: the list of its subscription says when.
@@ -226,7 +226,7 @@ def cluster_view(
     found = bool(record.finding) and not of_health(record.finding)
     failure = failure_of(record)
     return projected(
-        schema.ClusterSummary,
+        schema.ClusterSummaryView,
         record,
         record.desired,
         spec,

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from shared.app.api import schema
-from shared.app.api.parts import Page, iso, projected
+from shared.app.api.parts import ClusterPage, iso, projected
 from shared.app.proposals.remembered import proposes
 from shared.cluster.conditions import found_of, is_exempt
 from shared.cluster.drift import DriftedField
@@ -20,7 +20,7 @@ from shared.ports.state import Listing, Proposal
 REASONS, FINDINGS = 3, 20
 
 
-def drift_view(ports: Ports, page: Page) -> schema.Drift:
+def drift_view(ports: Ports, page: ClusterPage) -> schema.DriftView:
     """Return a page of the clusters that differ; no other record is read as a whole."""
     summaries = ports.state.summaries(details=True)
     names = [summary.name for summary in summaries if summary.divergence.drifted or _is_found(summary)]
@@ -42,7 +42,7 @@ def drift_view(ports: Ports, page: Page) -> schema.Drift:
     }
 
 
-def drift_of_cluster(name: str, ports: Ports) -> schema.Drift | None:
+def drift_of_cluster(name: str, ports: Ports) -> schema.DriftView | None:
     """Return the drift of one cluster; None when the fleet has no such cluster."""
     record = ports.state.cluster(name)
     if record is None:
@@ -112,9 +112,9 @@ def _cluster(record: ClusterRecord, proposal: Proposal | None) -> schema.Drifted
     )
 
 
-def _field(field: DriftedField, proposal: Proposal | None) -> schema.DriftedField:
+def _field(field: DriftedField, proposal: Proposal | None) -> schema.DriftedFieldView:
     return projected(
-        schema.DriftedField,
+        schema.DriftedFieldView,
         field,
         note="; ".join(filter(None, (field.note, _not_proposed(field, proposal)))),
         changedBy=field.by,
@@ -126,5 +126,5 @@ def _not_proposed(field: DriftedField, proposal: Proposal | None) -> str:
     """Return why no pull request has a field that is to be proposed, "" where one has."""
     if field.action is not DriftAction.PROPOSE or proposal is None:
         return ""
-    reasons = (each.reason for each in proposal.left_out if each.path == field.path)
+    reasons = (omitted.reason for omitted in proposal.left_out if omitted.path == field.path)
     return next(reasons, proposal.problem)

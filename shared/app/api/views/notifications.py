@@ -9,7 +9,7 @@ from shared.notifications.routes import Route
 from shared.ports import FleetRecord, Ports
 
 
-def routes_view(ports: Ports) -> schema.Routes:
+def routes_view(ports: Ports) -> schema.RoutesView:
     """Return each route of the newest plan, and how its channel is."""
     routes = ports.state.fleet().rules.routes
     states = ports.state.announced().routes if routes else {}
@@ -30,10 +30,10 @@ def failing_channels(fleet: FleetRecord, ports: Ports) -> list[schema.FailingCha
     ]
 
 
-def _view(route: Route, state: RouteState) -> schema.Route:
+def _view(route: Route, state: RouteState) -> schema.RouteView:
     outage = state.outage
     return projected(
-        schema.Route,
+        schema.RouteView,
         route,
         state,
         severity="" if route.events else route.severity,

@@ -41,7 +41,7 @@ POLICY = (
 _STATE_CLASSES = {"success": "good", "pending": "wait", "failure": "bad", "error": "bad"}
 
 
-def plan_page(plan: schema.Plan, *, fleet: str, first: bool) -> str:
+def plan_page(plan: schema.PlanView, *, fleet: str, first: bool) -> str:
     """Return the page of a plan; ``first``: its first page, which has the problems too."""
     commit = plan["commit"]
     parts = [f"<h1>Plan of {_code(commit[:8])} for the fleet {_text(fleet)}</h1>", *_facts(plan)]
@@ -73,7 +73,7 @@ def message_page(title: str, message: str) -> str:
     return page(title, [f"<h1>{_text(title)}</h1>", f"<p>{_text(message)}</p>"])
 
 
-def _facts(plan: schema.Plan) -> Iterator[str]:
+def _facts(plan: schema.PlanView) -> Iterator[str]:
     commit = plan["commit"]
     state, _, description = plan["status"].partition(": ")
     status = f'<span class="{_STATE_CLASSES.get(state, "dim")}">{_text(state)}</span> {_text(description)}'
@@ -97,7 +97,7 @@ def _facts(plan: schema.Plan) -> Iterator[str]:
     yield f"<dl>{''.join(f'<dt>{name}</dt><dd>{value}</dd>' for name, value in facts.items())}</dl>"
 
 
-def _problems(plan: schema.Plan) -> Iterator[str]:
+def _problems(plan: schema.PlanView) -> Iterator[str]:
     if plan["problems"]:
         yield '<h2 class="bad">Invalid manifests</h2>'
         yield f"<ul>{''.join(f'<li>{_text(problem)}</li>' for problem in plan['problems'])}</ul>"
@@ -130,7 +130,7 @@ def _item(item: schema.PlanItem) -> str:
     return f"<article>{''.join(parts)}</article>"
 
 
-def _change(change: schema.Change) -> str:
+def _change(change: schema.ChangeView) -> str:
     effect = f'<span class="{"bad" if change["destroys"] else "dim"}">{_text(change["effect"])}</span>'
     cells = [
         _code(change["path"].removeprefix("spec.")),

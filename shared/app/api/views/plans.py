@@ -9,7 +9,7 @@ from operator import attrgetter
 from shared.app.api import schema
 from shared.app.api.parts import (
     FIRST_PAGE,
-    Page,
+    ClusterPage,
     iso,
     items_of,
     names_in,
@@ -23,6 +23,7 @@ from shared.app.planner.reporter import lasting_since
 from shared.cluster import messages
 from shared.cluster.record import ClusterRecord
 from shared.plan.plan import Item, Plan
+from shared.platform.pins import FleetSource
 from shared.ports import FleetRecord, PlanRecord, Ports
 from shared.ports.state import Promotion
 from shared.promotions import HoldReason, Value
@@ -33,7 +34,7 @@ PLANS_SHOWN_DAYS = 30
 PROBLEMS_SHOWN = 100
 
 
-def plans_view(ports: Ports) -> schema.Plans:
+def plans_view(ports: Ports) -> schema.PlansView:
     """Return the plans of the last days, the newest one however old it is, and the corrections to approve."""
     since, newest = ports.clock() - timedelta(days=PLANS_SHOWN_DAYS), ports.state.fleet().commit
     plan_records = list(ports.state.plans_since(since)[:PLANS_SHOWN])
@@ -46,7 +47,7 @@ def plans_view(ports: Ports) -> schema.Plans:
     }
 
 
-def plan_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.Plan | None:
+def plan_view(commit: str, ports: Ports, page: ClusterPage = FIRST_PAGE) -> schema.PlanView | None:
     """Return the plan of a commit and its progress; None when that commit was not planned."""
     plan_record = ports.state.plan(commit)
     if plan_record is None:
@@ -66,7 +67,7 @@ def plan_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.Plan
         "needsApproval": [item.cluster for item in items if item.needs_approval],
         "items": [plan_item(item, waits.get(item.cluster, "")) for item in items],
         "next": page.next([item.cluster for item in items]),
-        "progress": projected(schema.Progress, progress),
+        "progress": projected(schema.ProgressView, progress),
     }
 
 
@@ -102,7 +103,7 @@ def _how_to_approve(plan: Plan) -> str:
     )
 
 
-def recorded_view(ports: Ports, page: Page = FIRST_PAGE) -> schema.Recorded:
+def recorded_view(ports: Ports, page: ClusterPage = FIRST_PAGE) -> schema.RecordedFleet:
     """Return what the next plan is compared with: the clusters as accepted, and the commit planned last."""
     fleet = ports.state.fleet()
     records = ports.state.clusters_page(page.after, page.limit)
@@ -111,9 +112,10 @@ def recorded_view(ports: Ports, page: Page = FIRST_PAGE) -> schema.Recorded:
     needs_approval = plan_record.plan.deletes_needing_approval if plan_record else frozenset[str]()
     approved = frozenset(approval.clusters if approval else ())
     return projected(
-        schema.Recorded,
+        schema.RecordedFleet,
         ports.config,
         fleet,
+        source=_source(ports.config.source),
         approval=_approval(approval),
         durations={kind: list(seconds) for kind, seconds in fleet.durations.items()},
         replacing={old: list(new) for old, new in fleet.expects.replacing.items()},
@@ -121,6 +123,10 @@ def recorded_view(ports: Ports, page: Page = FIRST_PAGE) -> schema.Recorded:
         unreadable=unreadable_records(records.unreadable),
         next=page.next(names_in(records)),
     )
+
+
+def _source(source: FleetSource) -> schema.TrackedBranch:
+    return projected(schema.TrackedBranch, source, repositories=sorted(source.names))
 
 
 def _recorded(
@@ -134,16 +140,16 @@ def _recorded(
     )
 
 
-def _approval(approval: messages.Approval | None) -> schema.Approval | None:
+def _approval(approval: messages.Approval | None) -> schema.ApprovalView | None:
     if approval is None:
         return None
-    return projected(schema.Approval, approval, clusterCount=len(approval.clusters))
+    return projected(schema.ApprovalView, approval, clusterCount=len(approval.clusters))
 
 
 # Promotions: what is proposed to each environment, why nothing is, and which values no rule gives.
 
 
-def promotions_view(ports: Ports) -> schema.Promotions:
+def promotions_view(ports: Ports) -> schema.PromotionsView:
     """Return the promotions that were ever asked for, and those of the rules."""
     fleet, known = (
         ports.state.fleet(),
@@ -155,9 +161,9 @@ def promotions_view(ports: Ports) -> schema.Promotions:
     return {"promotions": [_promotion(known[name], fleet, rule=name in rules) for name in sorted(known)]}
 
 
-def _promotion(promotion: Promotion, fleet: FleetRecord, *, rule: bool) -> schema.Promotion:
+def _promotion(promotion: Promotion, fleet: FleetRecord, *, rule: bool) -> schema.PromotionView:
     return projected(
-        schema.Promotion,
+        schema.PromotionView,
         promotion,
         rule=rule,
         state=_state(promotion),
@@ -178,10 +184,10 @@ def _state(promotion: Promotion) -> str:
 
 def _holds(promotion: Promotion, fleet: FleetRecord) -> Iterator[schema.PromotionHold]:
     """Yield the values that the environment has not, and that no rule gives to it."""
-    had = next((each for each in fleet.rules.had if each.environment == promotion.target), None)
+    had = next((values for values in fleet.rules.had if values.environment == promotion.target), None)
     if had is None:
         return
-    lifted = {each.value: each.at for each in promotion.lifted}
+    lifted = {hold.value: hold.at for hold in promotion.lifted}
     has = {*had.file, *had.clusters}
     withdrew = [
         withdrawal.value

@@ -9,17 +9,17 @@ from operator import attrgetter
 
 from shared.app.api import schema
 from shared.app.api.access import Role
-from shared.app.api.parts import FIRST_PAGE, Page, iso, projected
+from shared.app.api.parts import FIRST_PAGE, ClusterPage, iso, projected
 from shared.cluster.failures.errors import Unreadable
-from shared.cluster.forms import Listed
+from shared.cluster.forms import RecordList
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.ports import FleetRecord, Ports
 from shared.rollouts.begin import as_now
 from shared.rollouts.decide import Decision, decide, standing_still
-from shared.rollouts.estimate import Estimate, Work, describe_estimate, estimate
+from shared.rollouts.estimate import Estimate, GroupWork, describe_estimate, estimate
 from shared.rollouts.report import describe, describe_wait, remedy, state_of
-from shared.rollouts.rollout import ActKind, CheckState, Rollout, State
-from shared.rollouts.waits import Standing, Wait, WaitReason, checks_due
+from shared.rollouts.rollout import ActKind, CheckState, Rollout, RolloutState
+from shared.rollouts.waits import Standing, StartWait, WaitReason, checks_due
 
 _OF_A_GROUP = (
     WaitReason.STAGE,
@@ -35,11 +35,11 @@ _OF_A_GROUP = (
 _UNFINISHED = (Standing.WAITING, Standing.BUSY, Standing.IN_FLIGHT, Standing.UNKNOWN)
 
 
-def rollouts_view(ports: Ports) -> schema.Rollouts:
+def rollouts_view(ports: Ports) -> schema.RolloutsView:
     """Return the rollouts that are stored, newest first."""
     fleet, summaries = ports.state.fleet(), ports.state.summaries()
     decided = (_decided(rollout, fleet, summaries, ports.clock()) for rollout in ports.state.rollouts())
-    return {"rollouts": [_summary(each, fleet.rollout) for each in decided]}
+    return {"rollouts": [_summary(decision, fleet.rollout) for decision in decided]}
 
 
 def shown(rollout: Rollout, fleet: FleetRecord) -> Rollout:
@@ -47,7 +47,7 @@ def shown(rollout: Rollout, fleet: FleetRecord) -> Rollout:
     return as_now(rollout, (fleet.rollout, fleet.planning), fleet.planning or fleet.commit)
 
 
-def rollout_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.Rollout | None:
+def rollout_view(commit: str, ports: Ports, page: ClusterPage = FIRST_PAGE) -> schema.RolloutView | None:
     """Return a rollout with a page of the clusters that do not start now; None for an unknown one."""
     stored = ports.state.rollout(commit)
     if stored is None:
@@ -81,17 +81,17 @@ def waits_now(fleet: FleetRecord, ports: Ports) -> tuple[str, Decision] | None:
     return rollout.commit, _decided(rollout, fleet, ports.state.summaries(), ports.clock())
 
 
-def wait_of(name: str, decision: Decision) -> Wait | None:
+def wait_of(name: str, decision: Decision) -> StartWait | None:
     """Return why a cluster has not started, None for one that has, or that the rollout does not change."""
     if name not in decision.start:
         return decision.waits.get(name)
     rollout = decision.rollout
     member = next(member for member in rollout.members if member.cluster == name)
     since = rollout.follows(member.stage, member.group)
-    return Wait(WaitReason.NEXT, rollout.stages[member.stage].name, member.group, since=since)
+    return StartWait(WaitReason.NEXT, rollout.stages[member.stage].name, member.group, since=since)
 
 
-def waiting_cluster(name: str, wait: Wait, commit: str) -> schema.WaitingCluster:
+def waiting_cluster(name: str, wait: StartWait, commit: str) -> schema.WaitingCluster:
     """Return why a cluster does not start now."""
     return projected(
         schema.WaitingCluster,
@@ -106,7 +106,7 @@ def waiting_cluster(name: str, wait: Wait, commit: str) -> schema.WaitingCluster
 
 
 def _decided(
-    rollout: Rollout, fleet: FleetRecord, summaries: Listed[ClusterSummary], now: datetime
+    rollout: Rollout, fleet: FleetRecord, summaries: RecordList[ClusterSummary], now: datetime
 ) -> Decision:
     """Return what a rollout decides now; nothing is saved, and nothing starts."""
     decision = decide(shown(rollout, fleet), summaries.keyed(attrgetter("name")), now)
@@ -145,7 +145,7 @@ def _stage(rollout: Rollout, decision: Decision, number: int, now: datetime) -> 
 def _estimate(decision: Decision, fleet: FleetRecord, now: datetime) -> schema.RolloutEstimate | None:
     """Return how long what is left takes, as far as nothing but the clusters and soaks is waited for."""
     rollout = decision.rollout
-    if rollout.state is not State.ACTIVE:
+    if rollout.state is not RolloutState.ACTIVE:
         return None
     return as_object(estimate(rollout.choice.kind, _left(decision, now), fleet.durations))
 
@@ -162,9 +162,9 @@ def as_object(found: Estimate) -> schema.RolloutEstimate:
     }
 
 
-def _left(decision: Decision, now: datetime) -> Iterator[Work]:
+def _left(decision: Decision, now: datetime) -> Iterator[GroupWork]:
     rollout = decision.rollout
-    watched = {(each.stage, each.group): each.at for each in rollout.watched}
+    watched = {(watch.stage, watch.group): watch.at for watch in rollout.watched}
     for stage, number in rollout.places():
         if rollout.has_passed(stage, number):
             continue
@@ -172,7 +172,7 @@ def _left(decision: Decision, now: datetime) -> Iterator[Work]:
         own = (member for member in rollout.members if (member.stage, member.group) == (stage, number))
         left = sum(decision.standings[member.cluster] in _UNFINISHED for member in own)
         soaked = now - watched.get((stage, number), now)
-        yield Work(left, rule.bound, max(timedelta(0), rule.soak - soaked))
+        yield GroupWork(left, rule.bound, max(timedelta(0), rule.soak - soaked))
 
 
 def _gate(decision: Decision, number: int, now: datetime) -> schema.RolloutGate:
@@ -235,10 +235,10 @@ def _group(rollout: Rollout, decision: Decision, stage: int, number: int) -> sch
 
 def _decisions(rollout: Rollout) -> Iterator[schema.RolloutDecision]:
     """Yield what people decided and what still holds, oldest first."""
-    decided = [(ActKind.APPROVE, each) for each in rollout.people.approved]
-    decided += [(ActKind.SKIP, each) for each in rollout.people.skipped]
+    decided = [(ActKind.APPROVE, decision) for decision in rollout.people.approved]
+    decided += [(ActKind.SKIP, decision) for decision in rollout.people.skipped]
     decided += [(ActKind.PAUSE, rollout.people.paused)] if rollout.people.paused else []
     decided += [(ActKind.ABORT, rollout.people.aborted)] if rollout.people.aborted else []
     decided += [(ActKind.OVERRIDE, rollout.people.overridden)] if rollout.people.overridden else []
-    for act, each in sorted(decided, key=lambda pair: pair[1].at):
-        yield projected(schema.RolloutDecision, each, act=act.value)
+    for act, decision in sorted(decided, key=lambda pair: pair[1].at):
+        yield projected(schema.RolloutDecision, decision, act=act.value)

@@ -51,7 +51,7 @@ def _system(stored: Json, parts: Sequence[Part]) -> schema.SystemOnCluster:
     return projected(schema.SystemOnCluster, stored, unhealthy=found)
 
 
-def _pools(record: ClusterRecord, parts: Sequence[Part]) -> list[schema.NodePool]:
+def _pools(record: ClusterRecord, parts: Sequence[Part]) -> list[schema.NodePoolView]:
     """Return the node pools of the manifest, then those that only the cluster has."""
     spec = record.document["spec"]
     wanted = {
@@ -62,7 +62,7 @@ def _pools(record: ClusterRecord, parts: Sequence[Part]) -> list[schema.NodePool
     names = [*wanted, *(name for name in found if name not in wanted)]
     return [
         projected(
-            schema.NodePool,
+            schema.NodePoolView,
             part := found.get(name, Part(NODE, 0, 0)),
             name=name,
             wantedVersion=wanted.get(name, ""),

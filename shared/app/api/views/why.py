@@ -35,7 +35,9 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
     plan_record = ports.state.plan(fleet.commit)
     review = plan_record.review if plan_record else None
     item = items_of(plan_record).get(name)
-    successors = {each: readable(each, ports.state) for each in (item.replacements if item else ())}
+    successors = {
+        successor: readable(successor, ports.state) for successor in (item.replacements if item else ())
+    }
     newest = NewestPlan(fleet.commit, item, fleet.problem, review, successors)
     phase, diagnosis = schema.NOT_CREATED, None
     if record is not None:

@@ -74,14 +74,14 @@ def ensure_owner(context: StepContext) -> Outcome:
             return hindrance
         api.create(owner_map(_tags(context, {})))
         return replace(done, note="marked the cluster as this fleet's")
-    existing = as_tagged(live)
-    hindrance = _hindrance(context, api, live, existing)
+    tagged = as_tagged(live)
+    hindrance = _hindrance(context, api, live, tagged)
     if hindrance:
         return hindrance
-    done = replace(done, life=tag(existing, LIFE_TAG) or "")
-    if _is_written(context, existing):
+    done = replace(done, life=tag(tagged, LIFE_TAG) or "")
+    if _is_written(context, tagged):
         return done
-    api.replace({**live, "data": _tags(context, existing)})
+    api.replace({**live, "data": _tags(context, tagged)})
     return replace(done, note="marked the cluster again as this fleet's")
 
 
@@ -91,39 +91,39 @@ def still_ours(context: StepContext) -> Json | Outcome:
     live = api.get(OWNER_MAP)
     if live is None:
         return Restart(f"nothing on the cluster {context.record.name} says any more that it is this fleet's")
-    existing = as_tagged(live)
-    return _hindrance(context, api, live, existing) or existing
+    tagged = as_tagged(live)
+    return _hindrance(context, api, live, tagged) or tagged
 
 
-def _tags(context: StepContext, existing: Json) -> dict[str, str]:
-    return context.owner.cluster_tags(existing)
+def _tags(context: StepContext, tagged: Json) -> dict[str, str]:
+    return context.owner.cluster_tags(tagged)
 
 
-def _is_written(context: StepContext, existing: Json) -> bool:
+def _is_written(context: StepContext, tagged: Json) -> bool:
     """Return whether the cluster is marked as a job would mark it."""
-    wanted = context.owner.cluster_tags(existing)
-    same = all(tag(existing, key) == value for key, value in wanted.items())
-    return same and tag(existing, CONTEST_TAG) is None
+    wanted = context.owner.cluster_tags(tagged)
+    same = all(tag(tagged, key) == value for key, value in wanted.items())
+    return same and tag(tagged, CONTEST_TAG) is None
 
 
-def _hindrance(context: StepContext, api: KubernetesApi, live: Json, existing: Json) -> Outcome | None:
+def _hindrance(context: StepContext, api: KubernetesApi, live: Json, tagged: Json) -> Outcome | None:
     """Return why the cluster is not ours to write to, None where it is."""
     owner, record = context.owner, context.record
-    if not owner.owns(existing):
+    if not owner.owns(tagged):
         problem = f"the cluster {record.name} is not touched: {OWNER_MAP} says that it is not this one"
-        return Fail(NotOwned(f"{problem}: {owner.describe_tags(existing)}"))
-    contest = contest_of(context, existing)
+        return Fail(NotOwned(f"{problem}: {owner.describe_tags(tagged)}"))
+    contest = contest_of(context, tagged)
     if contest:
-        _leave_mark(context, api, live, existing, contest)
+        _leave_mark(context, api, live, tagged, contest)
         return contest
-    return unknown_life(context, existing)
+    return unknown_life(context, tagged)
 
 
-def _leave_mark(context: StepContext, api: KubernetesApi, live: Json, existing: Json, contest: Wait) -> None:
+def _leave_mark(context: StepContext, api: KubernetesApi, live: Json, tagged: Json, contest: Wait) -> None:
     """Mark the cluster of another installation as contested by ours, once, at the version that was read."""
     mine, owner = context.owner.installation, context.owner
     named = contest.contest is not None and any(contest.contest.installations)
-    if mine is None or not named or owner.is_contested(existing) or owner.is_by_us(existing):
+    if mine is None or not named or owner.is_contested(tagged) or owner.is_by_us(tagged):
         return
     if not context.record.recovering:
         api.replace({**live, "data": {**(live.get("data") or {}), CONTEST_TAG: str(mine)}})
@@ -151,8 +151,8 @@ def release_cluster(context: StepContext) -> Outcome:
     live = api.get(OWNER_MAP)
     if live is None:
         return Done("nothing on the cluster says that it is this fleet's")
-    existing, owner = as_tagged(live), context.owner
-    if not owner.owns(existing) or owner.rivals(existing) or not owner.is_our_life(existing):
+    tagged, owner = as_tagged(live), context.owner
+    if not owner.owns(tagged) or owner.rivals(tagged) or not owner.is_our_life(tagged):
         return Done(f"left the cluster as it is: the {OWNER_MAP} is of somebody else", retained=True)
     api.delete(live)
     return Done(f"removed the {OWNER_MAP}; what runs on the cluster stays")

@@ -77,12 +77,12 @@ class VaultReads:
     def object(self, secret: BootstrapSecret) -> dict[str, Any]:
         """Return the Secret of an entry with the newest versions; raise what a vault says."""
         read = {key: self.secret(secret.vault, name) for key, name in secret.keys.items()}
-        values = {key: one.value for key, one in read.items()}
+        values = {key: newest.value for key, newest in read.items()}
         for key in secret.binary:
             if not is_base64(values[key]):
                 what = f"the secret {secret.keys[key]} of the vault {secret.vault}"
                 raise SecretMissing(f"{what} is no base64, as binary of {secret.name} says", code=NOT_BASE64)
-        return secret_object(secret, values, {key: one.version for key, one in read.items()})
+        return secret_object(secret, values, {key: newest.version for key, newest in read.items()})
 
     def _get(self, vault: str, name: str) -> VaultSecret | ReconcileError:
         try:

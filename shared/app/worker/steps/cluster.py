@@ -59,13 +59,13 @@ def ensure_resource_group(context: StepContext) -> Outcome:
     if deleting:
         reason = f"{deleting} is being deleted, maybe with the resource group {name}"
         return Wait(context.poll_seconds, reason)
-    existing = context.azure(GetGroup(context.cluster.group))
-    if existing is None:
+    live = context.azure(GetGroup(context.cluster.group))
+    if live is None:
         return _not_created(context) or _absent_group(context)
-    if state_of(existing) == "Deleting":
+    if state_of(live) == "Deleting":
         return Wait(context.poll_seconds, f"the resource group {name} is still being deleted")
     if context.job.step.last_write == FOREIGN_GROUP:
-        return _give_back(context, existing)
+        return _give_back(context, live)
     return Done()
 
 
@@ -91,11 +91,11 @@ def _create_group(context: StepContext) -> Outcome:
     return Wait(1, reason, FOREIGN_GROUP)
 
 
-def _give_back(context: StepContext, existing: Json) -> Outcome:
+def _give_back(context: StepContext, live: Json) -> Outcome:
     """Remove our tags from a group that is not ours, so that no delete of ours removes the group."""
     group = context.cluster.group
-    if context.owner.created_group(existing):
-        context.azure(PutGroup(group, {"location": existing["location"], "tags": {}}))
+    if context.owner.created_group(live):
+        context.azure(PutGroup(group, {"location": live["location"], "tags": {}}))
     lost = "the tags that it had are lost, so put them back"
     return Done(
         f"somebody else created the resource group {group.name}: it is used and never deleted; {lost}"
@@ -104,27 +104,27 @@ def _give_back(context: StepContext, existing: Json) -> Outcome:
 
 def ensure_cluster(context: StepContext) -> Outcome:
     """Bring the managed cluster to the spec; its node pools come with its creation."""
-    existing = context.azure(GetCluster(context.cluster))
-    hindrance = _not_created(context) if existing is None else _hindrance(context, existing)
+    live = context.azure(GetCluster(context.cluster))
+    hindrance = _not_created(context) if live is None else _hindrance(context, live)
     if hindrance:
         return hindrance
     try:
-        write = cluster_write(context.desired, context.owner, existing)
+        write = cluster_write(context.desired, context.owner, live)
     except ImmutableChange as error:
         return Fail(Immutable(str(error)))
-    if write is not None and existing is None:
+    if write is not None and live is None:
         return _create(context, write)
-    existing = existing or {}
+    live = live or {}
     if write is None:
-        facts = facts_of(context.desired, existing)
-        return Done(life=tag(existing, LIFE_TAG) or "", facts=facts)
+        facts = facts_of(context.desired, live)
+        return Done(life=tag(live, LIFE_TAG) or "", facts=facts)
     what, put = f"the cluster {context.record.name}", AcceptedWrite(WriteKind.PUT, digest=write.digest)
     if put == context.job.step.last_write:
         return reverted(what, write)
-    again = without_version(context, existing, what)
+    again = without_version(context, live, what)
     if again:
         return again
-    written = context.azure(PutCluster(context.cluster, write.body, etag=etag_of(existing)))
+    written = context.azure(PutCluster(context.cluster, write.body, etag=etag_of(live)))
     return wait_for(context, f"Azure is updating the cluster{fields(write)}", put, written)
 
 
@@ -134,26 +134,26 @@ def _create(context: StepContext, write: PlannedWrite) -> Outcome:
     return send(context, what, put, creation, "Azure is creating the cluster")
 
 
-def _hindrance(context: StepContext, existing: Json) -> Outcome | None:
+def _hindrance(context: StepContext, live: Json) -> Outcome | None:
     """Return what prevents a write to the cluster now, None when nothing does."""
     owner = context.owner
-    if context.desired.adopt and not owner.owns(existing) and not owner.is_others(existing):
-        unsafe = not_taken_over(existing, f"the cluster {context.record.name}")
-        return not_ready(context, existing) or unsafe or _observed(context, existing)
-    hindrance = not_ours(context, existing) or not_ready(context, existing)
-    hindrance = hindrance or missed_rebuild(context, existing)
-    return hindrance or _impossible_upgrade(context, existing)
+    if context.desired.adopt and not owner.owns(live) and not owner.is_others(live):
+        unsafe = not_taken_over(live, f"the cluster {context.record.name}")
+        return not_ready(context, live) or unsafe or _observed(context, live)
+    hindrance = not_ours(context, live) or not_ready(context, live)
+    hindrance = hindrance or missed_rebuild(context, live)
+    return hindrance or _impossible_upgrade(context, live)
 
 
-def _observed(context: StepContext, existing: Json) -> Outcome | None:
+def _observed(context: StepContext, live: Json) -> Outcome | None:
     """Return the wait of a cluster that differs before its adoption, None when it may be taken over."""
     if context.desired.adopt == "with-differences":
-        return _impossible_upgrade(context, existing)
-    differences = differing_fields(context, existing)
+        return _impossible_upgrade(context, live)
+    differences = differing_fields(context, live)
     other = extension.other_source if context.desired.has_extension else sync.other_source
     differences += other(context)
     if not differences:
-        return _impossible_upgrade(context, existing)
+        return _impossible_upgrade(context, live)
     shown = some_of(differences, SHOWN)
     return Wait(
         OBSERVE_SECONDS,
@@ -185,16 +185,16 @@ def _nothing_to_adopt(desired: Desired) -> Fail:
     return Fail(InvalidManifest(f"{problem}; {remedy}"))
 
 
-def _impossible_upgrade(context: StepContext, existing: Json) -> Fail | None:
+def _impossible_upgrade(context: StepContext, live: Json) -> Fail | None:
     """Refuse versions that Azure does not offer, or not with these pools, before any upgrade starts."""
     desired = context.desired
-    spec, upgrades = desired.spec, upgrade_pending(desired, existing)
-    pools = pools_to_upgrade(desired, context.owner, existing)
+    spec, upgrades = desired.spec, upgrade_pending(desired, live)
+    pools = pools_to_upgrade(desired, context.owner, live)
     if not upgrades and not pools:
         return None
     region = RegionId(spec.subscription_id, spec.location)
     offered = offered_versions(context.azure(ListVersions(region)))
-    obstacle = _obstacle(context, existing, offered) if upgrades else ""
+    obstacle = _obstacle(context, live, offered) if upgrades else ""
     if obstacle:
         return Fail(InvalidManifest(f"spec.kubernetesVersion {spec.kubernetes_version}: {obstacle}"))
     for name, (wanted, current) in pools.items():
@@ -204,10 +204,10 @@ def _impossible_upgrade(context: StepContext, existing: Json) -> Fail | None:
     return None
 
 
-def _obstacle(context: StepContext, existing: Json, offered: Sequence[str]) -> str:
+def _obstacle(context: StepContext, live: Json, offered: Sequence[str]) -> str:
     """Return what prevents the control plane from reaching its version, "" when nothing does."""
-    wanted, current = context.desired.spec.kubernetes_version, control_plane(existing)
-    old = outdated_foreign_pools(context.desired, context.owner, existing)
+    wanted, current = context.desired.spec.kubernetes_version, control_plane(live)
+    old = outdated_foreign_pools(context.desired, context.owner, live)
     if old:
         return (
             f"AKS lets no node pool lag by more than {POOL_LAG} minor versions, and the manifest lacks "

@@ -45,40 +45,40 @@ def delete_cluster(context: StepContext) -> Outcome:
     record, owner, what = context.record, context.owner, f"the cluster {context.record.name}"
     if not record.azure.creation_requested:  # even where Azure does not let us read the cluster
         return Done(f"{what} was never created")
-    existing = context.azure(GetCluster(context.cluster))
-    if existing is None:
+    live = context.azure(GetCluster(context.cluster))
+    if live is None:
         return Done(f"{what} no longer exists") if context.job.step.rechecking else recheck(context, what)
     last = context.job.step.last_write
-    state, write = state_of(existing), _delete_of(existing, last)
-    accepted = last is not None and not is_another_resource(context, existing)
-    if not owner.owns(existing):
+    state, write = state_of(live), _delete_of(live, last)
+    accepted = last is not None and not is_another_resource(context, live)
+    if not owner.owns(live):
         if state == "Deleting" and record.azure.was_tagged and not accepted:
             return foreign_delete(context)
-        return _not_deleted(context, owner.describe_tags(existing), accepted=last is not None)
+        return _not_deleted(context, owner.describe_tags(live), accepted=last is not None)
     if state in FAILED_STATES and accepted:
-        return failure(context, existing["properties"], f"the deletion of {what}")
+        return failure(context, live["properties"], f"the deletion of {what}")
     if state == "Deleting":
         return Wait(context.poll_seconds, "Azure is deleting the cluster", None if accepted else write)
     delete = next_attempt(context, write)
     if delete is None:
         return still_exists(what)
-    unknown = unknown_life(context, existing)
+    unknown = unknown_life(context, live)
     started = record.azure.delete_accepted and not (unknown or record.recovering)
-    restored = not_removed(context, existing, started=started)
+    restored = not_removed(context, live, started=started)
     unsure = not started and _may_have_started(context, accepted=accepted)
     if restored and unsure and not context.job.step.rechecking:
         unseen = f"Azure may not show yet that it deletes {what}; reading once more"
         return read_once_more(context, unseen)
-    held = restored or _of_others(context, existing) or unknown
+    held = restored or _of_others(context, live) or unknown
     if held:
         return held
-    written = context.azure(DeleteCluster(context.cluster, etag=etag_of(existing)))
+    written = context.azure(DeleteCluster(context.cluster, etag=etag_of(live)))
     return wait_for(context, "Azure is deleting the cluster", delete, written)
 
 
-def _delete_of(existing: Json, last: AcceptedWrite | None) -> AcceptedWrite:
+def _delete_of(live: Json, last: AcceptedWrite | None) -> AcceptedWrite:
     """Return the delete of this resource."""
-    return replace(DELETE, digest=resource_uid(existing))
+    return replace(DELETE, digest=resource_uid(live))
 
 
 def _may_have_started(context: StepContext, *, accepted: bool) -> bool:
@@ -87,11 +87,11 @@ def _may_have_started(context: StepContext, *, accepted: bool) -> bool:
     return accepted or step.failure is not None or step.abandoned_leases > 0
 
 
-def _of_others(context: StepContext, existing: Json) -> Outcome | None:
+def _of_others(context: StepContext, live: Json) -> Outcome | None:
     """Leave a cluster that another installation manages; one of ours, or that was, waits for a person."""
-    ours = context.record.azure.was_tagged or context.owner.is_by_us(existing)
-    if ours or not context.owner.rivals(existing):
-        return contested(context, existing)
+    ours = context.record.azure.was_tagged or context.owner.is_by_us(live)
+    if ours or not context.owner.rivals(live):
+        return contested(context, live)
     return _retained(f"the cluster {context.record.name}", "another installation of this fleet manages it")
 
 
@@ -119,17 +119,17 @@ def delete_resource_group(context: StepContext) -> Outcome:
     if record.ownership.has_rival:
         return _retained(what, f"another installation of this fleet manages the cluster {record.name} too")
     try:
-        existing = context.azure(GetGroup(group))
+        live = context.azure(GetGroup(group))
     except (Terminal, Unauthorized, Unauthenticated, Dependency) as error:
         if record.azure.group_requested or record.azure.creation_requested:
             raise
         # Azure may never have let us read the group; then we have created nothing in it either.
         return _retained(what, f"{error.kind}: {error}")
-    if existing is None:
+    if live is None:
         return Done() if context.job.step.rechecking else recheck(context, what)
-    if not context.owner.created_group(existing):
+    if not context.owner.created_group(live):
         return _retained(what, "this fleet did not create it")
-    if state_of(existing) == "Deleting":
+    if state_of(live) == "Deleting":
         write = None if was_accepted(context, DELETE) else DELETE
         return Wait(context.poll_seconds, f"Azure is deleting {what}", write)
     context.ports.state.add_group_delete_intent(group_of(record), member_of(record))

@@ -151,6 +151,9 @@ class FluxInstance(Manifest):
         return self
 
 
+FOLLOWS_ROLLOUT, FOLLOWS_BRANCH = "rollout", "branch"
+"""Who moves what a cluster pulls: Roadstead, in stages, or Flux by itself."""
+
 EVENT_KEY = "token"
 """The key of a Secret with which a Provider of the type generic-hmac signs."""
 
@@ -185,6 +188,10 @@ class Flux(FirstSource):
     components: RepositoryPath = "flux/gotk-components.yaml"
     """The file of this repository with the Flux to install: write it with flux install --export. With
     install: operator, it has the Flux Operator."""
+    follow: Literal["rollout", "branch"] | None = None
+    """What moves what Flux pulls of the first source. With rollout, a cluster pulls a commit that Roadstead
+    gives it in stages; with branch, Flux pulls each commit at once. By default rollout, where repository and
+    branch are those of the fleet, and branch elsewhere."""
     sources: Annotated[tuple[FluxSource, ...], Field(max_length=50)] = ()
     """More sources, by name."""
     kustomizations: Annotated[tuple[Kustomization, ...], Field(max_length=100)] = ()

@@ -23,7 +23,7 @@ def _variable(name: str) -> str:
     return name
 
 
-class Dependency(Manifest):
+class KustomizationDependency(Manifest):
     """A Kustomization that has to be Ready before."""
 
     name: FluxName
@@ -110,7 +110,7 @@ class Kustomization(Manifest):
     """The source, by its name in spec.flux.sources; flux-system by default."""
     path: RepositoryPath | None = None
     """The folder in the source; its root by default."""
-    depends_on: Annotated[tuple[Dependency, ...], Field(max_length=50)] = ()
+    depends_on: Annotated[tuple[KustomizationDependency, ...], Field(max_length=50)] = ()
     """The Kustomizations that have to be Ready before."""
     interval: Duration = "10m0s"
     """How often Flux applies the folder again."""

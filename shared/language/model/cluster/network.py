@@ -214,13 +214,13 @@ class NetworkProfile(Section):
 
     @model_validator(mode="after")
     def _one_spelling_of_each_network(self) -> Self:
-        for one, many, name in (
+        for single, many, name in (
             (self.pod_cidr, self.pod_cidrs, "podCidr"),
             (self.service_cidr, self.service_cidrs, "serviceCidr"),
         ):
-            if one and many and many[0] != one:
+            if single and many and many[0] != single:
                 raise ValueError(
-                    f"{name} {one} must be the first of {name}s {', '.join(many)}; or keep one of the two"
+                    f"{name} {single} must be the first of {name}s {', '.join(many)}; or keep one of the two"
                 )
         return self
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_store import Write
+from localcloud.kubernetes.world.object_store import WriteMode
 from localcloud.kubernetes.world.writes.patches import MERGE
 from tests.support.kubernetes_worlds import ALICE, BOB, MAP, a_world, refusal
 
@@ -30,7 +30,7 @@ def test_a_repeated_apply_undoes_what_was_written_since() -> None:
     world.patch(MAP, {"data": {"colour": "red"}}, MERGE, BOB)
     with refusal(409, "Conflict"):
         world.apply(MAP, {"data": {"colour": "blue"}}, ALICE)
-    after = world.apply(MAP, {"data": {"colour": "blue"}}, Write(manager="alice", force=True))
+    after = world.apply(MAP, {"data": {"colour": "blue"}}, WriteMode(manager="alice", force=True))
     assert after["data"] == {"colour": "blue"}
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from shared.app.access.context import StepContext
+from shared.app.worker.steps.flux.live_pin import as_live, commit_in, held_back, unless_forward
 from shared.app.worker.steps.flux.verify import verified_in_azure
 from shared.app.worker.steps.flux.waiting import FluxProgress, first_wait, follows, older_commit
 from shared.app.worker.steps.guards.writable import BelowCluster, bring, is_at_work, send
@@ -53,6 +54,9 @@ from shared.resource_ids import ObjectRef
 def ensure_configurations(context: StepContext) -> Outcome:
     """Write the configurations that differ, then delete those that earlier generations had."""
     found = context.azure(ListFluxConfigurations(context.cluster))
+    back = held_back(context, _pinned_to(found))
+    if back:
+        return back
     wanted = wanted_configurations(context, found)
     busy = [name for name in (*wanted, *context.record.removals.configurations) if _is_busy(found.get(name))]
     if busy:
@@ -74,7 +78,7 @@ def _not_passed(last: AcceptedWrite | None, names: list[str]) -> list[str]:
 
 def wanted_configurations(context: StepContext, found: Mapping[str, Json]) -> dict[str, dict[str, Any]]:
     """Return the configurations without a secret; one that somebody suspended may stay so."""
-    desired, credentials = context.desired, context.ports.config.git_credentials
+    desired, credentials = as_live(context, _pinned_to(found)), context.ports.config.git_credentials
     bodies = configuration_bodies(desired, context.record.observation.facts)
     if credentials is not None and uses_app_credentials(desired.spec.flux, credentials):
         bodies[MAIN] = with_user(bodies[MAIN], credentials)
@@ -82,6 +86,12 @@ def wanted_configurations(context: StepContext, found: Mapping[str, Json]) -> di
         for name in bodies.keys() & found.keys():
             bodies[name]["properties"]["suspend"] = is_suspended(found[name])
     return bodies
+
+
+def _pinned_to(found: Mapping[str, Json]) -> str:
+    """Return the commit that the first configuration in Azure pulls, "" for none."""
+    repository = (found.get(MAIN, {}).get("properties") or {}).get("gitRepository") or {}
+    return commit_in(repository.get("repositoryRef"))
 
 
 def is_suspended(live: Json) -> bool:
@@ -122,17 +132,22 @@ def _left_alone(context: StepContext, wanted: Mapping[str, Json], found: Mapping
 
 
 def other_source(context: StepContext) -> list[str]:
-    """Return the fields in which a cluster that is to be adopted has another source or path in Azure."""
+    """Return the fields in which a cluster that is to be adopted has another source or path in Azure.
+
+    To pin what follows the branch is no difference, nor is a pin that goes forward.
+    """
     found = context.azure(ListFluxConfigurations(context.cluster))
-    bodies = configuration_bodies(context.desired, None)
-    return [
+    unpinned = configuration_bodies(context.desired.with_pin(None), None)
+    differences = [
         f"the configuration {name} of Flux: {field}"
-        for name, body in bodies.items()
+        for name, body in configuration_bodies(context.desired, None).items()
         if name in found
         for field in changed_fields(body, found[name], facts=False)
+        if field in changed_fields(unpinned[name], found[name], facts=False)
         if field.startswith(("sourceKind", "gitRepository", "ociRepository", "bucket", "azureBlob"))
         or field.endswith((".path", "]"))
     ]
+    return unless_forward(context, differences, _pinned_to(found)) if differences else []
 
 
 # The extension of the cluster: the one that Azure calls microsoft.flux.

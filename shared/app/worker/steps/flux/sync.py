@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from shared.app.access.context import StepContext
 from shared.app.worker.steps.flux.applied import LiveObjects, apply_differing
+from shared.app.worker.steps.flux.live_pin import as_live, commit_in, held_back, unless_forward
 from shared.cluster.failures.errors import InvalidManifest
 from shared.cluster.health import corrects_flux
 from shared.cluster.outcomes import Done, Fail, Outcome
@@ -30,6 +31,7 @@ from shared.kubernetes.sync_objects import (
     event_objects,
     has_app_credentials,
     source_difference,
+    source_ref,
     sync_objects,
 )
 from shared.ports import KubernetesApi
@@ -51,14 +53,15 @@ def ensure_sync(context: StepContext) -> Outcome:
     """
     credentials, flux = context.ports.config.git_credentials, context.desired.spec.flux
     request = "" if context.record.recovering else request_of(context)
+    api = context.kubernetes()
+    live_pin = pinned_to(context, api)
     wanted = sync_objects(
-        context.desired, credentials, facts=context.record.observation.facts, request=request
+        as_live(context, live_pin), credentials, facts=context.record.observation.facts, request=request
     )
     wanted = (*wanted, *event_objects(context.desired, context.ports.config.public_url))
-    refused = _undefined(context, wanted) or _without_address(context)
+    refused = _undefined(context, wanted) or _without_address(context) or held_back(context, live_pin)
     if refused:
         return refused
-    api = context.kubernetes()
     live = LiveObjects([ref_of(manifest) for manifest in wanted], api)
     if context.record.recovering:
         wanted = tuple(as_requested_before(manifest, live.get(ref_of(manifest))) for manifest in wanted)
@@ -76,14 +79,27 @@ def request_of(context: StepContext) -> str:
     return context.job.started.isoformat()
 
 
+def pinned_to(context: StepContext, api: KubernetesApi) -> str:
+    """Return the commit that Flux pulls on the cluster, "" where it follows a branch, and for none."""
+    if context.desired.pin is None:
+        return ""
+    live = api.get(source_ref(context.desired.main_source))
+    return commit_in(((live or {}).get("spec") or {}).get("ref"))
+
+
 def other_source(context: StepContext) -> list[str]:
-    """Return the fields in which the cluster's Flux objects have another source or path than the manifest."""
+    """Return the fields in which the cluster's Flux objects have another source or path than the manifest.
+
+    To pin what follows the branch is no difference, nor is a pin that goes forward.
+    """
     api = context.kubernetes()
-    return [
+    unpinned = sync_objects(context.desired.with_pin(None), None)
+    differences = [
         path
-        for manifest in sync_objects(context.desired, None)
-        for path in source_difference(manifest, api.get(ref_of(manifest)))
+        for manifest, plain in zip(sync_objects(context.desired, None), unpinned, strict=True)
+        for path in source_difference(manifest, plain, api.get(ref_of(manifest)))
     ]
+    return unless_forward(context, differences, pinned_to(context, api)) if differences else []
 
 
 def _undefined(context: StepContext, wanted: Sequence[Json]) -> Fail | None:

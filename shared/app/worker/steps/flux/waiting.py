@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from urllib.parse import urlsplit
 
 from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.context import StepContext
+from shared.app.worker.steps.flux.live_pin import as_live
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.health import corrects_flux
 from shared.cluster.outcomes import Outcome, Restart, Wait
 from shared.cluster.record import ClusterRecord
-from shared.frozen import dataclass
-from shared.kubernetes import flux_objects
+from shared.frozen import dataclass, replace
 from shared.kubernetes.flux_objects import NAMESPACE
 from shared.kubernetes.flux_readiness import (
     WAITS_FOR_ANOTHER,
@@ -27,7 +26,7 @@ from shared.kubernetes.flux_readiness import (
     commit_of,
 )
 from shared.ports import FleetConfig, Ports
-from shared.ports.git_host import Change
+from shared.ports.git_host import BranchCommit
 from shared.resource_ids import ObjectRef
 
 # Whether Flux has fetched, or applied, the commit of the job, or one that follows it.
@@ -36,24 +35,30 @@ from shared.resource_ids import ObjectRef
 def older_commit(context: StepContext, revision: str) -> Wait | None:
     """Return the wait for the commit of the job, None when Flux fetched it, or one that follows it.
 
-    Commits are compared where Flux pulls the tracked branch of the fleet repository itself. Of any other
-    source no commit was requested, so what Flux fetched after the request counts. A commit follows the one of
-    the job if git says so, or if it is the head that the planner planned last: after a forced push it need
-    not be a descendant.
+    Of a pinned cluster that is the commit of its pin, and no other one. Otherwise commits are compared where
+    Flux pulls the tracked branch of the fleet repository itself. Of any other source no commit was requested,
+    so what Flux fetched after the request counts. A commit follows the one of the job if git says so, or if
+    it is the head that the planner planned last: after a forced push it need not be a descendant.
     """
-    if not pulls_the_fleet(context.record, context.ports.config) or follows(context, revision):
+    pin = context.desired.pin
+    known = pin or pulls_the_fleet(context.record, context.ports.config)
+    if not known or follows(context, revision):
         return None
-    wanted = context.record.commit[:8]
-    reason = f"Flux: the source is at {revision or 'no revision'}, which does not contain commit {wanted}"
+    wanted = pin.commit if pin else context.record.commit
+    lacks = "is not" if pin else "does not contain"
+    reason = f"Flux: the source is at {revision or 'no revision'}, which {lacks} commit {wanted[:8]}"
     return Wait(context.ports.config.timing.poll_seconds, reason)
 
 
 def follows(context: StepContext, revision: str) -> bool:
-    """Return whether Flux pulls the fleet, and a revision is the commit of the job or one that follows it.
+    """Return whether a revision is the commit that Flux is to pull, or one of the fleet that follows it.
 
-    Where commits come faster than Flux applies them, it never has applied what it fetched last.
+    Where commits come faster than Flux applies them, it never has applied what it fetched last. A pinned
+    cluster pulls the commit of its pin, or the one that it is ahead at.
     """
-    commit, wanted = commit_of(revision), context.record.commit
+    commit, wanted, pin = commit_of(revision), context.record.commit, context.desired.pin
+    if pin is not None:
+        return as_live(context, commit).pin == replace(pin, commit=commit)
     if not commit or not pulls_the_fleet(context.record, context.ports.config):
         return False
     if commit == wanted:
@@ -64,14 +69,8 @@ def follows(context: StepContext, revision: str) -> bool:
 
 
 def pulls_the_fleet(record: ClusterRecord, config: FleetConfig) -> bool:
-    """Return whether Flux pulls the tracked branch of the fleet repository, whatever else the spec has."""
-    flux = record.document["spec"]["flux"]
-    if any(flux.get(name) for name in ("tag", "semver", "commit")):
-        return False
-    name = urlsplit(flux["repository"]).path.strip("/").removesuffix(".git").lower()
-    ours = {config.repository.lower(), config.previous_repository.lower()}
-    same = name in ours and flux_objects.is_git_on(flux["repository"], config.git_server)
-    return same and bool(flux["branch"] == config.branch)
+    """Return whether Flux pulls the fleet repository: its tracked branch, or a commit of that."""
+    return config.source.serves(record.document["spec"]["flux"])
 
 
 # Which commits may be why Flux cannot apply a path of the fleet: those after what it applied last.
@@ -107,7 +106,9 @@ def commits_behind(attempt: Attempt, record: ClusterRecord, ports: Ports) -> str
     return f" ({text})"
 
 
-def described(changes: Sequence[Change], before: Sequence[Change], applied: str, place: str) -> str:
+def described(
+    changes: Sequence[BranchCommit], before: Sequence[BranchCommit], applied: str, place: str
+) -> str:
     """Return what ``changes`` of a place, newest first, add to what the commit ``applied`` had ``before``.
 
     Without one that was applied, any change may be the cause, and only the newest is known to be tried.
@@ -128,7 +129,7 @@ def described(changes: Sequence[Change], before: Sequence[Change], applied: str,
     return f"{text}; newest first: {named}{more}"
 
 
-def _named(change: Change) -> str:
+def _named(change: BranchCommit) -> str:
     return f"{change.commit[:8]} by {change.author}" if change.author else change.commit[:8]
 
 

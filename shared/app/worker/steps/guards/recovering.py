@@ -22,36 +22,36 @@ CONFIRM = "Change the manifest to what exists, or have git's values written with
 _VERIFY = "Verify that the cluster may be deleted, then run `roadstead takeover NAME`; or restore its folder."
 
 
-def held(context: StepContext, existing: Json | None, would: str) -> Wait:
+def held(context: StepContext, live: Json | None, would: str) -> Wait:
     """Return the wait of a cluster whose job would write, with what differs."""
     if context.record.deleting:
-        return _wait(context, existing, f"the job would {would}", _VERIFY)
-    if existing is None and not context.desired.is_attached:
-        return _wait(context, existing, f"it does not exist in Azure, where the job would {would}", CONFIRM)
-    differences = differing_fields(context, existing) if existing else []
+        return _wait(context, live, f"the job would {would}", _VERIFY)
+    if live is None and not context.desired.is_attached:
+        return _wait(context, live, f"it does not exist in Azure, where the job would {would}", CONFIRM)
+    differences = differing_fields(context, live) if live else []
     differs = f"it differs from git in {some_of(differences, SHOWN)}" if differences else ""
-    return _wait(context, existing, differs or f"the job would {would}", CONFIRM)
+    return _wait(context, live, differs or f"the job would {would}", CONFIRM)
 
 
-def differing_fields(context: StepContext, existing: Json) -> list[str]:
+def differing_fields(context: StepContext, live: Json) -> list[str]:
     """Return what of a cluster, its pools and its maintenance windows differs from git."""
-    differences = map(str, differences_of(context.desired, context.owner, existing))
+    differences = map(str, differences_of(context.desired, context.owner, live))
     return [*differences, *differing_windows(context)]
 
 
-def missed_rebuild(context: StepContext, existing: Json) -> Wait | None:
+def missed_rebuild(context: StepContext, live: Json) -> Wait | None:
     """Return the wait of a cluster that was not rebuilt before the tables were lost, None for any other.
 
     Whoever takes the cluster over keeps it: a rebuild then takes a later time in the manifest.
     """
-    asked, life = context.record.rebuilt_for, tag(existing, LIFE_TAG) or ""
+    asked, life = context.record.rebuilt_for, tag(live, LIFE_TAG) or ""
     if not context.record.recovering or not asked or created_for(life) >= asked:
         return None
-    return _wait(context, existing, f"it was not rebuilt for {asked}, as git asks", CONFIRM)
+    return _wait(context, live, f"it was not rebuilt for {asked}, as git asks", CONFIRM)
 
 
-def _wait(context: StepContext, existing: Json | None, why: str, action: str) -> Wait:
-    life = (tag(existing, LIFE_TAG) or "") if existing else context.record.azure.life
+def _wait(context: StepContext, live: Json | None, why: str, action: str) -> Wait:
+    life = (tag(live, LIFE_TAG) or "") if live else context.record.azure.life
     what = f"the cluster {context.record.name} is not written to"
     reason = f"{what}: the tables do not know what was written to it last, and {why}"
     contest = Contest(ContestKind.RECOVERY, life=life)

@@ -23,7 +23,7 @@ from shared.app.access.context import StepContext
 from shared.app.outbox import send
 from shared.app.repository import read_blobs, read_files, require_own
 from shared.cluster.failures.errors import Unreadable
-from shared.cluster.forms import Listed
+from shared.cluster.forms import RecordList
 from shared.cluster.messages import PlanRequest
 from shared.cluster.outcomes import Fail, Wait
 from shared.cluster.recipes import Step
@@ -90,7 +90,7 @@ _COMPLETE = (
 )
 
 
-def not_removed(context: StepContext, existing: Json, *, started: bool) -> Wait | Fail | None:
+def not_removed(context: StepContext, live: Json, *, started: bool) -> Wait | Fail | None:
     """Return the wait of a delete that git no longer asks for, None when it may be sent.
 
     ``started``: Azure has accepted it before, in this life of the cluster.
@@ -164,7 +164,7 @@ def others_in_group(context: StepContext) -> list[str]:
     return sorted((others | found.unreadable_names) - {context.record.name})
 
 
-def _clusters_in(group: str, state: State) -> Listed[ClusterRecord]:
+def _clusters_in(group: str, state: State) -> RecordList[ClusterRecord]:
     """Return the records of the clusters that may be in a group, in order of their names.
 
     The members may be more than the records, because the planner saves a cluster as a member before it saves

@@ -88,8 +88,8 @@ def send(context: StepContext, what: str, accepted: AcceptedWrite, write: AzureW
 
 def hindrance(context: StepContext) -> Outcome | None:
     """Return what prevents a write below the cluster now, None when nothing does."""
-    existing = read_ours(context)
-    return not_ready(context, existing) if isinstance(existing, Mapping) else existing
+    live = read_ours(context)
+    return not_ready(context, live) if isinstance(live, Mapping) else live
 
 
 @dataclass(frozen=True)
@@ -162,33 +162,33 @@ One read soon after the write finds what fails at once; the next one comes after
 START = "Start the cluster with `az aks start`, or remove its folder, which deletes it."
 
 
-def not_ready(context: StepContext, existing: Json) -> Outcome | None:
+def not_ready(context: StepContext, live: Json) -> Outcome | None:
     """Return what prevents a write to the cluster now, None when nothing does."""
-    properties = existing["properties"]
-    if is_stopped(existing):
-        return stopped(context, existing)
+    properties = live["properties"]
+    if is_stopped(live):
+        return stopped(context, live)
     operation = busy(properties)
     if operation:
-        return Wait(_until_next_read(context, existing), operation)
-    if state_of(existing) in FAILED_STATES and context.job.step.last_write:
+        return Wait(_until_next_read(context, live), operation)
+    if state_of(live) in FAILED_STATES and context.job.step.last_write:
         return _cluster_failure(context, properties)
     return None
 
 
-def stopped(context: StepContext, existing: Json) -> Wait:
-    """Return the wait of a stopped cluster, which ``existing`` shows as it was read a moment ago.
+def stopped(context: StepContext, live: Json) -> Wait:
+    """Return the wait of a stopped cluster, which ``live`` shows as it was read a moment ago.
 
     Azure allows nothing but a start. Only a cluster that is certainly ours is started, and only twice in a
     step: what stops it again then is not this job's to settle.
     """
-    operation = busy(existing["properties"])
+    operation = busy(live["properties"])
     if operation:
         return Wait(context.poll_seconds, operation)
     exemption = exemption_of(context.record, ClusterStopped, context.ports.clock())
     if exemption is not None:
         reason = f"the cluster is stopped; {described(exemption)}"
         return Wait(OBSERVE_SECONDS, reason, open_ended=True, suspended=True)
-    ours = context.owner.owns(existing) and not context.owner.rivals(existing)
+    ours = context.owner.owns(live) and not context.owner.rivals(live)
     start = next_attempt(context, AcceptedWrite(WriteKind.START))
     if context.record.may_start and ours and start is not None:
         written = context.azure(StartCluster(context.cluster))
@@ -202,9 +202,9 @@ def stopped(context: StepContext, existing: Json) -> Wait:
     )
 
 
-def _until_next_read(context: StepContext, existing: Json) -> float:
+def _until_next_read(context: StepContext, live: Json) -> float:
     seconds = context.poll_seconds
-    if state_of(existing) != "Creating":
+    if state_of(live) != "Creating":
         return seconds
     age = (context.ports.clock() - context.job.step.last_progress).total_seconds()
     return max(seconds, CREATION_POLLS * seconds - age)
@@ -254,14 +254,14 @@ def _drift(context: StepContext) -> str:
     if desired.is_attached:
         return "checks go on"
     try:
-        existing = context.azure(GetCluster(context.cluster))
-        windows = differing_windows(context) if existing is not None else []
+        live = context.azure(GetCluster(context.cluster))
+        windows = differing_windows(context) if live is not None else []
     except ReconcileError as error:
         return f"what differs could not be read: {error.kind}: {error}"
-    if existing is None:
+    if live is None:
         return "the cluster does not exist"
     verified = context.record.observation.verified
-    found = drift_of(desired, owner, existing, verified.unmanaged if verified else None)
+    found = drift_of(desired, owner, live, verified.unmanaged if verified else None)
     differences = [*map(str, found), *windows]
-    differences += ["powerState (it is stopped)"] if is_stopped(existing) else []
+    differences += ["powerState (it is stopped)"] if is_stopped(live) else []
     return f"it differs in {some_of(differences, SHOWN)}" if differences else "nothing differs"

@@ -72,7 +72,7 @@ LOST = timedelta(minutes=5)
 """How long after its grace period the drain waits for a pod that ends: its node may no longer exist."""
 
 
-def behind(context: StepContext, existing: Json) -> Wait | None:
+def behind(context: StepContext, live: Json) -> Wait | None:
     """Return the wait for nodes of ours that are older than Azure shows, None when none is.
 
     No pool drains now, so nodes that an earlier drain cordoned, of a pool that stays, are uncordoned. A
@@ -81,7 +81,7 @@ def behind(context: StepContext, existing: Json) -> Wait | None:
     api = context.kubernetes()
     running = {
         str(profile["name"]): running_version(profile, "orchestratorVersion")
-        for profile in profiles_of(existing)
+        for profile in profiles_of(live)
         if context.owner.owns(profile) and not pool_is_stopped(profile)
     }
     nodes = api.list("v1", "Node")
@@ -185,14 +185,14 @@ def _remaining(context: StepContext, leaving: Sequence[Json], api: KubernetesApi
     The first few in the order of their names come first, so that a message names the same pods at each step.
     The others begin at another node each time: blocked pods do not prevent the eviction of others.
     """
-    random, listed = context.ports.random, _Listed(context, api)
+    random, listed = context.ports.random, _PodsOfNodes(context, api)
     nodes = sorted(leaving, key=_name)
     named = _first(listed, nodes, SHOWN)[:SHOWN]
     others = _first(listed, _rotated(nodes, random()), EVICTIONS)
     return [*named, *(pod for pod in _rotated(others, random()) if pod not in named)]
 
 
-def _first(listed: _Listed, nodes: Sequence[Json], count: int) -> list[Json]:
+def _first(listed: _PodsOfNodes, nodes: Sequence[Json], count: int) -> list[Json]:
     """Return the pods of the first nodes that have so many of them together."""
     moving: list[Json] = []
     for node in nodes:
@@ -202,7 +202,7 @@ def _first(listed: _Listed, nodes: Sequence[Json], count: int) -> list[Json]:
     return moving
 
 
-class _Listed:
+class _PodsOfNodes:
     """The pods that have to move from each node, listed once in a step."""
 
     def __init__(self, context: StepContext, api: KubernetesApi) -> None:

@@ -60,29 +60,29 @@ _POOL_WRITES = (WriteKind.PUT, WriteKind.DELETE, WriteKind.UPGRADE_NODE_IMAGE)
 def ensure_node_pools(context: StepContext) -> Outcome:
     """Bring one node pool after the other to the spec; remove those of ours that git no longer has."""
     owner, wanted = context.owner, context.desired.spec.node_pools
-    existing = read_ours(context)
-    if not isinstance(existing, Mapping):
-        return existing
-    hindrance = not_ready(context, existing)
+    live = read_ours(context)
+    if not isinstance(live, Mapping):
+        return live
+    hindrance = not_ready(context, live)
     if hindrance:
         return hindrance
-    pools = serving(profiles_of(existing), owner)
+    pools = serving(profiles_of(live), owner)
     left = context.desired.left
     stages = [
-        (pool, _stage(context, existing, pool, pools.get(pool.name, ())))
+        (pool, _stage(context, live, pool, pools.get(pool.name, ())))
         for pool in wanted
         if pool.name in pools or f"nodePools[{pool.name}]" not in left
     ]
     for pool, stage in sorted(stages, key=_order):
-        outcome = _advanced(context, existing, pool, stage)
+        outcome = _advanced(context, live, pool, stage)
         if outcome:
             return outcome
     used = [profile for pool in wanted for profile in pools.get(pool.name, ())]
-    unwanted = [profile for profile in profiles_of(existing) if profile not in used]
+    unwanted = [profile for profile in profiles_of(live) if profile not in used]
     for profile in unwanted:
         if owner.owns(profile) and f"nodePools[{profile['name']}]" not in left:
             return _removed(context, profile, drain_minutes(profile))
-    return _next_hop(context, existing) or Done("; ".join(_notes(context, existing, unwanted)))
+    return _next_hop(context, live) or Done("; ".join(_notes(context, live, unwanted)))
 
 
 def _order(staged: tuple[NodePool, Stage]) -> tuple[bool, bool, bool]:
@@ -94,15 +94,15 @@ def _order(staged: tuple[NodePool, Stage]) -> tuple[bool, bool, bool]:
     return type(stage) is not Create, type(stage) is Retire, pool.mode != "System"
 
 
-def _stage(context: StepContext, existing: Json, pool: NodePool, profiles: Sequence[Json]) -> Stage:
-    taken = {str(profile["name"]) for profile in profiles_of(existing)}
+def _stage(context: StepContext, live: Json, pool: NodePool, profiles: Sequence[Json]) -> Stage:
+    taken = {str(profile["name"]) for profile in profiles_of(live)}
     taken |= {other.name for other in context.desired.spec.node_pools if other.name != pool.name}
     return stage_of(pool, context.desired, context.owner, profiles, taken)
 
 
-def _advanced(context: StepContext, existing: Json, pool: NodePool, stage: Stage) -> Outcome | None:
+def _advanced(context: StepContext, live: Json, pool: NodePool, stage: Stage) -> Outcome | None:
     """Make the next change that a pool of the manifest needs; None when it needs none."""
-    owner, plane = context.owner, control_plane(existing)
+    owner, plane = context.owner, control_plane(live)
     match stage:
         case Create(name):
             write = new_pool_write(pool, owner, name, control_plane=plane)
@@ -110,13 +110,13 @@ def _advanced(context: StepContext, existing: Json, pool: NodePool, stage: Stage
         case Keep(profile) | Replace(profile) if not owner.owns(profile):
             return _adopted(context, pool, profile)
         case Keep(profile):
-            return _updated(context, existing, pool, profile)
+            return _updated(context, live, pool, profile)
         case Replace(old, name, reason):
             write = new_pool_write(pool, owner, name, like=old, control_plane=plane)
             text = f"replacing the node pool {old['name']} by {name}: only a new pool can have {reason}"
             return _create(context, name, write, text)
         case Retire():
-            return _retired(context, existing, pool, stage)
+            return _retired(context, live, pool, stage)
 
 
 def _adopted(context: StepContext, pool: NodePool, profile: Json) -> Outcome:
@@ -156,9 +156,9 @@ def _wrote_to(context: StepContext, *names: str) -> bool:
     return last is not None and last.kind in _POOL_WRITES and last.target in names
 
 
-def _updated(context: StepContext, existing: Json, pool: NodePool, profile: Json) -> Outcome | None:
+def _updated(context: StepContext, live: Json, pool: NodePool, profile: Json) -> Outcome | None:
     """Write a pool if it differs, then compare its node image."""
-    name, plane = str(profile["name"]), control_plane(existing)
+    name, plane = str(profile["name"]), control_plane(live)
     what = f"the node pool {name}"
     try:
         write = pool_write(pool, context.desired, context.owner, profile, control_plane=plane)
@@ -166,7 +166,7 @@ def _updated(context: StepContext, existing: Json, pool: NodePool, profile: Json
         return Fail(Immutable(str(error)))
     if profile.get("provisioningState") in FAILED_STATES and _wrote_to(context, name):
         return failure(context, profile, what)
-    back = rollback_of(context, existing, pool, profile)
+    back = rollback_of(context, live, pool, profile)
     if isinstance(back, Wait):
         return back
     if back is not None:
@@ -191,14 +191,14 @@ def _put(
     return wait_for(context, reason, put, written)
 
 
-def _retired(context: StepContext, existing: Json, pool: NodePool, stage: Retire) -> Outcome | None:
+def _retired(context: StepContext, live: Json, pool: NodePool, stage: Retire) -> Outcome | None:
     """Drain a pool that has been replaced, then remove it."""
     old, remaining = stage.old, stage.remaining
     if stage.misfit and _wrote_to(context, str(old["name"]), str(remaining["name"])):
         problem = f"Azure has created a second node pool for {pool.name} that still differs: {stage.misfit}"
         return Fail(InvalidManifest(f"{problem}; nothing is drained, and no third one is created"))
     # What a later commit changes in the pool that stays may be what lets the pods move there.
-    outcome = None if stage.misfit else _updated(context, existing, pool, remaining)
+    outcome = None if stage.misfit else _updated(context, live, pool, remaining)
     reads_nodes = context.enters and not pool.stopped
     outcome = outcome or (drain.joined(context, remaining) if reads_nodes else None)
     return outcome or _removed(context, old, drain_minutes(remaining))
@@ -264,19 +264,19 @@ def _image(context: StepContext, profile: Json) -> Outcome | None:
     return wait_for(context, f"Azure is replacing the node image {image} of {name}", upgrade, written)
 
 
-def _next_hop(context: StepContext, existing: Json) -> Outcome | None:
+def _next_hop(context: StepContext, live: Json) -> Outcome | None:
     """Send the job back to the control plane once every node runs its minor version and more follow."""
-    if not upgrade_pending(context.desired, existing):
+    if not upgrade_pending(context.desired, live):
         return None
-    old = drain.behind(context, existing) if context.enters else None
+    old = drain.behind(context, live) if context.enters else None
     if old:
         return old
-    plane = control_plane(existing)
+    plane = control_plane(live)
     following = next_version(context.desired.spec.kubernetes_version, plane)
     return GoToStep(Step.CLUSTER, f"every node runs {minor(plane)}; on to {following}")
 
 
-def _notes(context: StepContext, existing: Json, unwanted: Sequence[Json]) -> list[str]:
+def _notes(context: StepContext, live: Json, unwanted: Sequence[Json]) -> list[str]:
     left = ", ".join(sorted(str(profile["name"]) for profile in unwanted))
     notes = [f"left alone: node pool {left}, not created by Roadstead"] if left else []
-    return [*notes, *newer_than_requested(context.desired, context.owner, existing)]
+    return [*notes, *newer_than_requested(context.desired, context.owner, live)]

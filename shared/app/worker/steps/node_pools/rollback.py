@@ -25,29 +25,27 @@ from shared.ports.azure import GetPoolUpgradeProfile
 
 
 def rollback_of(
-    context: StepContext, existing: Json, pool: NodePool, profile: Json
+    context: StepContext, live: Json, pool: NodePool, profile: Json
 ) -> PlannedWrite | Wait | None:
     """Return the write that rolls a pool back, the wait while it may not, None where there is none."""
     target = asked_for(pool)
     if target is None or not is_pending(target, profile):
         return None
     if not runs(target, profile):
-        hold = _hold(context, existing, pool, profile, target)
+        hold = _hold(context, live, pool, profile, target)
         if hold:
             return hold
     return rollback_write(target, profile)
 
 
-def _hold(
-    context: StepContext, existing: Json, pool: NodePool, profile: Json, target: Versions
-) -> Wait | None:
+def _hold(context: StepContext, live: Json, pool: NodePool, profile: Json, target: Versions) -> Wait | None:
     name = str(profile["name"])
     listed = recently_used(context.azure(GetPoolUpgradeProfile(context.cluster, name)))
     found = unmet(
         pool.name,
         target,
         listed,
-        existing,
+        live,
         profile,
         oldest_image=context.desired.spec.min_node_image_version or "",
         now=context.ports.clock(),

@@ -8,7 +8,7 @@ from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.context import StepContext
 from shared.app.worker.steps.flux.applied import ApplyResult, apply_over
 from shared.app.worker.steps.systems.labelled import LabelledLists, is_bare
-from shared.app.worker.steps.systems.managed_namespaces import Managed
+from shared.app.worker.steps.systems.managed_namespaces import NamespaceRun
 from shared.azure.managed_namespaces import is_by_arm, stays_by_policy
 from shared.cluster.failures.errors import InvalidManifest
 from shared.cluster.outcomes import Done, Fail, Outcome, Restart, Wait
@@ -54,7 +54,7 @@ def ensure_systems(context: StepContext) -> Outcome:
         lacking = _without_lockdown(context, api)
         if lacking:
             return Restart(f"a team would have all rights: the lock-down is not set on {', '.join(lacking)}")
-    managed = Managed(context, systems, found)
+    managed = NamespaceRun(context, systems, found)
     refused = _undefined(systems, wanted, found, context) or _foreign(systems, found) or managed.before()
     if refused:
         return refused

@@ -44,7 +44,7 @@ _DEFAULTS = ManagedNamespaces()
 
 
 @dataclass(frozen=True)
-class Candidate:
+class NamespaceCandidate:
     """A namespace that Azure is to manage: what Azure and the cluster have of it, None for nothing."""
 
     companion: NamespaceCompanion
@@ -82,7 +82,7 @@ class Candidate:
         return wanted.written(self.live, context.desired.left)
 
 
-def refusal(candidate: Candidate, owner: Owner) -> Wait | None:
+def refusal(candidate: NamespaceCandidate, owner: Owner) -> Wait | None:
     """Return the wait of a namespace that somebody else has, and that may not be taken over."""
     live, name = candidate.live, candidate.name
     if live is None:
@@ -104,7 +104,7 @@ def refusal(candidate: Candidate, owner: Owner) -> Wait | None:
     return _wait(candidate, why, "adoptionPolicy: Always takes it over")
 
 
-def _wait(candidate: Candidate, why: str, action: str) -> Wait:
+def _wait(candidate: NamespaceCandidate, why: str, action: str) -> Wait:
     system = candidate.system
     of = f"the system {system.name} of {', '.join(system.owners)}"
     reason = f"{of} has the namespace {candidate.name}, {why}"
@@ -122,7 +122,7 @@ Keeps = Callable[[Json], Mapping[str, Any] | None]
 
 
 @dataclass(frozen=True)
-class Managed:
+class NamespaceRun:
     """The managed namespaces of a cluster in one run of its step."""
 
     context: StepContext
@@ -195,9 +195,9 @@ class Managed:
         owns = self.context.owner.owns
         return tuple(sorted(name for name in names if name in self.live and owns(self.live[name])))
 
-    def _candidates(self) -> Iterator[Candidate]:
+    def _candidates(self) -> Iterator[NamespaceCandidate]:
         for name, companion in self.wanted.items():
-            yield Candidate(companion, self.live.get(name), self.found.namespace(name))
+            yield NamespaceCandidate(companion, self.live.get(name), self.found.namespace(name))
 
     def _refused(self) -> Iterator[Wait]:
         found = (refusal(candidate, self.context.owner) for candidate in self._candidates())

@@ -1,0 +1,40 @@
+"""``roadstead log``: the commits between what an environment pulls and the head of the branch."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, connect
+from cli.terminal.log_view import log_view
+from cli.terminal.output import Output, OutputOption, show
+
+
+def log(
+    *,
+    environment: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="ENVIRONMENT",
+            help="The environment; an empty one has the clusters without any.",
+        ),
+    ],
+    output: OutputOption = Output.TABLE,
+    url: Url = DEFAULT_URL,
+    key_file: KeyFile = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+) -> None:
+    """List the commits after those that an environment has, up to the head of the branch.
+
+    Newest first, each with the files that it changes, and with the clusters that pull it.
+    """
+    with connect(url, key_file, timeout) as api:
+        found = api.log(environment.removeprefix("environment/"))
+    show(
+        found,
+        output,
+        table=lambda wide: log_view(found, wide=wide),
+        names=lambda: (f"commit/{commit['commit']}" for commit in found["commits"]),
+    )

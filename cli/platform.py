@@ -1,0 +1,126 @@
+"""The platform of a fleet repository on disk: what Flux applies to its clusters, built by a tool at hand."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from configparser import ConfigParser
+from configparser import Error as ConfigError
+from dataclasses import dataclass
+from pathlib import Path
+
+from cli.worktree import Worktree
+from shared.adapters.kustomize import KustomizeProgram
+from shared.language.desired import Desired
+from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.language.resolve.problems import Problem
+from shared.platform.build import Builds
+from shared.platform.declared import declared, roots_of
+from shared.platform.inventories import Inventories
+from shared.platform.inventory import Inventory
+from shared.platform.reach import near_path
+from shared.platform.tree import Tree
+from shared.platform.validation import problems
+from shared.ports.kustomize import Kustomize
+from shared.sentences import many
+
+PROGRAMS = (("kustomize", "build"), ("kubectl", "kustomize"))
+_REPOSITORY = re.compile(
+    r"(?:[a-z+]+://)?(?:[^@/]+@)?([^/:]+)(?::[0-9]+)?[/:](.+?)(?:\.git)?/*$", re.IGNORECASE
+)
+
+
+class _Contents(Mapping[str, bytes]):
+    """The contents of the files, each read when it is first asked for."""
+
+    def __init__(self, paths: Mapping[str, str], read: Callable[[str], bytes]) -> None:
+        self._paths, self._read = paths, read
+        self._known: dict[str, bytes] = {}
+
+    def __getitem__(self, path: str) -> bytes:
+        if path not in self._known:
+            if path not in self._paths:
+                raise KeyError(path)
+            self._known[path] = self._read(path)
+        return self._known[path]
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._paths
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+
+@dataclass(frozen=True)
+class Platform:
+    """What Flux applies to clusters from the repository, and what is to be said of it.
+
+    ``builder`` is what built it, "" for nothing; ``note`` says what was not built, and why.
+    """
+
+    inventories: Mapping[str, Inventory]
+    problems: tuple[Problem, ...] = ()
+    builder: str = ""
+    note: str = ""
+
+
+def platform_of(worktree: Worktree, fleet: DesiredFleet) -> Platform:
+    """Return the platform of a fleet, built with kustomize where there is one."""
+    tree = Tree(worktree.files, _Contents(worktree.files.blobs, worktree.read))
+    clusters = _following(fleet, tree, _remotes(worktree.root))
+    if not clusters:
+        return Platform({})
+    program = kustomize()
+    if program is None:
+        missing = "install kustomize or kubectl to check it"
+        return Platform({}, note=f"the platform of {many(len(clusters), 'cluster')} was not built: {missing}")
+    every = Inventories(tree, Builds(program.build))
+    inventories = {name: every.of(cluster) for name, cluster in clusters.items()}
+    unfollowed = sorted({place for inventory in inventories.values() for place in inventory.unfollowed})
+    note = f"not followed: {', '.join(unfollowed[:3])}" if unfollowed else ""
+    return Platform(inventories, problems(fleet, inventories), program.version, note)
+
+
+def kustomize() -> Kustomize | None:
+    """Return the kustomize of this machine, None where there is none."""
+    found = next((command for command in PROGRAMS if shutil.which(command[0])), None)
+    return KustomizeProgram(found) if found else None
+
+
+def _following(fleet: DesiredFleet, tree: Tree, remotes: frozenset[str]) -> Mapping[str, Desired]:
+    """Return the clusters whose Flux pulls this repository.
+
+    Where git does not say what this repository is called, it is one of whose folders a cluster applies.
+    """
+    by_repository: dict[str, dict[str, Desired]] = {}
+    for name, cluster in fleet.clusters.items():
+        by_repository.setdefault(_normal(cluster.spec.flux.repository), {})[name] = cluster
+    if remotes & by_repository.keys():
+        return {name: it for repository in remotes for name, it in by_repository.get(repository, {}).items()}
+    found: dict[str, Desired] = {}
+    for clusters in by_repository.values():
+        roots = {root for cluster in clusters.values() for root in roots_of(declared(cluster))}
+        if any(tree.is_folder(root) or near_path(tree, root) for root in roots):
+            found |= clusters
+    return found
+
+
+def _remotes(root: Path) -> frozenset[str]:
+    """Return what git calls this repository elsewhere, as far as its configuration says so."""
+    config = ConfigParser(strict=False, interpolation=None, allow_no_value=True)
+    try:
+        config.read_string((root / ".git" / "config").read_text(errors="replace"))
+    except (OSError, ConfigError):
+        return frozenset()
+    urls = (config[section].get("url") for section in config.sections() if section.startswith("remote "))
+    return frozenset(_normal(url) for url in urls if url)
+
+
+def _normal(url: str) -> str:
+    """Return host and path of a repository, whichever way it is fetched."""
+    found = _REPOSITORY.match(url)
+    return f"{found[1]}/{found[2].strip('/')}".lower() if found else url

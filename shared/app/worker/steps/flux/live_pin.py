@@ -1,0 +1,71 @@
+"""The commit that Flux pulls on a cluster, beside the one that the job is to pin.
+
+A pin goes forward, because Flux deletes what an older commit does not have. A job moves it from the commit
+that the plan knew, or from an ancestor of the new one. One that is ahead stays: somebody moved it while the
+app was down, or the tables are older than the cluster. A revert is a newer commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from shared.app.access.azure_state import OBSERVE_SECONDS
+from shared.app.access.context import StepContext
+from shared.cluster.outcomes import Wait
+from shared.frozen import replace
+from shared.json_tree import Json
+from shared.language.desired import Desired
+from shared.language.pin import PIN_BRANCHES
+
+
+def commit_in(ref: Json | None) -> str:
+    """Return the commit of a ``ref`` of Flux, or of Azure; "" for one that follows a branch, and for none."""
+    given = ref or {}
+    branch = str(given.get("branch") or "")
+    return str(given.get("commit") or "") or (
+        branch.removeprefix(PIN_BRANCHES) if branch.startswith(PIN_BRANCHES) else ""
+    )
+
+
+def as_live(context: StepContext, live: str) -> Desired:
+    """Return the cluster that a job brings about where Flux pulls the commit ``live``.
+
+    That is with the pin of the plan, unless Flux is ahead of it. A job that recovers writes nothing, so it
+    keeps any commit that the branch contains.
+    """
+    desired, pin = context.desired, context.desired.pin
+    if pin is None or live in ("", pin.commit) or (live == pin.before and not context.record.recovering):
+        return desired
+    if not context.record.recovering and _contains(context, pin.commit, live):
+        return desired
+    return desired.with_pin(replace(pin, commit=live)) if _is_on_branch(context, live) else desired
+
+
+def held_back(context: StepContext, live: str) -> Wait | None:
+    """Return the wait of a job whose pin would go back from the commit ``live``, None for any other."""
+    pin = as_live(context, live).pin
+    if pin is None or live in ("", pin.commit, pin.before) or _contains(context, pin.commit, live):
+        return None
+    reason = (
+        f"Flux: it is pinned to {live[:8]}, which {pin.commit[:8]} does not contain; Flux would delete what "
+        "only that commit has"
+    )
+    required = (
+        f"Push a commit that contains {live[:8]}, or move the pin yourself (docs/how-to/move-a-pin.md)."
+    )
+    return Wait(OBSERVE_SECONDS, reason, action_required=required, open_ended=True)
+
+
+def unless_forward(context: StepContext, differences: Iterable[str], live: str) -> list[str]:
+    """Return the differences of a source, without its ref where the pin goes forward from ``live``."""
+    forward = bool(live) and context.desired.pin is not None and held_back(context, live) is None
+    return [path for path in differences if not (forward and path.endswith((".ref", ".repositoryRef")))]
+
+
+def _contains(context: StepContext, commit: str, live: str) -> bool:
+    return context.ports.git_host.is_descendant(commit, live)
+
+
+def _is_on_branch(context: StepContext, live: str) -> bool:
+    fleet = context.ports.state.fleet()
+    return _contains(context, fleet.planning or fleet.commit, live)

@@ -1,0 +1,56 @@
+"""The commit that a cluster follows, where Roadstead releases what Flux pulls.
+
+Flux then pulls this commit, and not the tracked branch. A plan moves the pin of a cluster when what Flux
+pulls for it has changed, in stages like any other change. Flux knows the commit as a branch of its own
+(docs/decisions/0040-a-pin-is-a-branch-that-has-its-commits-name.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from shared.frozen import dataclass
+
+PIN_BRANCHES = "roadstead/pin/"
+"""What the names of the branches begin with that are pins; the commit follows."""
+PINNED_INTERVAL = "1h0m0s"
+"""How often Flux looks at a pin, which never has anything new: a pin moves by a write, which Flux sees."""
+
+
+@dataclass(frozen=True)
+class Pin:
+    """The ``commit`` that Flux pulls; ``pulls`` is a digest of the files that it has for the cluster.
+
+    ``before`` is the commit of the pin before it, "" for none. ``direct``: Flux names the commit itself,
+    because the app may not write branches. Two pins with the same digest are the same state of the cluster,
+    whatever their commits: so a commit that changes none of the files moves no pin.
+    """
+
+    commit: str
+    pulls: str
+    before: str = ""
+    direct: bool = False
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Pin | None:
+        """Return the pin of a cluster's stored form, None where Flux follows its source by itself."""
+        stored = document.get("pin")
+        if not stored:
+            return None
+        return cls(stored["commit"], stored["pulls"], stored.get("before", ""), stored.get("direct", False))
+
+    @property
+    def branch(self) -> str:
+        """The branch that Flux pulls, "" where it names the commit."""
+        return "" if self.direct else f"{PIN_BRANCHES}{self.commit}"
+
+    def stored(self) -> dict[str, Any]:
+        """Return it as it is stored."""
+        before = {"before": self.before} if self.before else {}
+        direct = {"direct": True} if self.direct else {}
+        return {"commit": self.commit, "pulls": self.pulls, **before, **direct}
+
+    def moved(self, commit: str, pulls: str) -> Pin:
+        """Return the pin at a commit that has these files: the same one where they are the same."""
+        return self if pulls == self.pulls else Pin(commit, pulls, self.commit)

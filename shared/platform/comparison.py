@@ -1,0 +1,219 @@
+"""The differences of two inventories of one cluster, by Kustomization: what git says, and not what it does.
+
+An object that moves from one Kustomization to another leaves the first and comes to the second. The values of
+a Secret are in no text: only that they differ.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Literal
+
+from shared.frozen import dataclass, field, replace
+from shared.json_tree import Children, Json, Path, children, differing, is_named_list, path_text
+from shared.masking import without_secrets
+from shared.platform.inventory import BuiltObject, Inventory, ObjectId, Owner
+
+Sign = Literal["+", "~", "-"]
+_LONGEST = 80
+_SHOWN_OF_SECRETS = ("apiVersion", "kind", "metadata", "type", "immutable")
+_NOT_SHOWN = "metadata.annotations"
+"""One of them, that of kubectl, has the whole Secret."""
+
+
+@dataclass(frozen=True)
+class FieldDifference:
+    """A field that differs: its path, and both values as short text, "" for no value.
+
+    A value of a Secret is "(secret)" on the sides that have one.
+    """
+
+    path: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
+class ObjectChange:
+    """An object of a Kustomization that differs; None on the side that does not have it."""
+
+    id: ObjectId
+    before: BuiltObject | None
+    after: BuiltObject | None
+    fields: tuple[FieldDifference, ...] = ()
+
+    @property
+    def sign(self) -> Sign:
+        """Whether it comes, differs or goes."""
+        return _sign(self.before, self.after)
+
+
+@dataclass(frozen=True)
+class OwnerChange:
+    """A Kustomization that differs, or one of whose objects does.
+
+    ``fields`` are the differences of its spec. ``renamed`` is the Kustomization that has its path on the
+    other side, where it is on one alone.
+    """
+
+    id: ObjectId
+    before: Owner | None
+    after: Owner | None
+    fields: tuple[FieldDifference, ...] = ()
+    objects: tuple[ObjectChange, ...] = ()
+    renamed: ObjectId | None = None
+
+    @property
+    def sign(self) -> Sign:
+        """Whether it comes, differs or goes."""
+        return _sign(self.before, self.after)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What differs; of Kustomizations without a difference there is nothing in ``owners``."""
+
+    before: Inventory
+    after: Inventory
+    owners: Mapping[ObjectId, OwnerChange] = field(default_factory=dict)
+
+    @cached_property
+    def places_before(self) -> Mapping[ObjectId, tuple[ObjectId, ...]]:
+        """The Kustomizations that have each object before."""
+        return _places(self.before)
+
+    @cached_property
+    def places_after(self) -> Mapping[ObjectId, tuple[ObjectId, ...]]:
+        """The Kustomizations that have each object after."""
+        return _places(self.after)
+
+
+def compare(before: Inventory, after: Inventory) -> Comparison:
+    """Return the differences; where a file moves and no object differs, there are none."""
+    names = sorted(before.owners.keys() | after.owners.keys())
+    changes = {name: _owner(before.owners.get(name), after.owners.get(name)) for name in names}
+    found = {name: change for name, change in changes.items() if change is not None}
+    return Comparison(before, after, _with_renames(found))
+
+
+def _sign(before: object, after: object) -> Sign:
+    return "+" if before is None else "-" if after is None else "~"
+
+
+def _places(inventory: Inventory) -> Mapping[ObjectId, tuple[ObjectId, ...]]:
+    found: dict[ObjectId, tuple[ObjectId, ...]] = {}
+    for owner in inventory.owners.values():
+        for name in owner.objects:
+            found[name] = (*found.get(name, ()), owner.id)
+    return found
+
+
+def _owner(before: Owner | None, after: Owner | None) -> OwnerChange | None:
+    """Return how a Kustomization differs, None for not at all; what cannot be built differs."""
+    known = before or after
+    if known is None:
+        return None
+    unbuilt = any(owner is not None and owner.unbuilt for owner in (before, after))
+    fields = tuple(_fields({"spec": before.spec}, {"spec": after.spec})) if before and after else ()
+    objects = () if unbuilt and before and after else tuple(_objects(before, after))
+    if before and after and not (fields or objects or unbuilt):
+        return None
+    return OwnerChange(known.id, before, after, fields, objects)
+
+
+def _objects(before: Owner | None, after: Owner | None) -> Iterator[ObjectChange]:
+    old, new = (owner.objects if owner else {} for owner in (before, after))
+    for name in sorted(old.keys() | new.keys()):
+        left, right = old.get(name), new.get(name)
+        fields = object_differences(left.manifest, right.manifest) if left and right else ()
+        if fields or not (left and right):
+            yield ObjectChange(name, left, right, fields)
+
+
+def _with_renames(found: Mapping[ObjectId, OwnerChange]) -> Mapping[ObjectId, OwnerChange]:
+    """Add to each Kustomization that comes or goes the one on the other side with the same path.
+
+    Where the path differs too, the same objects say that it is the same one; each is paired once.
+    """
+    gone = [change for change in found.values() if change.sign == "-"]
+    new = [change for change in found.values() if change.sign == "+"]
+    pairs: dict[ObjectId, ObjectId] = {}
+    for alike in (_path, _names):
+        for change in gone:
+            other = next(
+                (one for one in new if one.id not in pairs and alike(one.after) == alike(change.before)), None
+            )
+            if other is not None and change.id not in pairs and alike(change.before):
+                pairs |= {change.id: other.id, other.id: change.id}
+    return {name: replace(change, renamed=pairs.get(name)) for name, change in found.items()}
+
+
+def _path(owner: Owner | None) -> str:
+    return owner.path if owner else ""
+
+
+def _names(owner: Owner | None) -> frozenset[ObjectId]:
+    return frozenset(owner.objects) if owner else frozenset()
+
+
+# Fields
+
+
+def object_differences(old: Json, new: Json) -> tuple[FieldDifference, ...]:
+    """Return every field in which two manifests of one object differ, without values of a Secret."""
+    found = _fields(old, new)
+    if "Secret" in (old.get("kind"), new.get("kind")):
+        return tuple(_masked(difference) for difference in found)
+    return tuple(found)
+
+
+def value_differences(old: Any, new: Any) -> Iterator[tuple[Path, Any, Any]]:
+    """Yield the path of every pair of leaves that differ, with both values; None is no value.
+
+    Items of a list are paired by name where each has one of its own, otherwise by place.
+    """
+    return differing(old, new, below=_below, equal=lambda _, left, right: left == right)
+
+
+def _fields(old: Any, new: Any) -> Iterator[FieldDifference]:
+    for path, before, after in value_differences(old, new):
+        yield FieldDifference(path_text(path), short(before), short(after))
+
+
+def _masked(difference: FieldDifference) -> FieldDifference:
+    if difference.path.split(".")[0] in _SHOWN_OF_SECRETS and not difference.path.startswith(_NOT_SHOWN):
+        return difference
+    old, new = ("(secret)" if side else "" for side in (difference.old, difference.new))
+    return FieldDifference(difference.path, old, new)
+
+
+def _below(_path: Path, old: Any, new: Any) -> Children | None:
+    if isinstance(old, list) and isinstance(new, list):
+        left, right = _by_name(old), _by_name(new)
+        if left and right:
+            both = [[name for name in side if name in left and name in right] for side in (left, right)]
+            return children(left, right) if both[0] == both[1] else None  # an order can have a meaning
+        if len(old) == len(new) and any(isinstance(item, Mapping | list) for item in (*old, *new)):
+            return [(f"[{place}]", *pair) for place, pair in enumerate(zip(old, new, strict=True))]
+        return None
+    return children(old, new) if isinstance(old, Mapping) and isinstance(new, Mapping) else None
+
+
+def _by_name(value: Sequence[Any]) -> Json | None:
+    """Return a list of objects by their names, None where they do not each have one of their own."""
+    named: list[Any] = [item.get("metadata", item) if isinstance(item, Mapping) else None for item in value]
+    if not is_named_list(named):
+        return None
+    found = {f"[{names['name']}]": item for names, item in zip(named, value, strict=True)}
+    return found if len(found) == len(value) else None
+
+
+def short(value: Any) -> str:
+    """Return a value as at most 80 characters on one line, "" for none; credentials are masked."""
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    safe = " ".join(without_secrets(text).split()) or '""'
+    return safe if len(safe) <= _LONGEST else f"{safe[:38]}...{safe[-39:]}"

@@ -1,0 +1,460 @@
+"""What a change of inventories does on a cluster: by its effect, and not by its sign.
+
+The rules are those of kustomize-controller (``internal/controller/kustomization_controller.go``: ``prune``,
+``deleteObjects``, ``finalizerShouldDeleteResources``) and of fluxcd/pkg ``ssa`` (``shouldForceApply``,
+``shouldSkipApply``), read at kustomize-controller 1.9:
+
+- A Kustomization applies first, and then deletes what left its inventory, if ``spec.prune`` is true. When it
+  is deleted itself, ``deletionPolicy`` decides; a suspended one deletes nothing.
+- An object that has ``prune: disabled`` on the cluster stays. ``reconcile: disabled`` and ``ssa: Ignore``
+  would keep it too; from git they never come to the cluster, because such an object is not applied.
+- Before it deletes, it compares the labels of the owner. So an object that another Kustomization has applied
+  meanwhile stays; which of the two comes first is a race (fluxcd/kustomize-controller#338, #339). It counts
+  as deleted here.
+- Each Kustomization reconciles a new commit as soon as its source has it, with the spec that it has then. So
+  a spec that the same commit changes may come too late: the more dangerous one of both counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from enum import StrEnum
+
+from shared.frozen import dataclass, replace
+from shared.json_tree import Json
+from shared.platform.comparison import (
+    Comparison,
+    FieldDifference,
+    ObjectChange,
+    OwnerChange,
+    object_differences,
+)
+from shared.platform.fixed_fields import (
+    Definitions,
+    fixed_by_definitions,
+    fixed_field,
+    lost_version,
+)
+from shared.platform.inventory import BuiltObject, ObjectId, Owner
+from shared.platform.objects import (
+    is_definition,
+    is_marked,
+    is_owner,
+    is_protected,
+    is_skipped,
+    is_suspended_release,
+    kind_defined,
+    loses_claims,
+    mapping_at,
+    other_release,
+    stem,
+)
+
+
+class Effect(StrEnum):
+    """What becomes of an object."""
+
+    ADDED = "added"
+    CHANGED = "changed"
+    RENEWED = "renewed"
+    """A generated ConfigMap or Secret is followed by one with another hash."""
+    KEPT = "kept"
+    """It leaves git, or its Kustomization, and stays on clusters."""
+    UNREACHED = "unreached"
+    """Nothing: Flux does not apply it."""
+    DELETED = "deleted"
+    MOVED = "moved"
+    """Deleted by the Kustomization that it leaves, and created again by the one that it comes to."""
+    RECREATED = "recreated"
+    """Deleted, and created again."""
+    UNINSTALLED = "uninstalled"
+    """The release of a HelmRelease is uninstalled, and another one installed."""
+    SHRUNK = "shrunk"
+    """A StatefulSet stays and loses replicas, and with them their claims."""
+    UNKNOWN = "unknown"
+    """What its Kustomization owns after is not known: it may be deleted."""
+    EMPTIED = "emptied"
+    """A Kustomization has objects and would have none: that is refused, and not a removal."""
+    STUCK = "stuck"
+    """The API server refuses the change, and its Kustomization applies nothing any more."""
+
+
+class Cause(StrEnum):
+    """Why that becomes of it."""
+
+    NONE = ""
+    PRUNE_OFF = "prune-off"
+    PRUNE_DISABLED = "prune-disabled"
+    ORPHANED = "orphaned"
+    SUSPENDED = "suspended"
+    NOT_RECONCILED = "not-reconciled"
+    RESUMED = "resumed"
+    FIXED_FIELD = "fixed-field"
+    RELEASE_TARGET = "release-target"
+    UNBUILT = "unbuilt"
+    ELSEWHERE = "elsewhere"
+    """Its Kustomization gets another source."""
+    UNSERVED = "unserved"
+    """A version of a definition is not served any more."""
+
+
+DESTROYING = frozenset(
+    (Effect.DELETED, Effect.MOVED, Effect.RECREATED, Effect.UNINSTALLED, Effect.SHRUNK, Effect.UNKNOWN)
+)
+REFUSED = frozenset((Effect.EMPTIED, Effect.STUCK))
+
+
+@dataclass(frozen=True)
+class Consequence:
+    """What becomes of an object of a Kustomization, or of the Kustomization itself (``owner`` is its own id).
+
+    ``takes`` are the objects that are deleted with it. ``detail`` is the field, the file or the reason of the
+    cause; ``other`` the object or Kustomization that takes its place. ``manifest`` is that of before, where
+    there is one; no text may have its values.
+    """
+
+    owner: ObjectId
+    id: ObjectId
+    effect: Effect
+    cause: Cause = Cause.NONE
+    detail: str = ""
+    fields: tuple[FieldDifference, ...] = ()
+    takes: tuple[ObjectId, ...] = ()
+    other: ObjectId | None = None
+    manifest: Json | None = None
+
+    @property
+    def destroys(self) -> bool:
+        """Whether something is deleted, or may be."""
+        return self.effect in DESTROYING
+
+    @property
+    def of_owner(self) -> bool:
+        """Whether it is about a Kustomization that owns something, and not about one of its objects."""
+        return self.owner == self.id
+
+
+def consequences(comparison: Comparison) -> tuple[Consequence, ...]:
+    """Return what a change does, Kustomization by Kustomization; what changes nothing is not there."""
+    return tuple(_Judge(comparison).all())
+
+
+Fate = tuple[Effect, Cause, str]
+_DELETED: Fate = (Effect.DELETED, Cause.NONE, "")
+
+
+class _Judge:
+    """Judges one comparison; what became of a Kustomization decides about what it owns."""
+
+    def __init__(self, comparison: Comparison) -> None:
+        self._comparison = comparison
+        self._before, self._after = comparison.before.owners, comparison.after.owners
+        self._fates: dict[ObjectId, Fate | None] = {}
+        found = (
+            built.manifest
+            for owners in (self._before, self._after)
+            for owner in owners.values()
+            for name, built in owner.objects.items()
+            if is_definition(name)
+        )
+        self._definitions: Definitions = fixed_by_definitions(found)
+
+    def all(self) -> Iterator[Consequence]:
+        for name in sorted(self._before.keys() | self._after.keys()):
+            change = self._comparison.owners.get(name)
+            if change is not None or self._fate(name) is not None:
+                yield from self._of_owner(name, change)
+
+    # A Kustomization
+
+    def _of_owner(self, name: ObjectId, change: OwnerChange | None) -> Iterator[Consequence]:
+        before, after = self._before.get(name), self._after.get(name)
+        fate = self._fate(name)
+        if before is not None and fate is not None:
+            yield self._end_of_owner(before, fate, change)
+        elif after is not None and before is None:
+            yield self._new_owner(name, change)
+        elif before is not None and after is not None and change is not None:
+            yield from self._same_owner(before, after, change)
+        if change is None or (before is not None and self._is_emptied(before)):
+            return
+        for object_change in change.objects:
+            if not self._is_told(object_change):
+                found = self._of_object(name, object_change)
+                if found is not None:
+                    yield found
+
+    def _is_told(self, change: ObjectChange) -> bool:
+        """Return whether an object is a Kustomization that has a consequence of its own."""
+        of_spec = change.sign != "~" or any(field.path.startswith("spec") for field in change.fields)
+        return of_spec and (change.id in self._before or change.id in self._after)
+
+    def _is_emptied(self, before: Owner) -> bool:
+        """Return whether a Kustomization that stays would lose all of its objects."""
+        after = self._after.get(before.id)
+        if after is None or after.unbuilt or after.objects or self._fate(before.id) is not None:
+            return False
+        ends = (self._end_in(before, after, built.manifest) for built in before.objects.values())
+        return any(end[0] in DESTROYING for end in ends)
+
+    def _end_of_owner(self, owner: Owner, fate: Fate, change: OwnerChange | None) -> Consequence:
+        effect, cause, detail = fate
+        takes = tuple(sorted(self._taken(owner.id) - {owner.id})) if effect in DESTROYING else ()
+        if effect in DESTROYING and not takes and owner.objects:
+            _, cause, detail = self._end_of_object(owner, next(iter(owner.objects))) or (
+                effect,
+                cause,
+                detail,
+            )
+        other = change.renamed if change else None
+        return Consequence(
+            owner.id, owner.id, effect, cause, detail, takes=takes, other=other, manifest=_document(owner)
+        )
+
+    def _new_owner(self, name: ObjectId, change: OwnerChange | None) -> Consequence:
+        parents = self._comparison.places_after.get(name, ())
+        asleep = [self._after[parent] for parent in parents if self._sleeps(parent)]
+        other = change.renamed if change else None
+        if parents and len(asleep) == len(parents):
+            return Consequence(name, name, Effect.UNREACHED, Cause.SUSPENDED, asleep[0].file, other=other)
+        return Consequence(name, name, Effect.ADDED, other=other)
+
+    def _same_owner(self, before: Owner, after: Owner, change: OwnerChange) -> Iterator[Consequence]:
+        name = before.id
+        if after.unbuilt or before.unbuilt:
+            takes = tuple(sorted(self._taken(name) - {name}))
+            reason = after.unbuilt or before.unbuilt
+            effect = Effect.UNKNOWN if after.unbuilt or takes else Effect.CHANGED
+            yield Consequence(
+                name, name, effect, Cause.UNBUILT, reason, change.fields, takes, manifest=_document(before)
+            )
+            return
+        if self._is_emptied(before):
+            yield Consequence(name, name, Effect.EMPTIED, detail=after.path, fields=change.fields)
+            return
+        if not change.fields:
+            return
+        parents = self._comparison.places_after.get(name, ())
+        asleep = [self._after[parent] for parent in parents if self._sleeps(parent)]
+        if parents and len(asleep) == len(parents):
+            yield Consequence(name, name, Effect.UNREACHED, Cause.SUSPENDED, asleep[0].file, change.fields)
+            return
+        resumes = before.is_suspended and not after.is_suspended
+        cause = Cause.RESUMED if resumes else Cause.NONE
+        yield Consequence(name, name, Effect.CHANGED, cause, fields=change.fields)
+
+    def _fate(self, name: ObjectId) -> Fate | None:
+        """Return what becomes of a Kustomization that leaves git or its owner; None for one that stays."""
+        if name not in self._fates:
+            self._fates[name] = None  # one that applies itself asks for itself
+            self._fates[name] = self._decide_fate(name)
+        return self._fates[name]
+
+    def _decide_fate(self, name: ObjectId) -> Fate | None:
+        if name not in self._before:
+            return None
+        parents = self._comparison.places_before.get(name, ())
+        ends = [self._end_of_object(self._before[parent], name) for parent in parents]
+        deleted = next((end for end in ends if end and end[0] in DESTROYING), None)
+        if deleted is not None:
+            return (Effect.MOVED, *deleted[1:]) if name in self._after else deleted
+        if name in self._after:
+            return None
+        if not parents:
+            return _DELETED
+        remaining = next((end for end in ends if end), None)
+        return remaining or (Effect.UNKNOWN, Cause.ELSEWHERE, "")
+
+    def _sleeps(self, name: ObjectId) -> bool:
+        """Return whether a Kustomization is suspended before and after: it applies nothing of this."""
+        before, after = self._before.get(name), self._after.get(name)
+        return bool(after and after.is_suspended and (before is None or before.is_suspended))
+
+    # An object
+
+    def _end_of_object(self, owner: Owner, name: ObjectId) -> Fate | None:
+        """Return what becomes of an object that leaves a Kustomization or goes with it; None if it stays."""
+        fate, after = self._fate(owner.id), self._after.get(owner.id)
+        manifest = owner.objects[name].manifest
+        if fate is not None and fate[0] not in DESTROYING:
+            return fate
+        if fate is not None and fate[0] is Effect.UNKNOWN:
+            return fate
+        if fate is not None:
+            end = _end_with(owner, manifest)
+        elif after is None or name in after.objects:
+            return None
+        elif self._is_emptied(owner):
+            end = (Effect.UNREACHED, Cause.NONE, "")
+        elif after.unbuilt:
+            end = (Effect.UNKNOWN, Cause.UNBUILT, after.unbuilt)
+        else:
+            end = self._end_in(owner, after, manifest)
+        if end == _DELETED and self._comparison.places_after.get(name):
+            return (Effect.MOVED, Cause.NONE, "")
+        return end
+
+    def _end_in(self, before: Owner, after: Owner, manifest: Json) -> Fate:
+        """Return what becomes of an object that leaves a Kustomization which stays."""
+        if before.is_suspended and after.is_suspended:
+            return (Effect.UNREACHED, Cause.SUSPENDED, after.file)
+        if not (before.prunes or after.prunes):
+            return (Effect.KEPT, Cause.PRUNE_OFF, after.file)
+        return (Effect.KEPT, Cause.PRUNE_DISABLED, "") if is_protected(manifest) else _DELETED
+
+    def _of_object(self, owner: ObjectId, change: ObjectChange) -> Consequence | None:
+        before, after = self._before.get(owner), self._after.get(owner)
+        if before is not None and change.before is not None and self._leaves(before, change):
+            return self._removal(before, change)
+        if after is None or change.after is None:
+            return None
+        if self._sleeps(owner) or self._new_owner_sleeps(owner):
+            asleep = after if after.is_suspended else None
+            file = asleep.file if asleep else self._new_owner(owner, None).detail
+            return Consequence(owner, change.id, Effect.UNREACHED, Cause.SUSPENDED, file, change.fields)
+        if change.before is None:
+            return self._addition(owner, change)
+        return self._change(before, after, change, change.before, change.after)
+
+    def _new_owner_sleeps(self, owner: ObjectId) -> bool:
+        return owner not in self._before and self._new_owner(owner, None).effect is Effect.UNREACHED
+
+    def _leaves(self, owner: Owner, change: ObjectChange) -> bool:
+        return change.after is None or self._fate(owner.id) is not None
+
+    def _removal(self, owner: Owner, change: ObjectChange) -> Consequence | None:
+        end = self._end_of_object(owner, change.id)
+        if end is None or change.before is None:
+            return None
+        effect, cause, detail = end
+        manifest = change.before.manifest
+        places = [place for place in self._comparison.places_after.get(change.id, ()) if place != owner.id]
+        other = next(iter(places), None)
+        successor = self._successor(owner, change.id)
+        if effect is Effect.DELETED and successor is not None:
+            effect, other = Effect.RENEWED, successor
+        if effect in DESTROYING and is_suspended_release(change.id, manifest):
+            effect, cause, detail = Effect.KEPT, Cause.SUSPENDED, change.before.file
+        if effect in DESTROYING and is_owner(change.id):  # it has another source: what it owns is not known
+            other_owner = Owner(change.id, mapping_at(manifest, "spec"), change.before.file)
+            cause, detail = _end_with(other_owner, {})[1:]
+        takes: tuple[ObjectId, ...] = ()
+        if effect in DESTROYING:
+            takes = tuple(sorted(self._taken(change.id) - {change.id}))
+        return Consequence(
+            owner.id, change.id, effect, cause, detail, takes=takes, other=other, manifest=manifest
+        )
+
+    def _addition(self, owner: ObjectId, change: ObjectChange) -> Consequence | None:
+        before = self._before.get(owner)
+        if before is not None and self._predecessor(before, change.id):
+            return None  # told with the one that it follows
+        if change.after is None:
+            return None
+        places = [place for place in self._comparison.places_before.get(change.id, ()) if place != owner]
+        other = next(iter(places), None)
+        if other is not None and self._stays_for(other, change.id):
+            old = self._before[other].objects[change.id]
+            fields = object_differences(old.manifest, change.after.manifest)
+            changed = replace(change, before=old, fields=fields)
+            return self._change(before, self._after[owner], changed, old, change.after) if fields else None
+        if is_skipped(change.after.manifest):
+            return Consequence(owner, change.id, Effect.UNREACHED, Cause.NOT_RECONCILED, change.after.file)
+        return Consequence(owner, change.id, Effect.ADDED, other=other)
+
+    def _stays_for(self, other: ObjectId, name: ObjectId) -> bool:
+        """Return whether an object that another Kustomization has, or had, is there to be adopted."""
+        end = self._end_of_object(self._before[other], name)
+        return end is None or end[0] not in DESTROYING
+
+    def _change(
+        self,
+        before: Owner | None,
+        after: Owner,
+        change: ObjectChange,
+        old: BuiltObject,
+        new: BuiltObject,
+    ) -> Consequence:
+        """Return what becomes of an object that stays and differs."""
+        plain = Consequence(after.id, change.id, Effect.CHANGED, fields=change.fields, manifest=old.manifest)
+        if is_skipped(new.manifest) or is_marked(new.manifest, "ssa", "IfNotPresent"):
+            return replace(plain, effect=Effect.UNREACHED, cause=Cause.NOT_RECONCILED, detail=new.file)
+        refused = fixed_field(old.manifest, new.manifest, self._definitions)
+        if refused:
+            forced = any(owner is not None and owner.spec.get("force") for owner in (before, after))
+            forced = forced or any(is_marked(built.manifest, "force", "enabled") for built in (old, new))
+            effect = Effect.RECREATED if forced else Effect.STUCK
+            takes = tuple(sorted(self._taken(change.id) - {change.id})) if forced else ()
+            return replace(plain, effect=effect, cause=Cause.FIXED_FIELD, detail=refused, takes=takes)
+        if target := other_release(change.id, old.manifest, new.manifest):
+            return replace(plain, effect=Effect.UNINSTALLED, cause=Cause.RELEASE_TARGET, detail=target)
+        if loses_claims(old.manifest, new.manifest):
+            return replace(plain, effect=Effect.SHRUNK, detail="spec.replicas")
+        if version := lost_version(old.manifest, new.manifest, "served"):
+            return replace(plain, cause=Cause.UNSERVED, detail=version)
+        return plain
+
+    # What goes with an object
+
+    def _taken(self, name: ObjectId) -> Set[ObjectId]:
+        """Return the objects of git that are deleted with one, and it."""
+        found: set[ObjectId] = set()
+        open_names = [name]
+        while open_names:
+            current = open_names.pop()
+            if current not in found:
+                found.add(current)
+                open_names += self._directly(current)
+        return found
+
+    def _directly(self, name: ObjectId) -> Iterator[ObjectId]:
+        """Yield what the cluster deletes with an object: Kubernetes with a namespace, Flux with its own."""
+        if name == ("", "Namespace", "", name.name):
+            yield from (known for known in self._comparison.places_before if known.namespace == name.name)
+        if is_definition(name):
+            for place in self._comparison.places_before.get(name, ()):
+                kind = kind_defined(self._before[place].objects[name].manifest)
+                yield from (known for known in self._comparison.places_before if known[:2] == kind)
+        owner = self._before.get(name)
+        if owner is not None:
+            fate, after = self._fate(name), self._after.get(name)
+            for known, built in owner.objects.items():
+                if fate is not None or after is None or not after.unbuilt:
+                    end = _end_with(owner, built.manifest)
+                else:
+                    end = self._end_in(owner, after, built.manifest)
+                if end[0] in DESTROYING:
+                    yield known
+
+    # Generated objects
+
+    def _successor(self, owner: Owner, name: ObjectId) -> ObjectId | None:
+        after = self._after.get(owner.id)
+        base = stem(name)
+        if after is None or not base:
+            return None
+        same = (known for known in after.objects if known[:3] == name[:3] and stem(known) == base)
+        return next((known for known in same if known not in owner.objects), None)
+
+    def _predecessor(self, owner: Owner, name: ObjectId) -> ObjectId | None:
+        after, base = self._after.get(owner.id), stem(name)
+        if after is None or not base:
+            return None
+        same = (known for known in owner.objects if known[:3] == name[:3] and stem(known) == base)
+        return next((known for known in same if known not in after.objects), None)
+
+
+def _end_with(owner: Owner, manifest: Json) -> Fate:
+    """Return what becomes of an object when its Kustomization is deleted."""
+    if owner.is_suspended:
+        return (Effect.KEPT, Cause.SUSPENDED, owner.file)
+    policy = str(owner.spec.get("deletionPolicy") or "MirrorPrune")
+    if policy == "Orphan":
+        return (Effect.KEPT, Cause.ORPHANED, owner.file)
+    if policy == "MirrorPrune" and not owner.prunes:
+        return (Effect.KEPT, Cause.PRUNE_OFF, owner.file)
+    return (Effect.KEPT, Cause.PRUNE_DISABLED, "") if is_protected(manifest) else _DELETED
+
+
+def _document(owner: Owner) -> Json:
+    return {"spec": owner.spec}

@@ -1,0 +1,352 @@
+"""The inventory of a cluster at a commit: its Kustomizations, those that these apply, and what each owns.
+
+Ten thousand clusters share a few dozen inventories: one is built for each set of Kustomizations and of those
+facts that their variables use.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from shared.frozen import dataclass, replace
+from shared.json_tree import Json, digest_of, path_text
+from shared.kubernetes.bootstrap_secrets import secret_ref
+from shared.kubernetes.flux_objects import FACTS
+from shared.kubernetes.inside import PREFIX, facts_of, is_of_azure
+from shared.language.desired import Desired
+from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret
+from shared.language.resolve.problems import nearest, problem_at
+from shared.language.yaml.nodes import Mark
+from shared.platform.build import Builds, Built, Document
+from shared.platform.declared import declared, roots_of
+from shared.platform.documents import UnreadableFile, documents, field_of, manifests
+from shared.platform.inventory import BuiltObject, Inventory, ObjectId, Owner
+from shared.platform.reach import reaches
+from shared.platform.references import FLEET_SOURCE, KUSTOMIZE_GROUP, SourceName
+from shared.platform.substitution import BadSubstitution, invalid_names, names_in, parsed, substituted
+from shared.platform.tree import Tree, folder_of
+
+SUBSTITUTE = f"{KUSTOMIZE_GROUP.rstrip('/')}/substitute"
+"""The label or annotation that keeps an object's text as it is, with the value ``disabled``."""
+MOST_OWNERS = 500
+_PASSES = 3
+"""How often an inventory is built: a ConfigMap with variables may come from a Kustomization that has some."""
+_ENCRYPTED = "sops"
+_MANIFEST = Mark("", 1, 1)
+"""The manifest of a cluster, as the place of a problem: which one it is, is known of each cluster alone."""
+
+Fact = Callable[[str], str | None]
+"""Gives a fact of a cluster by its name: "" for none, and None for a value that only Azure will give."""
+Values = Mapping[str, str | None]
+"""Variables with their values; None is a value that only the cluster has."""
+Place = tuple[str, str, str]
+"""Kind, namespace and name of a ConfigMap or Secret."""
+
+
+class Inventories:
+    """Makes the inventories of the clusters at one commit; ``tree`` has the contents that they reach."""
+
+    def __init__(self, tree: Tree, builds: Builds, source: SourceName = FLEET_SOURCE) -> None:
+        self._tree, self._builds, self._source = tree, builds, source
+        self._known: dict[str, list[tuple[Values, Inventory]]] = {}
+
+    def of(self, desired: Desired, facts: Mapping[str, str] | None = None) -> Inventory:
+        """Return the inventory of a cluster; ``facts`` are those that are recorded of it, None for none yet.
+
+        What the manifest says replaces what is recorded. A fact that Azure gives is unknown without a record.
+        """
+        owners = declared(desired, self._source)
+        fact = _facts(desired, facts)
+        secrets = {
+            ("Secret", *_place(secret)): tuple(secret.keys) for secret in desired.spec.bootstrap_secrets
+        }
+        key = digest_of([[owner.id, owner.spec] for owner in owners] + [sorted(secrets.items())])
+        for used, inventory in self._known.setdefault(key, []):
+            if all(fact(name) == value for name, value in used.items()):
+                return inventory
+        maker = _Maker(self._tree, self._builds, self._source, fact, has_facts=not desired.has_extension)
+        inventory = maker.inventory(owners, {place: dict.fromkeys(keys) for place, keys in secrets.items()})
+        self._known[key].append(({name: fact(name) for name in sorted(maker.used)}, inventory))
+        return inventory
+
+
+def _facts(desired: Desired, recorded: Mapping[str, str] | None) -> Fact:
+    known = facts_of(desired, {})
+    known |= {name: value for name, value in (recorded or {}).items() if is_of_azure(name)}
+    is_new = recorded is None and not desired.is_attached
+
+    def fact(name: str) -> str | None:
+        return known.get(name, None if is_new and is_of_azure(name) else "")
+
+    return fact
+
+
+def _place(secret: BootstrapSecret) -> tuple[str, str]:
+    ref = secret_ref(secret)
+    return ref.namespace, ref.name
+
+
+class _Maker:
+    """Makes one inventory; ``used`` are the names of facts that it depends on.
+
+    ``has_facts``: the ConfigMap with the facts is on the cluster; Microsoft's extension has none.
+    """
+
+    def __init__(
+        self, tree: Tree, builds: Builds, source: SourceName, fact: Fact, *, has_facts: bool
+    ) -> None:
+        self._tree, self._builds, self._source, self._fact = tree, builds, source, fact
+        self._has_facts = has_facts
+        self._configs: Mapping[Place, Values] = {}
+        self._roots: Sequence[str] = ()
+        self._unfollowed: set[str] = set()
+        self.used: set[str] = set()
+
+    def inventory(self, owners: Sequence[Owner], secrets: Mapping[Place, Values]) -> Inventory:
+        """Return the inventory; ``secrets`` are on the cluster before Flux is."""
+        self._configs, self._roots = secrets, roots_of(owners)
+        for _ in range(_PASSES):
+            found = self._expanded(owners)
+            configs = {**secrets, **dict(_configs_in(found.values()))}
+            if configs == self._configs:
+                break
+            self._configs = configs
+        return Inventory(found, tuple(sorted(self._unfollowed)))
+
+    def _expanded(self, owners: Sequence[Owner]) -> dict[ObjectId, Owner]:
+        """Return the Kustomizations, and those that they apply in turn."""
+        found: dict[ObjectId, Owner] = {}
+        waiting = [*owners]
+        while waiting and len(found) < MOST_OWNERS:
+            owner = waiting.pop(0)
+            if owner.id not in found:
+                found[owner.id] = filled = self._filled(owner)
+                waiting += self._nested(filled)
+        if waiting:
+            self._unfollowed.add(f"more than {MOST_OWNERS} Kustomizations")
+        return found
+
+    def _nested(self, owner: Owner) -> Iterator[Owner]:
+        for name, built in owner.objects.items():
+            if name.kind == "Kustomization" and name.group.endswith(KUSTOMIZE_GROUP.rstrip("/")):
+                spec = built.manifest.get("spec") or {}
+                ref = spec.get("sourceRef") or {}
+                source = SourceName(
+                    str(ref.get("kind")),
+                    str(ref.get("name")),
+                    str(ref.get("namespace") or name.namespace or self._source.namespace),
+                )
+                if source == self._source:
+                    yield Owner(name, spec, built.file)
+
+    def _filled(self, owner: Owner) -> Owner:
+        """Return a Kustomization with what it owns, or with the reason why that is not known."""
+        folder = folder_of(str(owner.spec.get("path") or ""))
+        if owner.spec.get("kubeConfig"):
+            return replace(owner, unbuilt="it applies to another cluster (spec.kubeConfig)")
+        if not self._tree.is_folder(folder):
+            return self._wrong(owner, f"there is no folder ./{folder}; {self._meant(folder)}")
+        built = self._builds.of(self._tree, folder, owner.spec, self._source)
+        self._unfollowed.update(built.unfollowed)
+        if built.unbuilt:
+            return replace(owner, unbuilt=built.unbuilt, problems=built.problems)
+        try:
+            filled = self._substituted(owner, built)
+        except _Refused as refusal:
+            if not refusal.file:
+                return self._wrong(owner, refusal.message, "spec", "postBuild")
+            mark = Mark(refusal.file, _line(self._tree, refusal), 1)
+            return replace(owner, unbuilt=refusal.message, problems=(problem_at(mark, "", refusal.message),))
+        if filled.objects or not owner.prunes:
+            return filled
+        return self._wrong(
+            filled, f"./{folder} has no object: Flux would delete all that it applied from there"
+        )
+
+    def _meant(self, folder: str) -> str:
+        """Return a hint with the folder that a path may mean: a similar one, or one that nothing applies."""
+        tree = self._tree
+        beside = tree.folders_in(folder.rpartition("/")[0])
+        near = nearest(folder, beside)
+        if not near:
+            applied = {reach.folder for reach in reaches(tree, self._roots, self._source)}
+            free = [path for path in beside if path not in applied]
+            near = free[0] if len(free) == 1 else ""
+        return f"did you mean ./{near}?" if near else "correct the path, or put the folder back"
+
+    def _wrong(self, owner: Owner, message: str, *path: str) -> Owner:
+        """Return a Kustomization with a problem of its own spec, at the path or at another field."""
+        path = path or ("spec", "path")
+        mark = Mark(owner.file, *self._place(owner, path)) if owner.file else _MANIFEST
+        problem = problem_at(mark, path_text(path), message)
+        return replace(owner, unbuilt=message, problems=(*owner.problems, problem))
+
+    def _place(self, owner: Owner, path: Sequence[str]) -> tuple[int, int]:
+        """Return the line and the column of a field of a Kustomization in its file."""
+        try:
+            found = [
+                m for document in documents(self._tree.contents[owner.file]) for m in manifests(document)
+            ]
+        except (KeyError, UnreadableFile):
+            return 1, 1
+        same = [m for m in found if field_of(m, "kind") == owner.id.kind]
+        named = [m for m in same if field_of(m, "metadata", "name") == owner.id.name]
+        node = next((m.find(path) for m in (*named, *same)), None)
+        return (node.mark.line, node.mark.column) if node is not None else (1, 1)
+
+    def _substituted(self, owner: Owner, built: Built) -> Owner:
+        variables = self._variables(owner, built)
+        objects: dict[ObjectId, BuiltObject] = {}
+        used: set[str] = set()
+        missing: dict[str, set[str]] = {}
+        for document in built.documents:
+            manifest = _parsed(document)
+            if variables is not None and not _keeps_text(manifest):
+                try:
+                    result = substituted(document.text, variables.known, variables.is_unknown)
+                except BadSubstitution as error:
+                    raise _Refused(document.file, str(error), str(error).partition(": ")[0]) from error
+                used |= result.used
+                for name in result.missing:
+                    missing.setdefault(name, set()).add(document.file)
+                if result.text != document.text:
+                    manifest = _parsed(document, result.text)
+            whole = _with_metadata(manifest, owner.spec.get("commonMetadata") or {})
+            objects[ObjectId.of(whole)] = BuiltObject(whole, document.file)
+        known = variables.known if variables is not None else {}
+        return replace(
+            owner,
+            objects=objects,
+            variables={name: known[name] for name in sorted(used & known.keys())},
+            missing={name: tuple(sorted(files)) for name, files in sorted(missing.items())},
+            unknown=tuple(
+                sorted(name for name in used - known.keys() if variables and variables.is_unknown(name))
+            ),
+        )
+
+    def _variables(self, owner: Owner, built: Built) -> _Variables | None:
+        """Return the variables of a Kustomization, None where nothing is replaced."""
+        post_build = owner.spec.get("postBuild")
+        if not isinstance(post_build, Mapping):
+            return None
+        layers: list[Values] = []
+        is_open = False
+        for ref in post_build.get("substituteFrom") or ():
+            place = str(ref.get("kind")), owner.id.namespace, str(ref.get("name"))
+            if place == (FACTS.kind, FACTS.namespace, FACTS.name) and self._has_facts:
+                layers.append(self._facts_in(built))
+            elif place in self._configs:
+                layers.append(self._configs[place])
+            elif place == (FACTS.kind, FACTS.namespace, FACTS.name) and not ref.get("optional"):
+                message = (
+                    f"substitute from ConfigMap {FACTS.name}: with install: extension it is on no cluster"
+                )
+                raise _Refused("", message)
+            else:
+                is_open = True
+        inline = post_build.get("substitute")
+        layers.append({name: str(value) for name, value in inline.items()} if inline else {})
+        values = {name: value for layer in layers for name, value in layer.items()}
+        wrong = invalid_names(values.keys())
+        if wrong:
+            raise _Refused("", f"{wrong[0]} is no name of a variable, so Flux replaces none; rename it")
+        if not values and not is_open:
+            return None
+        known = {name: value.replace("\n", "") for name, value in values.items() if value is not None}
+        return _Variables(known, frozenset(values.keys() - known.keys()), is_open)
+
+    def _facts_in(self, built: Built) -> Values:
+        """Return the facts that the objects of a build use."""
+        names = {name for document in built.documents for name in _names(document)}
+        self.used |= names
+        found = {name: self._fact(name) for name in names | {_ANY_FACT}}
+        return {name: value for name, value in found.items() if value != ""}
+
+
+_ANY_FACT = f"{PREFIX}name"
+"""A fact that every cluster has."""
+
+
+@dataclass(frozen=True)
+class _Variables:
+    """The values of variables; ``unknown`` have one that only the cluster has, and all others if ``open``."""
+
+    known: Mapping[str, str]
+    unknown: frozenset[str]
+    open: bool
+
+    def is_unknown(self, name: str) -> bool:
+        """Return whether a variable may have a value that is not known."""
+        return self.open or name in self.unknown
+
+
+class _Refused(Exception):
+    """Flux does not apply a Kustomization: the file (or "") and the text in it that is wrong, and why."""
+
+    def __init__(self, file: str, message: str, text: str = "") -> None:
+        super().__init__(message)
+        self.file, self.message, self.text = file, message, text
+
+
+def _line(tree: Tree, refusal: _Refused) -> int:
+    content = tree.contents.get(refusal.file, b"")
+    at = content.find(refusal.text.encode()) if refusal.text else -1
+    return content.count(b"\n", 0, max(at, 0)) + 1
+
+
+def _names(document: Document) -> frozenset[str]:
+    try:
+        return frozenset(names_in(parsed(document.text)))
+    except BadSubstitution:
+        return frozenset()
+
+
+def _parsed(document: Document, text: str | None = None) -> dict[str, Any]:
+    try:
+        return document.manifest(text)
+    except UnreadableFile as error:
+        when = "" if text is None else ", once its variables are replaced: put them in quotes"
+        raise _Refused(document.file, f"{error}{when}") from error
+
+
+def _keeps_text(manifest: Json) -> bool:
+    metadata = manifest.get("metadata") or {}
+    marks = [metadata.get(name) or {} for name in ("labels", "annotations")]
+    return any(mark.get(SUBSTITUTE) == "disabled" for mark in marks)
+
+
+def _with_metadata(manifest: dict[str, Any], common: Json) -> dict[str, Any]:
+    """Return an object with the labels and annotations that a Kustomization gives all of its objects."""
+    added = {
+        name: {**(manifest["metadata"].get(name) or {}), **common[name]}
+        for name in ("labels", "annotations")
+        if common.get(name)
+    }
+    return {**manifest, "metadata": {**manifest["metadata"], **added}} if added else manifest
+
+
+def _configs_in(owners: Iterable[Owner]) -> Iterator[tuple[Place, Values]]:
+    """Yield the ConfigMaps and Secrets that Kustomizations own, with their values."""
+    for owner in owners:
+        for name, built in owner.objects.items():
+            if name.group == "" and name.kind in ("ConfigMap", "Secret"):
+                place = name.kind, name.namespace, name.name
+                yield place, dict(_values_in(built.manifest, secret=name.kind == "Secret"))
+
+
+def _values_in(manifest: Json, *, secret: bool) -> Iterator[tuple[str, str | None]]:
+    for key, value in (manifest.get("data") or {}).items():
+        if _ENCRYPTED in manifest:
+            yield key, None
+        elif not secret:
+            yield key, str(value)
+        else:
+            try:
+                yield key, base64.b64decode(str(value), validate=True).decode()
+            except (binascii.Error, UnicodeDecodeError):
+                yield key, None
+    for key, value in (manifest.get("stringData") or {}).items() if secret else ():
+        yield key, None if _ENCRYPTED in manifest else str(value)

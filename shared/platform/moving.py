@@ -1,0 +1,107 @@
+"""What moves by itself inside a tree that is pinned: no commit says when, and no stage holds it back.
+
+Sources: fluxcd.io, "HelmRelease", "OCIRepository" and "GitRepository" of the source API v1; kubernetes.io,
+"Images", for a tag that is missing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Any
+
+from shared.frozen import dataclass
+from shared.json_tree import Json
+from shared.platform.inventory import Inventory, ObjectId
+from shared.platform.objects import is_release, mapping_at, value_at
+
+_SOURCES = "source.toolkit.fluxcd.io"
+_EXACT = re.compile(r"v?\d+\.\d+\.\d+(?:[-+][\w.+-]+)?")
+
+
+class Movement(StrEnum):
+    """Why something moves, as a plan names it."""
+
+    CHART = "a chart version that is a range"
+    TAG = "a tag, which can be written again"
+    RANGE = "a range of versions"
+    BRANCH = "a branch"
+    IMAGE = "an image without a fixed tag"
+    BUCKET = "a bucket"
+    REMOTE = "not in the repository"
+
+
+@dataclass(frozen=True, order=True)
+class Moving:
+    """A field whose meaning changes without a commit; ``id`` is None for what of the tree is elsewhere."""
+
+    id: ObjectId | None
+    field: str
+    value: str
+    why: Movement
+
+
+def moving_parts(inventory: Inventory) -> tuple[Moving, ...]:
+    """Return what moves by itself, each once."""
+    objects = {name: built for owner in inventory.owners.values() for name, built in owner.objects.items()}
+    found = [moving for name in sorted(objects) for moving in _of_object(name, objects[name].manifest)]
+    elsewhere = (Moving(None, "", place, Movement.REMOTE) for place in sorted(inventory.unfollowed))
+    return tuple(dict.fromkeys((*found, *elsewhere)))
+
+
+def _of_object(name: ObjectId, manifest: Json) -> Iterator[Moving]:
+    spec = manifest.get("spec")
+    if not isinstance(spec, Mapping):
+        return
+    if is_release(name):
+        yield from _chart(name, spec)
+    elif name.group == _SOURCES:
+        yield from _source(name, spec)
+    elif name.group in ("", "apps", "batch"):
+        yield from _images(name, spec, "spec")
+
+
+def _chart(name: ObjectId, spec: Json) -> Iterator[Moving]:
+    chart = mapping_at(spec, "chart.spec")
+    if value_at(chart, "sourceRef.kind") != "HelmRepository":
+        return  # a chart in a repository or a bucket has the version that lies there
+    version = str(chart.get("version") or "*")
+    if not _EXACT.fullmatch(version):
+        yield Moving(name, "spec.chart.spec.version", version, Movement.CHART)
+
+
+def _source(name: ObjectId, spec: Json) -> Iterator[Moving]:
+    ref = mapping_at(spec, "ref")
+    semver = str(ref.get("semver") or "")
+    match name.kind:
+        case "OCIRepository" if not ref.get("digest"):
+            if semver and not _EXACT.fullmatch(semver):
+                yield Moving(name, "spec.ref.semver", semver, Movement.RANGE)
+            else:
+                yield Moving(name, "spec.ref.tag", semver or str(ref.get("tag") or "latest"), Movement.TAG)
+        case "GitRepository" if not ref.get("commit"):
+            if str(ref.get("name") or "").startswith("refs/tags/"):
+                return
+            if semver and not _EXACT.fullmatch(semver):
+                yield Moving(name, "spec.ref.semver", semver, Movement.RANGE)
+            elif ref.get("name") or not (semver or ref.get("tag")):
+                branch = str(ref.get("name") or ref.get("branch") or "master")
+                yield Moving(name, "spec.ref.branch", branch, Movement.BRANCH)
+        case "Bucket":
+            yield Moving(name, "spec.bucketName", str(spec.get("bucketName") or ""), Movement.BUCKET)
+
+
+def _images(name: ObjectId, value: Any, path: str) -> Iterator[Moving]:
+    """Yield the images of all containers of a pod, wherever its template is."""
+    if not isinstance(value, Mapping):
+        return
+    for key in ("initContainers", "containers"):
+        containers = value.get(key)
+        for container in containers if isinstance(containers, list) else ():
+            image = str(container.get("image") or "") if isinstance(container, Mapping) else ""
+            tag = image.rpartition("/")[2].partition(":")[2]
+            if image and "@" not in image and tag in ("", "latest"):
+                yield Moving(name, f"{path}.{key}[{container.get('name')}].image", image, Movement.IMAGE)
+    for key in ("jobTemplate", "template", "spec"):
+        yield from _images(name, value.get(key), f"{path}.{key}")

@@ -1,0 +1,132 @@
+"""What an object of a platform says about itself: marks of Flux, releases, claims, generated names. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from shared.json_tree import Json
+from shared.platform.inventory import ObjectId
+
+FLUX = "kustomize.toolkit.fluxcd.io"
+HELM = "helm.toolkit.fluxcd.io"
+DEFINITIONS = "apiextensions.k8s.io"
+
+
+def value_at(document: Any, path: str) -> Any:
+    """Return the value at a path such as ``spec.chart``, None for none; a manifest may have any form."""
+    for step in path.split("."):
+        document = document.get(step) if isinstance(document, Mapping) else None
+    return document
+
+
+def mapping_at(document: Any, path: str) -> Json:
+    """Return the object at a path, {} where there is none."""
+    value = value_at(document, path)
+    return value if isinstance(value, Mapping) else {}
+
+
+def is_owner(name: ObjectId) -> bool:
+    """Return whether an object is a Kustomization of Flux."""
+    return (name.group, name.kind) == (FLUX, "Kustomization")
+
+
+def is_definition(name: ObjectId) -> bool:
+    """Return whether an object is a CustomResourceDefinition."""
+    return (name.group, name.kind) == (DEFINITIONS, "CustomResourceDefinition")
+
+
+_HASHED = re.compile(r"(.+)-[245-9bcdfghkmt]{10}")
+"""A name with the hash that kustomize adds: kubernetes-sigs/kustomize ``api/hasher/hasher.go``."""
+
+
+def stem(name: ObjectId) -> str:
+    """Return the name of a generated ConfigMap or Secret without its hash, "" for another object."""
+    found = _HASHED.fullmatch(name.name) if name.kind in ("ConfigMap", "Secret") and not name.group else None
+    return found[1] if found else ""
+
+
+_SKIPPED = (("reconcile", "disabled"), ("ssa", "Ignore"))
+
+
+def is_skipped(manifest: Json) -> bool:
+    """Return whether Flux does not apply an object of an active Kustomization."""
+    return any(is_marked(manifest, *mark) for mark in _SKIPPED)
+
+
+def is_protected(manifest: Json) -> bool:
+    """Return whether an object is not pruned, because the cluster has its mark."""
+    return is_marked(manifest, "prune", "disabled") and not is_skipped(manifest)
+
+
+def is_marked(manifest: Json, mark: str, value: str) -> bool:
+    """Return whether an object has a mark of Flux as an annotation or a label; letter case does not count."""
+    for part in ("labels", "annotations"):
+        found = mapping_at(manifest, f"metadata.{part}").get(f"{FLUX}/{mark}")
+        if str(found).lower() == value.lower():
+            return True
+    return False
+
+
+def kind_defined(definition: Json) -> tuple[str, str]:
+    """Return the group and the kind that a definition has."""
+    group, kind = (value_at(definition, path) for path in ("spec.group", "spec.names.kind"))
+    return str(group or ""), str(kind or "")
+
+
+# Releases of Helm
+
+
+def is_suspended_release(name: ObjectId, manifest: Json) -> bool:
+    """Return whether a HelmRelease is suspended, so that its deletion uninstalls nothing.
+
+    Source: helm-controller ``internal/controller/helmrelease_controller.go``, ``reconcileDelete``.
+    """
+    return is_release(name) and bool(value_at(manifest, "spec.suspend"))
+
+
+def is_release(name: ObjectId) -> bool:
+    """Return whether an object is a HelmRelease."""
+    return (name.group, name.kind) == (HELM, "HelmRelease")
+
+
+def other_release(name: ObjectId, old: Json, new: Json) -> str:
+    """Return the field by which a HelmRelease gets another release, "" for none.
+
+    The old one is uninstalled then (helm-controller ``internal/action/verify.go``, ``ReleaseTargetChanged``).
+    """
+    if not is_release(name):
+        return ""
+    before, after = (_target(name, manifest) for manifest in (old, new))
+    found = (field for field in before if before[field] != after[field])
+    return next((field for field in found if before[field] and after[field]), "")
+
+
+def _target(name: ObjectId, manifest: Json) -> Mapping[str, str]:
+    """Return what says which release it is (helm-controller ``api/v2``, ``GetReleaseName`` and its like)."""
+    spec = mapping_at(manifest, "spec")
+    namespace = str(spec.get("targetNamespace") or "")
+    chart = value_at(spec, "chart.spec.chart")
+    return {
+        "spec.targetNamespace": namespace or name.namespace,
+        "spec.releaseName": str(spec.get("releaseName") or "-".join(filter(None, (namespace, name.name)))),
+        "spec.storageNamespace": str(spec.get("storageNamespace") or name.namespace),
+        "spec.chart.spec.chart": str(chart or "").rstrip("/").rpartition("/")[2],
+    }
+
+
+def loses_claims(old: Json, new: Json) -> bool:
+    """Return whether a StatefulSet gets fewer replicas, and deletes the claims of those that go.
+
+    kubernetes.io, "StatefulSets", PersistentVolumeClaim retention: ``whenScaled``.
+    """
+    if new.get("kind") != "StatefulSet" or claims_go(new, "whenScaled") is False:
+        return False
+    counts = [mapping_at(manifest, "spec").get("replicas", 1) for manifest in (old, new)]
+    return all(isinstance(count, int) for count in counts) and counts[1] < counts[0]
+
+
+def claims_go(manifest: Json, when: str) -> bool:
+    """Return whether a StatefulSet's claims go with it, ``whenDeleted``, or with replicas, ``whenScaled``."""
+    return bool(value_at(manifest, f"spec.persistentVolumeClaimRetentionPolicy.{when}") == "Delete")

@@ -1,0 +1,112 @@
+"""Which clusters follow a released commit, and which commit a plan gives them.
+
+A cluster whose Flux pulls the tracked branch of the fleet repository is pinned, unless its manifest says
+``follow: branch``. A plan moves the pin where the files that Flux pulls for the cluster have changed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from posixpath import normpath
+from typing import Any
+from urllib.parse import urlsplit
+
+from shared.frozen import dataclass, replace
+from shared.json_tree import Json, digest_of
+from shared.kubernetes.flux_objects import is_git_on
+from shared.language.desired import Desired
+from shared.language.model.cluster.flux import FOLLOWS_BRANCH
+from shared.language.model.cluster.flux_source import MAIN
+from shared.language.pin import Pin
+from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.language.resolve.repository_layout import Files
+
+Roots = tuple[str, ...]
+"""Folders of the repository that Flux applies to a cluster, in order; "" is the root."""
+
+
+@dataclass(frozen=True)
+class FleetSource:
+    """The fleet repository as Flux names it: its server, its names in lower case, and the tracked branch."""
+
+    server: str
+    names: frozenset[str]
+    branch: str
+
+    def serves(self, flux: Mapping[str, Any]) -> bool:
+        """Return whether the first source of a cluster with this ``spec.flux`` is the tracked branch."""
+        if any(flux.get(name) for name in ("tag", "semver", "commit")):
+            return False
+        name = urlsplit(flux["repository"]).path.strip("/").removesuffix(".git").lower()
+        same = name in self.names and is_git_on(flux["repository"], self.server)
+        return same and bool(flux["branch"] == self.branch)
+
+    def is_pinned(self, flux: Mapping[str, Any]) -> bool:
+        """Return whether a cluster with this ``spec.flux`` follows a released commit."""
+        return flux.get("follow") != FOLLOWS_BRANCH and self.serves(flux)
+
+
+def roots_of(flux: Mapping[str, Any]) -> Roots:
+    """Return the folders of its first source that a cluster with this ``spec.flux`` applies."""
+    others = (
+        kustomization
+        for kustomization in flux.get("kustomizations") or ()
+        if kustomization.get("source") in (None, MAIN) and kustomization["name"] != MAIN
+    )
+    paths = (flux["path"], *(kustomization.get("path") or "" for kustomization in others))
+    return tuple(sorted({normpath(f"/{path.lstrip('/')}")[1:] for path in paths}))
+
+
+def pulled(files: Files, roots: Roots) -> str:
+    """Return a digest of the files of a commit that these folders reach."""
+    below = tuple(f"{root}/" if root else "" for root in roots)
+    return digest_of({path: files.blobs[path] for path in files.blobs if path.startswith(below)})
+
+
+def pinned(
+    fleet: DesiredFleet,
+    commit: str,
+    documents: Mapping[str, Json],
+    pulls: Callable[[Roots], str],
+    source: FleetSource,
+) -> DesiredFleet:
+    """Return the fleet of a commit with the pin of each cluster; ``documents`` are those that are recorded.
+
+    ``pulls`` returns a digest of the files that these folders reach at the commit. A new cluster gets the pin
+    that most clusters of its environment have for the same folders, because a stage has verified that one.
+    """
+    clusters, digests = dict[str, Desired](), dict[Roots, str]()
+    common = _Common(documents)
+    for name, cluster in fleet.clusters.items():
+        flux = cluster.flux_as_stored
+        if not source.is_pinned(flux):
+            clusters[name] = cluster.with_pin(None)
+            continue
+        roots = roots_of(flux)
+        if roots not in digests:
+            digests[roots] = pulls(roots)
+        recorded = documents.get(name)
+        before = Pin.of(recorded) if recorded else common.of(cluster.environment, roots)
+        new = before.moved(commit, digests[roots]) if before and recorded else before
+        clusters[name] = cluster.with_pin(new or Pin(commit, digests[roots]))
+    return replace(fleet, clusters=clusters)
+
+
+class _Common:
+    """The pins that recorded clusters have, by environment and folders."""
+
+    def __init__(self, documents: Mapping[str, Json]) -> None:
+        self._documents = documents
+        self._counts: dict[tuple[str, Roots], Counter[Pin]] | None = None
+
+    def of(self, environment: str, roots: Roots) -> Pin | None:
+        """Return the pin that most of these clusters have, None where they have none."""
+        if self._counts is None:
+            self._counts = {}
+            for document in self._documents.values():
+                if pin := Pin.of(document):
+                    key = (document.get("environment", ""), roots_of(document["spec"]["flux"]))
+                    self._counts.setdefault(key, Counter())[Pin(pin.commit, pin.pulls)] += 1
+        counted = self._counts.get((environment, roots))
+        return counted.most_common(1)[0][0] if counted else None

@@ -1,0 +1,322 @@
+"""The changes of a platform as people read them: by change, and not by cluster.
+
+What is the same on several clusters is one section with their names. Texts are plain, and each line is at
+most as wide as asked for, unless a name is longer.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from shared.frozen import dataclass
+from shared.platform.comparison import FieldDifference
+from shared.platform.effects import DESTROYING, Cause, Consequence, Effect
+from shared.platform.guards import Guard, GuardKind, PlatformChange
+from shared.platform.inventory import ObjectId
+from shared.platform.moving import Movement, Moving
+from shared.sentences import many, not_shown, some_of
+
+FIELDS_SHOWN = 5
+"""How many fields of an object are shown."""
+NAMED = 6
+"""How many objects or clusters are named in a sentence."""
+_SIGNS: Mapping[Effect, str] = {
+    Effect.ADDED: "+",
+    Effect.DELETED: "-",
+    Effect.KEPT: "-",
+    Effect.MOVED: "-",
+    Effect.UNKNOWN: "?",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A change of one object: its sign, its name, the fields that differ and what else is to be known.
+
+    ``path`` is the Kustomization that it belongs to, None for what belongs to none. A change that needs an
+    approval, or is refused, has its guard.
+    """
+
+    sign: str
+    name: str
+    path: ObjectId | None = None
+    fields: tuple[FieldDifference, ...] = ()
+    remark: str = ""
+    effect: Effect | None = None
+    guard: Guard | None = None
+
+
+@dataclass(frozen=True)
+class Section:
+    """Changes that the same clusters have."""
+
+    clusters: tuple[str, ...]
+    environments: tuple[str, ...]
+    lines: tuple[Line, ...]
+
+    @property
+    def heading(self) -> str:
+        """Which clusters they are: ``Flux on 14 clusters of staging and production (2 paths)``."""
+        paths = len({line.path for line in self.lines if line.path is not None})
+        known = [name for name in self.environments if name]
+        of = f" of {_listed(known)}" if known else ""
+        one = len(self.clusters) == 1
+        where = self.clusters[0] if one else f"{len(self.clusters)} clusters{of}"
+        return f"Flux on {where}" + (f" ({many(paths, 'path')})" if paths else "")
+
+    @property
+    def guards(self) -> tuple[Guard, ...]:
+        """The guards of its changes."""
+        return tuple(line.guard for line in self.lines if line.guard is not None)
+
+    @property
+    def state(self) -> str:
+        """Whether something is refused or needs an approval, "" for neither."""
+        if any(not guard.needs_approval for guard in self.guards):
+            return "refused"
+        return "needs approval" if self.guards else ""
+
+
+def sections_of(
+    changes: Mapping[str, PlatformChange], environments: Mapping[str, str], order: Sequence[str] = ()
+) -> tuple[Section, ...]:
+    """Return the changes of clusters by what they have in common; what is refused or needs approval first.
+
+    ``environments`` are those of the clusters, "" for none, and ``order`` is that of the fleet.
+    """
+    by_change: dict[int, list[Line]] = {}
+    by_line: dict[Line, list[str]] = {}
+    for cluster in sorted(changes):
+        change = changes[cluster]
+        if id(change) not in by_change:  # many clusters share one
+            by_change[id(change)] = list(lines_of(change))
+        for line in by_change[id(change)]:
+            by_line.setdefault(line, []).append(cluster)
+    together: dict[tuple[str, ...], list[Line]] = {}
+    for line, clusters in by_line.items():
+        together.setdefault(tuple(clusters), []).append(line)
+    rank = {name: place for place, name in enumerate(order)}
+    found = []
+    for names, lines in together.items():
+        known = {environments.get(name, "") for name in names}
+        ordered = sorted(known, key=lambda name: (rank.get(name, len(rank)), name))
+        found.append(Section(names, tuple(ordered), tuple(lines)))
+    states = ("refused", "needs approval", "")
+    return tuple(sorted(found, key=lambda section: (states.index(section.state), -len(section.clusters))))
+
+
+def lines_of(change: PlatformChange) -> Iterator[Line]:
+    """Yield the changes of a cluster; what a Kustomization brings or takes along is in its line."""
+    guards = {(guard.owner, guard.id): guard for guard in change.guards if guard.kind is not GuardKind.BUDGET}
+    told = {
+        consequence.owner: consequence
+        for consequence in change.consequences
+        if consequence.of_owner and consequence.effect not in (Effect.CHANGED, Effect.STUCK)
+    }
+    for consequence in change.consequences:
+        whole = told.get(consequence.owner)
+        if whole is not None and not consequence.of_owner and consequence.effect in _TOLD_WITH[whole.effect]:
+            continue
+        fields = consequence.fields
+        yield Line(
+            _sign(consequence),
+            str(consequence.id),
+            consequence.owner,
+            fields,
+            _remark(consequence, change.consequences),
+            consequence.effect,
+            guards.get((consequence.owner, consequence.id)),
+        )
+    for guard in change.guards:
+        if guard.kind is GuardKind.BUDGET:
+            yield Line("-", many(len(guard.takes), "object"), guard=guard)
+    yield from _moving(change)
+
+
+_STAYING = frozenset((Effect.KEPT, Effect.UNREACHED))
+_TOLD_WITH: Mapping[Effect, frozenset[Effect]] = {
+    Effect.ADDED: frozenset((Effect.ADDED,)),
+    Effect.UNREACHED: frozenset((Effect.ADDED, *_STAYING)),
+    Effect.KEPT: _STAYING,
+    Effect.EMPTIED: frozenset(),
+    **dict.fromkeys(DESTROYING, DESTROYING | _STAYING),
+}
+"""Which effects of objects the line of their Kustomization already tells."""
+
+
+def _sign(consequence: Consequence) -> str:
+    if consequence.effect is Effect.UNREACHED and not consequence.fields:
+        return "+" if consequence.manifest is None else "-"
+    return _SIGNS.get(consequence.effect, "~")
+
+
+def _moving(change: PlatformChange) -> Iterator[Line]:
+    for part in change.new_moving:
+        value = f"{part.field} {part.value}".strip()
+        name = f"{part.id} {value}" if part.id else value
+        yield Line("!", name, remark=f"moves by itself: {_why(part)}")
+    known = [part for part in change.moving if part not in change.new_moving]
+    if known and (change.new_moving or change.consequences):
+        names = some_of([str(part.id or part.value) for part in known], NAMED)
+        yield Line("!", names, remark="moves by itself, as before")
+
+
+def _why(part: Moving) -> str:
+    return str(part.why) if part.why is not Movement.REMOTE else "it is not in the repository"
+
+
+# Remarks
+
+
+def _remark(consequence: Consequence, every: Sequence[Consequence]) -> str:
+    """Return what is to be known of a change besides its fields and its guard, "" for nothing."""
+    effect, other, detail = consequence.effect, consequence.other, consequence.detail
+    match effect:
+        case Effect.ADDED | Effect.UNREACHED if consequence.of_owner:
+            return _new_owner(consequence, every)
+        case Effect.RENEWED:
+            return f"generated again as {other.name if other else 'another one'}"
+        case Effect.KEPT:
+            where = f"; now of {other}" if other and not consequence.of_owner else ""
+            return f"stays on the clusters: {_because(consequence)}{where}"
+        case Effect.UNREACHED:
+            return f"reaches no cluster: {_because(consequence)}"
+        case Effect.MOVED:
+            where = f"moves to {other}, so it" if other else "another Kustomization applies it now, so it"
+            return f"{where} is deleted and created again"
+        case Effect.RECREATED:
+            return f"deleted and created again: {detail} never changes, and force is on"
+        case Effect.DELETED if consequence.of_owner:
+            if consequence.takes:
+                return ""
+            return f"what it owns stays: {_because(consequence)}" if consequence.cause else ""
+        case Effect.CHANGED if consequence.cause is Cause.RESUMED:
+            return "no longer suspended: it applies all that changed since it was"
+        case Effect.CHANGED if consequence.cause is Cause.UNSERVED:
+            return f"version {detail} is not served any more; where objects are stored in it, it has to stay"
+        case Effect.CHANGED if consequence.cause is Cause.UNBUILT:
+            return f"what it owned could not be built: {detail}"
+    return ""
+
+
+def _new_owner(consequence: Consequence, every: Sequence[Consequence]) -> str:
+    objects = [
+        str(known.id) for known in every if known.owner == consequence.id and known.id != consequence.id
+    ]
+    text = f"with {some_of(objects, NAMED)}" if objects else ""
+    if consequence.effect is Effect.UNREACHED:
+        return "; ".join(filter(None, (text, f"reaches no cluster: {_because(consequence)}")))
+    return text
+
+
+def _because(consequence: Consequence) -> str:
+    match consequence.cause:
+        case Cause.PRUNE_OFF:
+            return "spec.prune of its Kustomization is false"
+        case Cause.PRUNE_DISABLED:
+            return "it has kustomize.toolkit.fluxcd.io/prune: disabled"
+        case Cause.ORPHANED:
+            return "deletionPolicy is Orphan"
+        case Cause.NOT_RECONCILED:
+            return "Flux does not reconcile it, as its annotation says"
+        case Cause.SUSPENDED:
+            name = "it" if consequence.of_owner or _is_release(consequence) else str(consequence.owner)
+            where = f" in {consequence.detail or 'the manifest of the cluster'}"
+            suspended = f"{name} is suspended{where}"
+            return suspended if name != "it" else f"a suspension{where}"
+        case Cause.ELSEWHERE:
+            return "its Kustomization gets another source"
+    return "its Kustomization would lose all of its objects"
+
+
+def _is_release(consequence: Consequence) -> bool:
+    return consequence.id.kind == "HelmRelease" and consequence.effect is Effect.KEPT
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+# Text
+
+
+def text_of(section: Section, width: int, most: int = 1_000) -> Iterator[str]:
+    """Yield the lines of a section for a text of ``width`` columns, without its heading; ``most`` changes."""
+    hint = ""
+    for line in section.lines[:most]:
+        yield from _change(line, width)
+        guard = line.guard
+        if guard is None:
+            continue
+        what = "needs approval" if guard.needs_approval else "refused"
+        yield from _wrapped(f"{what}: {guard.cause}", width)
+        if guard.remedy != hint:
+            yield from _wrapped(f"hint: {guard.remedy}", width)
+        hint = guard.remedy
+    if len(section.lines) > most:
+        yield not_shown(len(section.lines) - most, "change")
+
+
+def _change(line: Line, width: int) -> Iterator[str]:
+    head = f"{line.sign} {line.name}"
+    fields = [_field(field) for field in line.fields[:FIELDS_SHOWN]]
+    hidden = len(line.fields) - FIELDS_SHOWN
+    parts = [*fields, *([not_shown(hidden, "field")] if hidden > 0 else [])]
+    if line.remark and line.guard is None:
+        parts.append(line.remark)
+    if len(parts) == 1 and len(head) + 1 + len(parts[0]) <= width:
+        yield f"{head} {parts[0]}" if fields else f"{head}: {parts[0]}"
+        return
+    yield head
+    for part in parts:
+        yield from _wrapped(part, width)
+
+
+def _field(field: FieldDifference) -> str:
+    if field.old == field.new:
+        return f"{field.path} differs"
+    return f"{field.path} {field.old or 'nothing'} -> {field.new or 'nothing'}"
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    indent = " " * 4
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+# JSON
+
+
+def as_json(section: Section) -> Mapping[str, Any]:
+    """Return a section for scripts."""
+    return {
+        "clusters": list(section.clusters),
+        "environments": list(section.environments),
+        "state": section.state,
+        "changes": [_line_json(line) for line in section.lines],
+    }
+
+
+def _line_json(line: Line) -> Mapping[str, Any]:
+    guard = line.guard
+    return {
+        "sign": line.sign,
+        "object": line.name,
+        "kustomization": f"{line.path.namespace}/{line.path.name}" if line.path else "",
+        "effect": str(line.effect or ""),
+        "fields": [{"path": field.path, "old": field.old, "new": field.new} for field in line.fields],
+        "remark": line.remark,
+        "needsApproval": bool(guard and guard.needs_approval),
+        "refused": bool(guard and not guard.needs_approval),
+        "destroys": sorted(map(str, guard.destroyed)) if guard and guard.needs_approval else [],
+        "reason": guard.cause if guard else "",
+        "hint": guard.remedy if guard else "",
+    }

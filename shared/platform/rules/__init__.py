@@ -1,0 +1,114 @@
+"""What a platform must not have, before it is merged: a table of rules, each with its source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from shared.frozen import dataclass
+from shared.json_tree import path_text
+from shared.language.resolve.problems import Problem, limited, problem_at
+from shared.language.yaml.nodes import Mark
+from shared.platform.places import place_of, place_of_text
+from shared.platform.rules.dependencies import cycles, missing_dependencies
+from shared.platform.rules.finding import ClusterPlatform, Finding, named
+from shared.platform.rules.kinds import kinds_of_charts, wrong_fields, wrong_kinds
+from shared.platform.rules.names import missing_namespaces, wrong_labels, wrong_names
+from shared.platform.rules.ownership import owned_by_roadstead, two_owners
+from shared.platform.rules.readiness import keeps_everything, reports_early
+from shared.platform.rules.references import (
+    blocked_references,
+    missing_sources,
+    missing_values,
+    without_rights,
+)
+from shared.platform.rules.secrets import Files, plain_secrets, undecrypted_secrets
+from shared.platform.rules.sizes import too_large
+from shared.platform.rules.variables import defaults_in_scripts, missing_variables
+from shared.platform.rules.workloads import impossible_objects
+
+__all__ = ["RULES", "ClusterPlatform", "Files", "Finding", "Findings", "Rule", "findings_of", "validated"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule: what finds its faults, and who says that they are some."""
+
+    find: Callable[[ClusterPlatform, Files], Iterator[Finding]]
+    source: str
+
+
+def _plain(find: Callable[[ClusterPlatform], Iterator[Finding]]) -> Callable[..., Iterator[Finding]]:
+    """Return a rule that needs no files."""
+    return lambda platform, _files: find(platform)
+
+
+_CONTROLLER = "fluxcd/kustomize-controller internal/controller/kustomization_controller.go"
+_API_MACHINERY = "k8s.io/apimachinery pkg"
+RULES: tuple[Rule, ...] = (
+    Rule(_plain(two_owners), "fluxcd/kustomize-controller#732, fluxcd/flux2#5611, argoproj/argo-cd#22607"),
+    Rule(_plain(owned_by_roadstead), "fluxcd/kustomize-controller#732"),
+    Rule(_plain(missing_dependencies), f"{_CONTROLLER} checkDependencies"),
+    Rule(_plain(cycles), "fluxcd/kustomize-controller#1712"),
+    Rule(plain_secrets, "digitalocean/Kubernetes-Starter-Kit-Developers#53, goauthentik/helm#217"),
+    Rule(_plain(undecrypted_secrets), f"{_CONTROLLER} apply"),
+    Rule(_plain(missing_variables), "fluxcd/kustomize-controller#253, #290"),
+    Rule(defaults_in_scripts, "fluxcd/kustomize-controller#253"),
+    Rule(_plain(missing_sources), f"{_CONTROLLER} getSource"),
+    Rule(_plain(blocked_references), "fluxcd.io/flux/installation/configuration/multitenancy"),
+    Rule(_plain(without_rights), "fluxcd.io/flux/installation/configuration/multitenancy"),
+    Rule(_plain(missing_values), "fluxcd/pkg kustomize/kustomize_varsub.go LoadVariables"),
+    Rule(_plain(kinds_of_charts), "fluxcd/pkg ssa/manager_apply.go ApplyAllStaged"),
+    Rule(_plain(wrong_kinds), "kubernetes.io/docs/reference/using-api/deprecation-guide"),
+    Rule(_plain(wrong_fields), "k8s.io/kubernetes api/openapi-spec/v3"),
+    Rule(_plain(impossible_objects), "k8s.io/kubernetes pkg/apis/*/validation/validation.go"),
+    Rule(_plain(wrong_names), f"{_API_MACHINERY}/util/validation/validation.go"),
+    Rule(_plain(wrong_labels), f"{_API_MACHINERY}/api/validation/objectmeta.go"),
+    Rule(_plain(missing_namespaces), "fluxcd/pkg ssa/utils: an object without a namespace is one of default"),
+    Rule(_plain(too_large), "etcd.io/docs/latest/dev-guide/limit, pkg/apis/core/types.go MaxSecretSize"),
+    Rule(_plain(reports_early), f"{_CONTROLLER} checkHealth"),
+    Rule(_plain(keeps_everything), "fluxcd.io/flux/components/kustomize/kustomizations, Prune"),
+)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What is wrong with a platform, and what is worth saying of it, each with its place."""
+
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[Problem, ...] = ()
+
+
+def findings_of(platform: ClusterPlatform, files: Files) -> tuple[Finding, ...]:
+    """Return what the rules find on clusters that are alike, each finding once."""
+    return tuple(dict.fromkeys(finding for rule in RULES for finding in rule.find(platform, files)))
+
+
+def validated(platforms: Iterable[tuple[ClusterPlatform, Sequence[str]]], files: Files) -> Findings:
+    """Return what is wrong on any of the clusters, each fault once, with the clusters that have it.
+
+    ``platforms`` are what is alike, each with the names of its clusters. A fault that all of them have names
+    none. ``files`` reads a file of the commit; places are looked up for what was found alone.
+    """
+    having: dict[Finding, list[str]] = {}
+    number = 0
+    for platform, clusters in platforms:
+        number += len(clusters)
+        for finding in findings_of(platform, files):
+            having.setdefault(finding, []).extend(clusters)
+    problems: list[Problem] = []
+    notes: list[Problem] = []
+    for finding, clusters in having.items():
+        where = f" (on {named(sorted(clusters))})" if len(clusters) < number else ""
+        kept = notes if finding.is_note else problems
+        kept.append(_problem(finding, f"{finding.message}{where}", files))
+    return Findings(limited(problems), limited(notes))
+
+
+def _problem(finding: Finding, message: str, files: Files) -> Problem:
+    content = files(finding.file) if finding.file else None
+    mark = Mark(finding.file, 1, 1)
+    if content is not None and finding.text:
+        mark = place_of_text(content, finding.file, finding.text)
+    elif content is not None:
+        mark = place_of(content, finding.file, finding.of, finding.path)
+    return problem_at(mark, path_text(finding.path), message)

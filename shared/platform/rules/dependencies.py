@@ -1,0 +1,137 @@
+"""``dependsOn`` of Kustomizations and HelmReleases: every name is there, and nothing waits for itself.
+
+Source: ``checkDependencies`` in ``kustomization_controller.go``, and in ``helmrelease_controller.go``: a name
+without a namespace is one of the object's own, and an object that is not found is an error for ever. A cycle
+also keeps every Kustomization of the same source from being told of a new revision
+(fluxcd/kustomize-controller#1712).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from shared.frozen import dataclass
+from shared.language.resolve.problems import Path, nearest
+from shared.platform.inventory import ObjectId
+from shared.platform.rules.finding import (
+    HELM,
+    KUSTOMIZATION,
+    KUSTOMIZE,
+    ClusterPlatform,
+    Finding,
+    full_name,
+    is_kind,
+    is_open,
+    mapping,
+    objects_in,
+)
+
+_KINDS = ((KUSTOMIZE, KUSTOMIZATION), (HELM, "HelmRelease"))
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """An object that waits for others: for each, where it says so."""
+
+    file: str
+    waits_for: Mapping[ObjectId, Path]
+
+
+def missing_dependencies(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield the names that no object has; a note where not everything is known."""
+    for object_id, waiting in _waiting(platform).items():
+        for wanted, path in waiting.waits_for.items():
+            if wanted in platform.known:
+                continue
+            yield Finding(
+                waiting.file,
+                object_id,
+                path,
+                f"there is no {wanted.kind} {full_name(wanted)}, so {object_id.kind} {full_name(object_id)} "
+                f"is never applied{_hint(wanted, platform)}",
+                is_note=not platform.is_whole,
+            )
+
+
+def _hint(wanted: ObjectId, platform: ClusterPlatform) -> str:
+    """Return what was probably meant: the same name in another namespace, or a similar one."""
+    same = [found for found in platform.known if is_kind(found, wanted.group, wanted.kind)]
+    elsewhere = next((found for found in same if found.name == wanted.name), None)
+    if elsewhere is not None:
+        return f"; {full_name(elsewhere)} is in another namespace: add namespace: {elsewhere.namespace}"
+    names = [found.name for found in same if found.namespace == wanted.namespace]
+    near = nearest(wanted.name, names)
+    return f"; did you mean {near}?" if near else "; add it, or remove this line"
+
+
+def cycles(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield each cycle once, at the place of the object of it that comes first by its name."""
+    graph = _waiting(platform)
+    for cycle in _cycles({name: sorted(waiting.waits_for) for name, waiting in graph.items()}):
+        first = cycle[0]
+        steps = [
+            f"{full_name(waiter)} ({graph[waiter].file}) waits for {full_name(wanted)}"
+            for waiter, wanted in zip(cycle, [*cycle[1:], first], strict=True)
+        ]
+        told = (
+            "; no Kustomization of the same source is told of a new commit either"
+            if first.kind == KUSTOMIZATION
+            else ""
+        )
+        yield Finding(
+            graph[first].file,
+            first,
+            graph[first].waits_for[cycle[1 % len(cycle)]],
+            f"a cycle of dependsOn: {', and '.join(steps)}, so none of them is ever applied{told}; remove "
+            "one of these lines",
+        )
+
+
+def _waiting(platform: ClusterPlatform) -> Mapping[ObjectId, _Waiting]:
+    """Return the objects that may wait: those of the platform, and those of the cluster's manifest."""
+    found: dict[ObjectId, _Waiting] = {}
+    specs = [(owner.id, owner.spec, owner.file) for owner in platform.inventory.owners.values()]
+    specs += [
+        (object_id, mapping(built.manifest.get("spec")), built.file or owner.file)
+        for owner, object_id, built in platform.objects()
+        if any(is_kind(object_id, *kind) for kind in _KINDS)
+    ]
+    for object_id, spec, file in specs:
+        waits_for: dict[ObjectId, Path] = {}
+        for number, entry in objects_in(spec.get("dependsOn")):
+            name, namespace = str(entry.get("name") or ""), str(entry.get("namespace") or object_id.namespace)
+            if not (is_open(name) or is_open(namespace)):
+                wanted = ObjectId(object_id.group, object_id.kind, namespace, name)
+                waits_for.setdefault(wanted, ("spec", "dependsOn", number, "name"))
+        found[object_id] = _Waiting(file, waits_for)
+    return found
+
+
+def _cycles(graph: Mapping[ObjectId, Sequence[ObjectId]]) -> Iterator[Sequence[ObjectId]]:
+    """Yield one cycle of each group of objects that reach each other; it begins with its first name.
+
+    A depth-first search that keeps its path itself, because a chain may be longer than Python's stack.
+    """
+    done: set[ObjectId] = set()
+    for start in sorted(graph):
+        path: list[ObjectId] = []
+        on_path: set[ObjectId] = set()
+        stack: list[tuple[ObjectId, bool]] = [(start, True)]
+        while stack:
+            node, enters = stack.pop()
+            if not enters:
+                path.pop()
+                on_path.discard(node)
+                done.add(node)
+                continue
+            if node in done or node not in graph:
+                continue
+            if node in on_path:
+                cycle = path[path.index(node) :]
+                least = cycle.index(min(cycle))
+                yield [*cycle[least:], *cycle[:least]]
+                continue
+            path.append(node)
+            on_path.add(node)
+            stack.append((node, False))
+            stack.extend((below, True) for below in reversed(graph[node]))

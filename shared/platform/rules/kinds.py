@@ -1,0 +1,212 @@
+"""Kinds and fields are ones that the API servers of the clusters know, in an order that comes to an end.
+
+kustomize-controller asks for a dry run of all objects of a stage before it applies one of them; definitions,
+roles and namespaces are a stage of their own (``ApplyAllStaged`` of fluxcd/pkg ``ssa``). So a custom object
+may come with its definition, and never with the HelmRelease whose chart brings its definition.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from shared.frozen import replace
+from shared.platform.inventory import BuiltObject, ObjectId, Owner
+from shared.platform.rules.finding import (
+    HELM,
+    ClusterPlatform,
+    Finding,
+    full_name,
+    is_kind,
+    mapping,
+    named,
+)
+from shared.platform.schemas.kinds import Standing
+
+_OF_FLUX = ("fluxcd.io", "fluxcd.controlplane.io")
+"""Groups of Flux and of its operator, which some installations define and others do not."""
+_SHORTEST_WORD = 4
+_COMMON_WORDS = frozenset(
+    ("chart", "cluster", "controller", "crds", "helm", "operator", "system", "template")
+)
+CHARTS: Mapping[str, tuple[str, ...]] = {
+    "aad-pod-identity": ("aadpodidentity.k8s.io",),
+    "actions-runner-controller": ("actions.summerwind.dev",),
+    "argo-cd": ("argoproj.io",),
+    "argo-rollouts": ("argoproj.io",),
+    "argo-workflows": ("argoproj.io",),
+    "azure-service-operator": ("azure.com",),
+    "base": ("istio.io",),
+    "cert-manager": ("cert-manager.io",),
+    "chaos-mesh": ("chaos-mesh.org",),
+    "cilium": ("cilium.io",),
+    "cloudnative-pg": ("postgresql.cnpg.io",),
+    "consul": ("consul.hashicorp.com",),
+    "contour": ("projectcontour.io",),
+    "crossplane": ("crossplane.io",),
+    "csi-secrets-store-provider-azure": ("secrets-store.csi.x-k8s.io",),
+    "dapr": ("dapr.io",),
+    "eck-operator": ("k8s.elastic.co",),
+    "eck-operator-crds": ("k8s.elastic.co",),
+    "emissary-ingress": ("getambassador.io",),
+    "external-dns": ("externaldns.k8s.io",),
+    "external-secrets": ("external-secrets.io",),
+    "flagger": ("flagger.app",),
+    "gatekeeper": ("gatekeeper.sh",),
+    "gateway-helm": ("gateway.envoyproxy.io", "gateway.networking.k8s.io"),
+    "gha-runner-scale-set-controller": ("actions.github.com",),
+    "gpu-operator": ("nvidia.com",),
+    "grafana-operator": ("grafana.integreatly.org",),
+    "istio-base": ("istio.io",),
+    "jaeger-operator": ("jaegertracing.io",),
+    "karpenter": ("karpenter.sh",),
+    "keda": ("keda.sh",),
+    "kong": ("configuration.konghq.com",),
+    "kube-prometheus-stack": ("monitoring.coreos.com",),
+    "kuberay-operator": ("ray.io",),
+    "kubernetes-ingress": ("core.haproxy.org",),
+    "kyverno": ("kyverno.io",),
+    "linkerd-crds": ("linkerd.io",),
+    "longhorn": ("longhorn.io",),
+    "mariadb-operator": ("k8s.mariadb.com",),
+    "metallb": ("metallb.io",),
+    "nginx-ingress": ("k8s.nginx.org",),
+    "node-feature-discovery": ("nfd.k8s-sigs.io",),
+    "opentelemetry-operator": ("opentelemetry.io",),
+    "postgres-operator": ("acid.zalan.do",),
+    "prometheus-operator-crds": ("monitoring.coreos.com",),
+    "rabbitmq-cluster-operator": ("rabbitmq.com",),
+    "rook-ceph": ("ceph.rook.io",),
+    "sealed-secrets": ("bitnami.com",),
+    "secrets-store-csi-driver": ("secrets-store.csi.x-k8s.io",),
+    "snapshot-controller": ("snapshot.storage.k8s.io",),
+    "spark-operator": ("sparkoperator.k8s.io",),
+    "strimzi-kafka-operator": ("kafka.strimzi.io",),
+    "tigera-operator": ("projectcalico.org", "operator.tigera.io"),
+    "traefik": ("traefik.io", "traefik.containo.us"),
+    "traefik-crds": ("traefik.io", "traefik.containo.us"),
+    "trivy-operator": ("aquasecurity.github.io",),
+    "trust-manager": ("trust.cert-manager.io",),
+    "vault-secrets-operator": ("secrets.hashicorp.com",),
+    "velero": ("velero.io",),
+    "victoria-metrics-k8s-stack": ("operator.victoriametrics.com",),
+    "victoria-metrics-operator": ("operator.victoriametrics.com",),
+    "volsync": ("volsync.backube",),
+}
+"""The groups whose definitions a chart brings, each with those below it; source: the chart's ``crds``."""
+
+
+def wrong_kinds(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield the objects of a kind that nothing serves; notes for kinds of a Flux that has not all of them."""
+    for owner, object_id, built in platform.objects():
+        standing, message = platform.kinds.standing(built.manifest)
+        if message:
+            missing = standing is Standing.NOT_INSTALLED
+            yield Finding(built.file or owner.file, object_id, ("apiVersion",), message, is_note=missing)
+
+
+def wrong_fields(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield the fields that the schema of their kind does not have, or refuses."""
+    for owner, object_id, built in platform.objects():
+        if platform.kinds.standing(built.manifest)[0] is not Standing.DEFINED:
+            continue
+        for path, message in platform.kinds.faults(built.manifest):
+            yield Finding(built.file or owner.file, object_id, path, message)
+
+
+def kinds_of_charts(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield the kinds that nobody here defines: a fault where only a chart of the same Kustomization can.
+
+    Any other such kind may be on the clusters by a chart or an add-on: a note for each kind.
+    """
+    told: set[tuple[ObjectId, str, str]] = set()
+    others: dict[tuple[str, str], list[Finding]] = {}
+    for owner, object_id, built in platform.objects():
+        group, kind = object_id.group, object_id.kind
+        known = platform.kinds.standing(built.manifest)[0] is not Standing.UNKNOWN
+        if known or group.endswith(_OF_FLUX) or (owner.id, group, kind) in told:
+            continue
+        told.add((owner.id, group, kind))
+        beside, elsewhere = _bringing(object_id, owner, platform)
+        if beside and not elsewhere and platform.is_whole:
+            yield _with_its_chart(owner, object_id, built, beside)
+        else:
+            note = Finding(built.file or owner.file, object_id, ("kind",), "", is_note=True)
+            others.setdefault((str(built.manifest.get("apiVersion")), kind), []).append(note)
+    for (api_version, kind), notes in others.items():
+        uses = "a Kustomization uses" if len(notes) == 1 else f"{len(notes)} Kustomizations use"
+        message = (
+            f"nothing here defines {api_version} {kind}, which {uses}: Flux applies nothing of them before a "
+            "chart or an add-on brings it, and that chart must not be in the same Kustomization"
+        )
+        yield replace(notes[0], message=message)
+
+
+def _with_its_chart(
+    owner: Owner, object_id: ObjectId, built: BuiltObject, releases: Sequence[ObjectId]
+) -> Finding:
+    api_version, kind = built.manifest.get("apiVersion"), object_id.kind
+    return Finding(
+        built.file or owner.file,
+        object_id,
+        ("kind",),
+        f"{api_version} {kind} comes with the chart of HelmRelease {named(list(map(full_name, releases)))}, "
+        f"which Kustomization {full_name(owner.id)} has too: on a cluster without the kind, Flux applies "
+        f"neither, because it wants to know every kind before; move the {kind} into a Kustomization that "
+        "depends on this one",
+    )
+
+
+def _bringing(
+    object_id: ObjectId, owner: Owner, platform: ClusterPlatform
+) -> tuple[list[ObjectId], list[ObjectId]]:
+    """Return the HelmReleases that define a kind: those of the same Kustomization, and the others.
+
+    These are the charts that are known to bring its group; where nobody knows one, the only one that is named
+    as the kind or its group is.
+    """
+    group = object_id.group
+    releases = [
+        (found.id == owner.id, release, _chart(built))
+        for found, release, built in platform.objects()
+        if is_kind(release, HELM, "HelmRelease") and _defines(built)
+    ]
+    if any(_brings(groups, group) for groups in CHARTS.values()):
+        bringing = [found for found in releases if _brings(CHARTS.get(found[2], ()), group)]
+    else:
+        bringing = [found for found in releases if found[2] not in CHARTS and _is_named_as(found, object_id)]
+        bringing = bringing if len(bringing) == 1 else []
+    return [name for beside, name, _ in bringing if beside], [
+        name for beside, name, _ in bringing if not beside
+    ]
+
+
+def _is_named_as(release: tuple[bool, ObjectId, str], object_id: ObjectId) -> bool:
+    """Return whether a word of a chart's name is in the name of a kind or of its group.
+
+    What many bring (``*.k8s.io``) is nobody's.
+    """
+    if object_id.group.endswith("k8s.io"):
+        return False
+    words = {word for word in re.split(r"[^a-z0-9]+", release[2].lower()) if len(word) >= _SHORTEST_WORD}
+    return any(word in object_id.kind.lower() or word in object_id.group for word in words - _COMMON_WORDS)
+
+
+def _defines(release: BuiltObject) -> bool:
+    """Return whether a release may bring definitions: it, or its values, can leave them out."""
+    spec = mapping(release.manifest.get("spec"))
+    values = mapping(spec.get("values"))
+    crds = mapping(values.get("crds"))
+    off = (values.get("installCRDs"), crds.get("enabled"), crds.get("install"), crds.get("create"))
+    return mapping(spec.get("install")).get("crds") != "Skip" and False not in off
+
+
+def _brings(groups: tuple[str, ...], group: str) -> bool:
+    return any(group == known or group.endswith(f".{known}") for known in groups)
+
+
+def _chart(release: BuiltObject) -> str:
+    """Return the name of a release's chart, or of the source that has it."""
+    spec = mapping(release.manifest.get("spec"))
+    chart = mapping(mapping(spec.get("chart")).get("spec")).get("chart")
+    return str(chart or mapping(spec.get("chartRef")).get("name") or "").rpartition("/")[2]

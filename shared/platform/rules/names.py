@@ -1,0 +1,143 @@
+"""Names, labels and annotations as the API server takes them.
+
+Source: ``k8s.io/apimachinery/pkg/util/validation`` and ``pkg/api/validation/objectmeta.go``, and for each
+kind its ``Validate...Name`` in ``pkg/apis/*/validation``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from shared.json_tree import Json
+from shared.platform.inventory import ObjectId
+from shared.platform.rules.finding import ClusterPlatform, Finding, is_open, mapping
+
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_DNS_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_QUALIFIED = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
+_LONGEST_LABEL, _LONGEST_SUBDOMAIN = 63, 253
+_LABEL_TEXT = "lowercase letters, digits and hyphens, with a letter or digit at both ends"
+_OF_LABEL = (_LABEL, _LONGEST_LABEL, _LABEL_TEXT)
+_OF_SUBDOMAIN = (_SUBDOMAIN, _LONGEST_SUBDOMAIN, f"{_LABEL_TEXT}; dots may separate such parts")
+_OF_SERVICE = (_DNS_1035, _LONGEST_LABEL, f"{_LABEL_TEXT}, and a letter first")
+_FORMS: Mapping[tuple[str, str], tuple[re.Pattern[str], int, str]] = {
+    ("", "Namespace"): _OF_LABEL,
+    ("", "Service"): _OF_SERVICE,
+    ("batch", "CronJob"): (_SUBDOMAIN, 52, _OF_SUBDOMAIN[2]),
+    ("batch", "Job"): (_SUBDOMAIN, _LONGEST_SUBDOMAIN, _OF_SUBDOMAIN[2]),
+    ("apps", "StatefulSet"): (_SUBDOMAIN, _LONGEST_SUBDOMAIN, _OF_SUBDOMAIN[2]),
+}
+"""The forms of names that are no subdomains: ``ValidateNamespaceName``, ``ValidateServiceName``,
+``ValidateCronJobCreate``."""
+_PATH_SEGMENT_GROUPS = ("rbac.authorization.k8s.io",)
+_NO_SUBDOMAIN_KINDS = frozenset(
+    (
+        *(("apiregistration.k8s.io", "APIService"), ("apiextensions.k8s.io", "CustomResourceDefinition")),
+        *(("certificates.k8s.io", "ClusterTrustBundle"), ("networking.k8s.io", "IPAddress")),
+    )
+)
+"""Kinds whose names follow from what they have in them."""
+
+
+def wrong_names(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield the names and namespaces that the API server refuses."""
+    for owner, object_id, built in platform.objects():
+        for path, message in _name_faults(object_id, built.manifest):
+            yield Finding(built.file or owner.file, object_id, path, message)
+
+
+def wrong_labels(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield the labels and annotations that the API server refuses."""
+    for owner, object_id, built in platform.objects():
+        for path, message in _metadata_faults(built.manifest):
+            yield Finding(built.file or owner.file, object_id, path, message)
+
+
+def missing_namespaces(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield a note for each object that gets the namespace ``default`` because it names none."""
+    kinds = platform.kinds
+    for owner, object_id, built in platform.objects():
+        if object_id.namespace or not kinds.is_namespaced(built.manifest):
+            continue
+        if not owner.spec.get("targetNamespace"):
+            yield Finding(
+                built.file or owner.file,
+                object_id,
+                ("metadata",),
+                f"{object_id} has no namespace, and so gets the namespace default; add metadata.namespace, "
+                "or spec.targetNamespace to the Kustomization",
+                is_note=True,
+            )
+
+
+def _name_faults(object_id: ObjectId, manifest: Json) -> Iterator[tuple[tuple[str, ...], str]]:
+    name, namespace = object_id.name, object_id.namespace
+    given = mapping(manifest.get("metadata")).get("name")
+    if not name:
+        yield ("metadata",), f"{object_id.kind} has no metadata.name; add it"
+    elif given is not None and not isinstance(given, str):
+        yield ("metadata", "name"), f'must be a string, got {name}; write it in quotes, as "{name}"'
+    elif not is_open(name):
+        wrong = _name_fault(object_id)
+        if wrong:
+            yield ("metadata", "name"), f"{object_id.kind} {name}: the name must be {wrong}"
+    if namespace and not is_open(namespace) and not _fits(namespace, _LABEL, _LONGEST_LABEL):
+        yield ("metadata", "namespace"), f"the namespace {namespace} must be {_described(_OF_LABEL)}"
+
+
+def _name_fault(object_id: ObjectId) -> str:
+    name = object_id.name
+    if object_id.group in _PATH_SEGMENT_GROUPS:
+        return "no . or .., without / and %" if name in (".", "..") or re.search("[/%]", name) else ""
+    if (object_id.group, object_id.kind) in _NO_SUBDOMAIN_KINDS:
+        return ""
+    form = _FORMS.get((object_id.group, object_id.kind), _OF_SUBDOMAIN)
+    return "" if _fits(name, form[0], form[1]) else _described(form)
+
+
+def _fits(name: str, form: re.Pattern[str], longest: int) -> bool:
+    return len(name) <= longest and form.fullmatch(name) is not None
+
+
+def _described(form: tuple[re.Pattern[str], int, str]) -> str:
+    return f"at most {form[1]} {form[2]}"
+
+
+def _metadata_faults(manifest: Json) -> Iterator[tuple[tuple[str, ...], str]]:
+    metadata = mapping(manifest.get("metadata"))
+    for field in ("labels", "annotations"):
+        for key, value in mapping(metadata.get(field)).items():
+            path = ("metadata", field, str(key))
+            wrong = (
+                "" if is_open(key) else _key_fault(str(key).lower() if field == "annotations" else str(key))
+            )
+            if wrong:
+                yield path, f"the key {key} {wrong}"
+            elif not isinstance(value, str) and value is not None:
+                yield path, f'must be a string, got {_json(value)}; write it in quotes, as "{_json(value)}"'
+            elif field == "labels" and not is_open(value) and not _fits(value or "", _VALUE, _LONGEST_LABEL):
+                yield (
+                    path,
+                    "the value of a label must be at most 63 letters, digits, hyphens, dots and underscores, "
+                    "with a letter or digit at both ends",
+                )
+
+
+def _key_fault(key: str) -> str:
+    prefix, slash, name = key.rpartition("/")
+    if slash and not _fits(prefix, _SUBDOMAIN, _LONGEST_SUBDOMAIN):
+        return "must have the name of a domain before the /"
+    if not _fits(name, _QUALIFIED, _LONGEST_LABEL):
+        return (
+            "must be at most 63 letters, digits, hyphens, dots and underscores, with a letter or digit at "
+            "both ends; the name of a domain and / may come before it"
+        )
+    return ""
+
+
+def _json(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,123 @@
+"""An object has one owner, once.
+
+Two Kustomizations that apply one object write their versions in turns, and when one of the two goes, so does
+the object: fluxcd/kustomize-controller#732, fluxcd/flux2#5611, argoproj/argo-cd#22607.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from shared.json_tree import Json
+from shared.platform.inventory import BuiltObject, ObjectId, Owner
+from shared.platform.rules.finding import (
+    DISABLED,
+    KUSTOMIZATION,
+    KUSTOMIZE,
+    SOURCE,
+    ClusterPlatform,
+    Finding,
+    full_name,
+    is_kind,
+    is_open,
+    mapping,
+    marks_of,
+    named,
+)
+from shared.platform.schemas.kinds import KnownKinds
+
+_SHARED = ("merge", "ifnotpresent")
+_HAS_MORE = (
+    *("Namespace", "CustomResourceDefinition", "PersistentVolumeClaim", "PersistentVolume", "StatefulSet"),
+    *("HelmRelease", "Kustomization"),
+)
+"""Kinds that take other objects, or data, along when they are deleted."""
+Owned = tuple[Owner, ObjectId, BuiltObject]
+
+
+def two_owners(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield each object that several Kustomizations apply, at the place of the last one.
+
+    It is a note where all write the same, and nothing is lost when it is deleted and made again.
+    """
+    owned: dict[ObjectId, list[Owned]] = {}
+    for owner, object_id, built in platform.objects():
+        placed = _placed(object_id, built.manifest, platform.kinds)
+        if not (is_open(placed.name) or is_open(placed.namespace)):
+            owned.setdefault(placed, []).append((owner, object_id, built))
+    for placed, all_of in owned.items():
+        if len(all_of) > 1:
+            yield from _of_several(placed, all_of)
+
+
+def _of_several(placed: ObjectId, owned: Sequence[Owned]) -> Iterator[Finding]:
+    owner, object_id, built = owned[-1]
+    file, path = built.file or owner.file, ("metadata", "name")
+    names = list(dict.fromkeys(_whose(other, found) for other, _, found in owned))
+    if len({other.id for other, _, _ in owned}) == 1:
+        yield Finding(
+            file,
+            object_id,
+            path,
+            f"{placed} is defined twice in {names[0]}, because an object without a namespace gets the "
+            "namespace default; remove one of them",
+        )
+        return
+    marks = [marks_of(found.manifest) for _, _, found in owned]
+    kept = all(found.get("prune", "").lower() == DISABLED for found in marks)
+    shared = all(found.get("ssa", "").lower() in _SHARED for found in marks)
+    alike = all(_content(found.manifest) == _content(built.manifest) for _, _, found in owned)
+    if kept and (shared or alike):
+        return
+    effect = (
+        "it is deleted when it leaves one of them"
+        if alike
+        else "they overwrite each other, and " + ("it is deleted when it leaves one of them")
+    )
+    yield Finding(
+        file,
+        object_id,
+        path,
+        f"{placed} has {'two' if len(names) == 2 else len(names)} owners: {named(names)}; keep it in one of "
+        f"them: {effect}",
+        is_note=alike and placed.kind not in _HAS_MORE,
+    )
+
+
+def owned_by_roadstead(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield a note for each source and Kustomization that the manifest of the cluster asks for too.
+
+    What ``flux bootstrap`` writes has them. The two keep each other's fields, so equal ones do no harm.
+    """
+    for owner, object_id, built in platform.objects():
+        is_sync = object_id.group == SOURCE or is_kind(object_id, KUSTOMIZE, KUSTOMIZATION)
+        if is_sync and object_id in platform.provided:
+            yield Finding(
+                built.file or owner.file,
+                object_id,
+                ("metadata", "name"),
+                f"{object_id.kind} {full_name(object_id)} has two owners: Roadstead applies it too, as the "
+                "manifest of the cluster asks; remove it from the platform, or what differs changes in turns",
+                is_note=True,
+            )
+
+
+def _placed(object_id: ObjectId, manifest: Json, kinds: KnownKinds) -> ObjectId:
+    """Return an id with the namespace that an object without one gets."""
+    if object_id.namespace or not kinds.is_namespaced(manifest):
+        return object_id
+    return object_id._replace(namespace="default")
+
+
+def _whose(owner: Owner, built: BuiltObject) -> str:
+    file = f" ({built.file})" if built.file else ""
+    return f"Kustomization {full_name(owner.id)} with ./{owner.path}{file}"
+
+
+def _content(manifest: Json) -> Mapping[str, object]:
+    metadata = {
+        key: value
+        for key, value in mapping(manifest.get("metadata")).items()
+        if key not in ("labels", "annotations")
+    }
+    return {**manifest, "metadata": metadata}

@@ -1,0 +1,164 @@
+"""No Secret in plain text, and none encrypted that nobody decrypts. No message has a value, nor its base64.
+
+Base64 is no encryption (kubernetes.io/docs/concepts/configuration/secret), and a value that was pushed stays
+in the history. What counts as encrypted is what kustomize-controller decrypts: an object with the field
+``sops``, and a value that is itself a file of SOPS (``IsEncryptedSecret``, ``sopsFormatToMarkerBytes`` in
+``internal/decryptor/decryptor.go``). A Secret that SOPS made, without ``spec.decryption``, it refuses
+(``apply`` in ``kustomization_controller.go``).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from shared.json_tree import Json
+from shared.language.resolve.problems import Path
+from shared.platform.inventory import BuiltObject, ObjectId, Owner
+from shared.platform.places import documents
+from shared.platform.rules.finding import (
+    DISABLED,
+    ClusterPlatform,
+    Finding,
+    full_name,
+    is_kind,
+    mapping,
+    marks_of,
+    objects_in,
+)
+
+Files = Callable[[str], bytes | None]
+"""Returns the content of a file of the commit, None for one that is not there."""
+
+_FIELDS = ("data", "stringData")
+_MARKERS = ('"mac": "ENC[', "sops_mac=ENC[", "[sops]", "mac: ENC[")
+_PUBLIC = re.compile(r"(\s*-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----)+\s*")
+_REFERENCE = re.compile(r"(vault|bao):[\w./-]+#.*")
+"""What the webhook of bank-vaults replaces (bank-vaults.dev/docs/mutating-webhook/configuration)."""
+_NO_SECRET: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = tuple(
+    (re.compile(key, re.IGNORECASE), re.compile(value, re.IGNORECASE))
+    for key, value in (
+        (r".*id", r"[0-9]+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
+        (r".*", r"true|false|[0-9]{1,5}|"),
+        (r"(.*[-_.])?(host|hostname|server|fqdn|domain|region|location|namespace)", r"[a-z0-9.-]+(:[0-9]+)?"),
+        (r"(.*[-_.])?(user|username|login|email|db|dbname|database)", r"\S{1,100}"),
+        (r"(.*[-_.])?type", r"[a-z]+"),
+        (r"(.*[-_.])?(url|uri|endpoint|address)", r"(https?|oci|ssh|tcp|grpc)://[a-z0-9.-]+(:[0-9]+)?/?"),
+    )
+)
+"""What many Secrets have and is none: an id, a switch, a port, a host, a user, by its key and its form."""
+_HINT = (
+    "encrypt it with SOPS (spec.decryption of the Kustomization), or write spec.bootstrapSecrets in the "
+    "manifest of the cluster; replace the value too if it was ever pushed: the history keeps it"
+)
+
+
+def plain_secrets(platform: ClusterPlatform, files: Files) -> Iterator[Finding]:
+    """Yield each field of a Secret that is in plain text."""
+    for owner, object_id, built in platform.objects():
+        if not is_kind(object_id, "", "Secret"):
+            continue
+        encrypted = "sops" in built.manifest
+        values = dict(_values(built.manifest))
+        if encrypted and any(_is_encrypted(value) for value in values.values()):
+            continue
+        source = _source(built, object_id, files)
+        for path, value in values.items():
+            if _is_plain(value, path) and not (_substitutes(owner) and _is_open(source, path)):
+                yield Finding(
+                    built.file or owner.file,
+                    object_id,
+                    _place(source, object_id, path),
+                    f"Secret {full_name(object_id)} has the key {path[-1]} in plain text; {_HINT}",
+                )
+
+
+def undecrypted_secrets(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield the Secrets of SOPS in a Kustomization that does not decrypt."""
+    for owner, object_id, built in platform.objects():
+        if not is_kind(object_id, "", "Secret") or mapping(owner.spec.get("decryption")):
+            continue
+        if marks_of(built.manifest).get("decrypt", "").lower() == DISABLED:
+            continue
+        whole = "sops" in built.manifest
+        paths = [path for path, value in _values(built.manifest) if _is_encrypted(value)]
+        if whole or paths:
+            effect = "Flux refuses it" if whole else "the cluster gets the encrypted text"
+            yield Finding(
+                built.file or owner.file,
+                object_id,
+                ("sops",) if whole else paths[0],
+                f"Secret {full_name(object_id)} is encrypted with SOPS, and Kustomization "
+                f"{full_name(owner.id)} ({owner.file}) has no spec.decryption, so {effect}; add "
+                "decryption.provider: sops, with the Secret of its key",
+            )
+
+
+def _values(manifest: Json) -> Iterator[tuple[Path, Any]]:
+    for field in _FIELDS:
+        for key, value in mapping(manifest.get(field)).items():
+            yield (field, str(key)), value
+
+
+def _text(value: Any, path: Path) -> str:
+    """Return a value as the cluster has it, "" for one that is no text."""
+    if not isinstance(value, str):
+        return "" if value is None else str(value)
+    if path[0] == "stringData":
+        return value
+    try:
+        return base64.b64decode("".join(value.split()), validate=True).decode("utf-8", "replace")
+    except binascii.Error:
+        return value
+
+
+def _is_encrypted(value: Any) -> bool:
+    texts = (str(value), _text(value, ("data",)))
+    return texts[0].startswith("ENC[") or any(marker in text for text in texts for marker in _MARKERS)
+
+
+def _is_plain(value: Any, path: Path) -> bool:
+    text = _text(value, path).strip()
+    if not text or _is_encrypted(value):
+        return False
+    if any(key.fullmatch(str(path[-1])) and form.fullmatch(text) for key, form in _NO_SECRET):
+        return False
+    return not (_PUBLIC.fullmatch(text) or _REFERENCE.fullmatch(text) or text.startswith("${"))
+
+
+def _substitutes(owner: Owner) -> bool:
+    return bool(mapping(owner.spec.get("postBuild")))
+
+
+def _is_open(source: Mapping[str, Any], path: Path) -> bool:
+    """Return whether the file has a variable in the place of a value: then the value is elsewhere."""
+    values = [value for field in _FIELDS for value in [mapping(source.get(field)).get(str(path[-1]))]]
+    return any("${" in _text(value, (field,)) for field, value in zip(_FIELDS, values, strict=True))
+
+
+def _source(built: BuiltObject, object_id: ObjectId, files: Files) -> Mapping[str, Any]:
+    """Return the document that a Secret was built from, {} where none is found."""
+    content = files(built.file) if built.file else None
+    found = [mapping(document) for document in documents(content or b"")]
+    kinds = [document for document in found if document.get("kind") in ("Secret", "Kustomization", None)]
+    named = [
+        document
+        for document in kinds
+        if document.get("kind") == "Secret"
+        and str(mapping(document.get("metadata")).get("name") or " ") in object_id.name
+    ]
+    return next(iter([*named, *kinds]), {})
+
+
+def _place(source: Mapping[str, Any], object_id: ObjectId, path: Path) -> Path:
+    """Return where a value is written: a field of the Secret, or the generator that has it."""
+    for number, generator in objects_in(source.get("secretGenerator")):
+        if str(generator.get("name") or " ") in object_id.name:
+            return ("secretGenerator", number)
+    if source.get("kind") == "Secret" and path[-1] not in mapping(source.get(str(path[0]))):
+        other = next((field for field in _FIELDS if path[-1] in mapping(source.get(field))), path[0])
+        return (other, path[-1])
+    return path

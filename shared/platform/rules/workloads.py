@@ -1,0 +1,223 @@
+"""Combinations of fields that the API server refuses always.
+
+Source: ``pkg/apis/{core,apps,batch,policy}/validation/validation.go`` of Kubernetes. It is a part of those
+rules: what people get wrong, and what is certain without the cluster.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from shared.language.resolve.problems import Path
+from shared.platform.rules.finding import ClusterPlatform, Finding, is_open, items, mapping, objects_in
+from shared.platform.schemas.fields import Fault
+
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_KEY = re.compile(r"[-._a-zA-Z0-9]+")
+_WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
+_PODS: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("", "Pod"): ("spec",),
+    **{("apps", kind): ("spec", "template", "spec") for kind in _WORKLOADS},
+    ("batch", "Job"): ("spec", "template", "spec"),
+    ("batch", "CronJob"): ("spec", "jobTemplate", "spec", "template", "spec"),
+}
+_LONGEST, _LAST_PORT = 63, 65535
+
+
+def impossible_objects(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield what validation of the API server refuses beyond the types of fields."""
+    for owner, object_id, built in platform.objects():
+        for rule in _RULES.get((object_id.group, object_id.kind), ()):
+            for path, message in rule(built.manifest):
+                yield Finding(built.file or owner.file, object_id, path, message)
+
+
+def _at(value: Any, path: tuple[str, ...]) -> Any:
+    for step in path:
+        value = mapping(value).get(step)
+    return value
+
+
+def _pod(path: tuple[str, ...]) -> Callable[[Mapping[str, Any]], Iterator[Fault]]:
+    def rule(manifest: Mapping[str, Any]) -> Iterator[Fault]:
+        spec = mapping(_at(manifest, path))
+        volumes = {str(volume.get("name")) for _, volume in objects_in(spec.get("volumes"))}
+        claims = {
+            str(mapping(claim.get("metadata")).get("name"))
+            for _, claim in objects_in(_at(manifest, ("spec", "volumeClaimTemplates")))
+        }
+        if spec and not items(spec.get("containers")) and spec.get("containers") is not None:
+            yield (*path, "containers"), "must have at least one container"
+        names: set[str] = set()
+        for field in ("initContainers", "containers"):
+            for number, container in objects_in(spec.get(field)):
+                place: Path = (*path, field, number)
+                yield from _container(container, place, volumes | claims)
+                name = container.get("name")
+                if isinstance(name, str) and name in names and not is_open(name):
+                    yield (*place, "name"), f"two containers are called {name}"
+                names.add(str(name))
+        seen: set[str] = set()
+        for number, volume in objects_in(spec.get("volumes")):
+            name = str(volume.get("name") or "")
+            if name and name in seen:
+                yield (*path, "volumes", number, "name"), f"two volumes are called {name}"
+            seen.add(name)
+
+    return rule
+
+
+def _container(container: Mapping[str, Any], place: Path, volumes: set[str]) -> Iterator[Fault]:
+    name = container.get("name")
+    if isinstance(name, str) and name and not is_open(name) and not _is_label(name):
+        yield (
+            (*place, "name"),
+            f"{name} must be at most 63 lowercase letters, digits and hyphens, with a letter or digit at "
+            "both ends",
+        )
+    if not container.get("image"):
+        yield place, "image is missing; add it"
+    for number, port in objects_in(container.get("ports")):
+        yield from _port(port, "containerPort", (*place, "ports", number))
+    for number, mount in objects_in(container.get("volumeMounts")):
+        wanted = mount.get("name")
+        if isinstance(wanted, str) and not is_open(wanted) and wanted not in volumes:
+            yield (*place, "volumeMounts", number, "name"), f"there is no volume {wanted} in this pod"
+    limits, requests = (mapping(_at(container, ("resources", field))) for field in ("limits", "requests"))
+    for resource in limits.keys() & requests.keys():
+        most, least = _amount(limits[resource]), _amount(requests[resource])
+        if most is not None and least is not None and least > most:
+            yield (
+                (*place, "resources", "requests", resource),
+                f"must be at most the limit, {limits[resource]}, got {requests[resource]}",
+            )
+
+
+_UNITS = {"": 1.0, "m": 0.001, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12} | {
+    f"{unit}i": 1024.0 ** (number + 1) for number, unit in enumerate("KMGT")
+}
+
+
+def _amount(value: Any) -> float | None:
+    """Return a quantity in its base unit, None for one in another form."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(m|k|M|G|T|[KMGT]i|)", str(value))
+    return float(found[1]) * _UNITS[found[2]] if found else None
+
+
+def _port(port: Mapping[str, Any], field: str, place: Path) -> Iterator[Fault]:
+    number = port.get(field)
+    if isinstance(number, int) and not isinstance(number, bool) and not 1 <= number <= _LAST_PORT:
+        yield (*place, field), f"must be 1 to {_LAST_PORT}, got {number}"
+
+
+def _is_label(name: str) -> bool:
+    return len(name) <= _LONGEST and _LABEL.fullmatch(name) is not None
+
+
+def _selector(manifest: Mapping[str, Any]) -> Iterator[Fault]:
+    selector = mapping(_at(manifest, ("spec", "selector")))
+    template = mapping(_at(manifest, ("spec", "template")))
+    labels = mapping(_at(template, ("metadata", "labels")))
+    wanted = mapping(selector.get("matchLabels"))
+    if template and _at(manifest, ("spec", "selector")) == {}:
+        yield ("spec", "selector"), "selects nothing; write matchLabels with labels of the template"
+    for key, value in wanted.items():
+        if not (is_open(value) or is_open(labels.get(key))) and labels.get(key) != value:
+            yield (
+                ("spec", "selector", "matchLabels", str(key)),
+                f"the template's labels have no {key}: {value}, so the selector does not match its own pods",
+            )
+
+
+def _service(manifest: Mapping[str, Any]) -> Iterator[Fault]:
+    spec = mapping(manifest.get("spec"))
+    kind, ports = spec.get("type") or "ClusterIP", list(objects_in(spec.get("ports")))
+    if kind == "ExternalName" and not spec.get("externalName"):
+        yield ("spec",), "externalName is missing, and type ExternalName needs it"
+    if not ports and kind != "ExternalName" and spec.get("clusterIP") != "None":
+        yield ("spec",), "ports is missing; add at least one port"
+    seen: set[str] = set()
+    for number, port in ports:
+        place: Path = ("spec", "ports", number)
+        yield from _port(port, "port", place)
+        if kind in ("ClusterIP", "ExternalName") and port.get("nodePort"):
+            yield (*place, "nodePort"), f"does not go with type {kind}; remove it, or write type: NodePort"
+        name = str(port.get("name") or "")
+        if len(ports) > 1 and not name:
+            yield place, "name is missing, and a Service with several ports needs it"
+        if name and name in seen:
+            yield (*place, "name"), f"two ports are called {name}"
+        seen.add(name)
+
+
+def _budget(manifest: Mapping[str, Any]) -> Iterator[Fault]:
+    spec = mapping(manifest.get("spec"))
+    if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
+        yield ("spec", "maxUnavailable"), "does not go with minAvailable; keep one of the two"
+
+
+def _job(path: tuple[str, ...]) -> Callable[[Mapping[str, Any]], Iterator[Fault]]:
+    def rule(manifest: Mapping[str, Any]) -> Iterator[Fault]:
+        spec = mapping(_at(manifest, path))
+        policy = spec.get("restartPolicy")
+        if spec and (policy is None or policy == "Always"):
+            place = (*path, "restartPolicy") if policy else path
+            yield place, "restartPolicy of a Job must be OnFailure or Never"
+
+    return rule
+
+
+def _keys(manifest: Mapping[str, Any]) -> Iterator[Fault]:
+    for field in ("data", "binaryData", "stringData"):
+        for key in mapping(manifest.get(field)):
+            if not is_open(key) and not (_KEY.fullmatch(str(key)) and len(str(key)) <= 253):
+                yield (field, str(key)), "a key must be letters, digits, hyphens, dots and underscores"
+
+
+def _subjects(manifest: Mapping[str, Any]) -> Iterator[Fault]:
+    for number, subject in objects_in(manifest.get("subjects")):
+        if subject.get("kind") == "ServiceAccount" and not subject.get("namespace"):
+            yield ("subjects", number), "namespace is missing, and a ServiceAccount needs it"
+
+
+def _policy_rules(manifest: Mapping[str, Any]) -> Iterator[Fault]:
+    for number, rule in objects_in(manifest.get("rules")):
+        if rule.get("nonResourceURLs"):
+            continue
+        for field in ("apiGroups", "resources"):
+            if not items(rule.get(field)):
+                yield ("rules", number), f'{field} is missing; the core group is ""'
+
+
+def _definition(manifest: Mapping[str, Any]) -> Iterator[Fault]:
+    spec = mapping(manifest.get("spec"))
+    wanted = f"{mapping(spec.get('names')).get('plural', '')}.{spec.get('group', '')}"
+    name = mapping(manifest.get("metadata")).get("name")
+    if isinstance(name, str) and name and name != wanted:
+        yield ("metadata", "name"), f"must be {wanted}, the plural and the group, got {name}"
+    versions = [version for _, version in objects_in(spec.get("versions"))]
+    if versions and sum(bool(version.get("storage")) for version in versions) != 1:
+        yield ("spec", "versions"), "exactly one version must have storage: true"
+    for number, version in enumerate(versions):
+        if not mapping(mapping(version.get("schema")).get("openAPIV3Schema")):
+            yield ("spec", "versions", number), "schema.openAPIV3Schema is missing; add it"
+
+
+_Rule = Callable[[Mapping[str, Any]], Iterator[Fault]]
+_RULES: Mapping[tuple[str, str], tuple[_Rule, ...]] = {
+    **{kind: (_pod(path),) for kind, path in _PODS.items()},
+    **{("apps", kind): (_pod(_PODS["apps", kind]), _selector) for kind in _WORKLOADS},
+    ("batch", "Job"): (_pod(_PODS["batch", "Job"]), _job(_PODS["batch", "Job"])),
+    ("batch", "CronJob"): (_pod(_PODS["batch", "CronJob"]), _job(_PODS["batch", "CronJob"])),
+    ("", "Service"): (_service,),
+    ("", "ConfigMap"): (_keys,),
+    ("", "Secret"): (_keys,),
+    ("policy", "PodDisruptionBudget"): (_budget,),
+    ("rbac.authorization.k8s.io", "RoleBinding"): (_subjects,),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): (_subjects,),
+    ("rbac.authorization.k8s.io", "Role"): (_policy_rules,),
+    ("rbac.authorization.k8s.io", "ClusterRole"): (_policy_rules,),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): (_definition,),
+}

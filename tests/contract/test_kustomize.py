@@ -1,0 +1,91 @@
+"""The port of kustomize, on the real program."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from shared.adapters.kustomize import KustomizeProgram
+from shared.platform.build import BuildFailed, NoKustomize
+from tests.support.kustomize_programs import kustomize_program
+from tests.support.platform_trees import config_map, kustomization, namespace
+
+
+def build(texts: dict[str, str], folder: str = "platform", seconds: float = 30) -> str:
+    files = {path: text.encode() for path, text in texts.items()}
+    return kustomize_program(seconds).build(files, folder).decode()
+
+
+def test_a_folder_is_built_from_files_in_and_outside_of_it() -> None:
+    texts = {
+        "platform/kustomization.yaml": kustomization(resources=["../base"], namePrefix="a-"),
+        "base/kustomization.yaml": kustomization(resources=["../shared/n.yaml", "c.yaml"]),
+        "base/c.yaml": config_map("c"),
+        "shared/n.yaml": namespace("n"),
+    }
+    built = build(texts)
+    assert "kind: Namespace\n" in built
+    assert "name: a-c\n" in built
+
+
+def test_a_failing_build_says_why_with_paths_of_the_repository() -> None:
+    with pytest.raises(BuildFailed) as error:
+        build({"platform/kustomization.yaml": kustomization(resources=["gone.yaml"])})
+    assert "platform/gone.yaml" in str(error.value)
+    assert "/tmp" not in str(error.value)
+    assert "kustomize-" not in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_the_program_says_its_version() -> None:
+    assert kustomize_program().version.startswith("kustomize v5.")
+
+
+def test_a_program_that_is_not_there_is_another_error_than_a_failing_build(tmp_path: Path) -> None:
+    with pytest.raises(NoKustomize):
+        KustomizeProgram((str(tmp_path / "kustomize"), "build")).build({"a/a.yaml": b""}, "a")
+
+
+def program(tmp_path: Path, script: str) -> KustomizeProgram:
+    path = tmp_path / "kustomize"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return KustomizeProgram((str(path), "build"), seconds=2)
+
+
+def test_a_program_gets_nothing_of_the_machine(tmp_path: Path) -> None:
+    os.environ["ROADSTEAD_TEST_SECRET"] = "secret"
+    try:
+        shown = program(tmp_path, "/usr/bin/env").build({"a/a.yaml": b""}, "a").decode()
+    finally:
+        del os.environ["ROADSTEAD_TEST_SECRET"]
+    names = {line.partition("=")[0] for line in shown.splitlines()}
+    assert "ROADSTEAD_TEST_SECRET" not in names
+    assert {"HTTPS_PROXY", "PATH", "HOME"} <= names
+    assert str(Path.home()) not in shown
+    assert "PATH=/usr" not in shown
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("while :; do :; done", "longer than 2 seconds"),
+        (
+            "while :; do echo 0123456789012345678901234567890123456789012345678901234567890123; done",
+            "takes|output",
+        ),
+    ],
+)
+def test_a_program_without_end_is_ended(tmp_path: Path, script: str, message: str) -> None:
+    with pytest.raises(BuildFailed, match=message):
+        program(tmp_path, script).build({"a/a.yaml": b""}, "a")
+
+
+def test_what_leads_out_of_the_files_is_not_read_even_where_the_caller_let_it_pass(tmp_path: Path) -> None:
+    for resource in ("https://127.0.0.1:9/a.yaml", "https://github.com/example/base?ref=main"):
+        with pytest.raises(BuildFailed):
+            build({"platform/kustomization.yaml": kustomization(resources=[resource])})
+    with pytest.raises(BuildFailed, match="no path of a repository"):
+        build({"../a.yaml": "x"})

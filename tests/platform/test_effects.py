@@ -1,0 +1,439 @@
+"""What a change does on a cluster, by its effect."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shared.platform.comparison import compare
+from shared.platform.effects import Cause, Consequence, Effect, consequences
+from shared.platform.inventory import Inventory
+from tests.platform.inventories import (
+    asked_for,
+    claim,
+    definition,
+    deployment,
+    inventory,
+    manifest,
+    owner,
+    owner_id,
+    release,
+    stateful_set,
+)
+
+KEEP = {"prune": "disabled"}
+FORCE = {"force": "enabled"}
+
+
+def found(before: Inventory, after: Inventory) -> dict[str, Consequence]:
+    """Return the consequences by their objects, and the Kustomization where several have one."""
+    every = consequences(compare(before, after))
+    names = [consequence.id for consequence in every]
+    return {
+        f"{consequence.id}{f' of {consequence.owner.name}' * (names.count(consequence.id) > 1)}": consequence
+        for consequence in every
+    }
+
+
+def effects(before: Inventory, after: Inventory) -> dict[str, tuple[Effect, Cause]]:
+    return {name: (known.effect, known.cause) for name, known in found(before, after).items()}
+
+
+def change_of(old: Any, new: Any, **spec: Any) -> Consequence:
+    known = consequences(compare(inventory(owner("p", old, **spec)), inventory(owner("p", new, **spec))))
+    assert len(known) == 1
+    return known[0]
+
+
+# What leaves git
+
+
+def test_what_leaves_a_kustomization_that_prunes_is_deleted() -> None:
+    before = inventory(owner("p", claim("a/b"), deployment("a/c")))
+    assert effects(before, inventory(owner("p", deployment("a/c")))) == {
+        "PersistentVolumeClaim a/b": (Effect.DELETED, Cause.NONE)
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "marks", "expected"),
+    [
+        ({"prune": False}, {"prune": False}, {}, (Effect.KEPT, Cause.PRUNE_OFF)),
+        # Both run at the same commit, and the one with the old spec may be first.
+        ({"prune": True}, {"prune": False}, {}, (Effect.DELETED, Cause.NONE)),
+        ({"prune": False}, {"prune": True}, {}, (Effect.DELETED, Cause.NONE)),
+        ({}, {}, KEEP, (Effect.KEPT, Cause.PRUNE_DISABLED)),
+        ({}, {}, {"prune": "Disabled"}, (Effect.KEPT, Cause.PRUNE_DISABLED)),
+        # An object that is not applied never gets its annotations.
+        ({}, {}, {"reconcile": "disabled"}, (Effect.DELETED, Cause.NONE)),
+        ({}, {}, {**KEEP, "reconcile": "disabled"}, (Effect.DELETED, Cause.NONE)),
+        ({"suspend": True}, {"suspend": True}, {}, (Effect.UNREACHED, Cause.SUSPENDED)),
+        ({}, {"suspend": True}, {}, (Effect.DELETED, Cause.NONE)),
+        ({"deletionPolicy": "Orphan"}, {"deletionPolicy": "Orphan"}, {}, (Effect.DELETED, Cause.NONE)),
+    ],
+)
+def test_a_removed_object_stays_only_where_flux_leaves_it(
+    old: dict[str, Any], new: dict[str, Any], marks: dict[str, str], expected: tuple[Effect, Cause]
+) -> None:
+    rest = deployment("a/c")
+    before = inventory(owner("p", claim("a/b", marks=marks), rest, **old))
+    after = inventory(owner("p", rest, **new))
+    assert effects(before, after)["PersistentVolumeClaim a/b"] == expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "cause"),
+    [
+        ({}, None),
+        ({"deletionPolicy": "Orphan"}, Cause.ORPHANED),
+        ({"deletionPolicy": "MirrorPrune"}, None),
+        ({"deletionPolicy": "WaitForTermination"}, None),
+        ({"prune": False}, Cause.PRUNE_OFF),
+        ({"prune": False, "deletionPolicy": "Delete"}, None),
+        ({"prune": False, "deletionPolicy": "MirrorPrune"}, Cause.PRUNE_OFF),
+        ({"suspend": True}, Cause.SUSPENDED),
+    ],
+)
+def test_a_removed_kustomization_takes_what_it_owns_along_as_its_policy_says(
+    spec: dict[str, Any], cause: Cause | None
+) -> None:
+    gone = owner("gone", claim("a/b"), **spec)
+    before, after = inventory(owner("p", asked_for(gone)), gone), inventory(owner("p", deployment("a/c")))
+    known = found(before, after)
+    removed = known["Kustomization flux-system/gone"]
+    assert removed.effect is Effect.DELETED
+    assert [str(name) for name in removed.takes] == ([] if cause else ["PersistentVolumeClaim a/b"])
+    inside = known["PersistentVolumeClaim a/b"]
+    assert (inside.effect, inside.cause) == ((Effect.KEPT, cause) if cause else (Effect.DELETED, Cause.NONE))
+
+
+def test_a_renamed_kustomization_takes_along_what_the_new_one_has_too() -> None:
+    objects = manifest("Namespace", "monitoring"), claim("monitoring/samples")
+    old, new = owner("monitoring", *objects), owner("observability", *objects, path="platform/monitoring")
+    known = found(inventory(owner("p", asked_for(old)), old), inventory(owner("p", asked_for(new)), new))
+    removed = known["Kustomization flux-system/monitoring"]
+    assert (removed.effect, removed.other) == (Effect.DELETED, owner_id("observability"))
+    assert [name.kind for name in removed.takes] == ["Namespace", "PersistentVolumeClaim"]
+    assert known["Namespace monitoring of monitoring"].effect is Effect.MOVED
+    added = known["Kustomization flux-system/observability"]
+    assert (added.effect, added.other) == (Effect.ADDED, owner_id("monitoring"))
+
+
+def test_a_rename_after_a_commit_with_orphan_touches_no_object() -> None:
+    objects = manifest("Namespace", "monitoring"), claim("monitoring/samples")
+    old = owner("monitoring", *objects, deletionPolicy="Orphan")
+    new = owner("observability", *objects, path="platform/monitoring")
+    known = found(inventory(owner("p", asked_for(old)), old), inventory(owner("p", asked_for(new)), new))
+    assert not [name for name, consequence in known.items() if consequence.takes]
+    assert {consequence.effect for consequence in known.values()} == {
+        Effect.DELETED,  # the Kustomization itself
+        Effect.KEPT,
+        Effect.ADDED,
+    }
+
+
+def test_a_kustomization_that_another_one_applies_now_is_deleted_in_between() -> None:
+    inner = owner("inner", claim("a/b"))
+    before = inventory(owner("one", asked_for(inner), deployment("a/c")), owner("two"), inner)
+    after = inventory(owner("one", deployment("a/c")), owner("two", asked_for(inner)), inner)
+    known = found(before, after)["Kustomization flux-system/inner"]
+    assert known.effect is Effect.MOVED
+    assert [str(name) for name in known.takes] == ["PersistentVolumeClaim a/b"]
+
+
+def test_a_kustomization_that_applies_itself_goes_when_its_path_moves() -> None:
+    # Aviator-Coding/home-ops#1415 (2026-08-24): a folder without a kustomization.yaml has its own ks.yaml.
+    own = owner("dns", deployment("a/b"), path="platform/old")
+    before = inventory(owner("dns", deployment("a/b"), asked_for(own), path="platform/old"))
+    known = found(before, inventory(owner("dns", deployment("a/b"), path="platform/new")))
+    assert known["Kustomization flux-system/dns"].effect is Effect.MOVED
+    assert known["Kustomization flux-system/dns"].takes
+
+
+def test_a_removed_kustomization_that_is_not_pruned_stays_with_all_it_owns() -> None:
+    gone = owner("gone", claim("a/b"))
+    before = inventory(owner("p", asked_for(gone), prune=False), gone)
+    known = effects(before, inventory(owner("p", deployment("a/c"), prune=False)))
+    assert known["Kustomization flux-system/gone"] == (Effect.KEPT, Cause.PRUNE_OFF)
+    assert known["PersistentVolumeClaim a/b"] == (Effect.KEPT, Cause.PRUNE_OFF)
+
+
+def test_an_object_that_moves_is_deleted_and_created_again() -> None:
+    rest = deployment("a/c"), deployment("a/d")
+    before = inventory(owner("core", claim("a/b"), rest[0]), owner("edge", rest[1]))
+    after = inventory(owner("core", rest[0]), owner("edge", claim("a/b"), rest[1]))
+    known = found(before, after)
+    moved = known["PersistentVolumeClaim a/b of core"]
+    assert (moved.effect, moved.other) == (Effect.MOVED, owner_id("edge"))
+
+
+def test_an_object_that_is_not_pruned_moves_without_a_difference() -> None:
+    rest = deployment("a/c"), deployment("a/d")
+    kept = claim("a/b", marks=KEEP)
+    before = inventory(owner("core", kept, rest[0]), owner("edge", rest[1]))
+    after = inventory(owner("core", rest[0]), owner("edge", kept, rest[1]))
+    assert effects(before, after) == {"PersistentVolumeClaim a/b": (Effect.KEPT, Cause.PRUNE_DISABLED)}
+    changed = inventory(owner("core", rest[0]), owner("edge", claim("a/b", "5Gi", marks=KEEP), rest[1]))
+    assert effects(before, changed)["PersistentVolumeClaim a/b of edge"] == (
+        Effect.STUCK,
+        Cause.FIXED_FIELD,
+    )
+
+
+def test_when_one_of_two_owners_leaves_an_object_it_is_deleted() -> None:
+    # argoproj/argo-cd#22607 (2025-04-08)
+    both = manifest("Namespace", "shared")
+    rest = deployment("a/c")
+    before = inventory(owner("core", both), owner("edge", both, rest))
+    after = inventory(owner("core", both), owner("edge", rest))
+    assert effects(before, after) == {"Namespace shared": (Effect.MOVED, Cause.NONE)}
+
+
+# What goes with an object
+
+
+def test_a_namespace_takes_all_in_it_and_what_kustomizations_in_it_own() -> None:
+    team = owner("team", deployment("elsewhere/d"))
+    before = inventory(owner("core", manifest("Namespace", "flux-system"), claim("a/b")), team)
+    after = inventory(owner("core", claim("a/b")), team)
+    taken = found(before, after)["Namespace flux-system"].takes
+    assert [str(name) for name in taken] == []  # no owner has its Kustomization as an object
+    before = inventory(
+        owner("core", manifest("Namespace", "flux-system"), claim("a/b"), asked_for(team)), team
+    )
+    after = inventory(owner("core", claim("a/b"), asked_for(team)), team)
+    taken = found(before, after)["Namespace flux-system"].takes
+    assert [str(name) for name in taken] == [
+        "Deployment elsewhere/d",
+        "Kustomization flux-system/team",
+    ]
+
+
+def test_a_definition_takes_every_object_of_its_kind() -> None:
+    backup = manifest("Backup", "a/nightly", "data.example.com/v1")
+    before = inventory(owner("core", definition("Backup"), claim("a/b")), owner("edge", backup))
+    after = inventory(owner("core", claim("a/b")), owner("edge", backup))
+    assert [
+        str(name) for name in found(before, after)["CustomResourceDefinition backups.data.example.com"].takes
+    ] == ["Backup a/nightly"]
+
+
+# What differs and destroys
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field"),
+    [
+        (
+            stateful_set("10Gi"),
+            stateful_set("20Gi"),
+            "spec.volumeClaimTemplates[data].spec.resources.requests.storage",
+        ),
+        (stateful_set(), stateful_set(spec={"serviceName": "other"}), "spec.serviceName"),
+        (
+            stateful_set(),
+            stateful_set(spec={"podManagementPolicy": "Parallel"}),
+            "spec.podManagementPolicy",
+        ),
+        (claim("a/b", "10Gi"), claim("a/b", "5Gi"), "spec.resources.requests.storage"),
+        (
+            manifest("Secret", "a/b", type="Opaque"),
+            manifest("Secret", "a/b", type="kubernetes.io/tls"),
+            "type",
+        ),
+        (
+            manifest("ConfigMap", "a/b", data={"a": "1"}, immutable=True),
+            manifest("ConfigMap", "a/b", data={"a": "2"}, immutable=True),
+            "data.a",
+        ),
+        (
+            manifest("Service", "a/b", spec={}),
+            manifest("Service", "a/b", spec={"clusterIP": "None"}),
+            "spec.clusterIP",
+        ),
+        (
+            manifest("RoleBinding", "a/b", "rbac.authorization.k8s.io/v1", roleRef={"name": "view"}),
+            manifest("RoleBinding", "a/b", "rbac.authorization.k8s.io/v1", roleRef={"name": "edit"}),
+            "roleRef.name",
+        ),
+        (definition("Backup"), definition("Backup", spec={"scope": "Cluster"}), "spec.scope"),
+        (
+            definition("Backup", {"v1": "storage"}),
+            definition("Backup", {"v2": "storage"}),
+            "spec.versions",
+        ),
+        (
+            manifest("StorageClass", "fast", "storage.k8s.io/v1", provisioner="disk.csi.azure.com"),
+            manifest(
+                "StorageClass",
+                "fast",
+                "storage.k8s.io/v1",
+                provisioner="disk.csi.azure.com",
+                reclaimPolicy="Retain",
+            ),
+            "reclaimPolicy",
+        ),
+    ],
+)
+def test_a_field_that_never_changes_stops_the_path_or_with_force_makes_the_object_again(
+    old: dict[str, Any], new: dict[str, Any], field: str
+) -> None:
+    stuck = change_of(old, new)
+    assert (stuck.effect, stuck.cause, stuck.detail) == (Effect.STUCK, Cause.FIXED_FIELD, field)
+    assert change_of(old, new, force=True).effect is Effect.RECREATED
+    for which in (old, new):
+        which["metadata"]["annotations"] = {"kustomize.toolkit.fluxcd.io/force": "Enabled"}
+    assert change_of(old, new).effect is Effect.RECREATED
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (stateful_set("10Gi"), stateful_set("10240Mi")),
+        (stateful_set(), stateful_set(spec={"podManagementPolicy": "OrderedReady"})),
+        (stateful_set(), stateful_set(spec={"replicas": 3})),
+        (claim("a/b", "5Gi"), claim("a/b", "10Gi")),
+        (
+            manifest("Service", "a/b", spec={"clusterIP": "None"}),
+            manifest("Service", "a/b", spec={"type": "ClusterIP"}),
+        ),
+        (
+            manifest("ConfigMap", "a/b", data={"a": "1"}),
+            manifest("ConfigMap", "a/b", data={"a": "2"}, immutable=True),
+        ),
+        (manifest("Secret", "a/b"), manifest("Secret", "a/b", type="Opaque")),
+        (definition("Backup", {"v1": "storage"}), definition("Backup", {"v1": "served", "v2": "storage"})),
+        (deployment("a/b", "x:1"), deployment("a/b", "x:2")),
+    ],
+)
+def test_what_the_api_server_accepts_is_a_plain_change_with_force_too(
+    old: dict[str, Any], new: dict[str, Any]
+) -> None:
+    assert change_of(old, new, force=True).effect is Effect.CHANGED
+
+
+def test_a_definitions_own_rule_counts_for_the_objects_of_its_kind() -> None:
+    rule = {"x-kubernetes-validations": [{"rule": "self == oldSelf"}], "type": "string"}
+    schema = {"openAPIV3Schema": {"properties": {"spec": {"properties": {"region": rule}}}}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    known = definition("Backup", spec={"versions": [version]})
+    old, new = (
+        manifest("Backup", "a/b", "data.example.com/v1", spec={"region": region}) for region in ("a", "b")
+    )
+    before, after = inventory(owner("p", known, old)), inventory(owner("p", known, new))
+    assert found(before, after)["Backup a/b"].detail == "spec.region"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field"),
+    [
+        ({}, {"releaseName": "other"}, "spec.releaseName"),
+        ({}, {"targetNamespace": "other"}, "spec.targetNamespace"),
+        ({}, {"storageNamespace": "other"}, "spec.storageNamespace"),
+        ({"targetNamespace": "b"}, {"targetNamespace": "c", "releaseName": "b-x"}, "spec.targetNamespace"),
+        ({}, {"releaseName": "x"}, ""),
+        ({}, {"targetNamespace": "a", "releaseName": "x", "storageNamespace": "a"}, ""),
+        ({}, {"values": {"replicas": 2}}, ""),
+    ],
+)
+def test_a_release_with_another_target_is_uninstalled(
+    old: dict[str, Any], new: dict[str, Any], field: str
+) -> None:
+    change = change_of(release("a/x", **old), release("a/x", **new))
+    assert change.effect is (Effect.UNINSTALLED if field else Effect.CHANGED)
+    assert change.detail == field
+
+
+def test_a_release_that_is_suspended_is_not_uninstalled() -> None:
+    rest = deployment("a/c")
+    before = inventory(owner("p", release("a/x", suspend=True), rest))
+    assert effects(before, inventory(owner("p", rest)))["HelmRelease a/x"] == (Effect.KEPT, Cause.SUSPENDED)
+
+
+def test_fewer_replicas_delete_claims_where_the_policy_says_so() -> None:
+    old, new = (stateful_set(claims="Delete", spec={"replicas": number}) for number in (3, 1))
+    assert change_of(old, new).effect is Effect.SHRUNK
+    assert change_of(new, old).effect is Effect.CHANGED
+
+
+def test_a_version_that_is_not_served_any_more_is_named() -> None:
+    change = change_of(
+        definition("Backup", {"v1": "served", "v2": "storage"}),
+        definition("Backup", {"v1": "unserved", "v2": "storage"}),
+    )
+    assert (change.effect, change.cause, change.detail) == (Effect.CHANGED, Cause.UNSERVED, "v1")
+
+
+# What is harmless
+
+
+def test_a_generated_object_is_followed_by_one_with_another_hash() -> None:
+    old, new = (manifest("ConfigMap", f"a/rules-{hash_}") for hash_ in ("5h2mk4tc7b", "9d8f6g2h4k"))
+    known = found(inventory(owner("p", old)), inventory(owner("p", new)))
+    assert list(known) == ["ConfigMap a/rules-5h2mk4tc7b"]
+    assert known["ConfigMap a/rules-5h2mk4tc7b"].effect is Effect.RENEWED
+
+
+def test_below_a_suspended_kustomization_nothing_is_reached() -> None:
+    before = inventory(owner("p", deployment("a/b", "x:1"), suspend=True))
+    after = inventory(owner("p", deployment("a/b", "x:2"), suspend=True))
+    known = found(before, after)["Deployment a/b"]
+    assert (known.effect, known.cause, known.detail) == (
+        Effect.UNREACHED,
+        Cause.SUSPENDED,
+        "platform/p.yaml",
+    )
+
+
+def test_a_suspended_kustomization_creates_no_other() -> None:
+    new = owner("new", deployment("a/b"))
+    before = inventory(owner("p", deployment("a/c"), suspend=True))
+    after = inventory(owner("p", deployment("a/c"), asked_for(new), suspend=True), new)
+    assert effects(before, after) == {
+        "Kustomization flux-system/new": (Effect.UNREACHED, Cause.SUSPENDED),
+        "Deployment a/b": (Effect.UNREACHED, Cause.SUSPENDED),
+    }
+
+
+def test_a_kustomization_that_resumes_says_so() -> None:
+    same = deployment("a/b")
+    before, after = inventory(owner("p", same, suspend=True)), inventory(owner("p", same))
+    assert effects(before, after) == {"Kustomization flux-system/p": (Effect.CHANGED, Cause.RESUMED)}
+
+
+def test_an_object_that_is_not_reconciled_is_not_reached() -> None:
+    marks = {"reconcile": "disabled"}
+    change = change_of(deployment("a/b", "x:1", marks=marks), deployment("a/b", "x:2", marks=marks))
+    assert (change.effect, change.cause) == (Effect.UNREACHED, Cause.NOT_RECONCILED)
+
+
+# What is not known, and what is refused
+
+
+def test_a_tree_that_cannot_be_built_counts_as_removed_with_all_it_reaches() -> None:
+    inner = owner("inner", claim("a/b"))
+    before = inventory(owner("p", asked_for(inner), deployment("a/c")), inner)
+    known = found(before, inventory(owner("p", unbuilt="no kustomize here")))
+    lost = known["Kustomization flux-system/p"]
+    assert (lost.effect, lost.cause, lost.detail) == (Effect.UNKNOWN, Cause.UNBUILT, "no kustomize here")
+    assert [str(name) for name in lost.takes] == [
+        "PersistentVolumeClaim a/b",
+        "Deployment a/c",
+        "Kustomization flux-system/inner",
+    ]
+    assert known["Kustomization flux-system/inner"].effect is Effect.UNKNOWN
+
+
+def test_a_kustomization_that_would_lose_all_is_emptied_and_not_removed() -> None:
+    inner = owner("inner", claim("a/b"))
+    before = inventory(owner("p", asked_for(inner), deployment("a/c")), inner)
+    known = effects(before, inventory(owner("p")))
+    assert known["Kustomization flux-system/p"] == (Effect.EMPTIED, Cause.NONE)
+    assert "Deployment a/c" not in known
+    assert Effect.DELETED not in {effect for effect, _ in known.values()}
+
+
+def test_the_same_inventory_has_no_consequence() -> None:
+    same = inventory(owner("p", claim("a/b"), stateful_set(), definition("Backup")))
+    assert not found(same, same)

@@ -1,0 +1,273 @@
+"""The inventory of a cluster: what each of its Kustomizations owns, built with the real kustomize."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+
+from shared.frozen import replace
+from shared.language.desired import Desired
+from shared.platform.build import Builds
+from shared.platform.inventories import Inventories
+from shared.platform.inventory import Inventory, Owner
+from tests.support.arm_bodies import desired
+from tests.support.kustomize_programs import kustomize_program
+from tests.support.platform_trees import applied, config_map, kustomization, namespace, tree_of
+
+FLUX = {"repository": "https://github.com/example/fleet", "path": "./platform"}
+FROM_FACTS = "  postBuild:\n    substituteFrom: [{kind: ConfigMap, name: cluster-facts}]\n"
+
+
+def inventory_of(
+    texts: Mapping[str, str],
+    cluster: Desired | None = None,
+    *,
+    links: Iterable[str] = (),
+    facts: Mapping[str, str] | None = None,
+) -> Inventory:
+    every = Inventories(tree_of(texts, links), Builds(kustomize_program().build))
+    return every.of(cluster or desired(flux=FLUX), facts)
+
+
+def owner_of(inventory: Inventory, name: str = "flux-system") -> Owner:
+    return next(owner for owner in inventory.owners.values() if owner.id.name == name)
+
+
+def objects(owner: Owner) -> dict[str, str]:
+    assert owner.unbuilt == ""
+    return {str(name): built.file for name, built in owner.objects.items()}
+
+
+def test_a_kustomization_owns_what_its_folder_builds_each_with_its_file() -> None:
+    patch = "- {op: add, path: /data, value: {k: v}}"
+    texts = {
+        "platform/kustomization.yaml": kustomization(
+            resources=["../base", "a.yaml"],
+            namespace="prod",
+            nameSuffix="-x",
+            patches=[{"patch": patch, "target": {"name": "b"}}],
+            configMapGenerator=[{"name": "generated", "literals": ["a=b"]}],
+        ),
+        "platform/a.yaml": namespace("a"),
+        "base/kustomization.yaml": kustomization(resources=["b.yaml"]),
+        "base/b.yaml": config_map("b"),
+    }
+    owner = owner_of(inventory_of(texts))
+    found = objects(owner)
+    assert [file for name, file in found.items() if "generated-x" in name] == ["platform/kustomization.yaml"]
+    assert found["ConfigMap prod/b-x"] == "base/b.yaml"
+    assert found["Namespace prod"] == "platform/a.yaml"  # kustomize renames the only one
+    built = next(built for name, built in owner.objects.items() if name.name == "b-x")
+    assert built.manifest["data"] == {"k": "v"}
+    assert "annotations" not in built.manifest["metadata"]
+
+
+def test_a_folder_without_a_kustomization_file_is_built_as_flux_lists_it() -> None:
+    texts = {
+        "platform/a.yaml": namespace("a") + "---\n" + namespace("b"),
+        "platform/below/c.yml": config_map("c"),
+        "platform/listed/kustomization.yml": kustomization(resources=["d.yaml"]),
+        "platform/listed/d.yaml": namespace("d"),
+        "platform/listed/e.yaml": namespace("e"),
+        "platform/notes.md": "x",
+    }
+    assert objects(owner_of(inventory_of(texts))) == {
+        "Namespace a": "platform/a.yaml",
+        "Namespace b": "platform/a.yaml",
+        "ConfigMap platform/c": "platform/below/c.yml",
+        "Namespace d": "platform/listed/d.yaml",
+    }
+
+
+def test_what_the_spec_of_a_kustomization_changes_is_in_its_objects() -> None:
+    patch = config_map("c", k="patched").replace("\n", "\n      ")
+    more = f"""\
+  targetNamespace: team
+  namePrefix: pre-
+  components: [../part]
+  patches:
+  - patch: |
+      {patch}
+  commonMetadata: {{labels: {{team: a}}}}
+"""
+    texts = {
+        "platform/k.yaml": applied("layer", "./layer", more=more),
+        "layer/c.yaml": config_map("c", k="v"),
+        "part/kustomization.yaml": kustomization(kind="Component", resources=["p.yaml"]),
+        "part/p.yaml": config_map("p"),
+    }
+    owner = owner_of(inventory_of(texts), "layer")
+    assert objects(owner) == {
+        "ConfigMap team/pre-c": "layer/c.yaml",
+        "ConfigMap team/pre-p": "part/p.yaml",
+    }
+    built = next(built for name, built in owner.objects.items() if name.name == "pre-c")
+    assert built.manifest["data"] == {"k": "patched"}
+    assert built.manifest["metadata"]["labels"] == {"team": "a"}
+
+
+def test_nested_kustomizations_of_the_same_source_are_owners_too() -> None:
+    texts = {
+        "platform/k.yaml": applied("a", "./layers/a") + "---\n" + applied("b", "./layers/b", source="team"),
+        "layers/a/k.yaml": applied("c", "./layers/c"),
+        "layers/c/c.yaml": namespace("c"),
+    }
+    found = inventory_of(texts)
+    assert [str(name) for name in found.owners] == [
+        "Kustomization flux-system/flux-system",
+        "Kustomization flux-system/a",
+        "Kustomization flux-system/c",
+    ]
+    assert [owner.file for owner in found.owners.values()] == ["", "platform/k.yaml", "layers/a/k.yaml"]
+
+
+def test_variables_come_from_facts_config_maps_of_the_platform_and_the_spec() -> None:
+    more = """\
+  postBuild:
+    substitute: {inline: "1"}
+    substituteFrom:
+      - {kind: ConfigMap, name: cluster-facts}
+      - {kind: ConfigMap, name: settings}
+"""
+    texts = {
+        "platform/k.yaml": applied("a", "./a", more=more),
+        "platform/settings.yaml": config_map("settings", zone="z1", inline="2").replace(
+            "platform", "flux-system"
+        ),
+        "a/c.yaml": config_map(
+            "c",
+            n="${cluster_name}",
+            t="${cluster_label_tier}",
+            z="${zone}-${inline}",
+            f="${cluster_fqdn}",
+            d="${no:=x}",
+        ),
+        "a/plain.yaml": config_map("plain", n="${cluster_name}").replace(
+            "  namespace", "  annotations: {kustomize.toolkit.fluxcd.io/substitute: disabled}\n  namespace"
+        ),
+    }
+    owner = owner_of(inventory_of(texts), "a")
+    data: dict[str, Any] = {name.name: built.manifest["data"] for name, built in owner.objects.items()}
+    assert data["c"] == {"n": "one", "t": None, "z": "z1-1", "f": "${cluster_fqdn}", "d": "x"}
+    assert data["plain"] == {"n": "${cluster_name}"}
+    assert owner.missing == {"cluster_label_tier": ("a/c.yaml",)}
+    assert owner.unknown == ("cluster_fqdn",)
+    assert owner.variables == {"cluster_name": "one", "zone": "z1", "inline": "1"}
+    recorded = owner_of(inventory_of(texts, facts={"cluster_fqdn": "a.example.com"}), "a")
+    assert recorded.unknown == ()
+    assert recorded.variables["cluster_fqdn"] == "a.example.com"
+
+
+def test_what_only_the_cluster_has_leaves_variables_as_they_are() -> None:
+    more = "  postBuild:\n    substituteFrom: [{kind: Secret, name: elsewhere, optional: true}]\n"
+    texts = {"platform/k.yaml": applied("a", "./a", more=more), "a/c.yaml": config_map("c", n="${token:-x}")}
+    owner = owner_of(inventory_of(texts), "a")
+    assert [built.manifest["data"] for built in owner.objects.values()] == [{"n": "${token:-x}"}]
+    assert owner.unknown == ("token",)
+    assert not owner.missing
+
+
+@pytest.mark.parametrize(
+    ("texts", "place", "message"),
+    [
+        ({"platform/K.yaml": applied("a", "./gone")}, "platform/K.yaml:11", "there is no folder ./gone"),
+        (
+            {"platform/a.yaml": namespace("a") + "metadata:\n  x: y\n"},
+            "platform/a.yaml:5",
+            "metadata is written twice",
+        ),
+        (
+            {"platform/a.yaml": "replicas: 3\n"},
+            "platform/a.yaml:1",
+            "it lacks apiVersion, kind and metadata.name",
+        ),
+        (
+            {"platform/a.yaml": "apiVersion: v1\nkind: Namespace\nmetdata: {name: a}\n"},
+            "platform/a.yaml:1",
+            "it lacks metadata.name",
+        ),
+        ({"platform/a.yaml": "a: [1\n"}, "platform/a.yaml:2", "is not valid YAML"),
+        (
+            {"platform/a.yaml": "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"},
+            "platform/a.yaml:1",
+            "is a pointer of Git LFS",
+        ),
+        (
+            {"platform/Kustomization.yaml": kustomization()},
+            "platform/Kustomization.yaml:1",
+            "rename it to kustomization.yaml",
+        ),
+        ({"platform/.gitkeep": ""}, ":1", "has no object: Flux would delete all"),
+        ({"platform/kustomization.yaml": "resources: []\n"}, ":1", "has no object: Flux would delete all"),
+        (
+            {"platform/kustomization.yaml": "resource: [a.yaml]\n"},
+            "platform/kustomization.yaml:1",
+            "did you mean resources?",
+        ),
+        (
+            {
+                "platform/kustomization.yaml": "resources:\n- a.yaml\n- gone.yaml\n",
+                "platform/a.yaml": namespace("a"),
+            },
+            "platform/kustomization.yaml:3",
+            "there is no platform/gone.yaml",
+        ),
+        (
+            {
+                "platform/kustomization.yaml": kustomization(
+                    resources=["a.yaml"], patches=[{"patch": "{", "target": {}}]
+                ),
+                "platform/a.yaml": namespace("a"),
+            },
+            "platform/kustomization.yaml:1",
+            "kustomize cannot build this",
+        ),
+        (
+            {
+                "platform/k.yaml": applied("a", "./a", more=FROM_FACTS),
+                "a/c.yaml": config_map("c", n="${a[0]}"),
+            },
+            "a/c.yaml:7",
+            "Flux cannot read this; write $${a[0]} to keep it",
+        ),
+    ],
+)
+def test_what_cannot_be_built_is_a_problem_at_its_place(
+    texts: dict[str, str], place: str, message: str
+) -> None:
+    inventory = inventory_of(texts)
+    (problem,) = [problem for owner in inventory.owners.values() for problem in owner.problems]
+    assert f"{problem.file}:{problem.line}" == place
+    assert message in str(problem)
+
+
+def test_a_link_in_a_folder_is_a_problem_and_what_is_remote_is_not_built() -> None:
+    texts = {"platform/a.yaml": namespace("a")}
+    assert "is a link" in str(owner_of(inventory_of(texts, links=["platform/b.yaml"])).problems[0])
+    texts = {"platform/kustomization.yaml": kustomization(resources=["https://github.com/example/base"])}
+    found = inventory_of(texts)
+    assert "is remote" in owner_of(found).unbuilt
+    assert not owner_of(found).problems
+    assert found.unfollowed == ("platform/kustomization.yaml:1 https://github.com/example/base is remote",)
+
+
+def test_clusters_share_an_inventory_unless_a_fact_that_is_used_differs() -> None:
+    texts = {
+        "platform/k.yaml": applied("a", "./a", more=FROM_FACTS),
+        "a/c.yaml": config_map("c", e="${cluster_label_tier}"),
+    }
+    builds: list[str] = []
+
+    def build(files: Mapping[str, bytes], folder: str) -> bytes:
+        builds.append(folder)
+        return kustomize_program().build(files, folder)
+
+    every = Inventories(tree_of(texts), Builds(build))
+    clusters = [
+        replace(desired(flux=FLUX), name=f"c{n}", labels={"tier": "gold" if n % 2 else "silver"})
+        for n in range(200)
+    ]
+    assert len({id(every.of(cluster)) for cluster in clusters}) == 2
+    assert sorted(builds) == ["a", "platform"]

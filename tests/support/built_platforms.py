@@ -1,0 +1,131 @@
+"""What Flux applies on a cluster, from manifests that a test writes: each Kustomization owns one file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from textwrap import dedent
+from typing import Any
+
+import yaml
+
+from shared.language.resolve.problems import Problem
+from shared.platform.inventory import BuiltObject, Inventory, ObjectId, Owner
+from shared.platform.rules import ClusterPlatform, validated
+from tests.support.flux_definitions import real_definitions
+
+KUSTOMIZE = "kustomize.toolkit.fluxcd.io"
+MAIN = ObjectId(KUSTOMIZE, "Kustomization", "flux-system", "flux-system")
+SOURCE = ObjectId("source.toolkit.fluxcd.io", "GitRepository", "flux-system", "flux-system")
+FACTS = ObjectId("", "ConfigMap", "flux-system", "cluster-facts")
+MANIFEST = "clusters/one/cluster.yaml"
+
+
+class Platform:
+    """A platform and its files; ``kustomize`` adds a Kustomization, ``add`` an object of the first one."""
+
+    def __init__(self, *documents: str, **options: Any) -> None:
+        """Begin with the first Kustomization, whose file is ``platform/all.yaml``."""
+        self.files: dict[str, str] = {}
+        self._specs: dict[ObjectId, tuple[Mapping[str, Any], str]] = {MAIN: (_spec("platform"), MANIFEST)}
+        self._objects: dict[ObjectId, dict[ObjectId, BuiltObject]] = {MAIN: {}}
+        self._extra: dict[str, Mapping[str, Any]] = {}
+        self._options: dict[str, Any] = {
+            "kubernetes": "1.34",
+            "provided": (SOURCE, FACTS),
+            "definitions": real_definitions(),
+        }
+        self._options |= options
+        for document in documents:
+            self.add(document)
+
+    def add(self, text: str, *, owner: ObjectId = MAIN, file: str = "platform/all.yaml") -> Platform:
+        """Add documents to the file of a Kustomization."""
+        before = f"{self.files[file]}---\n" if file in self.files else ""
+        self.files[file] = before + dedent(text).lstrip("\n")
+        for manifest in yaml.safe_load_all(dedent(text)):
+            built = BuiltObject(manifest, file)
+            self._objects[owner][built.id] = built
+        return self
+
+    def kustomize(
+        self,
+        name: str,
+        *documents: str,
+        spec: Mapping[str, Any] | None = None,
+        namespace: str = "flux-system",
+        **extra: Any,
+    ) -> Platform:
+        """Add a Kustomization that the first one applies, with the objects that it owns."""
+        owner = ObjectId(KUSTOMIZE, "Kustomization", namespace, name)
+        path = f"platform/layers/{name}"
+        whole = {**_spec(path), **(spec or {})}
+        manifest = {
+            "apiVersion": f"{KUSTOMIZE}/v1",
+            "kind": "Kustomization",
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": whole,
+        }
+        file = f"platform/{name}.yaml"
+        self.add(yaml.safe_dump(manifest, sort_keys=False), file=file)
+        self._specs[owner], self._objects[owner] = (whole, file), {}
+        self._extra[name] = extra
+        for document in documents:
+            self.add(document, owner=owner, file=f"{path}/all.yaml")
+        return self
+
+    @property
+    def platform(self) -> ClusterPlatform:
+        """What the rules look at."""
+        owners = {
+            owner: Owner(owner, spec, file, self._objects[owner], **self._extra.get(owner.name, {}))
+            for owner, (spec, file) in self._specs.items()
+        }
+        return ClusterPlatform(Inventory(owners), **self._options)
+
+    def read(self, file: str) -> bytes | None:
+        """Return the content of a file."""
+        return self.files[file].encode() if file in self.files else None
+
+    @property
+    def problems(self) -> list[str]:
+        """What is refused."""
+        return _texts(validated([(self.platform, ["one"])], self.read).problems)
+
+    @property
+    def notes(self) -> list[str]:
+        """What is said besides."""
+        return _texts(validated([(self.platform, ["one"])], self.read).notes)
+
+
+def _spec(path: str) -> dict[str, Any]:
+    return {
+        "interval": "10m",
+        "sourceRef": {"kind": "GitRepository", "name": "flux-system"},
+        "path": f"./{path}",
+        "prune": True,
+        "wait": True,
+    }
+
+
+def _texts(problems: Iterable[Problem]) -> list[str]:
+    return [str(problem) for problem in problems]
+
+
+def deployment(name: str = "web", *, image: str = "registry.k8s.io/pause:3.10", **spec: Any) -> str:
+    """Return a Deployment of the namespace platform that nothing is wrong with."""
+    labels = {"app": name}
+    manifest = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "platform"},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [{"name": "web", "image": image}]},
+            },
+            **spec,
+        },
+    }
+    return yaml.safe_dump(manifest, sort_keys=False)
