@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from localcloud.kubernetes.world.object_store import At, Object
+from shared.masking import cut
 from tests.authority.flux_components import NAMESPACE
 from tests.authority.real_flux import RealFlux, eventually
 
@@ -24,6 +25,7 @@ _WATCHED = (
     *("Ingress", "CustomResourceDefinition", "Kustomization"),
 )
 _OF_OTHERS = re.compile(rf"Kustomization {NAMESPACE}/{ROOT}$|ConfigMap \S+/kube-root-ca\.crt$")
+_MESSAGE = 160
 _FORMS = (
     (re.compile(r"/\S*?/kustomization-\d+"), "FOLDER"),
     (re.compile(r"(after|in) [0-9.]+m?s"), r"\1 SECONDS"),
@@ -410,6 +412,10 @@ class Platform:
         """Delete the Kustomizations with all that they applied, and the source."""
         kinds = self.flux.kinds["Kustomization"]
         names = [value["metadata"]["name"] for value in self.flux.world.list(kinds, NAMESPACE)[0]]
+        for name in names:  # one that is suspended leaves its objects behind
+            metadata = {"name": name, "namespace": NAMESPACE}
+            resumed = {"kind": "Kustomization", "metadata": metadata, "spec": {"suspend": False}}
+            self.flux.apply(resumed, manager="resumed")
         for name in sorted(names, key=ROOT.__eq__, reverse=True):  # it would apply the others again
             self.flux.delete("Kustomization", name)
         assert eventually(lambda: not self.objects()), self.objects()
@@ -449,10 +455,10 @@ def difference(before: Mapping[str, tuple[str, str]], after: Mapping[str, tuple[
 
 
 def plain(text: str) -> str:
-    """Return a message without what differs from run to run."""
+    """Return the beginning of a message, without what differs from run to run."""
     for form, instead in _FORMS:
         text = form.sub(instead, text)
-    return " ".join(text.split())
+    return cut(" ".join(text.split()), _MESSAGE, "...")
 
 
 def _pin(commit: str) -> str:

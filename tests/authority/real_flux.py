@@ -55,7 +55,7 @@ class RealFlux:
         found = self.kinds[kind]
         return self.world.find(At(found, name, namespace if found.namespaced else ""))
 
-    def serves(self, kind: Kind) -> bool:
+    def serves(self, kind: ResourceKind) -> bool:
         """Return whether the objects of a kind can be listed: a new definition needs seconds for that."""
         try:
             self.world.list(kind)
