@@ -17,14 +17,13 @@ from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.plan.platform_plan import NO_PLATFORM_CHANGE, PlatformPlan
 from shared.platform.build import Builds, NoKustomize
 from shared.platform.declared import declared
-from shared.platform.guards import PlatformChange, judge
+from shared.platform.guards import PlatformChange, judge, judge_all
 from shared.platform.inventories import Inventories
 from shared.platform.inventory import Inventory, Owner
-from shared.platform.pins import roots_of
+from shared.platform.pins import Roots, roots_of
 from shared.platform.tree import Tree
-from shared.platform.validation import problems
+from shared.platform.validation import Fault, faults, findings
 from shared.ports import Ports
-from shared.sentences import many
 
 log = logging.getLogger(__name__)
 
@@ -69,23 +68,21 @@ def _judged(
     builds: Builds,
     ports: Ports,
 ) -> PlatformPlan:
+    """Return the plan of what is built; ``moving`` are the clusters whose pins would move."""
     roots = {roots_of(cluster.flux_as_stored) for cluster in moving.values()}
-    after = Inventories(read_tree(commit, roots, ports, resolved.tree), builds)
+    components = {cluster.components_path for cluster in moving.values() if not cluster.has_extension}
+    tree = read_tree(commit, roots, ports, resolved.tree, more=components)
+    after = Inventories(tree, builds)
     now = {name: after.of(cluster, _facts(records.get(name))) for name, cluster in moving.items()}
-    found = problems(resolved.desired, now)
+    running = {name: record.running_version for name, record in records.items() if name in moving}
     earlier = _Earlier(builds, ports)
-    known: dict[tuple[int, int], PlatformChange] = {}
-    changes: dict[str, PlatformChange] = {}
-    budget = _budget(resolved.desired)
-    for name, inventory in now.items():
-        record = records.get(name)
-        before = earlier.of(record) if record else EMPTY
-        key = id(before), id(inventory)
-        if key not in known:
-            known[key] = judge(before, inventory, budget)
-        changes[name] = known[key]
-    log.info("%s: what Flux applies to %s", commit[:8], many(len(changes), "cluster"))
-    return PlatformPlan(changes, found, earlier.note)
+    before = {name: earlier.of(record) for name in now if (record := records.get(name))}
+    found = findings(resolved.desired, now, tree.contents.get, running)
+    if found.problems:  # what clusters have already is no reason to keep a commit from them
+        known = earlier.faults({name: records[name] for name in before}, before, running)
+        found = findings(resolved.desired, now, tree.contents.get, running, known)
+    changes = judge_all({name: before.get(name, EMPTY) for name in now}, now, _budget(resolved.desired))
+    return PlatformPlan(changes, found.problems, earlier.note)
 
 
 def _budget(desired: DesiredFleet) -> int:
@@ -104,26 +101,43 @@ class _Earlier:
 
     def __init__(self, builds: Builds, ports: Ports) -> None:
         self._builds, self._ports = builds, ports
-        self._commits: dict[str, tuple[Tree, Inventories]] = {}
-        self._keep: list[Inventory] = []
+        self._trees: dict[tuple[str, Roots], tuple[Tree, Inventories]] = {}
         self.note = ""
 
     def of(self, record: ClusterRecord) -> Inventory:
         """Return the inventory of a cluster as it is recorded; one that follows the branch has none yet."""
-        pin = Pin.of(record.document)
+        found = self._tree(record)
+        return found[1].of(record.desired, _facts(record)) if found else EMPTY
+
+    def faults(
+        self,
+        records: Mapping[str, ClusterRecord],
+        inventories: Mapping[str, Inventory],
+        running: Mapping[str, str],
+    ) -> frozenset[Fault]:
+        """Return what is wrong with what Flux applies to these clusters now."""
+        fleet = DesiredFleet({name: record.desired for name, record in records.items()})
+        groups: dict[int, tuple[Tree, dict[str, Inventory]]] = {}
+        for name, record in records.items():
+            if found := self._tree(record):
+                groups.setdefault(id(found[0]), (found[0], {}))[1][name] = inventories[name]
+        return frozenset().union(
+            *(faults(fleet, some, tree.contents.get, running) for tree, some in groups.values())
+        )
+
+    def _tree(self, record: ClusterRecord) -> tuple[Tree, Inventories] | None:
+        pin, roots = Pin.of(record.document), roots_of(record.document["spec"]["flux"])
         if pin is None:
-            return EMPTY
-        flux = record.document["spec"]["flux"]
-        if pin.commit not in self._commits and len(self._commits) >= MOST_COMMITS:
-            self.note = f"clusters come from more than {MOST_COMMITS} commits; what some have is not compared"
-            return EMPTY
-        before = self._commits.get(pin.commit)
-        tree = read_tree(pin.commit, [roots_of(flux)], self._ports, before[0] if before else None)
-        if before is None or tree.contents.keys() != before[0].contents.keys():
-            before = self._commits[pin.commit] = tree, Inventories(tree, self._builds)
-        inventory = before[1].of(record.desired, _facts(record))
-        self._keep.append(inventory)  # an inventory is known by its identity
-        return inventory
+            return None
+        key = pin.commit, roots
+        if key not in self._trees:
+            if len({commit for commit, _ in self._trees} | {pin.commit}) > MOST_COMMITS:
+                self.note = f"clusters have more than {MOST_COMMITS} commits; what some have is not compared"
+                return None
+            more = () if record.desired.has_extension else (record.desired.components_path,)
+            tree = read_tree(pin.commit, [roots], self._ports, more=more)
+            self._trees[key] = tree, Inventories(tree, self._builds)
+        return self._trees[key]
 
 
 def _unknown(

@@ -225,8 +225,15 @@ def resolved(
     return ResolvedCommit(pinned(fleet, commit, documents, pulls, ports.config.source), Tree(files, contents))
 
 
-def read_tree(commit: str, roots: Iterable[Roots], ports: Ports, before: Tree | None = None) -> Tree:
-    """Return the tree of a commit with all files that Flux pulls from these folders.
+def read_tree(
+    commit: str,
+    roots: Iterable[Roots],
+    ports: Ports,
+    before: Tree | None = None,
+    *,
+    more: Iterable[str] = (),
+) -> Tree:
+    """Return the tree of a commit with all files that Flux pulls from these folders, and ``more`` of them.
 
     ``before`` is the tree as it was read already. Raise an error of the git host.
     """
@@ -241,6 +248,7 @@ def read_tree(commit: str, roots: Iterable[Roots], ports: Ports, before: Tree | 
     for folders in roots:
         reached = pulled_with(files, contents, read, folders).files
         contents |= read(path for path in reached if path not in contents)
+    contents |= read(path for path in more if path in files.blobs)
     return Tree(files, contents)
 
 

@@ -6,7 +6,7 @@ said once, with the clusters that have it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from shared.frozen import replace
 from shared.kubernetes.bootstrap_secrets import secret_ref
@@ -31,6 +31,8 @@ _NAMED = 5
 _PLACED = 50
 """Of how many clusters the line of a field is looked up, which resolves each of them again."""
 Clusters = Sequence[str]
+Fault = tuple[str, str, str]
+"""A problem without its line, which moves: file, field and message."""
 
 
 def findings(
@@ -38,21 +40,36 @@ def findings(
     inventories: Mapping[str, Inventory],
     files: Files,
     running: Mapping[str, str] | None = None,
+    known: Collection[Fault] = (),
 ) -> Findings:
     """Return what is wrong with the platform of clusters, by their inventories, and what is worth a note.
 
     ``files`` returns the content of a file of the commit, None for one that is not there. ``running`` has the
-    version of Kubernetes of clusters whose manifest has none, as far as it is recorded.
+    version of Kubernetes of clusters whose manifest has none, as far as it is recorded. ``known`` faults are
+    left out.
     """
     having: dict[tuple[bool, Problem], set[str]] = {}
     for is_note, problem, clusters in _found(fleet, inventories, files, running or {}):
-        having.setdefault((is_note, problem), set()).update(clusters)
+        if _fault(problem) not in known:
+            having.setdefault((is_note, problem), set()).update(clusters)
     said = [
         (is_note, replace(problem, message=f"{problem.message}{_on(clusters, len(inventories))}"))
         for (is_note, problem), clusters in having.items()
     ]
     problems = limited(problem for is_note, problem in said if not is_note)
     return Findings(problems, limited(problem for is_note, problem in said if is_note))
+
+
+def faults(
+    fleet: DesiredFleet, inventories: Mapping[str, Inventory], files: Files, running: Mapping[str, str]
+) -> frozenset[Fault]:
+    """Return what is wrong with the platform that clusters have already."""
+    found = _found(fleet, inventories, files, running)
+    return frozenset(_fault(problem) for is_note, problem, _ in found if not is_note)
+
+
+def _fault(problem: Problem) -> Fault:
+    return problem.file, problem.field, problem.message
 
 
 def _found(
