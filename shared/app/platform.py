@@ -1,7 +1,7 @@
 """What a commit does to what Flux applies: built before and after, compared, and judged for a plan.
 
-Only clusters whose pins would move are looked at. Their trees are read once for each commit that they come
-from, and built once for each set of files, options and facts.
+Only clusters are looked at whose pins would move, or whose manifests change what Flux applies. Their trees
+are read once for each commit that they come from, and built once for each set of files, options and facts.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def platform_plan(
     moving = {
         name: cluster
         for name, cluster in desired.clusters.items()
-        if cluster.pin and cluster.pin.commit == commit and _moves(cluster, records.get(name))
+        if cluster.pin and _differs(cluster, records.get(name), commit)
     }
     if not moving:
         return NO_PLATFORM_CHANGE
@@ -55,9 +55,12 @@ def platform_plan(
         return _unknown(moving, records, desired, str(error))
 
 
-def _moves(cluster: Desired, record: ClusterRecord | None) -> bool:
-    """Return whether a plan may move the pin of a cluster: it is new, or has another one."""
-    return record is None or (not record.deleting and Pin.of(record.document) != cluster.pin)
+def _differs(cluster: Desired, record: ClusterRecord | None, commit: str) -> bool:
+    """Return whether Flux may apply something else to a cluster: its pin moves, or its manifest says so."""
+    if record is None:
+        return cluster.pin is not None and cluster.pin.commit == commit
+    moves = Pin.of(record.document) != cluster.pin
+    return not record.deleting and (moves or cluster.flux_as_stored != record.document["spec"]["flux"])
 
 
 def _judged(
@@ -68,7 +71,7 @@ def _judged(
     builds: Builds,
     ports: Ports,
 ) -> PlatformPlan:
-    """Return the plan of what is built; ``moving`` are the clusters whose pins would move."""
+    """Return what is built, compared and judged; ``moving`` are the clusters that it concerns."""
     roots = {roots_of(cluster.flux_as_stored) for cluster in moving.values()}
     components = {cluster.components_path for cluster in moving.values() if not cluster.has_extension}
     tree = read_tree(commit, roots, ports, resolved.tree, more=components)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from operator import attrgetter
@@ -134,7 +134,8 @@ def make_plan(
     ``platform`` is what the commit does to what Flux applies: where that keeps a pin, the rest is planned.
     """
     pins = platform.holds(approved)
-    desired = _with_kept_pins(desired, recorded, pins)
+    stays = _changes_flux(desired, recorded, pins)
+    desired = _with_kept_pins(desired, recorded, pins.keys() - stays)
     present = desired.clusters.keys() | desired.invalid.keys()
     removed = [name for name in sorted(recorded) if name not in present]
     gone = {name: recorded[name].document for name in removed if not recorded[name].deleting}
@@ -152,6 +153,9 @@ def make_plan(
     items = [unreadable_item(name, problem) for name, problem in unreadable.items()]
     for name in sorted(present - unreadable.keys()):
         record, cluster = recorded.get(name), desired.clusters.get(name)
+        if record is not None and name in stays:
+            items.append(_with_kept_pin(_same_spec(record, name, _UNCHANGED), pins[name]))
+            continue
         if (
             record is not None
             and cluster is not None
@@ -214,13 +218,31 @@ def _is_settled(cluster: Desired, record: RecordedState) -> bool:
     return same and not (record.deleting or record.retryable_failure)
 
 
+def _changes_flux(
+    desired: DesiredFleet, recorded: Mapping[str, RecordedState], held: Iterable[str]
+) -> frozenset[str]:
+    """Return the clusters whose manifests say themselves what a hold of their pins keeps from Flux.
+
+    Such a change of a path or a Kustomization waits with the pin, and with it all of the cluster's change.
+    """
+    clusters = desired.clusters
+    return frozenset(
+        name
+        for name in held
+        if name in clusters
+        and name in recorded
+        and clusters[name].flux_as_stored != recorded[name].document["spec"]["flux"]
+    )
+
+
 def _with_kept_pins(
-    desired: DesiredFleet, recorded: Mapping[str, RecordedState], pins: Mapping[str, Hold]
+    desired: DesiredFleet, recorded: Mapping[str, RecordedState], held: Iterable[str]
 ) -> DesiredFleet:
     """Return the fleet with the pins that clusters have, where something holds those that they would get."""
     kept = {
         name: desired.clusters[name].with_pin(Pin.of(recorded[name].document))
-        for name in pins.keys() & recorded.keys() & desired.clusters.keys()
+        for name in held
+        if name in recorded and name in desired.clusters
     }
     return replace(desired, clusters={**desired.clusters, **kept}) if kept else desired
 

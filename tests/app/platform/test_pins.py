@@ -1,0 +1,190 @@
+"""A commit that changes what Flux applies is planned, staged and verified like a change of a manifest."""
+
+from __future__ import annotations
+
+import pytest
+
+from localcloud.kubernetes.world.object_store import At, WriteMode
+from localcloud.kubernetes.world.writes.patches import MERGE
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.app.api.views.why import why_view
+from shared.cluster.record_parts import Phase
+from shared.kubernetes.flux_objects import SOURCE
+from shared.language.pin import Pin
+from shared.plan.plan import Action
+from tests.support import one_cluster
+from tests.support.pipeline_runs import phases, push, status
+from tests.support.staged_fleets import DEV, PROD, ready_fleet, staged
+
+NAMESPACE = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: monitoring}\n"
+
+
+def with_file(name: str, content: bytes, files: dict[str, bytes] | None = None) -> dict[str, bytes]:
+    """Return the fleet with one more manifest in the folder that every cluster applies."""
+    return (files or staged()) | {f"platform/{name}": content}
+
+
+def pin(cloud: MemoryCloud, name: str) -> Pin:
+    record = cloud.state.cluster(name)
+    assert record is not None
+    found = Pin.of(record.document)
+    assert found is not None
+    return found
+
+
+def pulls(cloud: MemoryCloud, name: str) -> str:
+    """Return the branch that Flux pulls on a cluster, as the cluster has it."""
+    record = cloud.state.cluster(name)
+    assert record is not None
+    live = cloud.kubernetes.connect(record.desired.id).get(SOURCE)
+    assert live is not None
+    return str(live["spec"]["ref"]["branch"])
+
+
+def on(cloud: MemoryCloud, commit: str) -> set[str]:
+    """Return the clusters whose Flux pulls a commit."""
+    return {name for name in (*DEV, *PROD) if pulls(cloud, name) == f"roadstead/pin/{commit}"}
+
+
+def test_a_commit_that_changes_what_flux_applies_goes_through_the_stages() -> None:
+    cloud = ready_fleet()
+    first = pin(cloud, DEV[0]).commit
+    commit = push(cloud, with_file("monitoring.yaml", NAMESPACE))
+    cloud.run(until=lambda: any(pulls(cloud, name).endswith(commit) for name in PROD))
+    assert on(cloud, commit) >= {*DEV}
+    assert all(phases(cloud)[name] is Phase.READY for name in DEV)
+    cloud.run()
+    assert on(cloud, commit) == {*DEV, *PROD}
+    assert status(cloud, commit)[0] == "success"
+    assert pin(cloud, PROD[0]).before == first
+    assert cloud.git_host.tip(f"roadstead/pin/{commit}") == commit
+
+
+def test_only_the_clusters_whose_folder_changes_get_the_commit() -> None:
+    cloud = ready_fleet()
+    more = "  flux: {kustomizations: [{name: more, path: ./apart}]}\n"
+    apart = staged(extra=more, only=PROD) | {
+        "apart/more.yaml": NAMESPACE.replace(b"monitoring", b"more, labels: {}")
+    }
+    first = push(cloud, apart)
+    cloud.run()
+    assert status(cloud, first)[0] == "success"
+    commit = push(cloud, apart | {"apart/more.yaml": apart["apart/more.yaml"].replace(b"{}", b"{a: b}")})
+    cloud.run()
+    assert on(cloud, commit) == {*PROD}
+    plan = cloud.state.plan(commit)
+    assert plan is not None
+    assert {item.cluster for item in plan.plan.items if item.action is Action.UPDATE} == {*PROD}
+
+
+def test_a_commit_that_changes_no_file_of_the_platform_moves_no_pin() -> None:
+    cloud = ready_fleet()
+    first = pin(cloud, DEV[0])
+    commit = push(cloud, staged() | {"README.md": b"# the fleet\n"})
+    cloud.run()
+    assert pin(cloud, DEV[0]) == first
+    assert status(cloud, commit)[0] == "success"
+    assert cloud.git_host.tip(f"roadstead/pin/{commit}") is None
+
+
+def test_what_flux_cannot_apply_stops_in_the_first_stage_and_the_revert_passes() -> None:
+    cloud = ready_fleet()
+    first = pin(cloud, PROD[0]).commit
+    unknown = b"apiVersion: example.org/v1\nkind: Unknown\nmetadata: {name: a, namespace: default}\n"
+    commit = push(cloud, with_file("unknown.yaml", unknown))
+    cloud.run(seconds=3600, until=lambda: False)
+    state, text = status(cloud, commit)
+    assert state == "failure"
+    assert text.startswith("rollout paused: a1: ") or text.startswith("a1: ")
+    assert on(cloud, first) >= {*PROD}
+    why = why_view("a1", cloud.ports)
+    assert why is not None
+    assert "Kustomization" in why["doing"]
+    back = push(cloud, staged())
+    cloud.run()
+    assert status(cloud, back)[0] == "success"
+    assert phases(cloud) == dict.fromkeys((*DEV, *PROD), Phase.READY)
+
+
+def test_what_is_invalid_moves_no_pin_and_the_status_says_why() -> None:
+    cloud = ready_fleet()
+    first = pin(cloud, DEV[0]).commit
+    bad = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: Apps_Bad}\n"
+    commit = push(cloud, with_file("bad.yaml", bad))
+    cloud.run(seconds=600, until=lambda: False)
+    assert on(cloud, first) == {*DEV, *PROD}
+    state, text = status(cloud, commit)
+    assert (state, "Apps_Bad" in text or "platform/bad.yaml" in text) == ("failure", True)
+    why = why_view("a1", cloud.ports)
+    assert why is not None
+    back = push(cloud, staged())
+    cloud.run()
+    assert status(cloud, back)[0] == "success"
+    assert on(cloud, first) == {*DEV, *PROD}
+
+
+def test_the_rest_of_a_change_is_carried_out_while_the_pin_stays() -> None:
+    cloud = ready_fleet()
+    first = pin(cloud, DEV[0]).commit
+    bad = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: Apps_Bad}\n"
+    commit = push(cloud, with_file("bad.yaml", bad, staged(extra="  tags: {change: x}\n")))
+    cloud.run(seconds=3600)
+    assert on(cloud, first) == {*DEV, *PROD}
+    record = cloud.state.cluster("a1")
+    assert record is not None
+    assert (record.commit, record.document["spec"]["tags"]["change"]) == (commit, "x")
+    assert status(cloud, commit)[0] == "failure"
+
+
+def test_what_destroys_a_namespace_waits_for_an_approval_of_that_commit() -> None:
+    cloud = ready_fleet()
+    push(cloud, with_file("monitoring.yaml", NAMESPACE))
+    cloud.run()
+    before = pin(cloud, DEV[0]).commit
+    commit = push(cloud, staged())
+    cloud.run(seconds=600, until=lambda: False)
+    assert on(cloud, before) == {*DEV, *PROD}
+    plan = cloud.state.plan(commit)
+    assert plan is not None
+    assert plan.plan.deletes_needing_approval == {*DEV, *PROD}
+    assert "Namespace monitoring is deleted" in str(plan.plan.items[0].hold)
+
+
+def test_another_path_waits_for_an_approval_where_flux_would_destroy_what_it_had() -> None:
+    cloud = ready_fleet()
+    apart = {"apart/more.yaml": NAMESPACE}
+    commit = push(cloud, staged(extra="  flux: {path: ./apart}\n", only=PROD) | apart)
+    cloud.run(seconds=600, until=lambda: False)
+    plan = cloud.state.plan(commit)
+    assert plan is not None
+    assert plan.plan.deletes_needing_approval == {*PROD}
+    record = cloud.state.cluster(PROD[0])
+    assert record is not None
+    assert record.document["spec"]["flux"]["path"] == "./platform"
+    assert phases(cloud) == dict.fromkeys((*DEV, *PROD), Phase.READY)
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+def test_a_pin_that_somebody_moved_goes_forward_and_never_back(ahead: bool) -> None:
+    cloud = one_cluster.ready()
+    first = one_cluster.record(cloud).desired.pin
+    more = one_cluster.files() | {"platform/monitoring.yaml": NAMESPACE}
+    second = push(cloud, more)
+    cloud.run()
+    third = push(cloud, more | {"README.md": b"# the fleet\n"})
+    cloud.run()
+    assert first is not None
+    theirs = third if ahead else first.commit
+    if ahead:
+        cloud.git_host.move_branch(f"roadstead/pin/{third}", None, third)
+    kind = one_cluster.world(cloud).kind(SOURCE.api_version, SOURCE.kind)
+    assert kind is not None
+    patch = {"spec": {"ref": {"branch": f"roadstead/pin/{theirs}"}}}
+    at = At(kind, SOURCE.name, SOURCE.namespace)
+    one_cluster.world(cloud).patch(at, patch, MERGE, WriteMode(manager="kubectl-patch"))
+    tagged = one_cluster.files("  tags: {a: b}\n")
+    push(cloud, more | {"clusters/one/cluster.yaml": tagged["clusters/one/cluster.yaml"]})
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    expected = third if ahead else second
+    assert one_cluster.live(cloud, SOURCE)["spec"]["ref"]["branch"] == f"roadstead/pin/{expected}"
