@@ -11,7 +11,7 @@ from rich.text import Text
 
 from cli.fleet_api.recorded import Against
 from cli.terminal.cluster_table import action, indented
-from cli.terminal.platform_view import NO_PLATFORM, PlatformPlan
+from cli.terminal.platform_view import NO_PLATFORM, PlatformView
 from cli.terminal.render import few, to_approve
 from cli.text import line
 from shared.app.api import schema
@@ -97,7 +97,7 @@ def table(
     rollout: Rollout | None = None,
     held: Sequence[Item] = (),
     *,
-    platform: PlatformPlan = NO_PLATFORM,
+    platform: PlatformView = NO_PLATFORM,
     wide: bool = False,
 ) -> RenderableType:
     """Return the plan for people; clusters without a change are only counted, unless ``wide``.
@@ -223,7 +223,7 @@ def as_json(
     against: Against,
     rollout: Rollout | None,
     held: Sequence[Item] = (),
-    platform: PlatformPlan = NO_PLATFORM,
+    platform: PlatformView = NO_PLATFORM,
 ) -> Mapping[str, Any]:
     """Return the plan for scripts; ``recorded`` is what the newest plan of the app needs or has approved.
 

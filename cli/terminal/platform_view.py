@@ -20,7 +20,7 @@ _STATES = {"refused": "bold red", "needs approval": "yellow"}
 
 
 @dataclass(frozen=True)
-class PlatformPlan:
+class PlatformView:
     """What changes of what Flux applies, as wide as the terminal is; unwrapped in a pipe.
 
     ``problems`` are those of what would be applied, ``builder`` is what built it, "" for nothing, and
@@ -56,7 +56,7 @@ class PlatformPlan:
                 yield Text(f"  {_plain(text)}", style=_STYLES.get(text[0], ""))
 
 
-NO_PLATFORM = PlatformPlan()
+NO_PLATFORM = PlatformView()
 
 
 def _plain(text: str) -> str:

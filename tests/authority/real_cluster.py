@@ -37,6 +37,7 @@ _CONTROLLERS = (
     "clusterrole-aggregation-controller",
     "endpointslice-controller",
     "resourcequota-controller",
+    "persistentvolumeclaim-protection-controller",
 )
 """The controllers that Roadstead's work meets. A StatefulSet, with no controller here, has a scale only."""
 

@@ -55,9 +55,23 @@ class RealFlux:
         found = self.kinds[kind]
         return self.world.find(At(found, name, namespace if found.namespaced else ""))
 
+    def serves(self, kind: ResourceKind) -> bool:
+        """Return whether the objects of a kind can be listed: a new definition needs seconds for that."""
+        try:
+            self.world.list(kind)
+        except Refused as error:
+            if error.status not in (404, 429):
+                raise
+            return False
+        return True
+
     def delete(self, kind: str, name: str, namespace: str = NAMESPACE) -> None:
-        """Delete an object."""
-        self.world.delete(At(self.kinds[kind], name, namespace))
+        """Delete an object; one that does not exist is success."""
+        try:
+            self.world.delete(At(self.kinds[kind], name, namespace))
+        except Refused as error:
+            if error.status != 404:
+                raise
 
     def restart_sources(self) -> None:
         """Replace the pod of the source-controller; its storage, an emptyDir, is gone with the old one."""
@@ -107,4 +121,5 @@ def real_flux(folder: Path) -> Iterator[RealFlux]:
         flux = RealFlux(cluster.world, host, kinds, folder / "pods")
         for item in documents:
             flux.apply(item)
+        assert eventually(lambda: all(flux.serves(kind) for kind in served))
         yield flux

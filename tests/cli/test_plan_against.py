@@ -15,7 +15,7 @@ from rich.console import Console
 from cli.errors import CommandError, UsageError
 from cli.fleet_api.recorded import Against
 from cli.terminal import plan_view
-from cli.terminal.platform_view import PlatformPlan
+from cli.terminal.platform_view import PlatformView
 from cli.worktree import open_commit, open_worktree
 from shared.plan.plan import Plan
 from shared.platform.guards import judge
@@ -119,7 +119,7 @@ def test_changes_of_flux_fit_the_terminal_and_are_there_for_scripts(width: int) 
     before = inventory(owner("p", claim("a/b"), deployment("a/c", "x:1")))
     after = inventory(owner("p", deployment("a/c", "x:2")))
     sections = sections_of(dict.fromkeys(names, judge(before, after, 20)), names)
-    platform = PlatformPlan(sections)
+    platform = PlatformView(sections)
     out = Console(width=width, file=io.StringIO(), record=True)
     out.print(plan_view.table(Plan(""), [], Against("a commit"), platform=platform))
     text = out.export_text()

@@ -19,7 +19,7 @@ from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, RepositoryPath, T
 from cli.platform import platform_of
 from cli.terminal import plan_view
 from cli.terminal.output import Output, OutputOption, show
-from cli.terminal.platform_view import NO_PLATFORM, PlatformPlan
+from cli.terminal.platform_view import NO_PLATFORM, PlatformView
 from cli.text import line
 from cli.worktree import Worktree, open_commit, open_worktree
 from shared.language.model.fleet_rules import Guards
@@ -90,7 +90,7 @@ def plan(
     else:
         with connect(url, key_file, timeout) as api:
             against = recorded(tree, api)
-    desired = against.pins(desired, tree.files)
+    desired = against.pins(desired, tree)
     planned = make_plan(
         "",
         desired,
@@ -114,14 +114,14 @@ def plan(
     raise typer.Exit(_status(planned, items, platform, report_changes=exit_code))
 
 
-def _platform(base: Worktree, tree: Worktree, desired: DesiredFleet, names: list[str]) -> PlatformPlan:
+def _platform(base: Worktree, tree: Worktree, desired: DesiredFleet, names: list[str]) -> PlatformView:
     """Return what changes of what Flux applies to the clusters of a commit, or to those with these names."""
     old, new = platform_of(base, base.resolve()), platform_of(tree, desired)
     guards = desired.guards or Guards()
     changes = judge_all(old.inventories, new.inventories, guards.delete_budget.objects)
     chosen = {name: change for name, change in changes.items() if not names or name in names}
     environments = {name: desired.clusters[name].environment for name in chosen}
-    return PlatformPlan(
+    return PlatformView(
         sections_of(chosen, environments, (*desired.environments,)),
         tuple(map(str, new.problems)),
         new.builder,
@@ -135,7 +135,7 @@ def _live(tree: Worktree, names: list[str], api: Api, output: Output, *, report_
     from cli.terminal import live_view
 
     against = recorded(tree, api)
-    desired = against.pins(tree.resolve(), tree.files)
+    desired = against.pins(tree.resolve(), tree)
     known = against.clusters or {}
     planned = make_plan("", desired, known, now=datetime.now(UTC), unreadable=against.unreadable)
     chosen = [item.cluster for item in _chosen(planned, names)]
@@ -169,7 +169,7 @@ def _not_compared(name: str, desired: DesiredFleet, known: Mapping[str, Accepted
     return "it is being deleted" if known[name].deleting else ""
 
 
-def _status(planned: Plan, items: list[Item], platform: PlatformPlan, *, report_changes: bool) -> ExitCode:
+def _status(planned: Plan, items: list[Item], platform: PlatformView, *, report_changes: bool) -> ExitCode:
     """Return the exit code: 1 for what is invalid or refused, also of clusters that are not shown."""
     if planned.problems or any(item.action in (Action.INVALID, Action.REFUSED) for item in planned.items):
         return ExitCode.FAILED
