@@ -27,7 +27,7 @@ CONTENTS = (
     deployment("space/app"),
     claim("other/data"),
     deployment("other/app"),
-    claim("other/kept", marks={"prune": "disabled"}),
+    claim("other/protected", marks={"prune": "disabled"}),
     deployment("other/skipped", marks={"reconcile": "disabled", "prune": "disabled"}),
 )
 
