@@ -17,7 +17,7 @@ The rules are those of kustomize-controller (``internal/controller/kustomization
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from enum import StrEnum
 
 from shared.frozen import dataclass, replace
@@ -209,7 +209,7 @@ class _Judge:
 
     def _end_of_owner(self, owner: Owner, fate: Fate, change: OwnerChange | None) -> Consequence:
         effect, cause, detail = fate
-        takes = tuple(sorted(self._taken(owner.id) - {owner.id})) if effect in DESTROYING else ()
+        takes = self._taken(owner.id) if effect in DESTROYING else ()
         if effect in DESTROYING and not takes and owner.objects:
             end = self._end_of_object(owner, next(iter(owner.objects)))
             cause, detail = end[1:] if end else (cause, detail)
@@ -234,7 +234,7 @@ class _Judge:
             yield replace(_broken(after), fields=change.fields)
             return
         if unknown:
-            takes = tuple(sorted(self._taken(name) - {name}))
+            takes = self._taken(name)
             reason = after.unbuilt or before.unbuilt
             may_prune = self._end_in(before, after, {}) == _DELETED
             lost = takes or (before.unbuilt and after.unbuilt and may_prune)
@@ -290,23 +290,22 @@ class _Judge:
         """Return what becomes of an object that leaves a Kustomization or goes with it; None if it stays."""
         fate, after = self._fate(owner.id), self._after.get(owner.id)
         manifest = owner.objects[name].manifest
-        if fate is not None and fate[0] not in DESTROYING:
+        if fate is not None and (fate[0] not in DESTROYING or fate[0] is Effect.UNKNOWN):
             return fate
-        if fate is not None and fate[0] is Effect.UNKNOWN:
-            return fate
-        if fate is not None:
-            end = _end_with(owner, manifest)
-        elif after is None or name in after.objects:
-            return None
-        elif self._is_emptied(owner) or _is_broken(after):
-            end = _NOTHING
-        elif after.unbuilt:
-            end = (Effect.UNKNOWN, Cause.UNBUILT, after.unbuilt)
-        else:
-            end = self._end_in(owner, after, manifest)
+        end = _end_with(owner, manifest) if fate is not None else None
+        if end != _DELETED and after is not None and name not in after.objects:  # one that moves goes on
+            end = self._end_by(owner, after, manifest)
         if end == _DELETED and self._comparison.places_after.get(name):
             return (Effect.MOVED, Cause.NONE, "")
         return end
+
+    def _end_by(self, before: Owner, after: Owner, manifest: Json) -> Fate:
+        """Return what becomes of an object that a Kustomization does not have any more."""
+        if self._is_emptied(before) or _is_broken(after):
+            return _NOTHING
+        if after.unbuilt:
+            return (Effect.UNKNOWN, Cause.UNBUILT, after.unbuilt)
+        return self._end_in(before, after, manifest)
 
     def _end_in(self, before: Owner, after: Owner, manifest: Json) -> Fate:
         """Return what becomes of an object that leaves a Kustomization which stays."""
@@ -334,7 +333,11 @@ class _Judge:
         return owner not in self._before and self._new_owner(owner, None).effect is Effect.UNREACHED
 
     def _leaves(self, owner: Owner, change: ObjectChange) -> bool:
-        return change.after is None or self._fate(owner.id) is not None
+        """Return whether an object leaves a Kustomization, or may be deleted with it in between."""
+        if change.after is None:
+            return True
+        end = self._end_of_object(owner, change.id)
+        return end is not None and end[0] in DESTROYING
 
     def _removal(self, owner: Owner, change: ObjectChange) -> Consequence | None:
         end = self._end_of_object(owner, change.id)
@@ -354,7 +357,7 @@ class _Judge:
             cause, detail = _end_with(other_owner, {})[1:]
         takes: tuple[ObjectId, ...] = ()
         if effect in DESTROYING:
-            takes = tuple(sorted(self._taken(change.id) - {change.id}))
+            takes = self._taken(change.id)
         return Consequence(
             owner.id, change.id, effect, cause, detail, takes=takes, other=other, manifest=manifest
         )
@@ -398,7 +401,7 @@ class _Judge:
             forced = any(owner is not None and owner.spec.get("force") for owner in (before, after))
             forced = forced or any(is_marked(built.manifest, "force", "enabled") for built in (old, new))
             effect = Effect.RECREATED if forced else Effect.STUCK
-            takes = tuple(sorted(self._taken(change.id) - {change.id})) if forced else ()
+            takes = self._taken(change.id) if forced else ()
             return replace(plain, effect=effect, cause=Cause.FIXED_FIELD, detail=refused, takes=takes)
         if target := other_release(change.id, old.manifest, new.manifest):
             return replace(plain, effect=Effect.UNINSTALLED, cause=Cause.RELEASE_TARGET, detail=target)
@@ -410,8 +413,8 @@ class _Judge:
 
     # What goes with an object
 
-    def _taken(self, name: ObjectId) -> Set[ObjectId]:
-        """Return the objects of git that are deleted with one, and it."""
+    def _taken(self, name: ObjectId) -> tuple[ObjectId, ...]:
+        """Return the objects that a cluster has from git and that are deleted with one of them."""
         found: set[ObjectId] = set()
         open_names = [name]
         while open_names:
@@ -419,7 +422,7 @@ class _Judge:
             if current not in found:
                 found.add(current)
                 open_names += self._directly(current)
-        return found
+        return tuple(sorted(found & self._names - {name}))
 
     def _directly(self, name: ObjectId) -> Iterator[ObjectId]:
         """Yield what the cluster deletes with an object: Kubernetes with a namespace, Flux with its own."""
@@ -429,16 +432,19 @@ class _Judge:
             for place in self._comparison.places_before.get(name, ()):
                 kind = kind_defined(self._before[place].objects[name].manifest)
                 yield from (known for known in self._names if known[:2] == kind)
-        owner = self._before.get(name)
-        if owner is not None:
-            fate, after = self._fate(name), self._after.get(name)
-            for known, built in owner.objects.items():
-                if fate is not None or after is None or not after.unbuilt:
-                    end = _end_with(owner, built.manifest)
-                else:
-                    end = self._end_in(owner, after, built.manifest)
-                if end[0] in DESTROYING:
-                    yield known
+        before, after, fate = self._before.get(name), self._after.get(name), self._fate(name)
+        if before is None:
+            return
+        if fate is None and after is not None and after.unbuilt:
+            ends = {known: self._end_in(before, after, it.manifest) for known, it in before.objects.items()}
+        else:
+            both = (before, after) if after is not None and fate is not None else (before,)
+            ends = {
+                known: _end_with(owner, built.manifest)
+                for owner in reversed(both)  # it may have the new commit when it is deleted
+                for known, built in owner.objects.items()
+            }
+        yield from (known for known, end in ends.items() if end[0] in DESTROYING)
 
     # Generated objects
 
