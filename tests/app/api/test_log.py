@@ -90,7 +90,7 @@ def test_a_commit_that_changes_nothing_of_an_environment_leaves_it_at_the_head()
 def test_a_commit_that_breaks_development_is_not_verified_there() -> None:
     cloud = fleet()
     (before,) = places(cloud)
-    files = cloud.repository.files(before) | {"platform/late.yaml": LATE}
+    files = {**cloud.repository.files(before), "platform/late.yaml": LATE}
     broken = note(cloud, files)
     assert places(cloud) == {before: (1, [*PROD])}
     (found,) = view(cloud, "development")["pulled"]
