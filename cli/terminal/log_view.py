@@ -22,7 +22,7 @@ def log_view(found: schema.Log, *, wide: bool = False) -> RenderableType:
 
 def _lines(found: schema.Log, *, most: int) -> Iterator[RenderableType]:
     behind = max((pulled["behind"] or 0 for pulled in found["pulled"]), default=0)
-    distance = f"up to {many(behind, 'commit')} behind " if behind else ""
+    distance = f"{many(behind, 'commit')} up to " if behind else ""
     head = f"{found['branch']} at {found['head'][:8]}"
     yield Text(f"{found['environment']}: {distance}{head}", style="bold")
     shown = len(found["commits"])

@@ -26,7 +26,7 @@ def test_the_commits_are_listed_with_their_files_and_where_the_clusters_are(
     second, third = change(cloud, "ingress", "Add the ingress"), change(cloud, "metrics", "Add metrics")
     shown = roadstead("log", "--from", "production", ROADSTEAD_URL=url).stdout.splitlines()
     assert shown == [
-        f"production: up to 2 commits behind main at {third[:8]}",
+        f"production: 2 commits up to main at {third[:8]}",
         f"{third[:8]}  Add metrics",
         "          platform/metrics.yaml",
         f"{second[:8]}  Add the ingress",

@@ -23,6 +23,10 @@ APPROVED = """\
 NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n"
 
 
+LATE = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: late, namespace: nowhere}\n"
+"""What no rule refuses, and no cluster takes: there is no such namespace."""
+
+
 def fleet() -> MemoryCloud:
     """Return a fleet of which development gets each change, and production none without an approval."""
     cloud = MemoryCloud()
@@ -86,12 +90,21 @@ def test_a_commit_that_changes_nothing_of_an_environment_leaves_it_at_the_head()
 def test_a_commit_that_breaks_development_is_not_verified_there() -> None:
     cloud = fleet()
     (before,) = places(cloud)
-    broken = change(cloud, "Apps_Bad")
+    files = {**cloud.repository.files(before), "platform/late.yaml": LATE}
+    broken = note(cloud, files)
     assert places(cloud) == {before: (1, [*PROD])}
     (found,) = view(cloud, "development")["pulled"]
     assert (found["commit"], found["clusterCount"], found["unverifiedCount"]) == (broken, 3, 3)
     (found,) = view(cloud)["pulled"]
     assert found["unverifiedCount"] == 0
+
+
+def test_a_commit_that_is_refused_is_one_that_no_cluster_has() -> None:
+    cloud = fleet()
+    (before,) = places(cloud)
+    change(cloud, "Apps_Bad")
+    assert places(cloud) == {before: (1, [*PROD])}
+    assert places(cloud, "development") == {before: (1, [*DEV])}
 
 
 def test_of_a_pull_request_the_merge_alone_is_listed_with_all_that_it_brings() -> None:

@@ -75,7 +75,7 @@ def _pulled(record: ClusterRecord, item: Item | None, newest: str) -> str:
     if pin is None:
         return record.document["spec"]["flux"].get("commit") or ""
     accepted = item is not None and item.uid == record.uid and item.generation <= record.generation
-    return newest if accepted and item and not item.not_carried_out else pin.commit
+    return newest if accepted and item and item.hold is None else pin.commit
 
 
 def _follow(commit: str, head: str, ports: Ports) -> Sequence[BranchCommit] | None:
