@@ -20,7 +20,7 @@ AZ ?= .tools/azure-cli/bin/az
 
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
 
-.PHONY: help environment demo up test deep collect authority azure-cli simulate check style types format lock package clean
+.PHONY: help environment demo up test deep collect authority azure-cli simulate check style types format generate lock package clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -99,6 +99,13 @@ package: $(READY) ## write what a release publishes to dist/: the package, its b
 
 format: $(READY) ## rewrite the code in the one format
 	@$(BIN)/ruff format --quiet . && $(BIN)/ruff check --fix --quiet .
+
+generate: $(READY) ## write again the pages and schemas that come from code
+	@$(BIN)/python -m cli.pages.reference
+	@$(BIN)/python -m cli.pages.error_page > docs/errors.md
+	@$(BIN)/python -m localcloud.azure.refusals_page > docs/local-azure-refusals.md
+	@$(BIN)/python -m cli.schemas schemas
+	@$(BIN)/python -m cli.schemas examples/fleet/.roadstead/schemas
 
 clean: ## remove everything that was installed or written
 	rm -rf dist $(VENV) .tools .localcloud* .collected .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

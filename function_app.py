@@ -27,6 +27,7 @@ with lasting():
     from shared import logs
     from shared.app.door import watched
     from shared.masking import Masker, platform_secrets
+    from shared.platform.build import Builds
     from shared.ports import Azure, Ports, Probe, State, Telemetry
     from shared.ports.azure import GetKubeconfig
     from shared.ports.masked import masked
@@ -181,6 +182,13 @@ class Adapters:
         networks = networks_of(self._settings.rollout_check_networks)
         return HttpsEndpoints(check_hosts(self._settings.rollout_check_hosts), networks)
 
+    def builds(self) -> Builds | None:
+        """Return what builds what Flux applies; no program is started."""
+        from shared.adapters.kustomize import kustomize_program
+
+        program = kustomize_program(self._settings.kustomize)
+        return Builds(program.build) if program else None
+
     def telemetry(self) -> Telemetry:
         """Return where metrics and traces go. Without it jobs go on, so an error here is only logged."""
         from shared.adapters.telemetry import open_telemetry
@@ -229,6 +237,7 @@ def build_ports(settings: Settings) -> Ports:
         random=random.random,
         unique=lambda: uuid.uuid4().hex[:8],
         probes=probes,
+        builds=adapters.builds(),
         telemetry=on_first_use(adapters.telemetry) if settings.has_telemetry else NoTelemetry(),
     )
 

@@ -64,13 +64,14 @@ class Worktree:
 
     def resolve(self) -> DesiredFleet:
         """Resolve the files."""
-        return resolve(self.fleet, self.files, self._contents(manifest_paths(self.files)))
+        return resolve(self.fleet, self.files, self.contents(manifest_paths(self.files)))
 
     def layers(self) -> Layers:
         """Return the shared files alone."""
-        return read_layers(self.fleet, self.files, self._contents(shared_paths(self.files)))
+        return read_layers(self.fleet, self.files, self.contents(shared_paths(self.files)))
 
-    def _contents(self, paths: Iterable[str]) -> Mapping[str, bytes]:
+    def contents(self, paths: Iterable[str]) -> Mapping[str, bytes]:
+        """Return the contents of files."""
         return {path: self.read(path) for path in paths}
 
     def shown(self, file: str) -> str:

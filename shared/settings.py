@@ -84,6 +84,8 @@ class Settings(BaseModel):
     flux_git_username: str = "git"
     flux_git_password: SecretStr | None = None
     flux_git_host: Host = "github.com"
+    kustomize: str = ""
+    """The path of kustomize or kubectl, which builds what Flux applies; "" for that of the package."""
 
     key_vaults: Vaults = ""
     """The vaults that manifests may name, by their addresses: no manifest says where a vault is."""

@@ -73,7 +73,12 @@ def test_handlers_know_no_client_library() -> None:
 def test_the_pure_core_does_no_input_or_output() -> None:
     effects = ("os", "io", "socket", "time", "logging", "random", "subprocess", "threading", "pathlib")
     for name, path in sources(
-        "shared/language", "shared/azure", "shared/kubernetes", "shared/plan", "shared/cluster"
+        "shared/language",
+        "shared/azure",
+        "shared/kubernetes",
+        "shared/plan",
+        "shared/cluster",
+        "shared/platform",
     ):
         assert not [i for i in imports(path) if i.split(".")[0] in effects], name
 

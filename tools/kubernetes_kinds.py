@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from shared.platform.schemas import published
 from shared.platform.schemas.published import ANY, BYTES, DATA, INT_OR_STRING, LIST, MAP, QUANTITY, REFERENCE
 
 _PREFIX = "#/components/schemas/"
@@ -114,4 +115,4 @@ def _named(name: str) -> str:
 
 if __name__ == "__main__":
     content = json.dumps(reduced([Path(folder) for folder in sys.argv[1:]]), separators=(",", ":"))
-    DATA.write_bytes(gzip.compress(content.encode(), 9, mtime=0))
+    Path(str(published.__file__)).with_name(DATA).write_bytes(gzip.compress(content.encode(), 9, mtime=0))

@@ -70,9 +70,9 @@ class Api:
         """Return why a cluster is in its phase; raise NotFound."""
         return self._typed(schema.Why, self.get(f"clusters/{name}/why"))
 
-    def tree(self, name: str) -> schema.Tree:
+    def tree(self, name: str) -> schema.TreeView:
         """Return a cluster as a tree; raise NotFound."""
-        return self._typed(schema.Tree, self.get(f"clusters/{name}/tree"))
+        return self._typed(schema.TreeView, self.get(f"clusters/{name}/tree"))
 
     def outputs(self, name: str) -> schema.Outputs:
         """Return the outputs of a cluster; raise NotFound."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from cli.errors import CommandError
@@ -14,8 +13,8 @@ from cli.worktree import Worktree
 from shared.app.api import schema
 from shared.language.desired import is_attached
 from shared.language.resolve.desired_fleet import DesiredFleet
-from shared.language.resolve.repository_layout import Files
-from shared.platform.pins import FleetSource, pinned, pulled
+from shared.platform.pins import FleetSource, Roots, pinned
+from shared.platform.reach import pulled_with
 from shared.sentences import some_of
 
 THESE_FILES = "these files"
@@ -72,12 +71,17 @@ class Against:
     notes: tuple[str, ...] = ()
     source: FleetSource | None = None
 
-    def pins(self, desired: DesiredFleet, files: Files) -> DesiredFleet:
+    def pins(self, desired: DesiredFleet, tree: Worktree) -> DesiredFleet:
         """Return a fleet of files with the pins that its clusters would get."""
         if self.source is None:
             return desired
         documents = {name: cluster.document for name, cluster in (self.clusters or {}).items()}
-        return pinned(desired, THESE_FILES, documents, partial(pulled, files), self.source)
+        contents = dict[str, bytes]()
+
+        def pulls(roots: Roots) -> str:
+            return pulled_with(tree.files, contents, tree.contents, roots).digest
+
+        return pinned(desired, THESE_FILES, documents, pulls, self.source)
 
     def attached(self, names: Iterable[str]) -> Sequence[str]:
         """Return those of the clusters that are outside Azure."""

@@ -13,6 +13,7 @@ from rich.text import Text
 from cli.terminal.columns import GAP, fitted
 from cli.times import age
 from shared.app.api import schema
+from shared.language.pin import PIN_BRANCHES
 
 BELOW = 4
 """Columns by which the lines below a cluster's first line are indented."""
@@ -133,7 +134,7 @@ def step(cluster: schema.ClusterSummaryView) -> str:
     return f"{cluster['step']} {cluster['stepNumber']}/{cluster['stepCount']}" if cluster["step"] else ""
 
 
-def applied(view: schema.ClusterSummaryView | schema.Tree, now: datetime, *, wide: bool = False) -> str:
+def applied(view: schema.ClusterSummaryView | schema.TreeView, now: datetime, *, wide: bool = False) -> str:
     """Return what Flux said that it applied last, and how long ago that was read."""
     text = view["fluxRevision"] if wide else _short(view["fluxRevision"])
     return f"applied {text or 'nothing'}, read {age(view['fluxReadAt'], now)} ago"
@@ -145,8 +146,9 @@ def _revision(cluster: schema.ClusterSummaryView, now: datetime) -> str:
 
 
 def _short(text: str) -> str:
-    """Return a revision of Flux in short: "main@sha1:3f2c91aa..." is "main@3f2c91aa"."""
+    """Return a revision of Flux in short: "main@3f2c91aa", or "pin@3f2c91aa" for the branch of a pin."""
     place, _, commit = text.partition("@")
+    place = "pin" if place.startswith(PIN_BRANCHES) else place
     return f"{place}@{commit.rpartition(':')[2][:8]}" if commit else text
 
 

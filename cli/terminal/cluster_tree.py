@@ -20,7 +20,7 @@ _OF_OBJECTS = ("FluxHealthy", "PlatformHealthy")
 _COMPONENT = "Component"
 
 
-def cluster_tree(view: schema.Tree, now: datetime) -> Tree:
+def cluster_tree(view: schema.TreeView, now: datetime) -> Tree:
     """Return a cluster with its parts: conditions, node pools, Flux, workloads, and what is unhealthy."""
     view = printable(view)
     root = Tree(Text.assemble(view["name"], ", ", phase(view["phase"]), f", {_versions(view)}"))
@@ -54,7 +54,7 @@ def _system(system: schema.SystemOnCluster) -> Text:
     return title.append(f", {bad} unhealthy", style="red") if bad else title
 
 
-def _versions(view: schema.Tree) -> str:
+def _versions(view: schema.TreeView) -> str:
     return f"Kubernetes {_wanted(view['kubernetesVersion'], [view['runningVersion']])}"
 
 

@@ -45,5 +45,7 @@ def _place(pulled: schema.PulledCommit, most: int) -> RenderableType:
     who = f"{many(count, 'cluster')}: {some_of(pulled['clusters'], most, total=count)}"
     if not pulled["commit"]:
         return indented(Text(f"Flux follows its source by itself on {who}", style="yellow"), 2)
+    unverified = f"; {pulled['unverifiedCount']} not verified" * (pulled["unverifiedCount"] > 0)
     unknown = "; over 250 commits behind, or not on the branch" * (pulled["behind"] is None)
-    return Text(f"{pulled['commit'][:8]}  {who}{unknown}", style="yellow" if unknown else "green")
+    style = "yellow" if unknown or unverified else "green"
+    return Text(f"{pulled['commit'][:8]}  {who}{unverified}{unknown}", style=style)

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from cli.fleet_api.recorded import Against
 from cli.terminal.cluster_table import action, indented
-from cli.terminal.platform_view import PlatformChanges
+from cli.terminal.platform_view import NO_PLATFORM, PlatformView
 from cli.terminal.render import few, to_approve
 from cli.text import line
 from shared.app.api import schema
@@ -20,8 +20,6 @@ from shared.app.api.views.plans import plan_item
 from shared.app.api.views.rollouts import as_object
 from shared.azure.changes.field_effects import Effect
 from shared.plan.plan import Action, Item, Plan
-from shared.platform.report import Section
-from shared.platform.report import as_json as section_json
 from shared.rollouts.estimate import (
     Durations,
     at_once,
@@ -99,7 +97,7 @@ def table(
     rollout: Rollout | None = None,
     held: Sequence[Item] = (),
     *,
-    platform: Sequence[Section] = (),
+    platform: PlatformView = NO_PLATFORM,
     wide: bool = False,
 ) -> RenderableType:
     """Return the plan for people; clusters without a change are only counted, unless ``wide``.
@@ -116,7 +114,7 @@ def table(
     shown = [item for item in items if wide or item.action is not Action.UNCHANGED]
     for same in _together(shown):
         parts += [Text(""), *_group(same)]
-    parts.append(PlatformChanges(platform))
+    parts.append(platform)
     return Group(*parts, *_stages(rollout, against.durations), *_held(held, {item.cluster for item in items}))
 
 
@@ -225,7 +223,7 @@ def as_json(
     against: Against,
     rollout: Rollout | None,
     held: Sequence[Item] = (),
-    platform: Sequence[Section] = (),
+    platform: PlatformView = NO_PLATFORM,
 ) -> Mapping[str, Any]:
     """Return the plan for scripts; ``recorded`` is what the newest plan of the app needs or has approved.
 
@@ -248,7 +246,7 @@ def as_json(
         "items": [{**plan_item(item), "destructive": bool(destruction(item))} for item in items],
         "rollout": _rollout(rollout, against.durations) if rollout else None,
         "held": [{"cluster": item.cluster, **plan_part(item)} for item in held if item.cluster in names],
-        "platform": [section_json(section) for section in platform],
+        "platform": platform.as_json(),
     }
 
 

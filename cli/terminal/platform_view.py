@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
@@ -10,21 +11,41 @@ from rich.text import Text
 from cli.terminal.cluster_table import indented
 from cli.terminal.render import few
 from cli.text import line
-from shared.platform.report import Section, text_of
+from shared.frozen import dataclass
+from shared.platform.report import Section, as_json, text_of
 
 _STYLES = {"+": "green", "-": "red", "~": "cyan", "?": "bold red", "!": "yellow"}
 _LONGEST = 4000
 _STATES = {"refused": "bold red", "needs approval": "yellow"}
 
 
-class PlatformChanges:
-    """The sections of a plan, as wide as the terminal is; unwrapped in a pipe."""
+@dataclass(frozen=True)
+class PlatformView:
+    """What changes of what Flux applies, as wide as the terminal is; unwrapped in a pipe.
 
-    def __init__(self, sections: Sequence[Section]) -> None:
-        self._sections = sections
+    ``problems`` are those of what would be applied, ``builder`` is what built it, "" for nothing, and
+    ``note`` says what was not built.
+    """
+
+    sections: tuple[Section, ...] = ()
+    problems: tuple[str, ...] = ()
+    builder: str = ""
+    note: str = ""
+
+    def as_json(self) -> Mapping[str, Any]:
+        """Return it for scripts; its problems are among those of the plan."""
+        return {
+            "builtWith": self.builder,
+            "note": self.note,
+            "changes": [as_json(section) for section in self.sections],
+        }
 
     def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
-        for section in self._sections:
+        if self.note:
+            yield Text(line(self.note), style="yellow")
+        if self.builder and not (self.sections or self.problems):
+            yield Text(f"Flux: no object differs (built with {self.builder})", style="dim")
+        for section in self.sections:
             head = Text(f"\n{line(section.heading)}", style="bold")
             if section.state:
                 head.append(f": {section.state}", style=_STATES[section.state])
@@ -33,6 +54,9 @@ class PlatformChanges:
                 yield indented(Text(few(section.clusters), style="dim"), 2)
             for text in text_of(section, options.max_width - 2):
                 yield Text(f"  {_plain(text)}", style=_STYLES.get(text[0], ""))
+
+
+NO_PLATFORM = PlatformView()
 
 
 def _plain(text: str) -> str:

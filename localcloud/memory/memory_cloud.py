@@ -19,6 +19,7 @@ from uuid import UUID
 from localcloud.azure.world.azure_ports import WorldAzure
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.clock import ManualClock
+from localcloud.common.programs import program
 from localcloud.flux.flux_controllers import FluxOfClusters, GitRef, SourceRevision
 from localcloud.flux.notification_controller import Post
 from localcloud.flux.sources.git_source import commit_of
@@ -41,6 +42,7 @@ from localcloud.servicebus.world.broker_values import (
     SessionLockLost,
 )
 from localcloud.tables.memory_state import MemoryState
+from shared.adapters.kustomize import KustomizeProgram
 from shared.app.check import check as checks
 from shared.app.door import NotReady, enter, receive
 from shared.app.http_result import HttpResult
@@ -58,6 +60,7 @@ from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.job import JobQueue
 from shared.cluster.messages import CheckMessage, message_of_worker, request_of
 from shared.kubernetes.sync_objects import PATH
+from shared.platform.build import Builds
 from shared.ports import FleetConfig, Ports, Timing
 from shared.ports.azure import GetKubeconfig
 from shared.ports.process import in_turn
@@ -95,6 +98,11 @@ def _handle(queue: str, body: bytes, ports: Ports) -> None:
 
 class Crash(BaseException):
     """The process ended here: its work is neither finished nor cleaned up."""
+
+
+_KUBECTL = program("kubectl")
+BUILDS = Builds(KustomizeProgram((_KUBECTL, "kustomize")).build) if _KUBECTL else None
+"""What Flux applies is built once in a process, whichever clouds have the same files."""
 
 
 class MemoryCloud:
@@ -178,6 +186,7 @@ class MemoryCloud:
             together=in_turn,
             random=chance.random,
             unique=lambda: f"{chance.getrandbits(32):08x}",
+            builds=BUILDS,
         )
 
         self.event_keys = EventKeys(self.ports)

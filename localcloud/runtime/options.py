@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from localcloud.azure.world.catalog import SUBSCRIPTION
+from localcloud.common.programs import program
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "local.settings.example.json"
@@ -91,6 +92,7 @@ def compose_settings(state: Path, ports: Mapping[str, int], options: Options) ->
     example: dict[str, str] = json.loads(EXAMPLE.read_text())["Values"]
     values = {name: re.sub(r"127\.0\.0\.1:(\d+)", here, value) for name, value in example.items()}
     values["REQUESTS_CA_BUNDLE"] = str(state / "ca.pem")
+    values["KUSTOMIZE"] = program("kubectl") or ""
     if options.plan_schedule is not None:
         values["PLAN_SCHEDULE"] = options.plan_schedule
     if options.resend_schedule is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -133,7 +134,9 @@ def _show(github: _GitHub, given: argparse.Namespace) -> str:
     parts += [f"{status['context']}: {status['state']}: {status['description'] or ''}" for status in statuses]
     parts += [str(pull["body"])] if pull["body"] else []
     comments = github.get(f"/issues/{given.number}/comments?per_page=100")
-    parts += [f"--- {comment['user']['login']}\n\n{comment['body'].strip()}" for comment in comments]
+    for comment in comments:  # GitHub's pages show no HTML comments
+        text = re.sub(r"<!--.*?-->\s*", "", comment["body"], flags=re.DOTALL).strip()
+        parts.append(f"--- {comment['user']['login']}\n\n{text}")
     if not comments:
         parts.append("There is no comment yet. Roadstead writes its plan within some seconds.")
     return "\n\n".join(parts)

@@ -29,7 +29,40 @@ OUTPUT = 64 * 1024**2
 """Bytes of YAML; etcd would not take so many objects of a size that Kubernetes allows."""
 _MESSAGE = 600
 _NOWHERE = "http://127.0.0.1:9"
+_WRAPPED = (
+    (
+        re.compile(r"accumulation err='([^\n]*?)': must build at directory: [^\n]*?: file is not directory"),
+        r"\1",
+    ),
+    (
+        re.compile(
+            r"accumulation err='accumulating resources from '[^\n']*': read [^\n:]*: is a directory': "
+        ),
+        "",
+    ),
+    (re.compile(r"(accumulating resources: )?(recursed accumulation of path '[^\n']*': )"), ""),
+    (re.compile(r"candidate root '([^\n']*)' contains visited root '[^\n']*'"), r"\1 includes itself"),
+)
+"""What kustomize says around the fault, once for each folder that leads to it."""
 _PREFIX = re.compile(r"^error: ", re.IGNORECASE)
+
+
+OWN = Path(__file__).parents[2] / "bin" / "kustomize"
+"""The program that the package of the app brings along."""
+_SUBCOMMANDS = {"kubectl": "kustomize"}
+
+
+def kustomize_program(path: str = "") -> KustomizeProgram | None:
+    """Return the kustomize of a setting, or that of the package, or of the machine; None where there is none.
+
+    ``path`` is the path of a program called kustomize or kubectl, which has one inside.
+    """
+    own = [str(OWN)] if OWN.is_file() else []
+    for name in [path] if path else [*own, "kustomize", "kubectl"]:
+        found = shutil.which(name)
+        if found:
+            return KustomizeProgram((found, _SUBCOMMANDS.get(Path(found).stem, "build")))
+    return None
 
 
 class KustomizeProgram:
@@ -93,7 +126,7 @@ class KustomizeProgram:
                     raise BuildFailed(f"the build takes longer than {self._seconds:g} seconds") from None
         if out.stat().st_size >= OUTPUT:
             raise BuildFailed(f"the build has more than {OUTPUT // 1024**2} MiB of output")
-        problem = _read(err, 100_000).decode(errors="replace") if code else None
+        problem = _read(err, 10_000).decode(errors="replace") if code else None
         if code < 0 or (problem is not None and "out of memory" in problem):
             raise BuildFailed("the build takes too much memory or processor time")
         return _read(out, OUTPUT), problem
@@ -147,5 +180,7 @@ def _readable(problem: str, root: Path) -> str:
     places = {str(root), str(root.resolve())}
     for place in sorted(places, key=len, reverse=True):
         problem = problem.replace(f"{place}/", "").replace(place, "the root")
+    for pattern, text in _WRAPPED:
+        problem = pattern.sub(text, problem)
     lines = [line for line in problem.strip().splitlines() if not line.startswith(("# Warning", "20"))]
     return without_secrets(_PREFIX.sub("", " ".join(lines)).strip() or "it gives no reason", _MESSAGE)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
@@ -28,7 +28,10 @@ from shared.language.resolve.resolver import finish, first_files, resolve_cluste
 from shared.language.resolve.reuse import KnownCluster, fingerprint_of
 from shared.language.resolve.work import Work
 from shared.plan.plan import Action, Item, Plan
-from shared.platform.pins import pinned, pulled
+from shared.plan.platform_plan import NO_PLATFORM_CHANGE, PlatformPlan
+from shared.platform.pins import Roots, pinned
+from shared.platform.reach import pulled_with
+from shared.platform.tree import Tree
 from shared.ports import BranchHead, FleetRecord, Ports, Source, TreeEntry
 
 # Read the files of a commit in as few calls as possible, and verify each by its blob id.
@@ -111,13 +114,15 @@ def _batches(ids: Sequence[str]) -> Iterator[tuple[str, ...]]:
 class PlanInputs:
     """What a plan is computed from: the commit's fleet, the records, and what is known of them.
 
-    ``unreadable`` are the records of the clusters that cannot be read, by name.
+    ``unreadable`` are the records of the clusters that cannot be read, by name. ``platform`` is what the
+    commit does to what Flux applies.
     """
 
     desired: DesiredFleet
     records: Mapping[str, ClusterRecord]
     known: Mapping[str, KnownCluster]
     unreadable: Mapping[str, UnreadableRecord] = field(default_factory=dict)
+    platform: PlatformPlan = NO_PLATFORM_CHANGE
 
     @property
     def problems(self) -> Mapping[str, str]:
@@ -137,7 +142,12 @@ def read_known(records: Mapping[str, ClusterRecord], ports: Ports) -> Mapping[st
 
 def read_desired(commit: str, known: Mapping[str, KnownCluster], ports: Ports) -> DesiredFleet:
     """Return what a commit asks for; one call for the tree, and those for the files that it needs."""
-    return desired_of(commit, read_files(commit, ports), known, ports, Work(ports.config.limits.plan_work))
+    return read_resolved(commit, known, ports).desired
+
+
+def read_resolved(commit: str, known: Mapping[str, KnownCluster], ports: Ports) -> ResolvedCommit:
+    """Return what a commit asks for, with its tree."""
+    return resolved(commit, read_files(commit, ports), known, ports, Work(ports.config.limits.plan_work))
 
 
 def read_files(commit: str, ports: Ports) -> Files:
@@ -158,6 +168,14 @@ def read_some(commit: str, known: Mapping[str, KnownCluster], ports: Ports) -> D
     return desired_of(commit, read_files(commit, ports), known, ports, work, only=known.keys())
 
 
+@dataclass(frozen=True)
+class ResolvedCommit:
+    """What a commit asks for, and its tree with what was read to find the files that Flux pulls."""
+
+    desired: DesiredFleet
+    tree: Tree
+
+
 def desired_of(
     commit: str,
     files: Files,
@@ -167,9 +185,22 @@ def desired_of(
     *,
     only: Collection[str] | None = None,
 ) -> DesiredFleet:
+    """Resolve the files of a commit."""
+    return resolved(commit, files, known, ports, work, only=only).desired
+
+
+def resolved(
+    commit: str,
+    files: Files,
+    known: Mapping[str, KnownCluster],
+    ports: Ports,
+    work: Work,
+    *,
+    only: Collection[str] | None = None,
+) -> ResolvedCommit:
     """Resolve the files of a commit; each stage names the files that the next one needs."""
 
-    def read(paths: Sequence[str]) -> Mapping[str, bytes]:
+    def read(paths: Iterable[str]) -> Mapping[str, bytes]:
         wanted = {path: files.blobs[path] for path in paths}
         blobs = read_blobs(commit, wanted, ports, check=work.check)
         return {path: blobs[sha] for path, sha in wanted.items()}
@@ -185,8 +216,40 @@ def desired_of(
         reaches_private=ports.config.reaches_private,
     )
     fleet = finish(clusters, read(clusters.needed))
+    contents = dict[str, bytes]()
     documents = {name: cluster.document for name, cluster in known.items()}
-    return pinned(fleet, commit, documents, partial(pulled, files), ports.config.source)
+
+    def pulls(roots: Roots) -> str:
+        return pulled_with(files, contents, read, roots).digest
+
+    return ResolvedCommit(pinned(fleet, commit, documents, pulls, ports.config.source), Tree(files, contents))
+
+
+def read_tree(
+    commit: str,
+    roots: Iterable[Roots],
+    ports: Ports,
+    before: Tree | None = None,
+    *,
+    more: Iterable[str] = (),
+) -> Tree:
+    """Return the tree of a commit with all files that Flux pulls from these folders, and ``more`` of them.
+
+    ``before`` is the tree as it was read already. Raise an error of the git host.
+    """
+    files = before.files if before else read_files(commit, ports)
+    contents = dict(before.contents) if before else dict[str, bytes]()
+
+    def read(paths: Iterable[str]) -> Mapping[str, bytes]:
+        wanted = {path: files.blobs[path] for path in paths}
+        blobs = read_blobs(commit, wanted, ports)
+        return {path: blobs[sha] for path, sha in wanted.items()}
+
+    for folders in roots:
+        reached = pulled_with(files, contents, read, folders).files
+        contents |= read(path for path in reached if path not in contents)
+    contents |= read(path for path in more if path in files.blobs)
+    return Tree(files, contents)
 
 
 @cache

@@ -47,7 +47,7 @@ _ALWAYS = frozenset({HealthCondition.FLUX, HealthCondition.PLATFORM})
 
 
 @dataclass(frozen=True)
-class Finding:
+class HealthFinding:
     """What a check says of one condition; ``status`` is None where nothing could be read."""
 
     kind: HealthCondition
@@ -56,7 +56,7 @@ class Finding:
     message: str
 
 
-def checked(record: ClusterRecord, findings: Iterable[Finding], now: datetime) -> ClusterRecord:
+def checked(record: ClusterRecord, findings: Iterable[HealthFinding], now: datetime) -> ClusterRecord:
     """Return the record with the conditions that a check found.
 
     One that is why the cluster is not Ready, and is still so, verifies that again.

@@ -91,7 +91,7 @@ def components(content: bytes) -> tuple[Json, ...]:
         raise ComponentsError(f"the file has {len(content)} bytes, more than {MAX_COMPONENT_BYTES}")
     try:
         _refuse_unbounded(content)
-        documents = [item for item in yaml.load_all(content, Loader=_Loader) if item is not None]
+        documents = [item for item in yaml.load_all(content, Loader=_ManifestLoader) if item is not None]
     except (yaml.YAMLError, ValueError) as error:
         raise ComponentsError(f"not valid YAML: {str(error).splitlines()[0]}") from error
     for number, item in enumerate(documents, start=1):
@@ -102,11 +102,11 @@ def components(content: bytes) -> tuple[Json, ...]:
     return tuple(stamped(item) for item in documents)
 
 
-class _Loader(yaml.CSafeLoader):
+class _ManifestLoader(yaml.CSafeLoader):
     """Reads dates as strings, because JSON, and so Kubernetes, has no dates."""
 
 
-_Loader.yaml_implicit_resolvers = {
+_ManifestLoader.yaml_implicit_resolvers = {
     first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
     for first, pairs in yaml.CSafeLoader.yaml_implicit_resolvers.items()
 }

@@ -193,17 +193,17 @@ def git_ref(source: FluxSource) -> dict[str, str]:
     return branch | ({"commit": source.commit} if source.commit is not None else {})
 
 
-def _kustomization(one: Kustomization, kinds: Mapping[str, str]) -> dict[str, Any]:
+def _kustomization(kustomization: Kustomization, kinds: Mapping[str, str]) -> dict[str, Any]:
     spec = _given(
-        one,
+        kustomization,
         *("interval", "retry_interval", "timeout", "prune", "wait", "force", "deletion_policy"),
         *("target_namespace", "service_account_name", "decryption"),
         *("depends_on", "health_checks", "patches"),
     )
-    if one.post_build is not None:
-        spec["postBuild"] = _given(one.post_build, "substitute", "substitute_from")
-    source = one.source or MAIN
-    spec["path"] = flux_path(one.path or "./")
+    if kustomization.post_build is not None:
+        spec["postBuild"] = _given(kustomization.post_build, "substitute", "substitute_from")
+    source = kustomization.source or MAIN
+    spec["path"] = flux_path(kustomization.path or "./")
     spec["sourceRef"] = {"kind": kinds[source], "name": source}
     return spec
 

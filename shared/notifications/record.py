@@ -110,12 +110,14 @@ def compare(
 ) -> NotifierRecord:
     """Take the problems of the fleet that are ``present`` now, and end those of ``kinds`` that are not.
 
-    A problem of a kind that often passes by itself is taken when it has lasted.
+    A problem of a kind that often passes by itself is taken when it has lasted. That of a cluster is left to
+    its record.
     """
     after = known
     by_key = {fact.key: fact for fact in present}
     for key, identifier in known.open.items():
-        if key not in by_key and known.facts[identifier].kind in kinds:
+        fact = known.facts[identifier]
+        if key not in by_key and fact.kind in kinds and not fact.of_cluster:
             after = _ended(after, key, now, "", routes)
     since = {key: at for key, at in known.since.items() if key in by_key}
     for key, fact in by_key.items():

@@ -39,6 +39,10 @@ class HoldKind(StrEnum):
     """Likewise, where what was to replace it no longer exists, or says so no more."""
     REPLACEMENT_UNKNOWN = "replacement-unknown"
     """The delete of a cluster, where a new one says that it replaces one that the fleet does not have."""
+    PLATFORM_REFUSED = "platform-refused"
+    """The pin stays, because what Flux would apply is invalid."""
+    PLATFORM_REMOVAL = "platform-removal"
+    """The pin stays, because Flux would destroy what no commit brings back."""
     UNREADABLE = "unreadable-record"
     """The cluster has a record, and nobody knows what it says."""
     FREEZE = "freeze"
@@ -51,7 +55,11 @@ _OF_SYSTEMS = (HoldKind.NAMESPACE_BUDGET, HoldKind.SYSTEM_PROTECTION, HoldKind.S
 _IN_DOUBT = (HoldKind.REPLACEMENT_GONE, HoldKind.REPLACEMENT_UNKNOWN, HoldKind.UNREAD)
 _OF_TIME = (HoldKind.FREEZE, HoldKind.WINDOW)
 _TO_AN_END = (*_OF_TIME, HoldKind.SUSPENSION)
-_BY_APPROVAL = (*_OF_CLUSTERS, *_IN_DOUBT, HoldKind.NAMESPACE_BUDGET, HoldKind.SYSTEM_PROTECTION)
+_OF_PINS = (HoldKind.PLATFORM_REFUSED, HoldKind.PLATFORM_REMOVAL)
+_BY_APPROVAL = (
+    *(*_OF_CLUSTERS, *_IN_DOUBT),
+    *(HoldKind.NAMESPACE_BUDGET, HoldKind.SYSTEM_PROTECTION, HoldKind.PLATFORM_REMOVAL),
+)
 
 _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
     HoldKind.INVALID_NEW_MANIFEST: ("{problem}", ""),
@@ -124,6 +132,14 @@ _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
     HoldKind.REPLACEMENT_UNKNOWN: (
         "{new} says that it replaces {named}, and the fleet has no such cluster: {old} may be meant",
         "{approve} releases the delete; or correct the annotation of {new}",
+    ),
+    HoldKind.PLATFORM_REFUSED: (
+        "Flux keeps the commit that it has, because what it would apply is invalid: {problem}",
+        "correct it, and push",
+    ),
+    HoldKind.PLATFORM_REMOVAL: (
+        "Flux keeps the commit that it has, because {removed objects}",
+        "{approve} releases it; without loss: {way}",
     ),
     HoldKind.UNREADABLE: (
         "nothing is planned for it: {problem}",
@@ -240,6 +256,11 @@ class Hold:
         return self.kind in _OF_SYSTEMS
 
     @property
+    def keeps_pin(self) -> bool:
+        """Whether Flux keeps the commit that it has, and all else of the cluster is carried out."""
+        return self.kind in _OF_PINS
+
+    @property
     def is_of_time(self) -> bool:
         """Whether it is that of a freeze or of a change window, which takes no approval."""
         return self.kind in _OF_TIME
@@ -292,7 +313,7 @@ class Hold:
     @property
     def by_review(self) -> bool:
         """Whether a review that saw the removal of the cluster says enough to release the delete."""
-        return not self.is_of_rebuild and self.kind not in _IN_DOUBT
+        return not self.is_of_rebuild and self.kind not in (*_IN_DOUBT, *_OF_PINS)
 
     def lasting_since(self, at: datetime) -> Hold:
         """Return the hold with the time since which it lasts."""

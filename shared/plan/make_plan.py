@@ -13,11 +13,13 @@ from shared.azure.changes.effects import missing_conditions
 from shared.azure.changes.field_effects import Effect
 from shared.language.cluster_systems import systems_in
 from shared.language.desired import Desired, is_attached, normalised
+from shared.language.pin import Pin
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.repository_layout import FLEET_FILE
 from shared.plan.differences import PIN, FieldChange, differences
 from shared.plan.holds import Hold, HoldKind
 from shared.plan.plan import Action, Item, Plan, RecordedState
+from shared.plan.platform_plan import NO_PLATFORM_CHANGE, PlatformPlan
 from shared.plan.replacements import (
     Replacing,
     holds_in_doubt,
@@ -121,6 +123,7 @@ def make_plan(
     reviewers: Sequence[str] = (),
     replacing: Replacing = NOTHING_REPLACED,
     unreadable: Mapping[str, str] = ALL_READABLE,
+    platform: PlatformPlan = NO_PLATFORM_CHANGE,
 ) -> Plan:
     """Return the plan; it deletes nothing that a guard, a problem or a protection forbids.
 
@@ -128,7 +131,10 @@ def make_plan(
     determines whether a suspension has ended. ``reviewers`` are the teams whose reviews approve, too.
     ``replacing`` is what the plan before knew of the clusters that others are to replace. ``unreadable`` are
     the clusters whose records cannot be read, with the reason: they exist, and nothing is planned for them.
+    ``platform`` is what the commit does to what Flux applies: where that keeps a pin, the rest is planned.
     """
+    pins = platform.holds(approved)
+    desired = _with_kept_pins(desired, recorded, pins)
     present = desired.clusters.keys() | desired.invalid.keys()
     removed = [name for name in sorted(recorded) if name not in present]
     gone = {name: recorded[name].document for name in removed if not recorded[name].deleting}
@@ -140,6 +146,7 @@ def make_plan(
             gone.pop(old, None)
             added = {name: document for name, document in added.items() if name not in found.by}
     holds = {**unread_holds(gone, desired.invalid), **rename_holds(gone, added, approved)}
+    holds |= {name: hold for name, hold in pins.items() if name not in recorded}
     retained = retained_systems(desired, recorded, approved)
     deletes = deletes_of(desired, recorded, approved)
     items = [unreadable_item(name, problem) for name, problem in unreadable.items()]
@@ -150,6 +157,7 @@ def make_plan(
             and cluster is not None
             and _is_settled(cluster, record)
             and name not in retained
+            and name not in pins
         ):
             items.append(Item(name, _UNCHANGED, record.generation, record.uid))
             continue
@@ -171,7 +179,7 @@ def make_plan(
             items.append(_rebuild(cluster, record, desired, guard))
             continue
         item = _wanted(name, desired, record, holds.get(name), retained.get(name))
-        items.append(_with_retained(item, retained.get(name)))
+        items.append(_with_kept_pin(_with_retained(item, retained.get(name)), pins.get(name)))
     waiting = waiting_items(replaced, items, recorded) if desired.guards else {}
     items += waiting.values()
     removed = [name for name in removed if name not in waiting]
@@ -183,7 +191,7 @@ def make_plan(
     return Plan(
         commit,
         tuple(sorted(items, key=attrgetter("cluster"))),
-        tuple(str(problem) for problem in desired.problems),
+        tuple(map(str, (*desired.problems, *platform.problems))),
         next((str(problem) for problem in desired.problems if problem.file == FLEET_FILE), ""),
     )
 
@@ -204,6 +212,25 @@ def _is_settled(cluster: Desired, record: RecordedState) -> bool:
     """
     same = cluster.digest == record.digest and not cluster.rebuild
     return same and not (record.deleting or record.retryable_failure)
+
+
+def _with_kept_pins(
+    desired: DesiredFleet, recorded: Mapping[str, RecordedState], pins: Mapping[str, Hold]
+) -> DesiredFleet:
+    """Return the fleet with the pins that clusters have, where something holds those that they would get."""
+    kept = {
+        name: desired.clusters[name].with_pin(Pin.of(recorded[name].document))
+        for name in pins.keys() & recorded.keys() & desired.clusters.keys()
+    }
+    return replace(desired, clusters={**desired.clusters, **kept}) if kept else desired
+
+
+def _with_kept_pin(item: Item, hold: Hold | None) -> Item:
+    """Return the item of a cluster whose pin stays; what else the commit changes is carried out."""
+    if hold is None or item.hold is not None or item.action is Action.REBUILD:
+        return item
+    refused = Action.ON_HOLD if hold.needs_approval else Action.REFUSED
+    return replace(item, action=refused if item.action is Action.UNCHANGED else item.action, hold=hold)
 
 
 def _with_retained(item: Item, retained: RetainedSystems | None) -> Item:

@@ -168,6 +168,11 @@ class Item:
         return self.hold is not None and self.hold.kind is HoldKind.INVALID_NEW_MANIFEST
 
     @property
+    def keeps_pin(self) -> bool:
+        """Whether Flux keeps the commit that it has, although the commit would change what it pulls."""
+        return self.hold is not None and self.hold.keeps_pin
+
+    @property
     def not_carried_out(self) -> bool:
         """Whether the plan does not do what the commit requests."""
         return self.action in _NOT_CARRIED_OUT
@@ -176,7 +181,7 @@ class Item:
     def needs_action(self) -> bool:
         """Whether something of the item is not carried out until an operator acts."""
         waits = self.awaits_deletion or self.waits_for_time or self.awaits_replacement
-        return bool(self.retained) or (self.not_carried_out and not waits)
+        return bool(self.retained) or self.keeps_pin or (self.not_carried_out and not waits)
 
     @property
     def acts(self) -> bool:

@@ -12,6 +12,7 @@ import posixpath
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from threading import RLock
 from typing import Any
 
 import yaml
@@ -19,7 +20,7 @@ import yaml
 from shared.frozen import dataclass
 from shared.json_tree import Json, digest_of
 from shared.language.resolve.problems import Problem, problem_at
-from shared.language.yaml.nodes import Mark
+from shared.language.yaml.nodes import Mark, Node
 from shared.platform.documents import UnreadableFile, documents
 from shared.platform.kubernetes_objects import problems_of
 from shared.platform.reach import Reach, reach_of
@@ -85,15 +86,23 @@ class Built:
 
 
 class Builds:
-    """Builds each folder once for the same files and options, whichever clusters and commits share them."""
+    """Builds each folder once for the same files and options, whichever clusters and commits share them.
+
+    Plans of several threads may share it: one builds at a time.
+    """
 
     def __init__(self, build: Build) -> None:
         self._build = build
         self._reaches: dict[tuple[int, str, SourceName, tuple[str, ...]], tuple[Tree, Reach]] = {}
         self._known: OrderedDict[str, Built] = OrderedDict()
+        self._lock = RLock()
 
     def of(self, tree: Tree, folder: str, spec: Json, source: SourceName = FLEET_SOURCE) -> Built:
         """Return what Flux builds of a folder of a tree that has the contents, for a Kustomization's spec."""
+        with self._lock:
+            return self._of(tree, folder, spec, source)
+
+    def _of(self, tree: Tree, folder: str, spec: Json, source: SourceName) -> Built:
         components = tuple(map(str, _list(spec, "components")))
         reach = self._reach(tree, folder, source, components)
         options = {name: spec[name] for name in _OPTIONS if spec.get(name)}
@@ -117,6 +126,9 @@ class Builds:
         return known[1]
 
     def _built(self, key: str, tree: Tree, reach: Reach, options: Json) -> Built:
+        unread = sorted(path for path in reach.files if path not in tree.contents)
+        if unread:
+            return Built(key, (), f"{unread[0]} was not read", (), reach.unfollowed)
         if reach.problems:
             return Built(key, (), _first(reach.problems), reach.problems, reach.unfollowed)
         problems = tuple(problems_of(tree, reach))
@@ -181,7 +193,7 @@ def generated(tree: Tree, folder: str, options: Json) -> tuple[str, dict[str, An
     prefix = f"{folder}/" if folder else ""
     if path:
         found = documents(tree.contents[path])
-        fields = known_fields(found[0].plain() if found else {})
+        fields = {name: _typed(name, value) for name, value in known_fields(found).items()}
         if not fields.get("resources"):
             # So that kustomize does not refuse it as empty; its objects get the annotations in Flux too.
             fields["buildMetadata"] = ["originAnnotations"]
@@ -207,8 +219,35 @@ def generated(tree: Tree, folder: str, options: Json) -> tuple[str, dict[str, An
     return path, {**_HEAD, **{name: value for name, value in fields.items() if value not in ([], None)}}
 
 
-def known_fields(value: Any) -> dict[str, Any]:
+_TEXTS = (
+    *("openapi", "namePrefix", "nameSuffix", "namespace", "commonLabels", "commonAnnotations", "images"),
+    *("imageTags", "resources", "components", "bases", "crds", "configurations", "generators"),
+    *("transformers", "validators", "patchesStrategicMerge", "pairs", "literals", "files", "envs", "env"),
+)
+"""The fields that have texts alone: Flux turns a number there into one, which kustomize itself refuses."""
+
+
+def _typed(name: str, value: Any) -> Any:
+    if name in _TEXTS:
+        return _as_texts(value)
+    if isinstance(value, dict):
+        return {key: _typed(key, inner) for key, inner in value.items()} if name != "valuesInline" else value
+    return [_typed("", inner) for inner in value] if isinstance(value, list) else value
+
+
+def _as_texts(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _as_texts(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_as_texts(inner) for inner in value]
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value).removesuffix(".0") if isinstance(value, int | float) else value
+
+
+def known_fields(found: Sequence[Node]) -> dict[str, Any]:
     """Return the fields of a kustomization file that kustomize knows, by their right names."""
+    value = found[0].plain() if found else {}
     items = value.items() if isinstance(value, dict) else ()
     return {_BY_LOWER[name.lower()]: inner for name, inner in items if name.lower() in _BY_LOWER}
 

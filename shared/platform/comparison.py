@@ -111,16 +111,22 @@ def _places(inventory: Inventory) -> Mapping[ObjectId, tuple[ObjectId, ...]]:
 
 
 def _owner(before: Owner | None, after: Owner | None) -> OwnerChange | None:
-    """Return how a Kustomization differs, None for not at all; what cannot be built differs."""
+    """Return how a Kustomization differs, None for not at all; what is not built differs with its files."""
     known = before or after
     if known is None:
         return None
-    unbuilt = any(owner is not None and owner.unbuilt for owner in (before, after))
+    unbuilt = before is not None and after is not None and is_unknown(before, after)
     fields = tuple(_fields({"spec": before.spec}, {"spec": after.spec})) if before and after else ()
-    objects = () if unbuilt and before and after else tuple(_objects(before, after))
+    objects = () if unbuilt else tuple(_objects(before, after))
     if before and after and not (fields or objects or unbuilt):
         return None
     return OwnerChange(known.id, before, after, fields, objects)
+
+
+def is_unknown(before: Owner, after: Owner) -> bool:
+    """Return whether nobody knows how the objects of a Kustomization differ: one side is not built."""
+    same = before.digest == after.digest != "" and before.unbuilt == after.unbuilt
+    return bool(before.unbuilt or after.unbuilt) and not same
 
 
 def _objects(before: Owner | None, after: Owner | None) -> Iterator[ObjectChange]:

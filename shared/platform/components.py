@@ -1,7 +1,7 @@
 """What is wrong with the components of Flux that a cluster pins, before any cluster gets them.
 
 The worker reads the same file with the same functions (``flux_objects``, ``flux_lockdown``) when it installs
-Flux, steps later; here a pull request is told.
+Flux, steps later; a pull request shows it before.
 """
 
 from __future__ import annotations

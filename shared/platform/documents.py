@@ -21,6 +21,7 @@ MAX_DEPTH = 100
 MAX_NODES = 500_000
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 """How a pointer of Git LFS begins (git-lfs docs/spec.md). source-controller does not fetch what it is for."""
+IS_POINTER = "is a pointer of Git LFS, which Flux does not follow; commit the file itself (git lfs untrack)"
 
 
 class UnreadableFile(Exception):
@@ -42,9 +43,7 @@ def documents(content: bytes) -> tuple[Node, ...]:
     Raise UnreadableFile for what is no YAML, or beyond the bounds, and DuplicateKey for a key that is twice.
     """
     if content.startswith(LFS_POINTER):
-        raise UnreadableFile(
-            "is a pointer of Git LFS, which Flux does not follow; commit the file itself (git lfs untrack)"
-        )
+        raise UnreadableFile(IS_POINTER)
     if len(content) > MAX_BYTES:
         raise UnreadableFile(f"has {len(content)} bytes, more than {MAX_BYTES}; split it")
     try:
@@ -128,7 +127,7 @@ class _Reader:
             key_node = self._node(event, depth + 1)
             key = event.value if isinstance(event, yaml.ScalarEvent) else str(key_node.value)
             value = self._node(self._next(), depth + 1)
-            if key == "<<" and isinstance(event, yaml.ScalarEvent) and event.style is None:
+            if key == "<<" and isinstance(event, yaml.ScalarEvent) and event.style not in _QUOTED:
                 self._merge(value, merged, place)
                 continue
             if key in own:
@@ -153,13 +152,14 @@ class _Reader:
             raise UnreadableFile(f"has more than {MAX_NODES} values; split it", place.line + 1)
 
 
+_QUOTED = ("'", '"', "|", ">")
 _INT = re.compile(r"[-+]?[0-9]{1,18}\Z")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?\Z")
 
 
 def _scalar(event: Any) -> str | int | float | bool | None:
     text: str = event.value
-    if event.tag is not None or event.style is not None:
+    if event.tag is not None or event.style in _QUOTED:
         return text
     if text in ("", "~", "null", "Null", "NULL"):
         return None

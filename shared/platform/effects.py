@@ -27,6 +27,7 @@ from shared.platform.comparison import (
     FieldDifference,
     ObjectChange,
     OwnerChange,
+    is_unknown,
     object_differences,
 )
 from shared.platform.fixed_fields import (
@@ -75,6 +76,8 @@ class Effect(StrEnum):
     """What its Kustomization owns after is not known: it may be deleted."""
     EMPTIED = "emptied"
     """A Kustomization has objects and would have none: that is refused, and not a removal."""
+    BROKEN = "broken"
+    """A Kustomization cannot be built: that is refused, and the clusters keep what they have."""
     STUCK = "stuck"
     """The API server refuses the change, and its Kustomization applies nothing any more."""
 
@@ -101,7 +104,7 @@ class Cause(StrEnum):
 DESTROYING = frozenset(
     (Effect.DELETED, Effect.MOVED, Effect.RECREATED, Effect.UNINSTALLED, Effect.SHRUNK, Effect.UNKNOWN)
 )
-REFUSED = frozenset((Effect.EMPTIED, Effect.STUCK))
+REFUSED = frozenset((Effect.EMPTIED, Effect.BROKEN, Effect.STUCK))
 
 
 @dataclass(frozen=True)
@@ -141,6 +144,9 @@ def consequences(comparison: Comparison) -> tuple[Consequence, ...]:
 
 Fate = tuple[Effect, Cause, str]
 _DELETED: Fate = (Effect.DELETED, Cause.NONE, "")
+_ELSEWHERE: Fate = (Effect.UNKNOWN, Cause.ELSEWHERE, "")
+_NOTHING: Fate = (Effect.UNREACHED, Cause.UNBUILT, "")
+"""What applies it is refused as a whole."""
 
 
 class _Judge:
@@ -149,6 +155,7 @@ class _Judge:
     def __init__(self, comparison: Comparison) -> None:
         self._comparison = comparison
         self._before, self._after = comparison.before.owners, comparison.after.owners
+        self._names = comparison.places_before.keys() | self._before.keys()
         self._fates: dict[ObjectId, Fate | None] = {}
         found = (
             built.manifest
@@ -170,10 +177,13 @@ class _Judge:
     def _of_owner(self, name: ObjectId, change: OwnerChange | None) -> Iterator[Consequence]:
         before, after = self._before.get(name), self._after.get(name)
         fate = self._fate(name)
+        if fate == _NOTHING:
+            return
         if before is not None and fate is not None:
             yield self._end_of_owner(before, fate, change)
         elif after is not None and before is None:
-            yield self._new_owner(name, change)
+            broken = _is_broken(after) and not self._new_owner_sleeps(name)
+            yield _broken(after) if broken else self._new_owner(name, change)
         elif before is not None and after is not None and change is not None:
             yield from self._same_owner(before, after, change)
         if change is None or (before is not None and self._is_emptied(before)):
@@ -201,11 +211,8 @@ class _Judge:
         effect, cause, detail = fate
         takes = tuple(sorted(self._taken(owner.id) - {owner.id})) if effect in DESTROYING else ()
         if effect in DESTROYING and not takes and owner.objects:
-            _, cause, detail = self._end_of_object(owner, next(iter(owner.objects))) or (
-                effect,
-                cause,
-                detail,
-            )
+            end = self._end_of_object(owner, next(iter(owner.objects)))
+            cause, detail = end[1:] if end else (cause, detail)
         other = change.renamed if change else None
         return Consequence(
             owner.id, owner.id, effect, cause, detail, takes=takes, other=other, manifest=_document(owner)
@@ -217,14 +224,21 @@ class _Judge:
         other = change.renamed if change else None
         if parents and len(asleep) == len(parents):
             return Consequence(name, name, Effect.UNREACHED, Cause.SUSPENDED, asleep[0].file, other=other)
-        return Consequence(name, name, Effect.ADDED, other=other)
+        effect, cause, _ = _ELSEWHERE if name in self._names else (Effect.ADDED, Cause.NONE, "")
+        return Consequence(name, name, effect, cause, other=other)
 
     def _same_owner(self, before: Owner, after: Owner, change: OwnerChange) -> Iterator[Consequence]:
         name = before.id
-        if after.unbuilt or before.unbuilt:
+        unknown = is_unknown(before, after)
+        if unknown and _is_broken(after):
+            yield replace(_broken(after), fields=change.fields)
+            return
+        if unknown:
             takes = tuple(sorted(self._taken(name) - {name}))
             reason = after.unbuilt or before.unbuilt
-            effect = Effect.UNKNOWN if after.unbuilt or takes else Effect.CHANGED
+            may_prune = self._end_in(before, after, {}) == _DELETED
+            lost = takes or (before.unbuilt and after.unbuilt and may_prune)
+            effect = Effect.UNKNOWN if lost else Effect.CHANGED
             yield Consequence(
                 name, name, effect, Cause.UNBUILT, reason, change.fields, takes, manifest=_document(before)
             )
@@ -263,7 +277,7 @@ class _Judge:
         if not parents:
             return _DELETED
         remaining = next((end for end in ends if end), None)
-        return remaining or (Effect.UNKNOWN, Cause.ELSEWHERE, "")
+        return remaining or _ELSEWHERE
 
     def _sleeps(self, name: ObjectId) -> bool:
         """Return whether a Kustomization is suspended before and after: it applies nothing of this."""
@@ -284,8 +298,8 @@ class _Judge:
             end = _end_with(owner, manifest)
         elif after is None or name in after.objects:
             return None
-        elif self._is_emptied(owner):
-            end = (Effect.UNREACHED, Cause.NONE, "")
+        elif self._is_emptied(owner) or _is_broken(after):
+            end = _NOTHING
         elif after.unbuilt:
             end = (Effect.UNKNOWN, Cause.UNBUILT, after.unbuilt)
         else:
@@ -348,7 +362,7 @@ class _Judge:
     def _addition(self, owner: ObjectId, change: ObjectChange) -> Consequence | None:
         before = self._before.get(owner)
         if before is not None and self._predecessor(before, change.id):
-            return None  # told with the one that it follows
+            return None  # its predecessor has the consequence
         if change.after is None:
             return None
         places = [place for place in self._comparison.places_before.get(change.id, ()) if place != owner]
@@ -410,11 +424,11 @@ class _Judge:
     def _directly(self, name: ObjectId) -> Iterator[ObjectId]:
         """Yield what the cluster deletes with an object: Kubernetes with a namespace, Flux with its own."""
         if name == ("", "Namespace", "", name.name):
-            yield from (known for known in self._comparison.places_before if known.namespace == name.name)
+            yield from (known for known in self._names if known.namespace == name.name)
         if is_definition(name):
             for place in self._comparison.places_before.get(name, ()):
                 kind = kind_defined(self._before[place].objects[name].manifest)
-                yield from (known for known in self._comparison.places_before if known[:2] == kind)
+                yield from (known for known in self._names if known[:2] == kind)
         owner = self._before.get(name)
         if owner is not None:
             fate, after = self._fate(name), self._after.get(name)
@@ -454,6 +468,15 @@ def _end_with(owner: Owner, manifest: Json) -> Fate:
     if policy == "MirrorPrune" and not owner.prunes:
         return (Effect.KEPT, Cause.PRUNE_OFF, owner.file)
     return (Effect.KEPT, Cause.PRUNE_DISABLED, "") if is_protected(manifest) else _DELETED
+
+
+def _is_broken(owner: Owner) -> bool:
+    """Return whether what is wrong with a Kustomization is known: no app and no machine can build it."""
+    return bool(owner.unbuilt and owner.problems)
+
+
+def _broken(owner: Owner) -> Consequence:
+    return Consequence(owner.id, owner.id, Effect.BROKEN, Cause.UNBUILT, owner.unbuilt)
 
 
 def _document(owner: Owner) -> Json:

@@ -1,10 +1,10 @@
 """The fields of Kubernetes' objects that never change once an object exists: a table of data.
 
 The API server refuses such a change. kustomize-controller then stops the whole path, or deletes the object
-and creates it again where that is forced (fluxcd/pkg ``ssa/manager_apply.go``, ``shouldForceApply``). Each
-row has its source: the function of kubernetes/kubernetes ``pkg/apis/<group>/validation/validation.go``, if no
-file is named. A definition's own rule ``self == oldSelf`` (kubernetes.io, "Enforce CRD Immutability with CEL
-Transition Rules") counts as a row for the objects of its kind.
+and creates it again where that is forced (fluxcd/pkg ``ssa/manager_apply.go``, ``shouldForceApply``). The
+source of an entry is the function of kubernetes/kubernetes ``pkg/apis/<group>/validation/validation.go``, if
+no file is named. A definition's own rule ``self == oldSelf`` (kubernetes.io, "Enforce CRD Immutability with
+CEL Transition Rules") counts as an entry for the objects of its kind.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class FixedField:
     only: _Only = ""
 
 
-def _rows(group: str, kinds: str, paths: str, source: str, only: _Only = "") -> Iterator[FixedField]:
+def _each(group: str, kinds: str, paths: str, source: str, only: _Only = "") -> Iterator[FixedField]:
     for kind in kinds.split():
         for path in paths.split():
             yield FixedField(group, kind, path, source, only=only)
@@ -66,20 +66,20 @@ FIXED = (
         ),
         {"podManagementPolicy": "OrderedReady"},
     ),
-    *_rows("apps", "Deployment DaemonSet ReplicaSet", "spec.selector", _APPS),
-    *_rows("batch", "Job", "spec.template spec.selector", "ValidateJobSpecUpdate", "unfinished"),
+    *_each("apps", "Deployment DaemonSet ReplicaSet", "spec.selector", _APPS),
+    *_each("batch", "Job", "spec.template spec.selector", "ValidateJobSpecUpdate", "unfinished"),
     FixedField(
         "batch", "Job", "spec.completionMode", "ValidateJobSpecUpdate", absent="NonIndexed", only="unfinished"
     ),
-    *_rows(
+    *_each(
         "batch",
         "Job",
         "spec.podFailurePolicy spec.successPolicy spec.backoffLimitPerIndex spec.managedBy",
         "ValidateJobSpecUpdate",
         "unfinished",
     ),
-    *_rows("", "Service", "spec.clusterIP", "ValidateServiceUpdate", "cluster-ip"),
-    *_rows("", "Service", "spec.loadBalancerClass", "validateLoadBalancerClassField", "both"),
+    *_each("", "Service", "spec.clusterIP", "ValidateServiceUpdate", "cluster-ip"),
+    *_each("", "Service", "spec.loadBalancerClass", "validateLoadBalancerClassField", "both"),
     FixedField(
         "",
         "PersistentVolumeClaim",
@@ -88,7 +88,7 @@ FIXED = (
         ("resources", "volumeAttributesClassName"),
         {"volumeMode": "Filesystem"},
     ),
-    *_rows("", "PersistentVolumeClaim", "spec.resources.requests.storage", _CLAIM, "claim"),
+    *_each("", "PersistentVolumeClaim", "spec.resources.requests.storage", _CLAIM, "claim"),
     FixedField(
         "",
         "PersistentVolume",
@@ -106,8 +106,8 @@ FIXED = (
         ),
         {"volumeMode": "Filesystem"},
     ),
-    *_rows("", "ConfigMap", "data binaryData immutable", "ValidateConfigMapUpdate", "immutable"),
-    *_rows("", "Secret", "data stringData immutable", "ValidateSecretUpdate", "immutable"),
+    *_each("", "ConfigMap", "data binaryData immutable", "ValidateConfigMapUpdate", "immutable"),
+    *_each("", "Secret", "data stringData immutable", "ValidateSecretUpdate", "immutable"),
     FixedField("", "Secret", "type", "ValidateSecretUpdate", absent="Opaque"),
     FixedField(
         "",
@@ -123,7 +123,7 @@ FIXED = (
             "schedulingGates",
         ),
     ),
-    *_rows("storage.k8s.io", "StorageClass", "provisioner parameters", "ValidateStorageClassUpdate"),
+    *_each("storage.k8s.io", "StorageClass", "provisioner parameters", "ValidateStorageClassUpdate"),
     FixedField(
         "storage.k8s.io",
         "StorageClass",
@@ -139,14 +139,14 @@ FIXED = (
         absent="Immediate",
     ),
     FixedField("storage.k8s.io", "CSIDriver", "spec.attachRequired", "ValidateCSIDriverUpdate", absent=True),
-    *_rows(
+    *_each(
         "storage.k8s.io",
         "VolumeAttributesClass",
         "driverName parameters",
         "ValidateVolumeAttributesClassUpdate",
     ),
-    *_rows("rbac.authorization.k8s.io", "RoleBinding", "roleRef", "ValidateRoleBindingUpdate"),
-    *_rows("rbac.authorization.k8s.io", "ClusterRoleBinding", "roleRef", "ValidateClusterRoleBindingUpdate"),
+    *_each("rbac.authorization.k8s.io", "RoleBinding", "roleRef", "ValidateRoleBindingUpdate"),
+    *_each("rbac.authorization.k8s.io", "ClusterRoleBinding", "roleRef", "ValidateClusterRoleBindingUpdate"),
     FixedField("scheduling.k8s.io", "PriorityClass", "value", "ValidatePriorityClassUpdate", absent=0),
     FixedField(
         "scheduling.k8s.io",
@@ -155,11 +155,11 @@ FIXED = (
         "ValidatePriorityClassUpdate",
         absent="PreemptLowerPriority",
     ),
-    *_rows("networking.k8s.io", "IngressClass", "spec.controller", "ValidateIngressClassUpdate"),
-    *_rows("node.k8s.io", "RuntimeClass", "handler", "ValidateRuntimeClassUpdate"),
-    *_rows("discovery.k8s.io", "EndpointSlice", "addressType", "ValidateEndpointSliceUpdate"),
-    *_rows("resource.k8s.io", "ResourceClaim ResourceClaimTemplate", "spec", "ValidateResourceClaimUpdate"),
-    *_rows(
+    *_each("networking.k8s.io", "IngressClass", "spec.controller", "ValidateIngressClassUpdate"),
+    *_each("node.k8s.io", "RuntimeClass", "handler", "ValidateRuntimeClassUpdate"),
+    *_each("discovery.k8s.io", "EndpointSlice", "addressType", "ValidateEndpointSliceUpdate"),
+    *_each("resource.k8s.io", "ResourceClaim ResourceClaimTemplate", "spec", "ValidateResourceClaimUpdate"),
+    *_each(
         "apiextensions.k8s.io",
         "CustomResourceDefinition",
         "spec.group spec.scope spec.names.kind spec.names.plural",
@@ -168,16 +168,16 @@ FIXED = (
 )
 
 Definitions = Mapping[tuple[str, str], tuple[FixedField, ...]]
-"""The rows that definitions add, by group and kind."""
+"""The entries that definitions add, by group and kind."""
 _NO_DEFINITIONS: Definitions = {}
 
 
 def fixed_field(old: Json, new: Json, definitions: Definitions = _NO_DEFINITIONS) -> str:
     """Return the first field that differs and never changes, "" for none."""
     group, kind = ObjectId.of(new)[:2]
-    known = (row for row in FIXED if (row.group, row.kind) == (group, kind))
-    for row in (*known, *definitions.get((group, kind), ())):
-        if found := _refused(row, old, new):
+    known = (entry for entry in FIXED if (entry.group, entry.kind) == (group, kind))
+    for entry in (*known, *definitions.get((group, kind), ())):
+        if found := _refused(entry, old, new):
             return found
     return lost_version(old, new, "storage") and "spec.versions"
 
@@ -201,16 +201,16 @@ def _versions(definition: Json) -> Iterator[Json]:
             yield version
 
 
-def _refused(row: FixedField, old: Json, new: Json) -> str:
-    before, after = (_at(side, row) for side in (old, new))
-    if not _applies(row, old, new, before, after):
+def _refused(entry: FixedField, old: Json, new: Json) -> str:
+    before, after = (_at(side, entry) for side in (old, new))
+    if not _applies(entry, old, new, before, after):
         return ""
     below = next(iter(value_differences(_plain(before), _plain(after))), None)
-    return ".".join(filter(None, (row.path, path_text(below[0])))) if below else ""
+    return ".".join(filter(None, (entry.path, path_text(below[0])))) if below else ""
 
 
-def _applies(row: FixedField, old: Json, new: Json, before: Any, after: Any) -> bool:
-    match row.only:
+def _applies(entry: FixedField, old: Json, new: Json, before: Any, after: Any) -> bool:
+    match entry.only:
         case "immutable":
             return old.get("immutable") is True
         case "both":
@@ -226,12 +226,12 @@ def _applies(row: FixedField, old: Json, new: Json, before: Any, after: Any) -> 
     return True
 
 
-def _at(document: Json, row: FixedField) -> Any:
-    value = value_at(document, row.path)
-    if not isinstance(row.absent, Mapping) and not row.mutable:
-        return row.absent if value is None else value
-    fields = {**(row.absent or {}), **mapping_at(document, row.path)}
-    return {key: inner for key, inner in fields.items() if key not in row.mutable}
+def _at(document: Json, entry: FixedField) -> Any:
+    value = value_at(document, entry.path)
+    if not isinstance(entry.absent, Mapping) and not entry.mutable:
+        return entry.absent if value is None else value
+    fields = {**(entry.absent or {}), **mapping_at(document, entry.path)}
+    return {key: inner for key, inner in fields.items() if key not in entry.mutable}
 
 
 # Quantities: 10Gi and 10240Mi are one size.

@@ -12,7 +12,7 @@ from enum import StrEnum
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.platform.comparison import compare
-from shared.platform.effects import Cause, Consequence, Effect, consequences
+from shared.platform.effects import REFUSED, Cause, Consequence, Effect, consequences
 from shared.platform.inventory import Inventory, ObjectId
 from shared.platform.moving import Moving, moving_parts
 from shared.platform.objects import claims_go, is_definition, is_owner, is_release, kind_defined, value_at
@@ -34,6 +34,8 @@ class GuardKind(StrEnum):
     """It is not known what is destroyed: a tree could not be built."""
     EMPTIED = "emptied"
     """A Kustomization would lose all of its objects."""
+    BROKEN = "broken"
+    """A Kustomization cannot be built: Flux would apply nothing of it any more."""
     STUCK = "stuck"
     """The API server would refuse the change of an object."""
 
@@ -76,6 +78,7 @@ class Hint(StrEnum):
     BUILD = "make it build, or run `roadstead plan --against` where kustomize is installed"
     BUDGET = "or a commit that raises the budget"
     PATH = "restore the files, correct spec.path, or remove the Kustomization"
+    REPAIR = "correct it; until then the clusters keep what they have"
     FORCE = (
         "restore {field}; or commit the annotation kustomize.toolkit.fluxcd.io/force: enabled for it, which"
         " deletes it and creates it again"
@@ -115,7 +118,8 @@ class Guard:
     @property
     def cause(self) -> str:
         """What happens, as a sentence without a full stop."""
-        return _SENTENCES[self.kind, self.effect].format_map(self._values)
+        sentence = LOSSES[self.effect] if self.kind is GuardKind.LOSS else SENTENCES[self.kind]
+        return sentence.format_map(self._values)
 
     @property
     def remedy(self) -> str:
@@ -140,35 +144,27 @@ class Guard:
         }
 
 
-_SENTENCES: Mapping[tuple[GuardKind, Effect], str] = {
-    (GuardKind.LOSS, Effect.DELETED): "{id} is deleted{taken}",
-    (
-        GuardKind.LOSS,
-        Effect.MOVED,
-    ): "{id} is deleted by the Kustomization that it leaves, and created again{taken}",
-    (
-        GuardKind.LOSS,
-        Effect.RECREATED,
-    ): "{id} is deleted and created again, because {detail} never changes and force is on{taken}",
-    (
-        GuardKind.LOSS,
-        Effect.UNINSTALLED,
-    ): "the release of {id} is uninstalled, and another one installed: {detail} differs",
-    (GuardKind.LOSS, Effect.SHRUNK): "{id} gets fewer replicas, and the claims of the others are deleted"
-    " (whenScaled: Delete)",
-    (GuardKind.LOSS, Effect.UNKNOWN): "{id} may be deleted ({detail}){taken}",
-    (
-        GuardKind.UNKNOWN,
-        Effect.UNKNOWN,
-    ): "{id} counts as removed, because it could not be built ({detail}){taken}",
-    (GuardKind.BUDGET, Effect.DELETED): "{objects} of a cluster are deleted, guards.deleteBudget.objects in"
-    " fleet.yaml allows {allowed}",
-    (GuardKind.EMPTIED, Effect.EMPTIED): "{id} would lose all of its objects: its path ./{detail} has none",
-    (
-        GuardKind.STUCK,
-        Effect.STUCK,
-    ): "{detail} of {id} never changes: Flux would apply nothing of {owner} any more",
+LOSSES: Mapping[Effect, str] = {
+    Effect.DELETED: "{id} is deleted{taken}",
+    Effect.MOVED: "{id} is deleted by the Kustomization that it leaves, and created again{taken}",
+    Effect.RECREATED: (
+        "{id} is deleted and created again, because {detail} never changes and force is on{taken}"
+    ),
+    Effect.UNINSTALLED: "the release of {id} is uninstalled, and another one installed: {detail} differs",
+    Effect.SHRUNK: "{id} gets fewer replicas, and the claims of the others are deleted (whenScaled: Delete)",
+    Effect.UNKNOWN: "{id} gets another source, so what it owns may be deleted{taken}",
 }
+"""What is said of a loss."""
+SENTENCES: Mapping[GuardKind, str] = {
+    GuardKind.UNKNOWN: "{id} counts as removed, because it could not be built ({detail}){taken}",
+    GuardKind.BUDGET: (
+        "{objects} of a cluster are deleted, guards.deleteBudget.objects in fleet.yaml allows {allowed}"
+    ),
+    GuardKind.EMPTIED: "{id} would lose all of its objects: its path ./{detail} has none",
+    GuardKind.BROKEN: "{id} cannot be built: {detail}",
+    GuardKind.STUCK: "{detail} of {id} never changes: Flux would apply nothing of {owner} any more",
+}
+"""What is said of the others."""
 
 
 @dataclass(frozen=True)
@@ -218,6 +214,21 @@ def judge(before: Inventory, after: Inventory, budget: int) -> PlatformChange:
     )
 
 
+def judge_all(
+    before: Mapping[str, Inventory], after: Mapping[str, Inventory], budget: int
+) -> Mapping[str, PlatformChange]:
+    """Return the changes of the clusters on both sides; those that share inventories share one."""
+    known: dict[tuple[int, int], PlatformChange] = {}
+    changes: dict[str, PlatformChange] = {}
+    for name in sorted(before.keys() & after.keys()):
+        sides = before[name], after[name]
+        key = id(sides[0]), id(sides[1])
+        if key not in known:
+            known[key] = judge(*sides, budget)
+        changes[name] = known[key]
+    return changes
+
+
 def guards_of(found: Sequence[Consequence], budget: int) -> tuple[Guard, ...]:
     """Return the guards of a change; what goes with something that has a guard needs none of its own."""
     changed = {consequence.id: consequence for consequence in found if consequence.of_owner}
@@ -255,6 +266,8 @@ def _guard(consequence: Consequence, changed: Mapping[ObjectId, Consequence]) ->
     owner = changed.get(consequence.owner)
     moved = [field.path for field in owner.fields if field.path in _PLACES] if owner else []
     in_place = consequence.effect is Effect.DELETED and not consequence.of_owner and bool(moved)
+    if consequence.cause is Cause.ELSEWHERE:
+        in_place, moved = True, ["spec.sourceRef"]
     return Guard(
         kind,
         consequence.owner,
@@ -271,7 +284,11 @@ def _guard(consequence: Consequence, changed: Mapping[ObjectId, Consequence]) ->
 
 _PLACES = ("spec.targetNamespace", "spec.path")
 _GUARDED = (("", "Namespace"), ("", "PersistentVolumeClaim"), ("apps", "StatefulSet"))
-_REFUSED = {Effect.EMPTIED: GuardKind.EMPTIED, Effect.STUCK: GuardKind.STUCK}
+_REFUSED = {
+    Effect.EMPTIED: GuardKind.EMPTIED,
+    Effect.BROKEN: GuardKind.BROKEN,
+    Effect.STUCK: GuardKind.STUCK,
+}
 
 
 def _kind(consequence: Consequence) -> GuardKind | None:
@@ -282,7 +299,7 @@ def _kind(consequence: Consequence) -> GuardKind | None:
     if consequence.of_owner:
         if consequence.cause is Cause.UNBUILT:
             return GuardKind.UNKNOWN
-        return GuardKind.LOSS if consequence.takes else None
+        return GuardKind.LOSS if consequence.takes or consequence.cause is Cause.ELSEWHERE else None
     name = consequence.id
     if is_owner(name):
         return GuardKind.LOSS if consequence.cause is Cause.NONE else None
@@ -298,6 +315,8 @@ def _hint(consequence: Consequence) -> Hint:
             return Hint.FORCE
         case Effect.EMPTIED:
             return Hint.PATH
+        case Effect.BROKEN:
+            return Hint.REPAIR
         case Effect.UNKNOWN:
             return Hint.BUILD
         case Effect.SHRUNK:
@@ -315,7 +334,7 @@ def _hint(consequence: Consequence) -> Hint:
 
 def _loss(name: ObjectId, manifest: Json, effect: Effect) -> str:
     """Return what else is lost with an object, which git may not know; "" for nothing."""
-    if effect in (Effect.STUCK, Effect.EMPTIED):
+    if effect in REFUSED:
         return ""
     if name[:2] == ("", "Namespace"):
         return "with everything in it"

@@ -18,13 +18,13 @@ from shared.kubernetes.flux_objects import FACTS
 from shared.kubernetes.inside import PREFIX, facts_of, is_of_azure
 from shared.language.desired import Desired
 from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret
-from shared.language.resolve.problems import nearest, problem_at
+from shared.language.resolve.problems import Problem, nearest, problem_at
 from shared.language.yaml.nodes import Mark
 from shared.platform.build import Builds, Built, Document
 from shared.platform.declared import declared, roots_of
 from shared.platform.documents import UnreadableFile, documents, field_of, manifests
 from shared.platform.inventory import BuiltObject, Inventory, ObjectId, Owner
-from shared.platform.reach import reaches
+from shared.platform.reach import LINK, reaches
 from shared.platform.references import FLEET_SOURCE, KUSTOMIZE_GROUP, SourceName
 from shared.platform.substitution import BadSubstitution, invalid_names, names_in, parsed, substituted
 from shared.platform.tree import Tree, folder_of
@@ -102,6 +102,7 @@ class _Maker:
         self._has_facts = has_facts
         self._configs: Mapping[Place, Values] = {}
         self._roots: Sequence[str] = ()
+        self._asked: set[Place] = set()
         self._unfollowed: set[str] = set()
         self.used: set[str] = set()
 
@@ -111,7 +112,7 @@ class _Maker:
         for _ in range(_PASSES):
             found = self._expanded(owners)
             configs = {**secrets, **dict(_configs_in(found.values()))}
-            if configs == self._configs:
+            if all(configs.get(place) == self._configs.get(place) for place in self._asked):
                 break
             self._configs = configs
         return Inventory(found, tuple(sorted(self._unfollowed)))
@@ -140,16 +141,24 @@ class _Maker:
                     str(ref.get("namespace") or name.namespace or self._source.namespace),
                 )
                 if source == self._source:
-                    yield Owner(name, spec, built.file)
+                    path = str(spec.get("path") or "")
+                    is_open = any(f"${{{variable}" in path for variable in owner.unknown)
+                    reason = f"its path is known on the cluster alone: {path}" if is_open else ""
+                    yield Owner(name, spec, built.file, unbuilt=reason)
 
     def _filled(self, owner: Owner) -> Owner:
         """Return a Kustomization with what it owns, or with the reason why that is not known."""
         folder = folder_of(str(owner.spec.get("path") or ""))
+        if owner.unbuilt:
+            self._unfollowed.add(f"{owner.file} {owner.unbuilt}")
+            return owner
         if owner.spec.get("kubeConfig"):
             return replace(owner, unbuilt="it applies to another cluster (spec.kubeConfig)")
-        if not self._tree.is_folder(folder):
-            return self._wrong(owner, f"there is no folder ./{folder}; {self._meant(folder)}")
+        missing = self._missing(folder)
+        if missing:
+            return self._wrong(owner, missing)
         built = self._builds.of(self._tree, folder, owner.spec, self._source)
+        owner = replace(owner, digest=built.key)
         self._unfollowed.update(built.unfollowed)
         if built.unbuilt:
             return replace(owner, unbuilt=built.unbuilt, problems=built.problems)
@@ -165,6 +174,18 @@ class _Maker:
         return self._wrong(
             filled, f"./{folder} has no object: Flux would delete all that it applied from there"
         )
+
+    def _missing(self, folder: str) -> str:
+        """Return why Flux gets nothing of a folder, "" where it gets something."""
+        tree = self._tree
+        if tree.below(folder):
+            return ""
+        linked = [path for path in tree.files.other if f"{folder}/".startswith(f"{path}/")]
+        if linked:
+            return f"{linked[0]} {LINK}"
+        if tree.is_folder(folder):
+            return f"all that is in ./{folder} is left out by an ignore rule (.sourceignore)"
+        return f"there is no folder ./{folder}; {self._meant(folder)}"
 
     def _meant(self, folder: str) -> str:
         """Return a hint with the folder that a path may mean: a similar one, or one that nothing applies."""
@@ -202,6 +223,7 @@ class _Maker:
         objects: dict[ObjectId, BuiltObject] = {}
         used: set[str] = set()
         missing: dict[str, set[str]] = {}
+        problems: list[Problem] = []
         for document in built.documents:
             manifest = _parsed(document)
             if variables is not None and not _keeps_text(manifest):
@@ -215,17 +237,30 @@ class _Maker:
                 if result.text != document.text:
                     manifest = _parsed(document, result.text)
             whole = _with_metadata(manifest, owner.spec.get("commonMetadata") or {})
-            objects[ObjectId.of(whole)] = BuiltObject(whole, document.file)
+            object_id, new = ObjectId.of(whole), BuiltObject(whole, document.file)
+            if object_id in objects:
+                problems.append(self._twice(object_id, objects[object_id], new))
+            objects[object_id] = new
         known = variables.known if variables is not None else {}
         return replace(
             owner,
             objects=objects,
+            problems=(*owner.problems, *problems),
             variables={name: known[name] for name in sorted(used & known.keys())},
             missing={name: tuple(sorted(files)) for name, files in sorted(missing.items())},
             unknown=tuple(
                 sorted(name for name in used - known.keys() if variables and variables.is_unknown(name))
             ),
         )
+
+    def _twice(self, name: ObjectId, first: BuiltObject, second: BuiltObject) -> Problem:
+        """Return the problem of an object in two versions of its API, for kustomize two objects."""
+        versions = (
+            f"{first.manifest.get('apiVersion')} ({first.file}) and {second.manifest.get('apiVersion')}"
+        )
+        message = f"{name} is here twice, as {versions}; keep one, because a cluster has one of them"
+        mark = Mark(second.file, *self._place(Owner(name, {}, second.file), ("apiVersion",)))
+        return problem_at(mark, "apiVersion", message)
 
     def _variables(self, owner: Owner, built: Built) -> _Variables | None:
         """Return the variables of a Kustomization, None where nothing is replaced."""
@@ -236,6 +271,7 @@ class _Maker:
         is_open = False
         for ref in post_build.get("substituteFrom") or ():
             place = str(ref.get("kind")), owner.id.namespace, str(ref.get("name"))
+            self._asked.add(place)
             if place == (FACTS.kind, FACTS.namespace, FACTS.name) and self._has_facts:
                 layers.append(self._facts_in(built))
             elif place in self._configs:

@@ -56,7 +56,8 @@ class Owner:
     not known, "" where it is, and ``problems`` are what in its files stands in the way, each at its place.
     ``variables`` are those that substitution replaced, each with its value; ``missing`` those that had none,
     each with the files that use it; and ``unknown`` those whose value only the cluster has: where manifests
-    use them, they are as written.
+    use them, they are as written. ``digest`` names the files that are built and how, "" where that is not
+    known: with equal digests two of them are the same before substitution, also where none is built.
     """
 
     id: ObjectId
@@ -68,6 +69,7 @@ class Owner:
     missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
+    digest: str = ""
 
     @property
     def path(self) -> str:

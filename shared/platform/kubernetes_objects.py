@@ -10,9 +10,16 @@ from collections.abc import Iterator
 
 from shared.language.resolve.problems import Problem, nearest, problem_at
 from shared.language.yaml.nodes import Mark, Node
-from shared.platform.documents import UnreadableFile, documents, field_of, manifests
+from shared.platform.documents import (
+    IS_POINTER,
+    LFS_POINTER,
+    UnreadableFile,
+    documents,
+    field_of,
+    manifests,
+)
 from shared.platform.reach import Reach, misspelt
-from shared.platform.references import FIELDS
+from shared.platform.references import FIELDS, KUSTOMIZE_GROUP
 from shared.platform.tree import KUSTOMIZATION_FILES, Tree
 
 _KUSTOMIZE = "kustomize.config.k8s.io/"
@@ -23,7 +30,9 @@ _NAMES = {name.lower() for name in KUSTOMIZATION_FILES}
 def problems_of(tree: Tree, reach: Reach) -> Iterator[Problem]:
     """Yield the problems of the manifests that a folder reaches, each at its place."""
     for path in sorted(reach.files - reach.manifests):
-        if path.rpartition("/")[2] in KUSTOMIZATION_FILES:
+        if tree.contents[path].startswith(LFS_POINTER):
+            yield problem_at(Mark(path, 1, 1), "", IS_POINTER)
+        elif path.rpartition("/")[2] in KUSTOMIZATION_FILES:
             yield from _unknown_fields(path, tree.contents[path])
     for path in sorted(reach.manifests):
         try:
@@ -33,6 +42,8 @@ def problems_of(tree: Tree, reach: Reach) -> Iterator[Problem]:
             continue
         for document in found:
             for manifest in manifests(document):
+                if manifest.value is None:
+                    continue  # kustomize leaves it out
                 message = _wrong(tree, path, manifest)
                 if message:
                     mark = manifest.mark
@@ -46,6 +57,10 @@ def _unknown_fields(path: str, content: bytes) -> Iterator[Problem]:
     except UnreadableFile:
         return  # the reach has this problem
     fields = found[0].value if found and isinstance(found[0].value, dict) else {}
+    if found and field_of(found[0], "apiVersion").startswith(KUSTOMIZE_GROUP):
+        message = "is an object of Flux, and no kustomization file; give it another name, and list it in one"
+        yield problem_at(Mark(path, 1, 1), "", message)
+        return
     for name, node in fields.items():
         if name.lower() not in _FIELDS:
             near = nearest(name, FIELDS)
@@ -62,6 +77,9 @@ def _wrong(tree: Tree, path: str, manifest: Node) -> str:
         if path.rpartition("/")[2].lower() in _NAMES:
             return misspelt(path)
         return f"is a file of kustomize and no object; list its folder, and call it {KUSTOMIZATION_FILES[0]}"
+    written = manifest.find(("metadata", "name")).value
+    if isinstance(written, int | float):
+        return f"metadata.name {written} is a number, and no name; write it in quotes"
     if kind and api and (name or kind.endswith("List")):
         return ""
     lacking = [

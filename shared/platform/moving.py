@@ -17,6 +17,7 @@ from shared.platform.inventory import Inventory, ObjectId
 from shared.platform.objects import is_release, mapping_at, value_at
 
 _SOURCES = "source.toolkit.fluxcd.io"
+_IMAGES = "image.toolkit.fluxcd.io"
 _EXACT = re.compile(r"v?\d+\.\d+\.\d+(?:[-+][\w.+-]+)?")
 
 
@@ -29,6 +30,7 @@ class Movement(StrEnum):
     BRANCH = "a branch"
     IMAGE = "an image without a fixed tag"
     BUCKET = "a bucket"
+    COMMITS = "it commits image tags, each of which is a change of its own"
     REMOTE = "not in the repository"
 
 
@@ -58,6 +60,9 @@ def _of_object(name: ObjectId, manifest: Json) -> Iterator[Moving]:
         yield from _chart(name, spec)
     elif name.group == _SOURCES:
         yield from _source(name, spec)
+    elif (name.group, name.kind) == (_IMAGES, "ImageUpdateAutomation"):
+        branch = value_at(spec, "git.push.branch") or value_at(spec, "git.checkout.ref.branch")
+        yield Moving(name, "spec.git.push.branch", str(branch or ""), Movement.COMMITS)
     elif name.group in ("", "apps", "batch"):
         yield from _images(name, spec, "spec")
 

@@ -1,4 +1,4 @@
-"""What an object of a platform says about itself: marks of Flux, releases, claims, generated names. Pure."""
+"""What an object says about itself: what Flux may do with it, its release, its claims, its generated name."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def is_skipped(manifest: Json) -> bool:
 
 
 def is_protected(manifest: Json) -> bool:
-    """Return whether an object is not pruned, because the cluster has its mark."""
+    """Return whether an object is not pruned, because its annotation on the cluster says so."""
     return is_marked(manifest, "prune", "disabled") and not is_skipped(manifest)
 
 
 def is_marked(manifest: Json, mark: str, value: str) -> bool:
-    """Return whether an object has a mark of Flux as an annotation or a label; letter case does not count."""
+    """Return whether an annotation or label of Flux has a value; letter case does not count."""
     for part in ("labels", "annotations"):
         found = mapping_at(manifest, f"metadata.{part}").get(f"{FLUX}/{mark}")
         if str(found).lower() == value.lower():

@@ -13,14 +13,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from shared.frozen import dataclass, replace
-from shared.json_tree import Json, digest_of
+from shared.json_tree import Json
 from shared.kubernetes.flux_objects import is_git_on
 from shared.language.desired import Desired
 from shared.language.model.cluster.flux import FOLLOWS_BRANCH
 from shared.language.model.cluster.flux_source import MAIN
 from shared.language.pin import Pin
 from shared.language.resolve.desired_fleet import DesiredFleet
-from shared.language.resolve.repository_layout import Files
+from shared.platform.references import To, of_patch
 
 Roots = tuple[str, ...]
 """Folders of the repository that Flux applies to a cluster, in order; "" is the root."""
@@ -48,20 +48,17 @@ class FleetSource:
 
 
 def roots_of(flux: Mapping[str, Any]) -> Roots:
-    """Return the folders of its first source that a cluster with this ``spec.flux`` applies."""
-    others = (
-        kustomization
-        for kustomization in flux.get("kustomizations") or ()
-        if kustomization.get("source") in (None, MAIN) and kustomization["name"] != MAIN
-    )
-    paths = (flux["path"], *(kustomization.get("path") or "" for kustomization in others))
+    """Return the folders that a cluster with this ``spec.flux`` applies of its first source.
+
+    That counts those that patches give to Kustomizations below.
+    """
+    own = [k for k in flux.get("kustomizations") or () if k.get("source") in (None, MAIN)]
+    paths = {flux["path"], *(k.get("path") or "" for k in own if k["name"] != MAIN)}
+    patches = (patch for k in own for patch in k.get("patches") or ())
+    for patch in patches:
+        references = of_patch(str(patch.get("patch") or "").encode())
+        paths |= {reference.text for reference in references if reference.to is To.FLUX}
     return tuple(sorted({normpath(f"/{path.lstrip('/')}")[1:] for path in paths}))
-
-
-def pulled(files: Files, roots: Roots) -> str:
-    """Return a digest of the files of a commit that these folders reach."""
-    below = tuple(f"{root}/" if root else "" for root in roots)
-    return digest_of({path: files.blobs[path] for path in files.blobs if path.startswith(below)})
 
 
 def pinned(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from shared.frozen import dataclass, field
 from shared.language.resolve.problems import Problem, nearest, printable, problem_at
@@ -43,7 +43,7 @@ MOST_WORK = 100_000
 """How many files may be looked at to follow the paths of a cluster; beyond, the whole tree counts."""
 MOST_STAGES = 40
 """How many files deep references are followed; each may cost a read of its own."""
-_LINK = "is a link or a submodule, which Flux does not get; put the files themselves there"
+LINK = "is a link or a submodule, which Flux does not get; put the files themselves there"
 _OF_THE_FLEET = (f"{CLUSTERS}/", f"{ENVIRONMENTS}/", f"{CLASSES}/", f"{SYSTEMS}/")
 _REMOTE = re.compile(r"(git::)?([a-z][a-z0-9+.-]*://|gh:|github\.com[:/]|[^/\s]+@[^/\s]+:)", re.IGNORECASE)
 
@@ -120,6 +120,25 @@ def pulled(
     if needed:
         return Pulled(needed=tuple(sorted(needed)))
     return _digested(tree, reached | _whole(tree) if unfollowed else reached, unfollowed)
+
+
+def pulled_with(
+    files: Files,
+    contents: dict[str, bytes],
+    read: Callable[[Iterable[str]], Mapping[str, bytes]],
+    roots: tuple[str, ...],
+) -> Pulled:
+    """Return what folders of a commit reach, after ``read`` has added what is needed to ``contents``.
+
+    Where files refer to each other too deeply, the whole tree counts.
+    """
+    for _ in range(MOST_STAGES):
+        found = pulled(files, contents, roots)
+        if not found.needed:
+            return found
+        contents |= read(found.needed)
+    tree = Tree(files, contents)
+    return _digested(tree, _whole(tree), [f"references of more than {MOST_STAGES} files"])
 
 
 def reaches(tree: Tree, roots: Iterable[str], source: SourceName = FLEET_SOURCE) -> Iterator[Reach]:
@@ -213,7 +232,7 @@ class _Walk:
         self.work += tree.size_of(folder)
         for link in tree.links_below(folder):
             if not tree.ignores(link):
-                self.problems.append(problem_at(Mark(link, 1, 1), "", _LINK))
+                self.problems.append(problem_at(Mark(link, 1, 1), "", LINK))
         for entry in tree.entries(folder):
             self._add(To.RESOURCE if tree.has(entry) else To.COMPONENT, entry, 0)
 
@@ -322,7 +341,7 @@ class _Walk:
         tree = self._tree
         linked = [path for path in tree.files.other if target == path or target.startswith(f"{path}/")]
         if linked:
-            return f"{linked[0]} {_LINK}"
+            return f"{linked[0]} {LINK}"
         if target in tree.files.blobs:
             return f"{target} is left out by an ignore rule (.sourceignore, or those of source-controller)"
         if to is not To.DATA and to is not To.PATCH and tree.is_folder(target):

@@ -1,7 +1,7 @@
 """The changes of a platform as people read them: by change, and not by cluster.
 
 What is the same on several clusters is one section with their names. Texts are plain, and each line is at
-most as wide as asked for, unless a name is longer.
+most as wide as given, unless a name is longer.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from shared.frozen import dataclass
 from shared.platform.comparison import FieldDifference
-from shared.platform.effects import DESTROYING, Cause, Consequence, Effect
+from shared.platform.effects import DESTROYING, REFUSED, Cause, Consequence, Effect
 from shared.platform.guards import Guard, GuardKind, PlatformChange
 from shared.platform.inventory import ObjectId
 from shared.platform.moving import Movement, Moving
@@ -86,23 +86,23 @@ def sections_of(
 
     ``environments`` are those of the clusters, "" for none, and ``order`` is that of the fleet.
     """
-    by_change: dict[int, list[Line]] = {}
-    by_line: dict[Line, list[str]] = {}
+    having: dict[int, tuple[PlatformChange, list[str]]] = {}  # many clusters share one
     for cluster in sorted(changes):
-        change = changes[cluster]
-        if id(change) not in by_change:  # many clusters share one
-            by_change[id(change)] = list(lines_of(change))
-        for line in by_change[id(change)]:
-            by_line.setdefault(line, []).append(cluster)
-    together: dict[tuple[str, ...], list[Line]] = {}
-    for line, clusters in by_line.items():
-        together.setdefault(tuple(clusters), []).append(line)
+        having.setdefault(id(changes[cluster]), (changes[cluster], []))[1].append(cluster)
+    by_line: dict[Line, list[int]] = {}
+    for key, (change, _) in having.items():
+        for line in dict.fromkeys(lines_of(change)):
+            by_line.setdefault(line, []).append(key)
+    together: dict[tuple[int, ...], list[Line]] = {}
+    for line, keys in by_line.items():
+        together.setdefault(tuple(keys), []).append(line)
     rank = {name: place for place, name in enumerate(order)}
     found = []
-    for names, lines in together.items():
+    for keys_of, lines in together.items():
+        names = sorted(cluster for key in keys_of for cluster in having[key][1])
         known = {environments.get(name, "") for name in names}
         ordered = sorted(known, key=lambda name: (rank.get(name, len(rank)), name))
-        found.append(Section(names, tuple(ordered), tuple(lines)))
+        found.append(Section(tuple(names), tuple(ordered), tuple(lines)))
     states = ("refused", "needs approval", "")
     return tuple(sorted(found, key=lambda section: (states.index(section.state), -len(section.clusters))))
 
@@ -140,10 +140,10 @@ _TOLD_WITH: Mapping[Effect, frozenset[Effect]] = {
     Effect.ADDED: frozenset((Effect.ADDED,)),
     Effect.UNREACHED: frozenset((Effect.ADDED, *_STAYING)),
     Effect.KEPT: _STAYING,
-    Effect.EMPTIED: frozenset(),
+    **dict.fromkeys(REFUSED, _STAYING),
     **dict.fromkeys(DESTROYING, DESTROYING | _STAYING),
 }
-"""Which effects of objects the line of their Kustomization already tells."""
+"""Which effects of objects the line of their Kustomization shows already."""
 
 
 def _sign(consequence: Consequence) -> str:
@@ -193,11 +193,11 @@ def _remark(consequence: Consequence, every: Sequence[Consequence]) -> str:
                 return ""
             return f"what it owns stays: {_because(consequence)}" if consequence.cause else ""
         case Effect.CHANGED if consequence.cause is Cause.RESUMED:
-            return "no longer suspended: it applies all that changed since it was"
+            return "no longer suspended: all that changed since is applied, and what left it is deleted"
         case Effect.CHANGED if consequence.cause is Cause.UNSERVED:
             return f"version {detail} is not served any more; where objects are stored in it, it has to stay"
         case Effect.CHANGED if consequence.cause is Cause.UNBUILT:
-            return f"what it owned could not be built: {detail}"
+            return f"what it owns is not known: {detail}"
     return ""
 
 
@@ -228,7 +228,7 @@ def _because(consequence: Consequence) -> str:
             return suspended if name != "it" else f"a suspension{where}"
         case Cause.ELSEWHERE:
             return "its Kustomization gets another source"
-    return "its Kustomization would lose all of its objects"
+    return "its Kustomization is refused"
 
 
 def _is_release(consequence: Consequence) -> bool:

@@ -17,6 +17,7 @@ from shared.cluster.pace import SMALL_CHANGE
 from shared.frozen import dataclass, field
 from shared.kubernetes.flux_objects import GitCredentials
 from shared.language.resolve.work import PLAN_WORK
+from shared.platform.build import Builds
 from shared.platform.pins import FleetSource
 from shared.ports.azure import Azure
 from shared.ports.git_host import BranchHead, Capability, CommitStatus, GitHost, TreeEntry
@@ -202,6 +203,7 @@ class Ports:
     tries of a write, and a few in a cluster that a secret opens; for the rest a step sends a message.
     ``together`` does the same work for several values at a time. ``probes`` are the services without a read
     of our own that shows whether they answer, by name. ``telemetry`` takes what was measured.
+    ``builds`` builds what Flux applies, None where no kustomize is there.
     """
 
     config: FleetConfig
@@ -229,6 +231,7 @@ class Ports:
     together: Together = in_threads
     probes: Mapping[str, Probe] = field(default_factory=dict)
     telemetry: Telemetry = field(default_factory=NoTelemetry)
+    builds: Builds | None = None
 
     @property
     def reviewers(self) -> tuple[str, ...]:

@@ -101,7 +101,7 @@ def _with_reached(
     before = [member.cluster for member in members if member.stage < place]
     if earlier is None or not before or not all(name in as_before for name in before):
         return stage
-    same = (number for number, each in enumerate(earlier.stages) if each.name == stage.name)
+    same = (number for number, other in enumerate(earlier.stages) if other.name == stage.name)
     known = next(same, None)
     return stage if known is None else replace(stage, reached=earlier.reached(known))
 
@@ -189,8 +189,7 @@ def _grouped(
 
 def _turn(candidate: Candidate) -> tuple[bool, bool, bool, bool, str]:
     """Return what clusters are sorted by: one that shows nothing of a change is never the first."""
-    one = candidate
-    return one.aside, one.at_once, not one.adds, not one.touched, one.cluster
+    return candidate.aside, candidate.at_once, not candidate.adds, not candidate.touched, candidate.cluster
 
 
 def _group(rule: GroupRule, own: Sequence[Candidate]) -> Group:

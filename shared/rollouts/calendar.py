@@ -119,7 +119,7 @@ def opened(window: Window, now: datetime) -> datetime | None:
 def _active(freezes: Sequence[Freeze], now: datetime) -> Freeze | None:
     """Return the freeze that is in force, the one that ends last of several."""
     found = (freeze for freeze in freezes if freeze.starts <= now < freeze.ends)
-    return max(found, key=lambda each: each.ends, default=None)
+    return max(found, key=lambda freeze: freeze.ends, default=None)
 
 
 def _first(windows: Sequence[Window], uid: str, now: datetime) -> tuple[datetime, str] | None:

@@ -89,13 +89,13 @@ def candidates_of(
         changed.add(item.cluster)
         if record is None or wanted is None:
             continue
-        one = _candidate(record, wanted, item.generation, now)
+        candidate = _candidate(record, wanted, item.generation, now)
         suspends, creates = _is_suspended_by(record, wanted, now), _is_created_again(record, wanted)
         at_once = record.deleting or is_own(item) or suspends or creates or record.recovering
         started = _has_started(record, members.get(item.cluster))
         adds = started or item.cluster not in members or _adds(item, planned.get(item.cluster))
-        touched, aside = started or record.failed, one.aside or suspends
-        yield replace(one, at_once=at_once, touched=touched, aside=aside, adds=adds)
+        touched, aside = started or record.failed, candidate.aside or suspends
+        yield replace(candidate, at_once=at_once, touched=touched, aside=aside, adds=adds)
     for item in plan.items:
         member, record = members.get(item.cluster), records.get(item.cluster)
         if member is None or record is None or item.cluster in changed:
@@ -103,15 +103,17 @@ def candidates_of(
         wanted = desired.get(item.cluster)
         started = record.uid == member.uid and record.generation >= member.generation
         if wanted is not None and started and not record.deleting:
-            one = _candidate(record, wanted, record.generation, now)
-            one = replace(one, at_once=member.at_once, touched=True, adds=False)
-            yield replace(one, before=member.before, left=True, group=member.group)
+            candidate = _candidate(record, wanted, record.generation, now)
+            candidate = replace(candidate, at_once=member.at_once, touched=True, adds=False)
+            yield replace(candidate, before=member.before, left=True, group=member.group)
 
 
 def _adds(item: Item, earlier: Item | None) -> bool:
     """Return whether an item has other changes than that of the earlier plan, None for an unknown one."""
     shown = [
-        [(change.path, change.old, change.new) for change in one.changes] for one in (item, earlier) if one
+        [(change.path, change.old, change.new) for change in version.changes]
+        for version in (item, earlier)
+        if version
     ]
     return earlier is None or shown[0] != shown[1]
 
@@ -140,14 +142,14 @@ def not_held(
     members = {member.cluster: member for member in earlier.members}
     known = {item.cluster: item for item in earlier_plan.items} if earlier_plan else {}
 
-    def passes(each: Candidate) -> bool:
-        member, record = members.get(each.cluster), records[each.cluster]
+    def passes(candidate: Candidate) -> bool:
+        member, record = members.get(candidate.cluster), records[candidate.cluster]
         ahead = member is not None and _passed(earlier, member)
-        if each.generation == record.generation:  # the newer commit leaves it as it is
+        if candidate.generation == record.generation:  # the newer commit leaves it as it is
             return ahead
         if member is not None:
             return ahead or _has_started(record, member)
-        item = known.get(each.cluster)
+        item = known.get(candidate.cluster)
         carried_out = item is not None and not (item.not_carried_out or item.retained)
         return carried_out and earlier.commit != commit
 

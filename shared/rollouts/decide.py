@@ -15,8 +15,8 @@ from shared.frozen import dataclass, field, replace
 from shared.rollouts.calendar import Closure
 from shared.rollouts.rollout import Group, GroupPass, Member, Rollout, RolloutState
 from shared.rollouts.waits import (
+    MemberStanding,
     Seen,
-    Standing,
     StartWait,
     WaitReason,
     gate_wait,
@@ -38,7 +38,7 @@ class Decision:
     """
 
     rollout: Rollout
-    standings: Mapping[str, Standing] = field(default_factory=dict)
+    standings: Mapping[str, MemberStanding] = field(default_factory=dict)
     start: tuple[str, ...] = ()
     waits: Mapping[str, StartWait] = field(default_factory=dict)
     next_at: datetime | None = None
@@ -58,12 +58,12 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     if rollout.state is not RolloutState.ACTIVE:
         return Decision(rollout, standings, waits=_inactive(rollout, standings, seen))
     shut = shut_members(rollout, standings, now)
-    busy = {name for name in shut if standings[name] is Standing.BUSY}
-    standings |= {name: Standing.ASIDE for name, each in shut.items() if not each.staggered}
+    busy = {name for name in shut if standings[name] is MemberStanding.BUSY}
+    standings |= {name: MemberStanding.ASIDE for name, closure in shut.items() if not closure.staggered}
     groups = _groups(rollout, standings, seen)
     block = _block(rollout, groups)
     passed, watched, until = list(rollout.passed), list[GroupPass](), None
-    since = {(each.stage, each.group): each.at for each in rollout.watched}
+    since = {(watch.stage, watch.group): watch.at for watch in rollout.watched}
     opened: StartWait | None = None
     begins = {member.stage for member in rollout.members if _is_left(member, standings)}
     gates, opening, gated = list[datetime | None](), list[datetime | None](), None
@@ -145,17 +145,19 @@ def _final_wait(rollout: Rollout, opened: StartWait | None, now: datetime) -> St
     return gate_wait(rollout, last, rollout.reached(last) or now, now)
 
 
-def _is_left(member: Member, standings: Mapping[str, Standing]) -> bool:
+def _is_left(member: Member, standings: Mapping[str, MemberStanding]) -> bool:
     """Return whether a member is still to begin with its stage: one without any needs nobody to open it."""
     return standings[member.cluster] in _NOT_STARTED and not member.at_once
 
 
-def _aside(member: Member, standings: Mapping[str, Standing], now: datetime) -> bool:
+def _aside(member: Member, standings: Mapping[str, MemberStanding], now: datetime) -> bool:
     until = member.suspended_until
-    return until is not None and until > now and standings[member.cluster] is Standing.ASIDE
+    return until is not None and until > now and standings[member.cluster] is MemberStanding.ASIDE
 
 
-def _inactive(rollout: Rollout, standings: Mapping[str, Standing], seen: Seen) -> Mapping[str, StartWait]:
+def _inactive(
+    rollout: Rollout, standings: Mapping[str, MemberStanding], seen: Seen
+) -> Mapping[str, StartWait]:
     """Return the waits of a rollout that is over, for clusters that stay as they are until a commit."""
     if rollout.state is RolloutState.SUPERSEDED:
         return {}
@@ -167,8 +169,8 @@ def _inactive(rollout: Rollout, standings: Mapping[str, Standing], seen: Seen) -
     )
 
 
-_CHANGING = (Standing.IN_FLIGHT, Standing.UNKNOWN)
-_NOT_STARTED = (Standing.WAITING, Standing.BUSY, Standing.ASIDE)
+_CHANGING = (MemberStanding.IN_FLIGHT, MemberStanding.UNKNOWN)
+_NOT_STARTED = (MemberStanding.WAITING, MemberStanding.BUSY, MemberStanding.ASIDE)
 
 
 @dataclass(frozen=True)
@@ -184,7 +186,7 @@ class _Part:
     name: str
     rule: Group
     members: Sequence[Member]
-    standings: Mapping[str, Standing]
+    standings: Mapping[str, MemberStanding]
     ready: Sequence[datetime | None]
     reached: datetime
     failed: Mapping[str, datetime]
@@ -192,28 +194,28 @@ class _Part:
     @property
     def spent(self) -> datetime | None:
         """Since when so many clusters have failed that the budget is spent, None where that is not known."""
-        times = sorted(self.failed[name] for name in self.named(Standing.FAILED) if name in self.failed)
+        times = sorted(self.failed[name] for name in self.named(MemberStanding.FAILED) if name in self.failed)
         return times[self.rule.budget - 1] if len(times) >= self.rule.budget else None
 
-    def named(self, *kinds: Standing) -> tuple[str, ...]:
+    def named(self, *kinds: MemberStanding) -> tuple[str, ...]:
         """Return the clusters that stand so."""
         return tuple(member.cluster for member in self.members if self.standings[member.cluster] in kinds)
 
-    def counts(self) -> Counter[Standing]:
+    def counts(self) -> Counter[MemberStanding]:
         """Return how many clusters stand where."""
         return Counter(self.standings[member.cluster] for member in self.members)
 
     def unfinished(self) -> StartWait | None:
         """Return which clusters the next group waits for, None once enough of them have succeeded."""
         counts = self.counts()
-        unfinished = self.named(Standing.WAITING, Standing.BUSY, *_CHANGING)
+        unfinished = self.named(MemberStanding.WAITING, MemberStanding.BUSY, *_CHANGING)
         if unfinished:
             return StartWait(WaitReason.STAGE, self.name, self.number, unfinished, since=self.reached)
-        failed = self.named(Standing.FAILED)
-        most = len(self.members) - counts[Standing.OUT]
-        if counts[Standing.VERIFIED] < min(self.rule.least, most) or (self.rule.all_able and failed):
-            left = failed or self.named(Standing.ASIDE, Standing.SUSPENDED)
-            stuck = Standing.FAILED if failed else Standing.ASIDE
+        failed = self.named(MemberStanding.FAILED)
+        most = len(self.members) - counts[MemberStanding.OUT]
+        if counts[MemberStanding.VERIFIED] < min(self.rule.least, most) or (self.rule.all_able and failed):
+            left = failed or self.named(MemberStanding.ASIDE, MemberStanding.SUSPENDED)
+            stuck = MemberStanding.FAILED if failed else MemberStanding.ASIDE
             return StartWait(WaitReason.STAGE, self.name, self.number, left, since=self.reached, stuck=stuck)
         return None
 
@@ -230,7 +232,7 @@ class _Part:
         return soak if ends > now else None
 
 
-def _groups(rollout: Rollout, standings: Mapping[str, Standing], seen: Seen) -> Sequence[_Part]:
+def _groups(rollout: Rollout, standings: Mapping[str, MemberStanding], seen: Seen) -> Sequence[_Part]:
     members: dict[tuple[int, int], list[Member]] = {place: [] for place in rollout.places()}
     for member in rollout.members:
         members[member.stage, member.group].append(member)
@@ -245,7 +247,7 @@ def _groups(rollout: Rollout, standings: Mapping[str, Standing], seen: Seen) -> 
             [
                 record.ready_since
                 for member in own
-                if standings[member.cluster] is Standing.VERIFIED
+                if standings[member.cluster] is MemberStanding.VERIFIED
                 and (record := known_in(seen, member.cluster))
             ],
             rollout.follows(stage, group),
@@ -271,7 +273,7 @@ def _block(rollout: Rollout, groups: Iterable[_Part]) -> StartWait | None:
 def _spent(groups: Iterable[_Part]) -> StartWait | None:
     """Return the first failure budget that is spent, None for none."""
     for part in groups:
-        failed = part.named(Standing.FAILED)
+        failed = part.named(MemberStanding.FAILED)
         if len(failed) >= part.rule.budget:
             return StartWait(WaitReason.BUDGET, part.name, part.number, failed, since=part.spent)
     return None
@@ -306,7 +308,7 @@ def _is_kept(
     following = next(parts, None)
     if stop is not None or following is None:
         return stop is not None
-    waits = following.named(Standing.WAITING, Standing.BUSY)
+    waits = following.named(MemberStanding.WAITING, MemberStanding.BUSY)
     return not waits and any(member.cluster in shut for member in following.members)
 
 
@@ -318,24 +320,24 @@ def _starts(
     A busy cluster takes no room that it does not have already, and has that while it is ``shut`` out, too.
     One that waits for nobody takes room from the others, unless its suspension has it wait afterwards.
     """
-    rule, failed = part.rule, part.named(Standing.FAILED)
-    flying = [*part.named(Standing.BUSY, *_CHANGING)]
-    flying += [name for name in part.named(Standing.ASIDE) if name in busy]
+    rule, failed = part.rule, part.named(MemberStanding.FAILED)
+    flying = [*part.named(MemberStanding.BUSY, *_CHANGING)]
+    flying += [name for name in part.named(MemberStanding.ASIDE) if name in busy]
     at_once = {member.cluster for member in part.members if member.at_once and member.suspended_until is None}
-    flying += [name for name in part.named(Standing.WAITING) if name in at_once]
+    flying += [name for name in part.named(MemberStanding.WAITING) if name in at_once]
     room = max(0, min(rule.concurrency - len(flying), rule.budget - len(flying) - len(failed)))
     start, waits = list[str](), dict[str, StartWait]()
     full = StartWait(WaitReason.CONCURRENCY, part.name, part.number, since=part.reached)
     for member in part.members:
         stands = part.standings[member.cluster]
-        if stands is Standing.ASIDE:
+        if stands is MemberStanding.ASIDE:
             found = shut.get(member.cluster)
             if found is None:
                 since = max(filter(None, (part.reached, part.failed.get(member.cluster))))
                 waits[member.cluster] = StartWait(WaitReason.ASIDE, part.name, part.number, since=since)
             else:
                 waits[member.cluster] = shut_wait(part.name, part.number, found, part.reached)
-        elif stands not in (Standing.WAITING, Standing.BUSY):
+        elif stands not in (MemberStanding.WAITING, MemberStanding.BUSY):
             continue
         elif member.at_once:
             start.append(member.cluster)
@@ -343,8 +345,8 @@ def _starts(
             waits[member.cluster] = stop
         elif member.cluster in shut:
             waits[member.cluster] = shut_wait(part.name, part.number, shut[member.cluster], part.reached)
-        elif stands is Standing.BUSY or room:
-            room -= stands is not Standing.BUSY
+        elif stands is MemberStanding.BUSY or room:
+            room -= stands is not MemberStanding.BUSY
             start.append(member.cluster)
         else:
             waits[member.cluster] = full
@@ -357,7 +359,7 @@ def _starts(
 
 def _skipped(rollout: Rollout, seen: Seen) -> dict[str, StartWait]:
     """Return the waits of clusters that somebody took out before they started: for a newer commit."""
-    by = {each.subject: each for each in rollout.people.skipped}
+    by = {decision.subject: decision for decision in rollout.people.skipped}
     left = (member for member in rollout.members if member.cluster in by)
     return {
         member.cluster: StartWait(WaitReason.SKIPPED, by=by[member.cluster], since=by[member.cluster].at)
@@ -368,11 +370,11 @@ def _skipped(rollout: Rollout, seen: Seen) -> dict[str, StartWait]:
 
 def _ended(rollout: Rollout, groups: Sequence[_Part], opened: StartWait | None, now: datetime) -> Rollout:
     """Return the rollout as completed once none of its clusters waits or changes, or is watched."""
-    if any(part.named(Standing.BUSY, *_CHANGING) for part in groups):
+    if any(part.named(MemberStanding.BUSY, *_CHANGING) for part in groups):
         return rollout
     if opened is not None and opened.reason is WaitReason.SOAK:
         return rollout
-    failures = tuple(name for part in groups for name in part.named(Standing.FAILED))
+    failures = tuple(name for part in groups for name in part.named(MemberStanding.FAILED))
     if not failures and len(rollout.passed) < len(groups):
         return rollout
     return replace(rollout, state=RolloutState.COMPLETED, failures=failures, ended=now)

@@ -59,12 +59,12 @@ def estimate(kind: str, groups: Iterable[GroupWork], durations: Durations) -> Es
     """Return how long groups take, one after the other; nothing of approvals, windows and freezes."""
     known = sorted(durations.get(kind, ()))
     enough = len(known) >= ENOUGH
-    each = _spread(known) if enough else ASSUMED.get(kind, ASSUMED["any"])
+    span = _spread(known) if enough else ASSUMED.get(kind, ASSUMED["any"])
     rounds, soaked = 0, 0
     for group in groups:
         rounds += math.ceil(group.clusters / max(1, group.at_a_time))
         soaked += int(group.soak.total_seconds())
-    low, likely, high = (rounds * seconds + soaked for seconds in each)
+    low, likely, high = (rounds * seconds + soaked for seconds in span)
     return Estimate(kind, low, likely, high, len(known) if enough else 0)
 
 
@@ -153,9 +153,9 @@ def groups_of(rollout: Rollout) -> Iterator[ExpectedGroup]:
     for stage, group in rollout.places():
         own = (member for member in rollout.members if (member.stage, member.group) == (stage, group))
         names = tuple(member.cluster for member in own if not member.at_once)
-        one = rollout.stages[stage]
+        planned = rollout.stages[stage]
         if names:
-            yield ExpectedGroup(one, group, one.groups[group], names)
+            yield ExpectedGroup(planned, group, planned.groups[group], names)
 
 
 def work_of(groups: Iterable[ExpectedGroup]) -> Iterator[GroupWork]:

@@ -56,7 +56,7 @@ def with_windows(rollout: Rollout, candidates: Iterable[Candidate], written: Wri
 
 def _names(found: Sequence[tuple[Selection, Window | Freeze]], of: Candidate) -> tuple[str, ...]:
     place = ClusterPlace(of.cluster, of.environment, of.location, of.labels)
-    return tuple(each.name for selection, each in found if selection.selects(*place))
+    return tuple(rule.name for selection, rule in found if selection.selects(*place))
 
 
 def rollout_of_plan(

@@ -16,7 +16,7 @@ from shared.rollouts.rollout import (
     StageDecision,
 )
 from shared.rollouts.strategy import FINAL, EndpointCheck
-from shared.rollouts.waits import Standing, StartWait, WaitReason
+from shared.rollouts.waits import MemberStanding, StartWait, WaitReason
 from shared.sentences import some_of
 
 NAMED = 3
@@ -26,8 +26,8 @@ _PAUSED = {
     WaitReason.FLEET_FILE: "Waiting for a valid fleet.yaml",
 }
 _STUCK = {
-    Standing.FAILED: ", in which clusters have failed",
-    Standing.ASIDE: ", of which too few clusters can take part",
+    MemberStanding.FAILED: ", in which clusters have failed",
+    MemberStanding.ASIDE: ", of which too few clusters can take part",
 }
 
 
@@ -84,7 +84,7 @@ def remedy(wait: StartWait) -> str:
     match wait.reason:
         case WaitReason.APPROVAL:
             return _approval(wait)
-        case WaitReason.STAGE if wait.stuck is Standing.ASIDE and wait.clusters:
+        case WaitReason.STAGE if wait.stuck is MemberStanding.ASIDE and wait.clusters:
             out = f"`roadstead rollout skip {wait.clusters[0]}`"
             return f"It goes on once they can take part, or when {out} has taken one out."
         case WaitReason.STAGE if wait.stuck is None:
@@ -149,7 +149,7 @@ def state_of(rollout: Rollout, decision: Decision) -> str:
             pass
     if decision.block is not None:
         return _PAUSED.get(decision.block.reason, "Paused")
-    flying = (Standing.IN_FLIGHT, Standing.BUSY, Standing.UNKNOWN)
+    flying = (MemberStanding.IN_FLIGHT, MemberStanding.BUSY, MemberStanding.UNKNOWN)
     if decision.start or any(standing in flying for standing in decision.standings.values()):
         return "Progressing"
     found = [*decision.waits.values(), *filter(None, [decision.final])]
@@ -169,9 +169,9 @@ def state_of(rollout: Rollout, decision: Decision) -> str:
 def describe(rollout: Rollout, decision: Decision) -> str:
     """Return how far a rollout is, in a line."""
     total = len(decision.standings) - sum(
-        standing is Standing.OUT for standing in decision.standings.values()
+        standing is MemberStanding.OUT for standing in decision.standings.values()
     )
-    ready = sum(standing is Standing.VERIFIED for standing in decision.standings.values())
+    ready = sum(standing is MemberStanding.VERIFIED for standing in decision.standings.values())
     text = f"rollout {state_of(rollout, decision).lower()}, {ready} of {total} clusters ready"
     alone = None if decision.held else decision.final or decision.block
     if alone is not None:
@@ -193,8 +193,10 @@ def _main_wait(decision: Decision) -> tuple[StartWait, int]:
         return decision.block, len(waits)
     keys = {(wait.reason, wait.stage, wait.group): wait for wait in waits}
     counts = Counter((wait.reason, wait.stage, wait.group) for wait in waits)
-    moves = decision.start or Standing.IN_FLIGHT in decision.standings.values()
-    ranked = sorted(counts.items(), key=lambda each: (not moves and each[0][0] is WaitReason.STAGE, -each[1]))
+    moves = decision.start or MemberStanding.IN_FLIGHT in decision.standings.values()
+    ranked = sorted(
+        counts.items(), key=lambda entry: (not moves and entry[0][0] is WaitReason.STAGE, -entry[1])
+    )
     key, number = ranked[0]
     return keys[key], number
 

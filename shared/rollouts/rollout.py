@@ -243,12 +243,12 @@ class Rollout:
 
     def places(self) -> Iterator[tuple[int, int]]:
         """Yield the numbers of every stage and group, in order."""
-        for stage, each in enumerate(self.stages):
-            yield from ((stage, group) for group in range(len(each.groups)))
+        for stage, planned in enumerate(self.stages):
+            yield from ((stage, group) for group in range(len(planned.groups)))
 
     def has_passed(self, stage: int, group: int) -> bool:
         """Return whether a group was found to have passed."""
-        return any((each.stage, each.group) == (stage, group) for each in self.passed)
+        return any((done.stage, done.group) == (stage, group) for done in self.passed)
 
     def stage_has_passed(self, stage: int) -> bool:
         """Return whether each group of a stage was found to have passed."""
@@ -257,7 +257,7 @@ class Rollout:
     def reached(self, stage: int) -> datetime | None:
         """Return since when a stage is the next one, None while one before it has not passed."""
         before = [place for place in self.places() if place[0] < stage]
-        passed = {(each.stage, each.group): each.at for each in self.passed}
+        passed = {(done.stage, done.group): done.at for done in self.passed}
         if any(place not in passed for place in before):
             return None
         return self.stages[stage].reached or max((passed[place] for place in before), default=self.began)
@@ -267,19 +267,19 @@ class Rollout:
         earlier = self.stages[stage].reached if group == 0 else None
         if earlier is not None:
             return earlier
-        before = (each.at for each in self.passed if (each.stage, each.group) < (stage, group))
+        before = (done.at for done in self.passed if (done.stage, done.group) < (stage, group))
         return max(before, default=self.began)
 
     def said(self, stage: str) -> dict[str, GateCheckResult]:
         """Return what each check of the gate of a stage said last."""
-        return {each.check: each for each in self.checked if each.stage == stage}
+        return {result.check: result for result in self.checked if result.stage == stage}
 
     def missing_approvals(self, stage: int, now: datetime) -> int:
         """Return how many more people must approve a stage; nobody once it has entered."""
-        one = self.stages[stage]
-        if stage in self.entered or not one.approval:
+        planned = self.stages[stage]
+        if stage in self.entered or not planned.approval:
             return 0
-        return max(0, one.approvers - len({approval.by for approval in self._approvals(one, now)}))
+        return max(0, planned.approvers - len({approval.by for approval in self._approvals(planned, now)}))
 
     def approves(self, name: str, by: str, now: datetime) -> bool:
         """Return whether an approval of a stage by somebody counts."""
@@ -298,12 +298,12 @@ class Rollout:
         """Return what approves a stage: a key or an app is nobody next to people, one of whom may have it."""
         given = (approval for approval in self.people.approved if approval.subject == stage.name)
         own = (approval for approval in given if stage.gate.takes(approval.at))
-        found = [each for each in own if stage.expires is None or now < each.at + stage.expires]
-        return [each for each in found if each.person] or found
+        found = [approval for approval in own if stage.expires is None or now < approval.at + stage.expires]
+        return [approval for approval in found if approval.person] or found
 
     def skips(self, cluster: str) -> bool:
         """Return whether somebody took a cluster out of the rollout."""
-        return any(each.subject == cluster for each in self.people.skipped)
+        return any(decision.subject == cluster for decision in self.people.skipped)
 
 
 class ActKind(StrEnum):
@@ -337,7 +337,7 @@ def act_on(rollout: Rollout, kind: ActKind, decided: StageDecision, lifts: datet
             lifted = (*people.resumed, people.paused.at)
             people = replace(people, paused=None, inherited=False, resumed=lifted)
         case ActKind.APPROVE:
-            others = (each for each in people.approved if not _is_by_same(each, decided))
+            others = (approval for approval in people.approved if not _is_by_same(approval, decided))
             people = replace(people, approved=(*others, decided))
         case ActKind.SKIP:
             people = replace(people, skipped=(*people.skipped, decided))

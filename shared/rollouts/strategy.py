@@ -48,7 +48,7 @@ class EndpointCheck:
             return bool(values)
         least = -math.inf if self.least is None else self.least
         most = math.inf if self.most is None else self.most
-        return all(least <= each <= most for each in values) if values else None
+        return all(least <= value <= most for value in values) if values else None
 
     @property
     def expected(self) -> str:

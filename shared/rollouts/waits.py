@@ -29,7 +29,7 @@ Seen = Mapping[str, ClusterSummary | UnreadableRecord]
 _WORKING = (Phase.PROVISIONING, Phase.UPDATING, Phase.STALLED)
 
 
-class Standing(StrEnum):
+class MemberStanding(StrEnum):
     """What a cluster counts as."""
 
     WAITING = "waiting"
@@ -48,26 +48,26 @@ class Standing(StrEnum):
     """It was deleted, or somebody took it out of the rollout."""
 
 
-def standing(member: Member, rollout: Rollout, seen: Seen, now: datetime) -> Standing:
+def standing(member: Member, rollout: Rollout, seen: Seen, now: datetime) -> MemberStanding:
     """Return where a member stands; only the generation that the rollout gave it counts as its success."""
     record = seen.get(member.cluster)
     if isinstance(record, UnreadableRecord):
-        return Standing.UNKNOWN
+        return MemberStanding.UNKNOWN
     gone = record is None or record.uid != member.uid or record.phase is Phase.DELETING
     if record is not None and record.uid == member.uid and _takes_back(member, record):
-        return Standing.WAITING
+        return MemberStanding.WAITING
     if record is None or gone or rollout.skips(member.cluster):
-        return Standing.OUT
+        return MemberStanding.OUT
     if record.generation < member.generation:
         if _cannot_start(member, record, now):
-            return Standing.ASIDE
-        return Standing.BUSY if record.phase in _WORKING else Standing.WAITING
+            return MemberStanding.ASIDE
+        return MemberStanding.BUSY if record.phase in _WORKING else MemberStanding.WAITING
     if record.phase is Phase.SUSPENDED:
-        return Standing.SUSPENDED
+        return MemberStanding.SUSPENDED
     if record.phase is Phase.FAILED:
-        return Standing.FAILED
+        return MemberStanding.FAILED
     verified = record.phase is Phase.READY and record.observed_generation >= member.generation
-    return Standing.VERIFIED if verified and not record.lost else Standing.IN_FLIGHT
+    return MemberStanding.VERIFIED if verified and not record.lost else MemberStanding.IN_FLIGHT
 
 
 def known_in(seen: Seen, cluster: str) -> ClusterSummary | None:
@@ -153,7 +153,7 @@ class StartWait:
     checks: tuple[GateCheckResult, ...] = ()
     asked: tuple[EndpointCheck, ...] = ()
     spent: tuple[str, ...] = ()
-    stuck: Standing | None = None
+    stuck: MemberStanding | None = None
     gate: Gate = NO_GATE
 
 
@@ -181,16 +181,18 @@ _COUNTED = (CheckState.RUNNING, CheckState.FAILED)
 
 def unpassed(rollout: Rollout, stage: int) -> tuple[str, ...]:
     """Return the checks of the gate of a stage that have not passed."""
-    one = rollout.stages[stage]
-    said = rollout.said(one.name)
-    return tuple(n for n in one.gate.names if n not in said or said[n].state is not CheckState.PASSED)
+    planned = rollout.stages[stage]
+    said = rollout.said(planned.name)
+    return tuple(n for n in planned.gate.names if n not in said or said[n].state is not CheckState.PASSED)
 
 
 def spent_checks(rollout: Rollout, stage: int) -> tuple[str, ...]:
     """Return the checks of the gate of a stage that failed too often: they are not asked again."""
-    one = rollout.stages[stage]
-    said = rollout.said(one.name)
-    return tuple(a.name for a in one.gate.endpoints if a.name in said and said[a.name].failures > a.failures)
+    planned = rollout.stages[stage]
+    said = rollout.said(planned.name)
+    return tuple(
+        a.name for a in planned.gate.endpoints if a.name in said and said[a.name].failures > a.failures
+    )
 
 
 def to_be_read(rollout: Rollout, stage: int) -> tuple[str, ...]:
@@ -208,10 +210,10 @@ def to_be_read(rollout: Rollout, stage: int) -> tuple[str, ...]:
 
 def checks_due(rollout: Rollout, stage: int, reached: datetime, now: datetime) -> Mapping[str, datetime]:
     """Return when each check is to be read that is read again."""
-    one = rollout.stages[stage]
-    said = rollout.said(one.name)
+    planned = rollout.stages[stage]
+    said = rollout.said(planned.name)
     return {
-        name: check_again_at(said.get(name), one.gate.endpoint(name), reached, now)
+        name: check_again_at(said.get(name), planned.gate.endpoint(name), reached, now)
         for name in to_be_read(rollout, stage)
     }
 
@@ -223,34 +225,39 @@ def gate_wait(rollout: Rollout, stage: int, reached: datetime, now: datetime) ->
     outside its windows opens the gates that wait for a time or for a check, and none that waits for an
     approval.
     """
-    one = rollout.stages[stage]
-    gate, opens = one.gate, one.gate.opens(reached)
-    by = StageDecision(gate.owner, reached, gate.reason, one.name) if gate.owner else None
+    planned = rollout.stages[stage]
+    gate, opens = planned.gate, planned.gate.opens(reached)
+    by = StageDecision(gate.owner, reached, gate.reason, planned.name) if gate.owner else None
     missing = rollout.missing_approvals(stage, now)
     if missing:
-        return StartWait(WaitReason.APPROVAL, one.name, missing=missing, by=by, since=reached, gate=gate)
+        return StartWait(WaitReason.APPROVAL, planned.name, missing=missing, by=by, since=reached, gate=gate)
     if now < opens and not rollout.people.overridden and stage not in rollout.entered:
-        return StartWait(WaitReason.TIME, one.name, until=opens, by=by, since=reached)
+        return StartWait(WaitReason.TIME, planned.name, until=opens, by=by, since=reached)
     left = unpassed(rollout, stage)
     if left and not rollout.people.overridden and stage not in rollout.entered:
-        said = rollout.said(one.name)
+        said = rollout.said(planned.name)
         again = min(checks_due(rollout, stage, reached, now).values(), default=None)
         found = tuple(
-            said.get(name) or GateCheckResult(one.name, name, CheckState.MISSING, reached) for name in left
+            said.get(name) or GateCheckResult(planned.name, name, CheckState.MISSING, reached)
+            for name in left
         )
         spent = spent_checks(rollout, stage)
-        about = StartWait(WaitReason.CHECK, one.name, until=again, by=by, since=reached, checks=found)
+        about = StartWait(WaitReason.CHECK, planned.name, until=again, by=by, since=reached, checks=found)
         return replace(about, asked=gate.endpoints, spent=spent)
     return None
 
 
-def shut_members(rollout: Rollout, standings: Mapping[str, Standing], now: datetime) -> Mapping[str, Closure]:
+def shut_members(
+    rollout: Rollout, standings: Mapping[str, MemberStanding], now: datetime
+) -> Mapping[str, Closure]:
     """Return the clusters that could start, if it were not for a window or a freeze."""
     windows = {window.name: window for window in rollout.windows}
     freezes = {freeze.name: freeze for freeze in rollout.freezes}
     found = dict[str, Closure]()
     for member in rollout.members:
-        waits = standings[member.cluster] in (Standing.WAITING, Standing.BUSY) and not member.at_once
+        waits = (
+            standings[member.cluster] in (MemberStanding.WAITING, MemberStanding.BUSY) and not member.at_once
+        )
         if rollout.people.overridden or not waits or not (member.windows or member.freezes):
             continue
         own = [windows[name] for name in member.windows]

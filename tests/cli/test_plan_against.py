@@ -15,6 +15,7 @@ from rich.console import Console
 from cli.errors import CommandError, UsageError
 from cli.fleet_api.recorded import Against
 from cli.terminal import plan_view
+from cli.terminal.platform_view import PlatformView
 from cli.worktree import open_commit, open_worktree
 from shared.plan.plan import Plan
 from shared.platform.guards import judge
@@ -118,15 +119,16 @@ def test_changes_of_flux_fit_the_terminal_and_are_there_for_scripts(width: int) 
     before = inventory(owner("p", claim("a/b"), deployment("a/c", "x:1")))
     after = inventory(owner("p", deployment("a/c", "x:2")))
     sections = sections_of(dict.fromkeys(names, judge(before, after, 20)), names)
+    platform = PlatformView(sections)
     out = Console(width=width, file=io.StringIO(), record=True)
-    out.print(plan_view.table(Plan(""), [], Against("a commit"), platform=sections))
+    out.print(plan_view.table(Plan(""), [], Against("a commit"), platform=platform))
     text = out.export_text()
     assert max(map(len, text.splitlines())) <= width
     assert "\nFlux on 14 clusters of production (1 path): needs approval\n" in text
     assert "production-03, production-04 and 9 more" in " ".join(text.split())
     assert "  - PersistentVolumeClaim a/b\n      needs approval: PersistentVolumeClaim a/b is deleted" in text
-    view = plan_view.as_json(Plan(""), [], "fleet", Against("a commit"), None, platform=sections)
-    (shown,) = view["platform"]
+    view = plan_view.as_json(Plan(""), [], "fleet", Against("a commit"), None, platform=platform)
+    (shown,) = view["platform"]["changes"]
     assert (len(shown["clusters"]), shown["state"]) == (14, "needs approval")
     assert shown["changes"][0]["destroys"] == ["PersistentVolumeClaim a/b"]
 

@@ -60,7 +60,8 @@ def test_a_warning_of_a_pool_names_the_pool_at_its_line(tmp_path: Path) -> None:
 
 def test_no_warning_comes_more_than_180_days_ahead(fleet: Path) -> None:
     done = roadstead("validate", "--on", "2026-01-01", cwd=fleet)
-    assert done.stdout == "no problems: 3 clusters, 0 systems\n"
+    assert "warning" not in done.stdout
+    assert done.stdout.endswith("no problems: 3 clusters, 0 systems\n")
 
 
 def test_scripts_and_github_get_the_warnings_apart_from_the_problems(fleet: Path) -> None:

@@ -13,12 +13,8 @@ EARLY = ("--on", "2026-01-01")
 
 
 def repository(folder: Path, **texts: str) -> Path:
-    """Return a fleet of three clusters with these files of its platform, by names with __ for /."""
-    files = {
-        name: content for name, content in fleet_files.example().items() if not name.startswith("platform/")
-    }
-    named = {f"platform/{name}": text.encode() for name, text in texts.items()}
-    return write(folder, files | named)
+    """Return the example fleet of three clusters with these files of its platform."""
+    return write(folder, fleet_files.with_platform(texts))
 
 
 def output(fleet: Path, *arguments: str) -> tuple[int, list[str]]:
@@ -63,7 +59,8 @@ def test_values_among_manifests_are_refused_at_their_file(tmp_path: Path) -> Non
 
 def test_a_refactoring_has_no_problem(tmp_path: Path) -> None:
     texts = {
-        "kustomization.yaml": kustomization(resources=["gateway", "info.yaml"]),
+        "kustomization.yaml": kustomization(resources=["gateway", "info.yaml", "namespace.yaml"]),
+        "namespace.yaml": namespace("platform"),
         "gateway/kustomization.yaml": kustomization(resources=["a.yaml"]),
         "gateway/a.yaml": config_map("gateway", key="x"),
         "info.yaml": "kind: ConfigMap\napiVersion: v1\nmetadata: {namespace: platform, name: 'info'}\n",
@@ -72,13 +69,23 @@ def test_a_refactoring_has_no_problem(tmp_path: Path) -> None:
 
 
 def test_a_path_of_a_manifest_that_is_not_there_has_the_line_of_the_manifest(tmp_path: Path) -> None:
-    fleet = write(tmp_path, fleet_files.example())
+    fleet = repository(tmp_path, **{"a.yaml": namespace("a")})
     (fleet / "platform").rename(fleet / "plattform")
     code, lines = output(fleet)
     assert code == 1
     (problem,) = lines[:-1]
     assert problem.startswith("fleet.yaml:")
     assert problem.endswith("spec.flux.path: there is no folder ./platform; did you mean ./plattform?")
+
+
+def test_a_path_of_which_only_the_beginning_is_there_is_a_problem(tmp_path: Path) -> None:
+    fleet = write(tmp_path, fleet_files.example())
+    (fleet / "platform" / "environments").rename(fleet / "platform" / "stages")
+    code, lines = output(fleet)
+    assert code == 1
+    assert lines[0].startswith("environments/development.yaml:")
+    assert "spec.flux.path: there is no folder ./platform/environments/development" in lines[0]
+    assert lines[0].endswith("(on sargasso-aks)")
 
 
 def test_what_fails_on_some_clusters_names_these(tmp_path: Path) -> None:
@@ -96,6 +103,22 @@ def test_what_fails_on_some_clusters_names_these(tmp_path: Path) -> None:
     )
     assert lines[0].endswith(" (on sargasso-aks)")
     assert len(lines) == 2
+
+
+def test_git_says_whether_a_path_is_one_of_this_repository(tmp_path: Path) -> None:
+    fleet = repository(tmp_path)
+    unknown = "the platform was not built: no folder that Flux applies is in this repository"
+    assert output(fleet) == (0, ["no problems: 3 clusters, 1 system", unknown])
+    (fleet / ".git").mkdir()
+    config = fleet / ".git" / "config"
+    config.write_text('[remote "origin"]\n\turl = git@github.com:somebody/fleet.git\n')
+    code, lines = output(fleet)
+    assert code == 1
+    assert (
+        "spec.flux.path: there is no folder ./platform; correct the path, or put the folder back" in lines[0]
+    )
+    config.write_text('[remote "origin"]\n\turl = https://github.com/example/clusters\n')
+    assert output(fleet)[0] == 0
 
 
 def test_without_a_program_the_platform_is_said_not_to_be_built(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from shared.cluster.failures.errors import ClusterStopped, FluxUnhealthy
 from shared.cluster.health import (
     SLOT_SECONDS,
-    Finding,
     HealthCondition,
+    HealthFinding,
     checked,
     needs_check,
     next_check,
@@ -31,8 +31,10 @@ SLOT, PATIENCE = timedelta(seconds=SLOT_SECONDS), timedelta(minutes=30)
 def found(status: bool | None, seconds: float = 0) -> ClusterRecord:
     """Return a Ready cluster of which a check said this."""
     ready = apply_outcome(record(step=Step.VERIFY), Done("verified"), now=NOW, jitter=0)
-    flux = Finding(HealthCondition.FLUX, status, "Reason", "a message")
-    return checked(ready, [flux, Finding(HealthCondition.PLATFORM, True, "Healthy", "")], later(seconds))
+    flux = HealthFinding(HealthCondition.FLUX, status, "Reason", "a message")
+    return checked(
+        ready, [flux, HealthFinding(HealthCondition.PLATFORM, True, "Healthy", "")], later(seconds)
+    )
 
 
 @pytest.mark.parametrize(("status", "needed"), [(True, False), (False, True), (None, True)])

@@ -6,11 +6,14 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from shared.adapters.kustomize import KustomizeProgram
 from shared.platform.build import BuildFailed, NoKustomize
+from shared.platform.reach import reach_of
 from tests.support.kustomize_programs import kustomize_program
-from tests.support.platform_trees import config_map, kustomization, namespace
+from tests.support.platform_trees import config_map, kustomization, namespace, tree_of
 
 
 def build(texts: dict[str, str], folder: str = "platform", seconds: float = 30) -> str:
@@ -39,6 +42,29 @@ def test_a_failing_build_says_why_with_paths_of_the_repository() -> None:
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (
+            {"kustomization.yaml": kustomization(resources=["a.yaml", "a.yaml"]), "a.yaml": namespace("aa")},
+            "accumulating resources: merging resources from 'a.yaml': may not add resource with an already "
+            "registered id: Namespace.v1.[noGrp]/aa.[noNs]",
+        ),
+        (
+            {
+                "kustomization.yaml": kustomization(resources=["b"]),
+                "b/kustomization.yaml": kustomization(resources=["../../platform"]),
+            },
+            "accumulating resources: cycle detected: platform includes itself",
+        ),
+    ],
+)
+def test_what_kustomize_says_around_a_fault_is_left_out(texts: dict[str, str], message: str) -> None:
+    with pytest.raises(BuildFailed) as error:
+        build({f"platform/{name}": text for name, text in texts.items()})
+    assert str(error.value) == message
+
+
 def test_the_program_says_its_version() -> None:
     assert kustomize_program().version.startswith("kustomize v5.")
 
@@ -46,6 +72,34 @@ def test_the_program_says_its_version() -> None:
 def test_a_program_that_is_not_there_is_another_error_than_a_failing_build(tmp_path: Path) -> None:
     with pytest.raises(NoKustomize):
         KustomizeProgram((str(tmp_path / "kustomize"), "build")).build({"a/a.yaml": b""}, "a")
+
+
+ENTRIES = st.sampled_from(["a.yaml", "b.yaml", "a", "../b", "../../b", "a/b"])
+FILES = st.sampled_from(["kustomization.yaml", "Kustomization", "a.yaml", "b.yaml"])
+FOLDERS = st.sampled_from(["p", "p/a", "p/a/b", "b"])
+TEXTS = st.builds(
+    lambda entries, files, patches: kustomization(
+        resources=entries,
+        configMapGenerator=[{"name": "g", "files": files}],
+        patches=[{"path": path, "target": {"kind": "Namespace"}} for path in patches],
+    ),
+    st.lists(ENTRIES, max_size=3),
+    st.lists(ENTRIES, max_size=1),
+    st.lists(ENTRIES, max_size=1),
+) | st.sampled_from([namespace("aa"), namespace("bb"), config_map("cc")])
+TREES = st.dictionaries(st.builds("{}/{}".format, FOLDERS, FILES), TEXTS, min_size=1, max_size=8)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(TREES)
+def test_kustomize_reads_no_file_that_is_not_reached(texts: dict[str, str]) -> None:
+    try:
+        whole = build(texts, "p")
+    except BuildFailed:
+        return
+    reached = reach_of(tree_of(texts), "p")
+    assert not reached.problems
+    assert build({path: texts[path] for path in reached.files}, "p") == whole
 
 
 def program(tmp_path: Path, script: str) -> KustomizeProgram:

@@ -8,7 +8,7 @@ import pytest
 
 from shared.azure.rate_limits import Bucket
 from shared.cluster.failures.errors import Stale
-from shared.cluster.failures.remedies import FailedPart, FleetProblem
+from shared.cluster.failures.fleet_problem import FailedPart, FleetProblem
 from shared.ports import FleetRecord, State
 from shared.ports.state import Listing, Orphan, PathsCheck, SweepRecord, TimerRun
 from tests.support.cluster_records import NOW, later

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
+from shared.app.notifier.of_fleet import OF_PLANS, OTHERS
 from shared.notifications.deliveries import OVER, RETRIES, begin, delivered, due, failed, next_moment
 from shared.notifications.digest import MOST_MESSAGES, Links, messages
-from shared.notifications.kinds import NotificationKind, Severity
+from shared.notifications.kinds import KINDS, NotificationKind, Severity
 from shared.notifications.notification import Notification
 from shared.notifications.record import (
     COLLECT,
@@ -158,6 +161,16 @@ def test_problems_of_the_fleet_begin_and_end_with_what_is_present() -> None:
     over = compare(known, [], {NotificationKind.ORPHAN}, ROUTES, after(5))
     assert over.routes["ops"].pending == ("orphan:1", "orphan:1:over")
     assert not over.open
+
+
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - OF_PLANS))
+def test_a_problem_of_the_fleet_ends_once_it_is_gone_and_that_of_a_cluster_does_not(
+    kind: NotificationKind,
+) -> None:
+    begun = (Notification(f"{kind}:1", kind, key, "one", T0) for key in ("fleet", "cluster:one"))
+    of_fleet, of_cluster = (take(NotifierRecord(), [problem], ROUTES, T0) for problem in begun)
+    ended, kept = (compare(known, [], OTHERS, ROUTES, after(5)).open for known in (of_fleet, of_cluster))
+    assert (ended, kept) == ({}, of_cluster.open)
 
 
 def test_a_problem_that_may_pass_by_itself_is_taken_when_it_has_lasted() -> None:

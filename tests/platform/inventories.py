@@ -34,7 +34,7 @@ def asked_for(given: Owner, **metadata: Any) -> Mapping[str, Any]:
 
 
 def manifest(kind: str, name: str, api: str = "v1", **rest: Any) -> dict[str, Any]:
-    """Return a manifest; ``name`` may be ``namespace/name``, and marks are annotations of Flux."""
+    """Return a manifest; ``name`` may be ``namespace/name``, and ``marks`` become annotations of Flux."""
     namespace, _, own = name.rpartition("/")
     marks = rest.pop("marks", {})
     metadata: dict[str, Any] = {"name": own} | ({"namespace": namespace} if namespace else {})

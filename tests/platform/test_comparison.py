@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from shared.frozen import replace
 from shared.platform.comparison import compare, object_differences
 from shared.platform.inventory import BuiltObject, Inventory, ObjectId, Owner
 from tests.platform.inventories import (
@@ -115,6 +116,19 @@ def test_no_value_of_a_secret_is_in_a_difference() -> None:
     text = str(found)
     assert "b2xkLXBhc3N3b3Jk" not in text
     assert "new-password" not in text
+
+
+def test_what_is_not_built_differs_with_its_files_and_not_otherwise() -> None:
+    one, two = (replace(owner("p", unbuilt="no kustomize"), digest=digest) for digest in ("one", "two"))
+    unknown = owner("p", unbuilt="no kustomize")
+    assert not compare(inventory(one), inventory(one)).owners
+    assert compare(inventory(one), inventory(two)).owners
+    assert compare(inventory(unknown), inventory(unknown)).owners
+    built = replace(owner("p", claim("a/b")), digest="one")
+    assert compare(inventory(built), inventory(two)).owners
+    (change,) = compare(inventory(built), inventory(one)).owners.values()  # a variable without value
+    assert not change.objects
+    assert not compare(inventory(built), inventory(replace(built, file="other.yaml"))).owners
 
 
 def _value(random_: random.Random, depth: int) -> Any:

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from shared.frozen import replace
+from shared.language.resolve.problems import Problem
 from shared.platform.comparison import compare
 from shared.platform.effects import Cause, Consequence, Effect, consequences
 from shared.platform.inventory import Inventory
@@ -197,17 +199,33 @@ def test_a_namespace_takes_all_in_it_and_what_kustomizations_in_it_own() -> None
     team = owner("team", deployment("elsewhere/d"))
     before = inventory(owner("core", manifest("Namespace", "flux-system"), claim("a/b")), team)
     after = inventory(owner("core", claim("a/b")), team)
-    taken = found(before, after)["Namespace flux-system"].takes
-    assert [str(name) for name in taken] == []  # no owner has its Kustomization as an object
+    root = found(before, after)["Namespace flux-system"].takes
     before = inventory(
         owner("core", manifest("Namespace", "flux-system"), claim("a/b"), asked_for(team)), team
     )
     after = inventory(owner("core", claim("a/b"), asked_for(team)), team)
     taken = found(before, after)["Namespace flux-system"].takes
-    assert [str(name) for name in taken] == [
-        "Deployment elsewhere/d",
-        "Kustomization flux-system/team",
-    ]
+    for names in (root, taken):  # whether Roadstead or another Kustomization applies it
+        assert {"Deployment elsewhere/d", "Kustomization flux-system/team"} <= {*map(str, names)}
+
+
+def test_the_definition_of_kustomizations_takes_all_of_them_with_what_they_own() -> None:
+    spec = {"group": "kustomize.toolkit.fluxcd.io", "names": {"kind": "Kustomization"}}
+    flux = manifest("CustomResourceDefinition", "kustomizations", "apiextensions.k8s.io/v1", spec=spec)
+    before = inventory(owner("flux", flux, deployment("a/b")), owner("team", claim("a/c")))
+    after = inventory(owner("flux", deployment("a/b")), owner("team", claim("a/c")))
+    taken = {str(name) for name in found(before, after)["CustomResourceDefinition kustomizations"].takes}
+    assert {"Kustomization flux-system/team", "PersistentVolumeClaim a/c"} <= taken
+
+
+def test_a_kustomization_that_gets_another_source_may_lose_what_it_owns() -> None:
+    fleet = owner("team", claim("a/b"))
+    other = owner("team", sourceRef={"kind": "GitRepository", "name": "team"})
+    ours, theirs = inventory(owner("p", asked_for(fleet)), fleet), inventory(owner("p", asked_for(other)))
+    lost = found(ours, theirs)["Kustomization flux-system/team"]
+    assert (lost.effect, lost.cause) == (Effect.UNKNOWN, Cause.ELSEWHERE)
+    assert [str(name) for name in lost.takes] == ["PersistentVolumeClaim a/b"]
+    assert effects(theirs, ours)["Kustomization flux-system/team"] == (Effect.UNKNOWN, Cause.ELSEWHERE)
 
 
 def test_a_definition_takes_every_object_of_its_kind() -> None:
@@ -425,13 +443,31 @@ def test_a_tree_that_cannot_be_built_counts_as_removed_with_all_it_reaches() -> 
     assert known["Kustomization flux-system/inner"].effect is Effect.UNKNOWN
 
 
+@pytest.mark.parametrize(
+    ("spec", "effect"),
+    [({}, Effect.UNKNOWN), ({"prune": False}, Effect.CHANGED), ({"suspend": True}, Effect.CHANGED)],
+)
+def test_a_tree_that_is_never_built_may_lose_what_flux_would_prune(
+    spec: dict[str, Any], effect: Effect
+) -> None:
+    old, new = (replace(owner("p", unbuilt="no kustomize", **spec), digest=digest) for digest in "ab")
+    assert effects(inventory(old), inventory(new)) == {"Kustomization flux-system/p": (effect, Cause.UNBUILT)}
+
+
 def test_a_kustomization_that_would_lose_all_is_emptied_and_not_removed() -> None:
     inner = owner("inner", claim("a/b"))
     before = inventory(owner("p", asked_for(inner), deployment("a/c")), inner)
     known = effects(before, inventory(owner("p")))
-    assert known["Kustomization flux-system/p"] == (Effect.EMPTIED, Cause.NONE)
-    assert "Deployment a/c" not in known
-    assert Effect.DELETED not in {effect for effect, _ in known.values()}
+    assert known == {"Kustomization flux-system/p": (Effect.EMPTIED, Cause.NONE)}
+
+
+def test_a_path_that_cannot_be_built_is_refused_and_not_a_removal() -> None:
+    inner = owner("inner", claim("a/b"))
+    before = inventory(owner("p", asked_for(inner), deployment("a/c")), inner)
+    problem = Problem("platform/p.yaml", 1, 1, "spec.path", "there is no folder")
+    gone = replace(owner("p", unbuilt="there is no folder"), problems=(problem,))
+    for known in (effects(before, inventory(gone)), effects(inventory(), inventory(gone))):
+        assert known == {"Kustomization flux-system/p": (Effect.BROKEN, Cause.UNBUILT)}
 
 
 def test_the_same_inventory_has_no_consequence() -> None:

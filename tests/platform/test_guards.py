@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from shared.platform.effects import DESTROYING
 from shared.platform.fixed_fields import FIXED
-from shared.platform.guards import GuardKind, Hint, judge
+from shared.platform.guards import LOSSES, SENTENCES, GuardKind, Hint, judge
 from shared.platform.inventory import Inventory
 from shared.platform.report import sections_of, text_of
 from tests.platform.inventories import (
@@ -174,6 +175,21 @@ def test_a_kustomization_of_another_source_may_own_anything() -> None:
     assert (guard.kind, guard.hint) == (GuardKind.LOSS, Hint.ORPHAN)
     orphan = owner("team", deletionPolicy="Orphan")
     assert not judge(inventory(owner("p", asked_for(orphan), REST)), after, 20).guards
+
+
+def test_another_source_needs_an_approval_in_both_directions() -> None:
+    fleet = owner("team", claim("a/b"))
+    other = owner("team", sourceRef={"kind": "GitRepository", "name": "team"})
+    ours, theirs = inventory(owner("p", asked_for(fleet)), fleet), inventory(owner("p", asked_for(other)))
+    for before, after in ((ours, theirs), (theirs, ours)):
+        (guard,) = judge(before, after, 20).guards
+        assert guard.cause.startswith("Kustomization flux-system/team gets another source")
+        assert "change spec.sourceRef in a second commit" in guard.remedy
+
+
+def test_there_is_a_sentence_for_everything_that_a_guard_is_about() -> None:
+    assert LOSSES.keys() == DESTROYING
+    assert SENTENCES.keys() == {*GuardKind} - {GuardKind.LOSS}
 
 
 def _junk(random_: random.Random, depth: int = 4) -> Any:

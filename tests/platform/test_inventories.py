@@ -81,6 +81,28 @@ def test_a_folder_without_a_kustomization_file_is_built_as_flux_lists_it() -> No
     }
 
 
+def test_documents_without_content_aliases_and_merged_keys_are_read_as_kustomize_reads_them() -> None:
+    merged = "apiVersion: v1\nkind: ConfigMap\nmetadata: &m {name: a}\ndata: {<<: {x: 'y'}}\n---\n# a\n---\n"
+    texts = {"platform/a.yaml": merged, "platform/empty.yaml": "", "platform/comment.yaml": "# nothing\n"}
+    (built,) = owner_of(inventory_of(texts)).objects.values()
+    assert built.manifest["data"] == {"x": "y"}
+
+
+def test_the_kustomization_file_is_written_anew_as_flux_does_it() -> None:
+    # To Flux, a number is a text where kustomize wants one. Without resources, objects say their origin.
+    texts = {
+        "platform/kustomization.yaml": kustomization(
+            configMapGenerator=[
+                {"name": "a", "literals": ["a=b"], "options": {"disableNameSuffixHash": True}}
+            ],
+            commonLabels={"number": 1},
+        )
+    }
+    (built,) = owner_of(inventory_of(texts)).objects.values()
+    assert built.manifest["metadata"]["labels"] == {"number": "1"}
+    assert "config.kubernetes.io/origin" in built.manifest["metadata"]["annotations"]
+
+
 def test_what_the_spec_of_a_kustomization_changes_is_in_its_objects() -> None:
     patch = config_map("c", k="patched").replace("\n", "\n      ")
     more = f"""\
@@ -158,6 +180,19 @@ def test_variables_come_from_facts_config_maps_of_the_platform_and_the_spec() ->
     recorded = owner_of(inventory_of(texts, facts={"cluster_fqdn": "a.example.com"}), "a")
     assert recorded.unknown == ()
     assert recorded.variables["cluster_fqdn"] == "a.example.com"
+
+
+def test_a_path_that_only_the_cluster_knows_is_not_built_and_no_problem() -> None:
+    texts = {
+        "platform/k.yaml": applied("a", "./a", more=FROM_FACTS),
+        "a/k.yaml": applied("b", "./b/${cluster_fqdn}"),
+        "b/x/b.yaml": namespace("b"),
+    }
+    found = inventory_of(texts)
+    owner = owner_of(found, "b")
+    assert owner.unbuilt == "its path is known on the cluster alone: ./b/${cluster_fqdn}"
+    assert found.unfollowed == ("a/k.yaml its path is known on the cluster alone: ./b/${cluster_fqdn}",)
+    assert not owner.problems
 
 
 def test_what_only_the_cluster_has_leaves_variables_as_they_are() -> None:
@@ -243,9 +278,26 @@ def test_what_cannot_be_built_is_a_problem_at_its_place(
     assert message in str(problem)
 
 
+def test_a_file_of_a_generator_that_is_a_pointer_and_a_folder_that_is_ignored_are_problems() -> None:
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
+    generator = [{"name": "a", "files": ["big.bin"]}]
+    texts = {
+        "platform/kustomization.yaml": kustomization(configMapGenerator=generator),
+        "platform/big.bin": pointer,
+    }
+    (problem,) = owner_of(inventory_of(texts)).problems
+    assert str(problem).startswith("platform/big.bin:1:1: is a pointer of Git LFS")
+    texts = {"platform/k.yaml": applied("a", "./a"), "a/a.yaml": namespace("a"), ".sourceignore": "/a\n"}
+    (problem,) = owner_of(inventory_of(texts), "a").problems
+    assert "all that is in ./a is left out by an ignore rule" in str(problem)
+
+
 def test_a_link_in_a_folder_is_a_problem_and_what_is_remote_is_not_built() -> None:
     texts = {"platform/a.yaml": namespace("a")}
     assert "is a link" in str(owner_of(inventory_of(texts, links=["platform/b.yaml"])).problems[0])
+    texts = {"platform/k.yaml": applied("a", "./layers/a"), "old/a/a.yaml": namespace("a")}
+    (problem,) = owner_of(inventory_of(texts, links=["layers"]), "a").problems
+    assert str(problem).startswith("platform/k.yaml:11:3 spec.path: layers is a link or a submodule")
     texts = {"platform/kustomization.yaml": kustomization(resources=["https://github.com/example/base"])}
     found = inventory_of(texts)
     assert "is remote" in owner_of(found).unbuilt
@@ -271,3 +323,15 @@ def test_clusters_share_an_inventory_unless_a_fact_that_is_used_differs() -> Non
     ]
     assert len({id(every.of(cluster)) for cluster in clusters}) == 2
     assert sorted(builds) == ["a", "platform"]
+
+
+def test_an_object_in_two_versions_of_its_api_is_a_problem_of_the_second() -> None:
+    scaler = (
+        "apiVersion: autoscaling/{}\nkind: HorizontalPodAutoscaler\nmetadata: {{name: web, namespace: a}}\n"
+    )
+    texts = {"platform/a.yaml": scaler.format("v1"), "platform/b.yaml": scaler.format("v2")}
+    (problem,) = owner_of(inventory_of(texts)).problems
+    assert str(problem) == (
+        "platform/b.yaml:1:1 apiVersion: HorizontalPodAutoscaler a/web is here twice, as autoscaling/v1 "
+        "(platform/a.yaml) and autoscaling/v2; keep one, because a cluster has one of them"
+    )

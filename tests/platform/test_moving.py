@@ -36,6 +36,17 @@ def source(kind: str, **spec: Any) -> dict[str, Any]:
         (source("GitRepository", ref={"semver": "1.x"}), "spec.ref.semver", "1.x", Movement.RANGE),
         (source("Bucket", bucketName="charts"), "spec.bucketName", "charts", Movement.BUCKET),
         (
+            manifest(
+                "ImageUpdateAutomation",
+                "flux-system/images",
+                "image.toolkit.fluxcd.io/v1",
+                spec={"git": {"push": {"branch": "main"}}},
+            ),
+            "spec.git.push.branch",
+            "main",
+            Movement.COMMITS,
+        ),
+        (
             deployment("a/b", "registry.example:5000/app"),
             "spec.template.spec.containers[b].image",
             "registry.example:5000/app",

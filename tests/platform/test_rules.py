@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from shared.platform.inventory import ObjectId
-from shared.platform.rules import RULES, validated
+from shared.platform.rules import RULES
 from tests.support.built_platforms import SOURCE, Platform, deployment
 
 NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: platform}\n"
@@ -102,7 +102,7 @@ def test_a_cycle_is_refused_with_each_file() -> None:
     assert platform.problems == [
         "platform/core.yaml:15:5 spec.dependsOn[0].name: a cycle of dependsOn: flux-system/core "
         "(platform/core.yaml) waits for flux-system/edge, and flux-system/edge (platform/edge.yaml) waits "
-        "for flux-system/core, so none of them is ever applied; no Kustomization of the same source is told "
+        "for flux-system/core, so none of them is ever applied; no Kustomization of the same source hears "
         "of a new commit either; remove one of these lines"
     ]
 
@@ -177,6 +177,13 @@ sops:
 """
 
 
+@pytest.mark.parametrize("key", ["pin", "password", "API_KEY", "auth.token"])
+def test_a_short_number_is_a_secret_where_its_name_says_so(key: str) -> None:
+    text = "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: b}\n"
+    assert len(Platform(f"{text}stringData: {{{key}: '1234'}}\n").problems) == 1
+    assert Platform(f"{text}stringData: {{retries: '1234'}}\n").problems == []
+
+
 def test_a_secret_of_sops_is_right_where_it_is_decrypted() -> None:
     decrypting = {"decryption": {"provider": "sops", "secretRef": {"name": "sops-age"}}}
     assert Platform().kustomize("core", ENCRYPTED, spec=decrypting).problems == []
@@ -200,7 +207,7 @@ def test_a_generated_secret_is_refused_at_its_generator() -> None:
     [
         "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: b}\ntype: Opaque\n",
         "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: b}\nstringData: {AZURE_CLIENT_ID: "
-        "0c1ff0c1-0000-4000-8000-000000000001, USE_WORKLOAD_IDENTITY_AUTH: 'true', port: '5432'}\n",
+        "0c1ff0c1-0000-4000-8000-000000000001, USE_WORKLOAD_IDENTITY: 'true', port: '5432', SYNC: 1h}\n",
         "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: b}\n"
         "stringData: {ca.crt: '-----BEGIN CERTIFICATE-----\n  MIIB\n  -----END CERTIFICATE-----'}\n",
         "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: b}\nstringData: {token: '${token}'}\n",
@@ -232,20 +239,8 @@ def test_variables_without_value_are_refused_at_their_lines() -> None:
     platform = Platform().kustomize("jobs", SCRIPT, missing=missing, variables={"cluster_name": "one"})
     problems = platform.problems
     assert [problem.split(": ")[0] for problem in problems] == [f"{file}:10:17", f"{file}:10:27"]
-    assert "in a script write $${target}" in problems[0]
+    assert "in a script, write $${target}" in problems[0]
     assert "kustomize.toolkit.fluxcd.io/substitute: disabled" in problems[0]
-
-
-def test_a_variable_that_one_cluster_lacks_is_a_fault_of_that_cluster_alone() -> None:
-    file = "platform/layers/jobs/all.yaml"
-    known = {"cluster_label_tiers": "gold"}
-    without = Platform().kustomize("jobs", SCRIPT, missing={"target": (file,)}, variables=known)
-    complete = Platform().kustomize("jobs", SCRIPT, variables={"target": "a"})
-    found = validated([(without.platform, ["c"]), (complete.platform, ["a", "b"])], without.read)
-    assert len(found.problems) == 1
-    assert found.problems[0].message.endswith("(on c)")
-    alone = validated([(without.platform, ["c"])], without.read)
-    assert "(on" not in alone.problems[0].message
 
 
 def test_a_script_that_loses_its_defaults_is_a_note() -> None:
@@ -282,6 +277,17 @@ def test_a_source_that_is_misspelt_is_refused_with_the_right_one(
     platform = Platform().kustomize("edge", spec={"sourceRef": reference})
     assert len(platform.problems) == 1
     assert hint in platform.problems[0]
+
+
+def test_a_kustomization_of_another_source_brings_what_nobody_knows() -> None:
+    other = (
+        "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: other, namespace: "
+    )
+    other += "flux-system}\nspec: {interval: 1m, url: https://example.com/a}\n"
+    platform = Platform(release("a", "podinfo"), other)
+    assert len(platform.problems) == 1
+    platform.kustomize("more", spec={"sourceRef": {"kind": "GitRepository", "name": "other"}})
+    assert platform.problems == []
 
 
 def test_a_missing_source_is_a_note_where_not_everything_was_built() -> None:
@@ -335,7 +341,10 @@ subjects:
 
 def test_a_kustomization_without_account_has_no_rights_where_flux_is_locked_down() -> None:
     confining = ("kustomize-controller",)
-    assert "no serviceAccountName" in Platform(confining=confining).kustomize("core").problems[0]
+    assert (
+        "without serviceAccountName: Kustomization flux-system/core"
+        in Platform(confining=confining).kustomize("core").problems[0]
+    )
     account = {"serviceAccountName": "kustomize-controller"}
     assert Platform(confining=confining).kustomize("core", spec=account).problems == []
     assert Platform(BINDING, confining=confining).kustomize("core").problems == []
@@ -491,7 +500,8 @@ def test_a_kind_that_nothing_serves_is_refused(manifest: str, problem: str) -> N
             {"template": {"metadata": {"labels": {"app": "other"}}, "spec": {"containers": []}}},
             "does not match",
         ),
-        ({"selector": None}, "spec: selector is missing; add it"),
+        ({"template": None}, "spec.template.spec.containers: a pod needs at least one container"),
+        ({"selector": None}, "spec.selector: a selector is needed"),
         ({"paused": "true"}, 'spec.paused: must be true or false, got "true"'),
         ({"replicas": 3, "revisionHistoryLimit": 2}, ""),
     ],
@@ -501,13 +511,13 @@ def test_fields_are_those_of_the_published_schema(spec: dict[str, Any], problem:
     assert any(problem in text for text in found) if problem else found == []
 
 
-def test_a_field_of_a_newer_kubernetes_is_refused_for_the_clusters_that_lack_it() -> None:
+def test_a_field_of_a_newer_kubernetes_is_refused_for_an_older_one() -> None:
     text = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: b}\nspec:\n  hostnameOverride: a\n"
     text += "  containers: [{name: a, image: b}]\n"
-    older, newer = Platform(text, kubernetes="1.31"), Platform(text, kubernetes="1.36")
-    found = validated([(older.platform, ["old"]), (newer.platform, ["new"])], older.read).problems
-    assert [problem.message for problem in found] == [
-        "there is no such field in Kubernetes 1.31; it comes with 1.34 (on old)"
+    assert Platform(text, kubernetes="1.36").problems == []
+    assert Platform(text, kubernetes="1.31").problems == [
+        "platform/all.yaml:5:3 spec.hostnameOverride: there is no such field in Kubernetes 1.31; it comes "
+        "with 1.34"
     ]
 
 
@@ -597,11 +607,37 @@ def test_a_source_that_roadstead_applies_is_a_note() -> None:
     assert "Roadstead applies it too" in Platform(source).notes[0]
 
 
-def test_a_fault_of_most_clusters_counts_the_others() -> None:
-    wrong = Platform("apiVersion: v1\nkind: Namespace\nmetadata: {name: Bad}\n")
-    names = [f"c{number}" for number in range(9)]
-    found = validated([(wrong.platform, names), (Platform().platform, ["other"])], wrong.read).problems
-    assert found[0].message.endswith("(on c0, c1, c2 and 6 more)")
+@pytest.mark.parametrize(
+    ("check", "problem"),
+    [
+        (
+            {"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "name": "webs"},
+            "did you mean web?",
+        ),
+        ({"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "name": "web"}, ""),
+        ({"apiVersion": "apps/v1", "kind": "Deployment", "name": "of-a-chart"}, ""),
+    ],
+)
+def test_a_health_check_of_what_only_git_defines_is_there(check: dict[str, str], problem: str) -> None:
+    spec = {"wait": False, "healthChecks": [{**check, "namespace": "flux-system"}]}
+    found = Platform(CHARTS, release("web", "podinfo")).kustomize("core", spec=spec).problems
+    assert [problem in text for text in found] == ([True] if problem else [])
+
+
+def test_a_chart_of_the_repository_is_there_with_its_values() -> None:
+    values = ["charts/web/values.yaml", "charts/web/large.yaml"]
+    reference = {"kind": "GitRepository", "name": "flux-system"}
+    spec = {"chart": "./charts/web", "valuesFiles": values, "sourceRef": reference}
+    manifest = yaml.safe_load(release("web", "podinfo"))
+    manifest["spec"]["chart"]["spec"] = spec
+    platform = Platform(yaml.safe_dump(manifest))
+    assert [problem.split(": ")[1].partition(" in this")[0] for problem in platform.problems] == [
+        "there is no chart ./charts/web",
+        "there is no file ./charts/web/values.yaml",
+        "there is no file ./charts/web/large.yaml",
+    ]
+    platform.files |= {f"charts/web/{name}": "a: b\n" for name in ("Chart.yaml", "values.yaml", "large.yaml")}
+    assert platform.problems == []
 
 
 CASES = Path(__file__).parents[2] / "examples"

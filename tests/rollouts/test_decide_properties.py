@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from shared.cluster.record_parts import Phase
 from shared.rollouts.rollout import RolloutState
 from shared.rollouts.strategy import GroupRule, StageRule
-from shared.rollouts.waits import Standing
+from shared.rollouts.waits import MemberStanding
 from tests.support.rollout_fleets import Fleet, stage
 
 NUMBERS = st.sampled_from(["1", "2", "3", "20%", "50%", "100%"])
@@ -45,8 +45,8 @@ def check(fleet: Fleet) -> None:
         place = (member.stage, member.group)
         rule = fleet.rollout.stages[member.stage].groups[member.group]
         own = [member.cluster for member in fleet.rollout.members if (member.stage, member.group) == place]
-        flying = [name for name in own if standings[name] is Standing.IN_FLIGHT]
-        failed = [name for name in own if standings[name] is Standing.FAILED]
+        flying = [name for name in own if standings[name] is MemberStanding.IN_FLIGHT]
+        failed = [name for name in own if standings[name] is MemberStanding.FAILED]
         assert len(flying) <= rule.concurrency
         if member.cluster in started:
             assert len(flying) + len(failed) <= rule.budget

@@ -49,7 +49,7 @@ def a_ready_cluster_counts_at_any_generation(patch: pytest.MonkeyPatch) -> None:
 
     def stale(member: Any, *args: Any) -> Any:
         found = original(member, *args)
-        return standing.Standing.VERIFIED if found is standing.Standing.IN_FLIGHT else found
+        return standing.MemberStanding.VERIFIED if found is standing.MemberStanding.IN_FLIGHT else found
 
     patch.setattr(decide, "standing", stale)
 
@@ -59,7 +59,7 @@ def a_failed_cluster_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
 
     def forgiving(*args: Any) -> Any:
         found = original(*args)
-        return standing.Standing.OUT if found is standing.Standing.FAILED else found
+        return standing.MemberStanding.OUT if found is standing.MemberStanding.FAILED else found
 
     patch.setattr(decide, "standing", forgiving)
 
@@ -207,13 +207,13 @@ def a_freeze_holds_no_retry(patch: pytest.MonkeyPatch) -> None:
     _unheld(patch, Action.RETRY)
 
 
-def _aside(patch: pytest.MonkeyPatch, counts_as: standing.Standing) -> None:
+def _aside(patch: pytest.MonkeyPatch, counts_as: standing.MemberStanding) -> None:
     """Let a cluster that cannot take part count as something else."""
     original = standing.standing
 
     def other(*args: Any) -> Any:
         found = original(*args)
-        return counts_as if found is standing.Standing.ASIDE else found
+        return counts_as if found is standing.MemberStanding.ASIDE else found
 
     patch.setattr(decide, "standing", other)
 
@@ -223,10 +223,10 @@ def a_cluster_that_was_set_aside_once_holds_nobody_back(patch: pytest.MonkeyPatc
 
     def careless(member: Any, *args: Any) -> Any:
         found = original(member, *args)
-        if found is standing.Standing.ASIDE:
+        if found is standing.MemberStanding.ASIDE:
             aside.add(member.uid)
-        changes = found is standing.Standing.IN_FLIGHT and member.uid in aside
-        return standing.Standing.VERIFIED if changes else found
+        changes = found is standing.MemberStanding.IN_FLIGHT and member.uid in aside
+        return standing.MemberStanding.VERIFIED if changes else found
 
     patch.setattr(decide, "standing", careless)
 
@@ -247,7 +247,7 @@ def a_cluster_that_is_set_aside_counts_as_a_success(patch: pytest.MonkeyPatch) -
 
     def counts(part: Any) -> Any:
         found = original(part)
-        found[standing.Standing.VERIFIED] += found[standing.Standing.ASIDE]
+        found[standing.MemberStanding.VERIFIED] += found[standing.MemberStanding.ASIDE]
         return found
 
     patch.setattr(decide._Part, "counts", counts)
@@ -268,18 +268,18 @@ def a_stopped_cluster_starts_like_any_other(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_stopped_cluster_counts_as_ready(patch: pytest.MonkeyPatch) -> None:
-    _aside(patch, standing.Standing.VERIFIED)
+    _aside(patch, standing.MemberStanding.VERIFIED)
 
 
 def a_stopped_cluster_is_left_out_for_good(patch: pytest.MonkeyPatch) -> None:
-    _aside(patch, standing.Standing.OUT)
+    _aside(patch, standing.MemberStanding.OUT)
 
 
 def a_stopped_cluster_holds_its_group(patch: pytest.MonkeyPatch) -> None:
     original = decide._Part.unfinished
 
     def unfinished(part: Any) -> Any:
-        aside = part.named(standing.Standing.ASIDE)
+        aside = part.named(standing.MemberStanding.ASIDE)
         return (
             original(part) or (aside and StartWait(WaitReason.STAGE, part.name, part.number, aside)) or None
         )

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from textwrap import dedent
 from typing import Any
 
 import yaml
 
-from shared.language.resolve.problems import Problem
 from shared.platform.inventory import BuiltObject, Inventory, ObjectId, Owner
-from shared.platform.rules import ClusterPlatform, validated
+from shared.platform.rules import ClusterPlatform, findings_of, placed
 from tests.support.flux_definitions import real_definitions
 
 KUSTOMIZE = "kustomize.toolkit.fluxcd.io"
 MAIN = ObjectId(KUSTOMIZE, "Kustomization", "flux-system", "flux-system")
 SOURCE = ObjectId("source.toolkit.fluxcd.io", "GitRepository", "flux-system", "flux-system")
 FACTS = ObjectId("", "ConfigMap", "flux-system", "cluster-facts")
-MANIFEST = "clusters/one/cluster.yaml"
 
 
 class Platform:
     """A platform and its files; ``kustomize`` adds a Kustomization, ``add`` an object of the first one."""
 
-    def __init__(self, *documents: str, **options: Any) -> None:
+    def __init__(self, *documents: str, spec: dict[str, Any] | None = None, **options: Any) -> None:
         """Begin with the first Kustomization, whose file is ``platform/all.yaml``."""
         self.files: dict[str, str] = {}
-        self._specs: dict[ObjectId, tuple[Mapping[str, Any], str]] = {MAIN: (_spec("platform"), MANIFEST)}
+        self._specs: dict[ObjectId, tuple[Mapping[str, Any], str]] = {
+            MAIN: (_spec("platform") | (spec or {}), "")
+        }
         self._objects: dict[ObjectId, dict[ObjectId, BuiltObject]] = {MAIN: {}}
         self._extra: dict[str, Mapping[str, Any]] = {}
         self._options: dict[str, Any] = {
@@ -55,7 +55,7 @@ class Platform:
         namespace: str = "flux-system",
         **extra: Any,
     ) -> Platform:
-        """Add a Kustomization that the first one applies, with the objects that it owns."""
+        """Add a Kustomization that the first one applies; what one of another source owns is not known."""
         owner = ObjectId(KUSTOMIZE, "Kustomization", namespace, name)
         path = f"platform/layers/{name}"
         whole = {**_spec(path), **(spec or {})}
@@ -67,7 +67,8 @@ class Platform:
         }
         file = f"platform/{name}.yaml"
         self.add(yaml.safe_dump(manifest, sort_keys=False), file=file)
-        self._specs[owner], self._objects[owner] = (whole, file), {}
+        if whole["sourceRef"] == {"kind": "GitRepository", "name": "flux-system"}:
+            self._specs[owner], self._objects[owner] = (whole, file), {}
         self._extra[name] = extra
         for document in documents:
             self.add(document, owner=owner, file=f"{path}/all.yaml")
@@ -89,12 +90,16 @@ class Platform:
     @property
     def problems(self) -> list[str]:
         """What is refused."""
-        return _texts(validated([(self.platform, ["one"])], self.read).problems)
+        return self._said(notes=False)
 
     @property
     def notes(self) -> list[str]:
         """What is said besides."""
-        return _texts(validated([(self.platform, ["one"])], self.read).notes)
+        return self._said(notes=True)
+
+    def _said(self, *, notes: bool) -> list[str]:
+        found = [finding for finding in findings_of(self.platform, self.read) if finding.is_note == notes]
+        return [str(problem) for problem in sorted({placed(finding, self.read) for finding in found})]
 
 
 def _spec(path: str) -> dict[str, Any]:
@@ -105,10 +110,6 @@ def _spec(path: str) -> dict[str, Any]:
         "prune": True,
         "wait": True,
     }
-
-
-def _texts(problems: Iterable[Problem]) -> list[str]:
-    return [str(problem) for problem in problems]
 
 
 def deployment(name: str = "web", *, image: str = "registry.k8s.io/pause:3.10", **spec: Any) -> str:

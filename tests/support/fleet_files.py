@@ -19,6 +19,17 @@ def example() -> dict[str, bytes]:
     return dict(_example())
 
 
+def with_platform(texts: Mapping[str, str]) -> dict[str, bytes]:
+    """Return the example fleet, all of whose clusters apply ``platform``, with these files there."""
+    files = {path: content for path, content in _example().items() if not path.startswith("platform/")}
+    plain = {
+        path: re.sub(rb"    flux:\n      path: ./platform/environments/[a-z]+\n", b"", content)
+        for path, content in files.items()
+    }
+    plain["fleet.yaml"] = plain["fleet.yaml"].replace(b"path: ./platform/base", b"path: ./platform")
+    return plain | {f"platform/{path}": text.encode() for path, text in texts.items()}
+
+
 @cache
 def _example() -> Mapping[str, bytes]:
     """Read the example fleet once: most tests begin with it, and none writes to its folder."""

@@ -71,6 +71,7 @@ spec:
   path: {path}
   prune: true
   wait: true
+  serviceAccountName: kustomize-controller
 {more}"""
 
 

@@ -27,7 +27,7 @@ DEFAULT = "default"
 
 
 @dataclass(frozen=True)
-class Line:
+class ManifestLine:
     """A line of YAML; ``source`` is "" where only the lines below it have one."""
 
     text: str
@@ -108,25 +108,25 @@ def _sources(value: Any, node: Node | None, path: str) -> Iterator[tuple[str, st
         yield path, _source(node)
 
 
-def lines(found: ResolvedCluster) -> Iterator[Line]:
+def lines(found: ResolvedCluster) -> Iterator[ManifestLine]:
     """Yield the resolved spec as YAML, without the empty values that no file sets."""
     spec = found.desired.document()["spec"]
-    yield Line("spec:")
+    yield ManifestLine("spec:")
     yield from _map(spec, without_nulls(found.node).child("spec"), "  ")
 
 
-def _map(value: Mapping[str, Any], node: Node | None, indent: str) -> Iterator[Line]:
+def _map(value: Mapping[str, Any], node: Node | None, indent: str) -> Iterator[ManifestLine]:
     for key, inner in value.items():
         below = node.child(key) if node else None
         if inner or below is not None or inner is False or inner == 0:
             yield from _entry(f"{indent}{scalar(key)}:", inner, below, indent)
 
 
-def _entry(head: str, value: Any, node: Node | None, indent: str) -> Iterator[Line]:
+def _entry(head: str, value: Any, node: Node | None, indent: str) -> Iterator[ManifestLine]:
     if not value or not isinstance(value, dict | list):
-        yield Line(f"{head} {scalar(value)}", _source(node))
+        yield ManifestLine(f"{head} {scalar(value)}", _source(node))
         return
-    yield Line(head)
+    yield ManifestLine(head)
     if isinstance(value, dict):
         yield from _map(value, node, f"{indent}  ")
         return
@@ -134,14 +134,14 @@ def _entry(head: str, value: Any, node: Node | None, indent: str) -> Iterator[Li
         yield from _item(item, node.child(number) if node else None, f"{indent}  ")
 
 
-def _item(value: Any, node: Node | None, indent: str) -> Iterator[Line]:
+def _item(value: Any, node: Node | None, indent: str) -> Iterator[ManifestLine]:
     """Yield an item of a list: the dash, then its name first if it has one."""
     named = {"name": value["name"], **value} if isinstance(value, dict) and "name" in value else value
     found = list(_map(named, node, f"{indent}  ")) if isinstance(named, dict) else []
     if not found:
-        yield Line(f"{indent}- {scalar(value)}", _source(node))
+        yield ManifestLine(f"{indent}- {scalar(value)}", _source(node))
         return
-    yield Line(f"{indent}- {found[0].text.lstrip()}", found[0].source)
+    yield ManifestLine(f"{indent}- {found[0].text.lstrip()}", found[0].source)
     yield from found[1:]
 
 
@@ -149,7 +149,7 @@ def _source(node: Node | None) -> str:
     return f"{node.mark.file}:{node.mark.line}" if node else DEFAULT
 
 
-def laid_out(found: list[Line], width: int) -> Iterator[Text]:
+def laid_out(found: list[ManifestLine], width: int) -> Iterator[Text]:
     """Yield lines with their sources as aligned comments, or above lines that are too long for one."""
     room = min(MOST, width - max((len(entry.source) for entry in found), default=0) - 4)
     column = max((len(entry.text) for entry in found if entry.source and len(entry.text) <= room), default=0)

@@ -6,6 +6,7 @@ It only reads. Deletes that were approved at a commit need approval here, becaus
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,14 +16,19 @@ import typer
 from cli.errors import CommandError, ExitCode, UsageError
 from cli.fleet_api.recorded import AcceptedSpec, Against, committed, recorded
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, RepositoryPath, Timeout, Url, connect
+from cli.platform import platform_of
 from cli.terminal import plan_view
 from cli.terminal.output import Output, OutputOption, show
+from cli.terminal.platform_view import NO_PLATFORM, PlatformView
 from cli.text import line
 from cli.worktree import Worktree, open_commit, open_worktree
+from shared.language.model.fleet_rules import Guards
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import nearest
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action, Item, Plan
+from shared.platform.guards import judge_all
+from shared.platform.report import sections_of
 from shared.rollouts.of_plan import expected_rollout, held_now
 from shared.rollouts.shut import calendar_of
 
@@ -74,14 +80,17 @@ def plan(
     if live:
         with connect(url, key_file, timeout) as api:
             raise typer.Exit(_live(tree, names, api, output, report_changes=exit_code))
+    desired, now = tree.resolve(), datetime.now(UTC)
+    platform = NO_PLATFORM
     if empty:
         against = Against("an empty fleet")
     elif commit:
-        against = committed(open_commit(path, commit))
+        base = open_commit(path, commit)
+        against, platform = committed(base), _platform(base, tree, desired, names)
     else:
         with connect(url, key_file, timeout) as api:
             against = recorded(tree, api)
-    desired, now = against.pins(tree.resolve(), tree.files), datetime.now(UTC)
+    desired = against.pins(desired, tree)
     planned = make_plan(
         "",
         desired,
@@ -90,16 +99,34 @@ def plan(
         replacing=against.replacing,
         unreadable=against.unreadable,
     )
+    planned = replace(planned, problems=(*planned.problems, *platform.problems))
     items, rollout = _chosen(planned, names), expected_rollout(planned, desired, now)
     calendar = calendar_of(desired.rollout)
     held = held_now(planned, desired.clusters, against.clusters or {}, calendar, now)
     show(
-        plan_view.as_json(planned, items, tree.fleet, against, rollout, held),
+        plan_view.as_json(planned, items, tree.fleet, against, rollout, held, platform),
         output,
-        table=lambda wide: plan_view.table(planned, items, against, rollout, held, wide=wide),
+        table=lambda wide: plan_view.table(
+            planned, items, against, rollout, held, platform=platform, wide=wide
+        ),
         names=lambda: (f"cluster/{item.cluster}" for item in items if item.action is not Action.UNCHANGED),
     )
-    raise typer.Exit(_status(planned, items, report_changes=exit_code))
+    raise typer.Exit(_status(planned, items, platform, report_changes=exit_code))
+
+
+def _platform(base: Worktree, tree: Worktree, desired: DesiredFleet, names: list[str]) -> PlatformView:
+    """Return what changes of what Flux applies to the clusters of a commit, or to those with these names."""
+    old, new = platform_of(base, base.resolve()), platform_of(tree, desired)
+    guards = desired.guards or Guards()
+    changes = judge_all(old.inventories, new.inventories, guards.delete_budget.objects)
+    chosen = {name: change for name, change in changes.items() if not names or name in names}
+    environments = {name: desired.clusters[name].environment for name in chosen}
+    return PlatformView(
+        sections_of(chosen, environments, (*desired.environments,)),
+        tuple(map(str, new.problems)),
+        new.builder,
+        "; ".join(dict.fromkeys(filter(None, (old.note, new.note)))),
+    )
 
 
 def _live(tree: Worktree, names: list[str], api: Api, output: Output, *, report_changes: bool) -> ExitCode:
@@ -108,7 +135,7 @@ def _live(tree: Worktree, names: list[str], api: Api, output: Output, *, report_
     from cli.terminal import live_view
 
     against = recorded(tree, api)
-    desired = against.pins(tree.resolve(), tree.files)
+    desired = against.pins(tree.resolve(), tree)
     known = against.clusters or {}
     planned = make_plan("", desired, known, now=datetime.now(UTC), unreadable=against.unreadable)
     chosen = [item.cluster for item in _chosen(planned, names)]
@@ -142,11 +169,13 @@ def _not_compared(name: str, desired: DesiredFleet, known: Mapping[str, Accepted
     return "it is being deleted" if known[name].deleting else ""
 
 
-def _status(planned: Plan, items: list[Item], *, report_changes: bool) -> ExitCode:
+def _status(planned: Plan, items: list[Item], platform: PlatformView, *, report_changes: bool) -> ExitCode:
     """Return the exit code: 1 for what is invalid or refused, also of clusters that are not shown."""
     if planned.problems or any(item.action in (Action.INVALID, Action.REFUSED) for item in planned.items):
         return ExitCode.FAILED
-    changes = any(item.action is not Action.UNCHANGED for item in items)
+    if any(section.state == "refused" for section in platform.sections):
+        return ExitCode.FAILED
+    changes = bool(platform.sections) or any(item.action is not Action.UNCHANGED for item in items)
     return ExitCode.CHANGES if report_changes and changes else ExitCode.OK
 
 

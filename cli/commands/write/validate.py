@@ -60,7 +60,8 @@ def validate(
 ) -> None:
     """Check every manifest of a fleet repository, and what Flux applies from it. Needs no network.
 
-    What Flux applies is built with kustomize or kubectl, where one of them is installed.
+    What Flux applies is built with kustomize or kubectl, where one of them is installed. --output wide shows
+    notes too: what is right for some platforms, and what only a cluster can know.
 
     Warns of what AKS has retired, or will retire within 180 days, and of exemptions from drift that have
     ended, or will within 30 days; such a manifest is valid.
@@ -83,6 +84,8 @@ def validate(
     elif output in (Format.TABLE, Format.WIDE):
         print_problems(problems, tree, console())
         print_problems(warnings, tree, console(), before="warning: ")
+        if output is Format.WIDE:
+            print_problems(platform.notes, tree, console(), before="note: ")
         echo(Text(summary(desired, platform, warnings)), *last, soft_wrap=True)
     else:
         view = _view(tree.fleet, desired, platform, warnings, old)
@@ -146,6 +149,10 @@ def _view(
         "problems": [vars(problem) for problem in problems],
         "warnings": [vars(warning) for warning in warnings],
         "retirementsOf": AS_OF.isoformat(),
-        "platform": {"builtWith": platform.builder, "note": platform.note},
+        "platform": {
+            "builtWith": platform.builder,
+            "note": platform.note,
+            "notes": [vars(note) for note in platform.notes],
+        },
         "note": old,
     }

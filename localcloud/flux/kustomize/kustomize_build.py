@@ -46,7 +46,7 @@ def objects(files: Mapping[str, bytes], path: str) -> list[dict[str, Any]]:
     return found
 
 
-class Builds:
+class KustomizeBuilds:
     """The last build of each Kustomization, by its uid: the same files and path give the same objects.
 
     Nobody changes the files of an artifact, or the objects of a build.

@@ -24,7 +24,7 @@ from localcloud.flux.flux_conditions import (
 from localcloud.flux.inventory import apply_all, entry, owner_labels, prune, unhealthy
 from localcloud.flux.kustomize import kustomize_build as build
 from localcloud.flux.kustomize.decryption import decrypted
-from localcloud.flux.kustomize.kustomize_build import Builds, substituted
+from localcloud.flux.kustomize.kustomize_build import KustomizeBuilds, substituted
 from localcloud.flux.notification_controller import ControllerEvent
 from localcloud.flux.reconciling import Waits, reconcile_due, with_finalizer, without_finalizer
 from localcloud.flux.schedule import ReconcileSchedule, go_duration, seconds_of
@@ -58,7 +58,7 @@ class KustomizeController:
         tell: Callable[[ControllerEvent], None] = lambda _: None,
     ) -> None:
         self._world, self._artifact, self._clock, self._tell = world, artifact, clock, tell
-        self._waits, self._builds = Waits(clock), Builds()
+        self._waits, self._builds = Waits(clock), KustomizeBuilds()
         self.schedule = ReconcileSchedule(clock)
 
     def reconcile(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from localcloud.kubernetes.world.api_errors import StatusError, bad_request
 from localcloud.kubernetes.world.kinds import ResourceKind
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_store import Object, ObjectChange, in_version
+from localcloud.kubernetes.world.object_store import Object, StoreChange, in_version
 from localcloud.kubernetes.world.selectors import Matches, selector
 
 _LONGEST_SECONDS = 600.0
@@ -95,7 +95,7 @@ def _events(
                 yield from _seen(change, value, matches, watch)
 
 
-def _seen(change: ObjectChange, value: Object, matches: Matches, watch: Watch) -> Iterator[bytes]:
+def _seen(change: StoreChange, value: Object, matches: Matches, watch: Watch) -> Iterator[bytes]:
     """Yield the event of a change: an object that begins or ceases to match is added or deleted."""
     now = change.type != "DELETED" and matches(value)
     before = change.before is not None and matches(in_version(watch.kind, change.before))

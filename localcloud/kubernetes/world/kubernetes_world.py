@@ -37,7 +37,7 @@ from localcloud.kubernetes.world.deletion.deletion import PROTECTED, check_delet
 from localcloud.kubernetes.world.deletion.eviction import check_eviction, matching
 from localcloud.kubernetes.world.kinds import BUDGET, NAMESPACE, POD, Kinds, ResourceKind
 from localcloud.kubernetes.world.managed_by_arm import check_change
-from localcloud.kubernetes.world.object_store import At, Deletion, Object, ObjectChange, Store, WriteMode
+from localcloud.kubernetes.world.object_store import At, Deletion, Object, Store, StoreChange, WriteMode
 from localcloud.kubernetes.world.selectors import selector
 from localcloud.kubernetes.world.typed_objects import (
     after_apply,
@@ -135,7 +135,7 @@ class KubernetesWorld:
         with self._lock:
             return self._store.keeps(version)
 
-    def changes(self, version: int) -> Sequence[ObjectChange]:
+    def changes(self, version: int) -> Sequence[StoreChange]:
         """Return the writes after a version; raise ApiError (410) when that version is too old."""
         with self._lock:
             self._controllers.run()

@@ -64,7 +64,7 @@ class Deletion:
 
 
 @dataclass(frozen=True)
-class ObjectChange:
+class StoreChange:
     """One write: ``type`` is ADDED, MODIFIED or DELETED, as in a watch; ``before`` is the state before."""
 
     version: int
@@ -81,7 +81,7 @@ class Store:
         self.version = 1
         self._objects: dict[tuple[str, str], dict[Key, Object]] = {}
         self._written: dict[tuple[str, str], int] = {}
-        self._changes: deque[ObjectChange] = deque(maxlen=history)
+        self._changes: deque[StoreChange] = deque(maxlen=history)
         self._dropped_before = 1
         self._owned: set[tuple[tuple[str, str], Key]] = set()
         self.on_change: list[Callable[[], None]] = []
@@ -106,7 +106,7 @@ class Store:
         return [in_version(kind, found[key]) for key in sorted(found) if not namespace or key[0] == namespace]
 
     def _undone(
-        self, kind: ResourceKind, found: Mapping[Key, Object], changes: Sequence[ObjectChange]
+        self, kind: ResourceKind, found: Mapping[Key, Object], changes: Sequence[StoreChange]
     ) -> dict[Key, Object]:
         """Return the objects as they were before the changes."""
         then = dict(found)
@@ -145,11 +145,11 @@ class Store:
         last = self._objects[kind.storage].pop(key)
         return self._record(kind, "DELETED", final or last, last)
 
-    def since(self, version: int) -> Sequence[ObjectChange]:
+    def since(self, version: int) -> Sequence[StoreChange]:
         """Return the changes after a version; raise ApiError (410) when they are no longer stored."""
         if not self.keeps(version):
             raise StatusError(410, "Expired", f"too old resource version: {version} ({self._dropped_before})")
-        fresh: list[ObjectChange] = []
+        fresh: list[StoreChange] = []
         for change in reversed(self._changes):
             if change.version <= version:
                 break
@@ -169,7 +169,7 @@ class Store:
         stamped = {**value, "metadata": {**value["metadata"], "resourceVersion": str(self.version)}}
         if len(self._changes) == self._changes.maxlen:
             self._dropped_before = self._changes[0].version
-        self._changes.append(ObjectChange(self.version, sort, kind.storage, stamped, before))
+        self._changes.append(StoreChange(self.version, sort, kind.storage, stamped, before))
         for call in self.on_change:
             call()
         return stamped

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from shared.adapters.kubernetes.connection import AKS_SCOPE, KubernetesConnections
+from shared.adapters.kubernetes.connections import AKS_SCOPE, KubernetesConnections
 
 __all__ = ["AKS_SCOPE", "KubernetesConnections"]

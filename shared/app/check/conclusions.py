@@ -18,8 +18,8 @@ from shared.cluster.conditions import FLUX_REPORTS, with_condition, without_cond
 from shared.cluster.envelopes import Envelope
 from shared.cluster.health import (
     HEALTHY,
-    Finding,
     HealthCondition,
+    HealthFinding,
     applies_again,
     checked,
     outcome_of,
@@ -71,18 +71,18 @@ def with_reports(record: ClusterRecord, reading: Reading | None, ports: Ports) -
     return with_condition(record, Condition(FLUX_REPORTS, False, "Silent", message, now, generation, now))
 
 
-def unknown(why: str, record: ClusterRecord) -> Sequence[Finding]:
+def unknown(why: str, record: ClusterRecord) -> Sequence[HealthFinding]:
     """Return what is so of a cluster that could not be read."""
     return [
-        Finding(kind, None, "NotRead", why)
+        HealthFinding(kind, None, "NotRead", why)
         for kind in HealthCondition
         if kind is not HealthCondition.SECRETS or has_secrets(record)
     ]
 
 
 def findings(
-    reading: Reading, secrets: Finding | None, record: ClusterRecord, ports: Ports
-) -> Sequence[Finding]:
+    reading: Reading, secrets: HealthFinding | None, record: ClusterRecord, ports: Ports
+) -> Sequence[HealthFinding]:
     """Return what a reading says of each condition, and what was found of the bootstrap ``secrets``."""
     healthy = f"Flux runs as it was applied, and none of its {reading.objects} objects has failed"
     nodes = f"{reading.nodes} of {reading.nodes} nodes are ready"
@@ -97,13 +97,13 @@ def findings(
 
 def _finding(
     kind: HealthCondition, faults: Sequence[Fault], healthy: str, record: ClusterRecord, ports: Ports
-) -> Finding:
+) -> HealthFinding:
     if not faults:
-        return Finding(kind, True, HEALTHY, healthy)
+        return HealthFinding(kind, True, HEALTHY, healthy)
     more = f"; and {len(faults) - 1} more" if len(faults) > 1 else ""
     first = faults[0]
     text = f"{_owner(first, record)}{first}{commits_behind(first.attempt, record, ports)}{more}"
-    return Finding(kind, False, first.reason, text)
+    return HealthFinding(kind, False, first.reason, text)
 
 
 def _owner(fault: Fault, record: ClusterRecord) -> str:
@@ -125,7 +125,7 @@ def _with_reading(record: ClusterRecord, reading: Reading | None) -> ClusterReco
 
 def conclude(
     record: ClusterRecord,
-    found: Sequence[Finding],
+    found: Sequence[HealthFinding],
     server: ApiServer | None,
     message: CheckMessage,
     ports: Ports,

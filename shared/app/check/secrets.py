@@ -15,7 +15,7 @@ from shared.app.worker.steps.bootstrap_secrets import VaultReads
 from shared.app.worker.steps.flux.applied import apply_over, is_as_applied
 from shared.cluster.conditions import is_unfinished
 from shared.cluster.failures.errors import ReconcileError, SecretMissing
-from shared.cluster.health import HEALTHY, Finding, HealthCondition
+from shared.cluster.health import HEALTHY, HealthCondition, HealthFinding
 from shared.cluster.record import ClusterRecord
 from shared.json_tree import Json
 from shared.kubernetes import health
@@ -45,17 +45,17 @@ class SecretsFound:
         return {RENEWED: f"applied the new version of {', '.join(self.renewed)}"} if self.renewed else {}
 
     @property
-    def finding(self) -> Finding:
+    def finding(self) -> HealthFinding:
         """What the condition says: a fault counts for more than what is not known."""
         kind = HealthCondition.SECRETS
         if self.faults:
             first, *others = health.in_order(self.faults)
             more = f"; and {len(others)} more" if others else ""
-            return Finding(kind, False, first.reason, f"{first}{more}")
+            return HealthFinding(kind, False, first.reason, f"{first}{more}")
         if self.unknown:
-            return Finding(kind, None, "NotRead", self.unknown[0])
+            return HealthFinding(kind, None, "NotRead", self.unknown[0])
         healthy = f"{self.count} of {self.count} bootstrap secrets are as their vaults have them"
-        return Finding(kind, True, HEALTHY, healthy)
+        return HealthFinding(kind, True, HEALTHY, healthy)
 
 
 def has_secrets(record: ClusterRecord) -> bool:

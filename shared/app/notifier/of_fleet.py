@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 from shared.app.notifications import of_dead_letter
 from shared.cluster.failures.errors import Unauthenticated, Unreadable
-from shared.cluster.failures.remedies import FailedPart, suggested_action
+from shared.cluster.failures.fleet_problem import FailedPart
+from shared.cluster.failures.remedies import suggested_action
 from shared.cluster.reporting.diagnosis import CORRECT_FILE
 from shared.json_tree import digest_of
 from shared.masking import cut
@@ -22,17 +23,7 @@ from shared.ports.state import SweepRecord
 
 OF_PLANS = frozenset({NotificationKind.REFUSED, NotificationKind.INVALID})
 """What the plan of the newest commit says; it is read only when there is a new one."""
-OTHERS = frozenset(
-    {
-        *(NotificationKind.PLAN, NotificationKind.CREDENTIAL, NotificationKind.TOKEN),
-        *(
-            NotificationKind.SWEEP,
-            NotificationKind.ORPHAN,
-            NotificationKind.DEAD_LETTER,
-            NotificationKind.CHANNEL,
-        ),
-    }
-)
+OTHERS = frozenset(NotificationKind) - OF_PLANS
 """What is looked at each time."""
 OUTAGE = timedelta(minutes=2)
 """After so long without a delivery the other routes hear of a channel."""

@@ -238,6 +238,7 @@ def approved_plan(
         reviewers=teams,
         replacing=fleet.expects.replacing,
         unreadable=inputs.problems,
+        platform=inputs.platform,
     )
     approved = frozenset(approval.clusters) if approval else frozenset[str]()
     plan = make(approved=approved)

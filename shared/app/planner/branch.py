@@ -12,7 +12,7 @@ from shared.app.planner.plan_problems import report_unreadable
 from shared.app.planner.reporter import report_again
 from shared.app.repository import require_own, source_of
 from shared.cluster.failures.errors import OtherRepository, ReconcileError
-from shared.cluster.failures.remedies import FailedPart
+from shared.cluster.failures.fleet_problem import FailedPart
 from shared.cluster.history import Gap, Gaps
 from shared.cluster.messages import HeadConfirmation, ToPlan
 from shared.cluster.reporting.measurements import of_plan

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from shared.cluster.drift import moment
-from shared.cluster.failures.remedies import FleetProblem
+from shared.cluster.failures.fleet_problem import FleetProblem
 from shared.cluster.forms import UnreadableRecord
 from shared.cluster.messages import ReportRequest
 from shared.cluster.record_parts import Phase
@@ -197,7 +197,7 @@ def reached(item: Item, record: ClusterSummary | None, *, newest: bool) -> bool:
             return record.observed_generation > 0  # a later commit had it created again
         return record.observed_generation > item.generation  # a later plan took its removal back
     retry = item.hold is not None and item.hold.is_of_retry  # somebody may have started it in spite of that
-    if (item.not_carried_out and not retry) or item.retained:
+    if (item.not_carried_out and not retry) or item.retained or item.keeps_pin:
         return False
     if record is None:
         removed = item.being_deleted or item.action in (*REMOVALS, Action.RETRY)

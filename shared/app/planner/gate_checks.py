@@ -28,20 +28,24 @@ _VALUES_SHOWN = 3
 
 def with_checks(rollout: Rollout, stage: int, ports: Ports) -> Rollout:
     """Return a rollout with what the checks of a stage say that are due; one call for each."""
-    now, one = ports.clock(), rollout.stages[stage]
-    said, reached = rollout.said(one.name), rollout.reached(stage) or now
+    now, planned = ports.clock(), rollout.stages[stage]
+    said, reached = rollout.said(planned.name), rollout.reached(stage) or now
     times = checks_due(rollout, stage, reached, now)
     due = [name for name, at in times.items() if name not in said or at <= now]
     before = {
-        name: said.get(name) or GateCheckResult(one.name, name, CheckState.MISSING, now) for name in due
+        name: said.get(name) or GateCheckResult(planned.name, name, CheckState.MISSING, now) for name in due
     }
-    read = [_read(rollout.commit, before[name], ports) for name in one.gate.checks if name in before]
+    read = [_read(rollout.commit, before[name], ports) for name in planned.gate.checks if name in before]
 
     def ask(asked: EndpointCheck) -> GateCheckResult:
         return _asked(before[asked.name], asked, ports)
 
-    answered = ports.together(ask, [endpoint for endpoint in one.gate.endpoints if endpoint.name in before])
-    others = (each for each in rollout.checked if each.stage != one.name or each.check not in before)
+    answered = ports.together(
+        ask, [endpoint for endpoint in planned.gate.endpoints if endpoint.name in before]
+    )
+    others = (
+        result for result in rollout.checked if result.stage != planned.name or result.check not in before
+    )
     return replace(rollout, checked=(*others, *read, *answered)) if due else rollout
 
 
@@ -64,7 +68,7 @@ def _asked(before: GateCheckResult, asked: EndpointCheck, ports: Ports) -> GateC
 
 def _some(values: Sequence[float]) -> str:
     """Return a few of the values of an answer."""
-    return some_of([f"{each:g}" for each in values], _VALUES_SHOWN) or "no value"
+    return some_of([f"{value:g}" for value in values], _VALUES_SHOWN) or "no value"
 
 
 def _read(commit: str, before: GateCheckResult, ports: Ports) -> GateCheckResult:

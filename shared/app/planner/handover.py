@@ -151,9 +151,9 @@ def hand_over(computed: ComputedPlan, ports: Ports) -> HandedOver:
             put_epoch(fleet, ports)
         start = partial(_start, computed=replace(computed, fleet=fleet), later=later, ports=ports)
         started: Sequence[_Started] = ports.together(start, some)
-        _send_continuations([each.record for each in started], ports)
-        changed |= {each.item.cluster: each.item for each in started}
-        accepted = accepted or any(each.item.acts for each in started)
+        _send_continuations([start.record for start in started], ports)
+        changed |= {start.item.cluster: start.item for start in started}
+        accepted = accepted or any(start.item.acts for start in started)
         # A part that accepts nothing would be repeated indefinitely.
         if left and accepted and ports.elapsed() - began >= ports.config.limits.handover_seconds:
             done = len(acting) - len(left)

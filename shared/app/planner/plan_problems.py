@@ -10,7 +10,7 @@ from shared.app.outbox import send_unlike
 from shared.app.planner.commit_status import status_of_problem
 from shared.app.planner.reporter import report_again
 from shared.cluster.failures.errors import ReconcileError, Retryable, Stale
-from shared.cluster.failures.remedies import FailedPart, FleetProblem
+from shared.cluster.failures.fleet_problem import FailedPart, FleetProblem
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.history import Act
 from shared.cluster.messages import Approval, RolloutAct, ToPlan

@@ -22,7 +22,8 @@ from shared.app.planner.plan_problems import report_failed_plan, report_outage, 
 from shared.app.planner.recovery import begin_recovery
 from shared.app.planner.reporter import report, report_again
 from shared.app.planner.rollouts import advance
-from shared.app.repository import PlanInputs, read_desired, read_known
+from shared.app.platform import platform_plan
+from shared.app.repository import PlanInputs, read_known, read_resolved
 from shared.cluster.failures.errors import ReconcileError, Retryable, Stale, Unexpected, Unreadable
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.messages import (
@@ -151,13 +152,14 @@ def _plan_head(request: ToPlan, decided: HeadDecision, head: BranchHead, ports: 
     records = {record.name: record for record in listed}
     known = read_known(records, ports)
     try:
-        desired = read_desired(head.commit, known, ports)
+        read = read_resolved(head.commit, known, ports)
+        platform = platform_plan(head.commit, read, records, ports)
     except ReconcileError as error:
         report_unreadable(request, error, _as_before(fleet, before), ports)
         return error.kind
-    inputs = PlanInputs(
-        with_form(desired, fleet, ports), records, known, {record.key: record for record in listed.unreadable}
-    )
+    desired = with_form(read.desired, fleet, ports)
+    unreadable = {record.key: record for record in listed.unreadable}
+    inputs = PlanInputs(desired, records, known, unreadable, platform)
     computed = compute_plan(request, before.planning, inputs, fleet, ports)
     carry_out(computed, request.approval, ports)
     if may_be_saved(before) and before.planning not in ("", head.commit):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shared.app.pull_requests.markdown import code, fence, line, names
+from shared.app.pull_requests.markdown import code, fence, line, names, prose
 from shared.platform.report import Section, text_of
 from shared.sentences import not_shown
 
@@ -14,8 +14,13 @@ CHANGES_SHOWN = 25
 SECTIONS_SHOWN = 30
 
 
-def platform_parts(sections: Sequence[Section]) -> Iterator[str]:
-    """Yield the changes of Flux on the clusters, what is refused or needs an approval first."""
+def platform_parts(sections: Sequence[Section], note: str = "") -> Iterator[str]:
+    """Yield the changes of Flux on the clusters, what is refused or needs an approval first.
+
+    ``note`` says what built them, and what was not built.
+    """
+    if note:
+        yield f"Flux: {prose(note)}."
     for section in sections[:SECTIONS_SHOWN]:
         state = f": **{section.state}**" if section.state else ""
         yield f"#### {_heading(section)}{state}"

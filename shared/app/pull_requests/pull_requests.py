@@ -17,9 +17,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 from shared.app.outbox import send, send_unlike
+from shared.app.platform import platform_plan
 from shared.app.pull_requests import comment
 from shared.app.pull_requests.comment import PullPlan
-from shared.app.repository import PlanInputs, desired_of, files_in, read_known, require_own
+from shared.app.repository import PlanInputs, ResolvedCommit, files_in, read_known, require_own, resolved
 from shared.azure.drift.policy import exemption_warnings
 from shared.azure.retirements import retirement_warnings, stale
 from shared.cluster.failures.errors import ReconcileError, Retryable
@@ -31,6 +32,7 @@ from shared.language.resolve.repository_layout import manifest_paths
 from shared.language.resolve.work import Work
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action, Plan
+from shared.plan.platform_plan import NO_PLATFORM_CHANGE
 from shared.ports import Capability, Ports, Pull
 from shared.rollouts.candidates import updates_of
 from shared.rollouts.of_plan import held_now, rollout_of_plan
@@ -143,16 +145,20 @@ def _view(pull: Pull, ports: Ports) -> PullPlan:
     """Read the pull request and plan it against the recorded state; change nothing."""
     view, work = _empty(pull, ports), _work(pull, ports)
     try:
-        read = ports.git_host.read_head(ports.config.branch)
-        require_own(read, ports.state.fleet(), ports)
-        view = replace(view, base=read.commit)
+        base = ports.git_host.read_head(ports.config.branch)
+        require_own(base, ports.state.fleet(), ports)
+        view = replace(view, base=base.commit)
         listed = ports.state.clusters()
         records = {record.name: record for record in listed}
-        desired = _desired(pull, view.base, records, work, ports)
-        view = replace(view, problems=desired.problems)
+        read = _desired(pull, view.base, records, work, ports)
+        desired, commit = read.desired, pull.merge or pull.head
+        platform = NO_PLATFORM_CHANGE if pull.fork else platform_plan(commit, read, records, ports)
+        view = replace(view, problems=(*desired.problems, *platform.problems))
         unreadable = {record.key: record for record in listed.unreadable}
         return (
-            view if pull.fork else _planned(view, PlanInputs(desired, records, {}, unreadable), pull, ports)
+            view
+            if pull.fork
+            else _planned(view, PlanInputs(desired, records, {}, unreadable, platform), pull, ports)
         )
     except NotPlanned as error:
         return replace(view, refusal=str(error))
@@ -201,6 +207,7 @@ def _planned(
         reviewers=teams,
         replacing=fleet.expects.replacing,
         unreadable=inputs.problems,
+        platform=inputs.platform,
     )
     documents = {}
     for item in plan.items:
@@ -223,6 +230,11 @@ def _planned(
         exemptions=tuple(exemption_warnings(desired, warned, today)),
         rollout=_rollout(plan, desired, records, pull, fleet.rollout, ports),
         durations=fleet.durations,
+        platform=inputs.platform.sections(
+            {name: cluster.environment for name, cluster in desired.clusters.items()},
+            tuple(desired.environments),
+        ),
+        note=" ".join(filter(None, (view.note, inputs.platform.note))),
         held=held_now(plan, desired.clusters, records, calendar_of(desired.rollout), ports.clock()),
     )
 
@@ -256,7 +268,7 @@ def _rollout(
 
 def _desired(
     pull: Pull, base: str, records: Mapping[str, ClusterRecord], work: Work, ports: Ports
-) -> DesiredFleet:
+) -> ResolvedCommit:
     """Resolve what would be merged; raise NotPlanned before thousands of manifests are read."""
     commit = pull.merge or pull.head
     work.check()
@@ -270,12 +282,12 @@ def _desired(
             f"not planned: {new:,} manifests are new or changed, and at most {NEW_MANIFESTS} are read for a "
             "pull request; split it"
         )
-    desired = desired_of(commit, files, read_known(records, ports), ports, work)
-    if desired.left_out:
+    read = resolved(commit, files, read_known(records, ports), ports, work)
+    if read.desired.left_out:
         raise NotPlanned(
             f"not planned: its manifests take more than {work.limit:,} units of work; {_instead(pull)}"
         )
-    return desired
+    return read
 
 
 def _refuse_large(size: int) -> None:

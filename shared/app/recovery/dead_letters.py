@@ -18,7 +18,7 @@ from shared.app.outbox import next_check_of, send_all
 from shared.app.records import Transition, again, change
 from shared.cluster.envelopes import Envelope, copy_of
 from shared.cluster.failures.errors import DeadLettered, Retryable, Unreadable
-from shared.cluster.failures.remedies import FailedPart, FleetProblem
+from shared.cluster.failures.fleet_problem import FailedPart, FleetProblem
 from shared.cluster.forms import NewerForm
 from shared.cluster.job import JobQueue
 from shared.cluster.messages import (

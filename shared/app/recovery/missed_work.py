@@ -15,7 +15,7 @@ from shared.app.runs import record_end
 from shared.cluster.continuations import Continuation, continuation_of, overdue, served_until
 from shared.cluster.envelopes import Envelope, continuation
 from shared.cluster.failures.errors import ReconcileError, Stale
-from shared.cluster.failures.remedies import FailedPart, FleetProblem
+from shared.cluster.failures.fleet_problem import FailedPart, FleetProblem
 from shared.cluster.history import FoundBy
 from shared.cluster.job import JobQueue
 from shared.cluster.messages import (

@@ -70,7 +70,7 @@ class Sighting:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SweepComparison:
     """A record with what Azure shows, before any correction starts.
 
     ``concluded`` is the record before its values were compared; ``turned``: the cluster is not Ready any
@@ -86,7 +86,7 @@ class Comparison:
     decided: Sequence[DriftDecision] | None = None
 
 
-def compare(record: ClusterRecord, shown: Sighting) -> Comparison:
+def compare(record: ClusterRecord, shown: Sighting) -> SweepComparison:
     """Return what Azure shows of a cluster, and what differs from git where it can be compared."""
     found, now, live = shown.found, shown.now, shown.live
     concluded, events = record, list[Event]()
@@ -97,13 +97,13 @@ def compare(record: ClusterRecord, shown: Sighting) -> Comparison:
     elif turned:
         concluded, events = _turned(record, found, now)
     if found is not None or live is None or (concluded.job.active and not suspended):
-        return Comparison(concluded, concluded, tuple(events), turned)
+        return SweepComparison(concluded, concluded, tuple(events), turned)
     decided = decided_of(concluded, live, shown.owner, now)
     compared = _compared(concluded, decided, live, shown.owner, now)
-    return Comparison(compared, concluded, tuple(events), turned, True, decided)
+    return SweepComparison(compared, concluded, tuple(events), turned, True, decided)
 
 
-def correct(before: ClusterRecord, compared: Comparison, shown: Sighting) -> Transition:
+def correct(before: ClusterRecord, compared: SweepComparison, shown: Sighting) -> Transition:
     """Return the record with the job that the policy starts, unless something holds it, and what is sent.
 
     ``before`` is the record before the comparison. What was found out about the differences is in its record.
@@ -129,12 +129,14 @@ def correct(before: ClusterRecord, compared: Comparison, shown: Sighting) -> Tra
     return Transition(after, events, first=first, then=then)
 
 
-def is_news(before: ClusterRecord, compared: Comparison, after: ClusterRecord) -> bool:
+def is_news(before: ClusterRecord, compared: SweepComparison, after: ClusterRecord) -> bool:
     """Return whether a cluster is not Ready any more, or not in sync with git, or is so again."""
     return compared.turned or _differs_since(before) != _differs_since(after)
 
 
-def _corrected(before: ClusterRecord, compared: Comparison, shown: Sighting) -> tuple[ClusterRecord, str]:
+def _corrected(
+    before: ClusterRecord, compared: SweepComparison, shown: Sighting
+) -> tuple[ClusterRecord, str]:
     """Return the record with the job that the policy starts, and what that corrects, "" for no job."""
     record, now, live = compared.record, shown.now, shown.live
     if compared.of_values:

@@ -6,7 +6,6 @@ The one table behind ``roadstead why`` and docs/errors.md.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 
 from shared.cluster.failures import errors
 from shared.cluster.failures.errors import ReconcileError, Retryable, Terminal
@@ -306,66 +305,3 @@ def _describe(policy: RetryPolicy) -> str:
 
 def _span(seconds: float) -> str:
     return f"{seconds / 60:g} min" if seconds >= 60 else f"{seconds:g} s"
-
-
-# Why the newest commit of a fleet could not be planned, and what an operator can do about it.
-
-_NEXT_TRY = "The timer plans again at the latest; until then no newer commit is carried out."
-_LOGS = "If the problem stays, find the error in the logs of the functions."
-
-
-class FailedPart(StrEnum):
-    """What failed, as stored."""
-
-    READ = "read"
-    PLAN = "plan"
-    REQUEST = "request"
-
-
-_WHAT: Mapping[FailedPart, str] = {
-    FailedPart.READ: "the repository could not be read: ",
-    FailedPart.PLAN: "the newest commit could not be planned: ",
-    FailedPart.REQUEST: "a plan request failed",
-}
-
-_REPOSITORY: Mapping[type[errors.ReconcileError], str] = {
-    errors.Unauthenticated: "The git host refuses the credential: whoever deploys the app renews"
-    " GITHUB_TOKEN, or the key of the GitHub App, and deploys it.",
-    errors.Unauthorized: "An owner of the repository lets the token or the GitHub App read its contents; an"
-    " organisation may also ask that a token is authorised for single sign-on.",
-    errors.Dependency: "Restore the branch, or set GITHUB_BRANCH and GITHUB_REPOSITORY to what exists. GitHub"
-    " answers the same when the credential may not see the repository.",
-    errors.Withheld: "Whoever deploys the app sets GITHUB_REPOSITORY to the present name; an owner of a"
-    " blocked repository asks GitHub.",
-    errors.Throttled: "No action needed. If it persists, find out what else uses the same token.",
-    errors.Unavailable: "www.githubstatus.com shows whether GitHub has a problem; otherwise check"
-    " GITHUB_API_URL and the network of the app.",
-}
-"""Who does what when the repository cannot be read."""
-
-
-@dataclass(frozen=True)
-class FleetProblem:
-    """What prevents the planner from planning the newest commit.
-
-    ``kind`` is the class of the error, "" when the queue dead-lettered the plan request. ``approve_again`` is
-    the commit whose approval was lost with the request, "" for none.
-    """
-
-    message: str
-    failed: FailedPart
-    kind: str = ""
-    approve_again: str = ""
-
-    def __str__(self) -> str:
-        approve = f"; approve {self.approve_again[:8]} again" if self.approve_again else ""
-        return f"{_WHAT[self.failed]}{self.kind}: {self.message}{approve}"
-
-    @property
-    def suggested_action(self) -> str:
-        """Who can do what about it."""
-        action = suggested_action(self.kind, failed=False)
-        if self.failed is FailedPart.READ:
-            named = (action for kind, action in _REPOSITORY.items() if kind.__name__ == self.kind)
-            action = next(named, action)
-        return f"{_NEXT_TRY} {action or _LOGS}"

@@ -15,7 +15,8 @@ from shared.cluster.failures.errors import (
     classes,
     is_wait,
 )
-from shared.cluster.failures.remedies import NO_ACTION, FleetProblem, suggested_action
+from shared.cluster.failures.fleet_problem import FleetProblem
+from shared.cluster.failures.remedies import NO_ACTION, suggested_action
 from shared.cluster.failures.retry import DEFAULTS, Policies, policy_for
 from shared.cluster.health import error_of, faults_of, unread_of
 from shared.cluster.history import by_whom

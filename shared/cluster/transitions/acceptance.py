@@ -29,6 +29,7 @@ from shared.frozen import replace
 from shared.language.cluster_systems import systems_in
 from shared.language.desired import Desired
 from shared.language.model.cluster.drift import DriftAction
+from shared.language.pin import Pin
 from shared.masking import cut
 from shared.plan.plan import REMOVALS, Action, Item
 from shared.plan.system_removals import keeping, to_remove
@@ -66,6 +67,7 @@ def accept(
         return None
     if record is None:
         return accept_new(desired, uid=item.uid, commit=commit, now=now, generation=item.generation)
+    desired = desired.with_pin(Pin.of(record.document)) if item.keeps_pin else desired
     kept = keeping(desired, systems_in(record.document), item.retained)
     return accept_change(record, kept, commit=commit, now=now, generation=item.generation)
 

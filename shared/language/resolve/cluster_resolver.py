@@ -205,7 +205,9 @@ def _size_of(desired: Desired) -> int:
 
 def _placed(node: Node, violations: Iterable[Finding]) -> Problems:
     places = ((node.find((*SPEC, *path)).mark, (path, message)) for path, message in violations)
-    return tuple(described(places, lambda _, one: problem_in(node, (*SPEC, *one[0]), one[1])))
+    return tuple(
+        described(places, lambda _, violation: problem_in(node, (*SPEC, *violation[0]), violation[1]))
+    )
 
 
 def _validation_problems(error: ValidationError, node: Node, model: type[Cluster]) -> list[Problem]:

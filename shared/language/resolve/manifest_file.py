@@ -75,7 +75,9 @@ class Placeholders:
             for name in dict.fromkeys(_BRACES.findall(text))
             if not self._values.get(name) and _meant(name)
         )
-        return described(wrong, lambda _, one: problem_in(node, one[0], _missing_values(one[1], never)))
+        return described(
+            wrong, lambda _, missing: problem_in(node, missing[0], _missing_values(missing[1], never))
+        )
 
 
 def placeholders_of(name: str, environment: str, cluster_class: str, location: Any) -> Placeholders:
@@ -107,7 +109,7 @@ def misspelt(layer: Node, at: Path, root: Node) -> list[Problem]:
         if name not in NAMES and _meant(name)
     )
     return described(
-        wrong, lambda mark, one: problem_at(mark, field_of(one[0], root), _missing_values(one[1]))
+        wrong, lambda mark, missing: problem_at(mark, field_of(missing[0], root), _missing_values(missing[1]))
     )
 
 

@@ -70,7 +70,7 @@ def described(places: Iterable[tuple[Mark, T]], describe: Callable[[Mark, T], Pr
         files.setdefault(mark.file, []).append((mark, what))
     problems: list[Problem] = []
     for found in files.values():
-        found.sort(key=lambda each: (each[0].line, each[0].column))
+        found.sort(key=lambda entry: (entry[0].line, entry[0].column))
         problems += [describe(mark, what) for mark, what in found[:SHOWN_OF_FILE]]
         if len(found) > SHOWN_OF_FILE:
             problems.append(_more(problem_at(found[SHOWN_OF_FILE][0], "", ""), len(found) - SHOWN_OF_FILE))

@@ -78,8 +78,8 @@ def _chains(classes: Mapping[str, Layer]) -> Mapping[str, _Chain]:
             members = above[way[at] :]
             del above[way[at] :]
             chains |= _in_cycle(members)
-        for one in reversed(above):
-            chains[one] = _longer(one, chains.get(classes[one].parent))
+        for passed in reversed(above):
+            chains[passed] = _longer(passed, chains.get(classes[passed].parent))
     return chains
 
 

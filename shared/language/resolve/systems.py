@@ -228,7 +228,7 @@ def _occupied(node: Node, tenant: Tenant, taken: _Taken) -> list[Problem]:
         for number, name, other in found
         if other is not None
     )
-    return described(places, lambda mark, one: _belongs_to_another(mark, *one))
+    return described(places, lambda mark, entry: _belongs_to_another(mark, *entry))
 
 
 def _belongs_to_another(mark: Mark, number: int, namespace: str, system: str, cluster: str) -> Problem:

@@ -47,15 +47,15 @@ def problems_of(
             continue
         # Of several errors in one value (of a union, for example) the first is the clearest.
         found.setdefault((place.mark, field_of((*at, *path), root)), _Error(detail, path, place))
-    errors = sorted(found.items(), key=lambda each: (each[0][0].line, each[0][0].column, each[0][1]))
-    misspelt = _misspelt((one for _, one in errors), model)
+    errors = sorted(found.items(), key=lambda entry: (entry[0][0].line, entry[0][0].column, entry[0][1]))
+    misspelt = _misspelt((error for _, error in errors), model)
     rest = [
-        (place, one)
-        for (place, _), one in errors
-        if not (one.kind == "too_short" and path_text(one.path) in invalid_below)
-        and not (one.kind == "missing" and one.path in misspelt)
+        (place, error)
+        for (place, _), error in errors
+        if not (error.kind == "too_short" and path_text(error.path) in invalid_below)
+        and not (error.kind == "missing" and error.path in misspelt)
     ]
-    return described(rest, lambda _, one: _problem(one, root, model, at))
+    return described(rest, lambda _, error: _problem(error, root, model, at))
 
 
 @dataclass(frozen=True)

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 from shared.frozen import dataclass
 from shared.json_tree import path_text
-from shared.language.resolve.problems import Problem, limited, problem_at
+from shared.language.resolve.problems import Problem, problem_at
 from shared.language.yaml.nodes import Mark
 from shared.platform.places import place_of, place_of_text
 from shared.platform.rules.dependencies import cycles, missing_dependencies
-from shared.platform.rules.finding import ClusterPlatform, Finding, named
+from shared.platform.rules.finding import ClusterPlatform, Files, Finding
 from shared.platform.rules.kinds import kinds_of_charts, wrong_fields, wrong_kinds
 from shared.platform.rules.names import missing_namespaces, wrong_labels, wrong_names
 from shared.platform.rules.ownership import owned_by_roadstead, two_owners
 from shared.platform.rules.readiness import keeps_everything, reports_early
 from shared.platform.rules.references import (
     blocked_references,
+    missing_charts,
+    missing_health_checks,
     missing_sources,
     missing_values,
     without_rights,
 )
-from shared.platform.rules.secrets import Files, plain_secrets, undecrypted_secrets
+from shared.platform.rules.secrets import plain_secrets, undecrypted_secrets
 from shared.platform.rules.sizes import too_large
 from shared.platform.rules.variables import defaults_in_scripts, missing_variables
 from shared.platform.rules.workloads import impossible_objects
 
-__all__ = ["RULES", "ClusterPlatform", "Files", "Finding", "Findings", "Rule", "findings_of", "validated"]
+__all__ = ["RULES", "ClusterPlatform", "Files", "Finding", "Findings", "Rule", "findings_of", "placed"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ RULES: tuple[Rule, ...] = (
     Rule(_plain(blocked_references), "fluxcd.io/flux/installation/configuration/multitenancy"),
     Rule(_plain(without_rights), "fluxcd.io/flux/installation/configuration/multitenancy"),
     Rule(_plain(missing_values), "fluxcd/pkg kustomize/kustomize_varsub.go LoadVariables"),
+    Rule(_plain(missing_health_checks), f"{_CONTROLLER} checkHealth"),
+    Rule(missing_charts, "fluxcd.io/flux/components/helm/helmreleases"),
     Rule(_plain(kinds_of_charts), "fluxcd/pkg ssa/manager_apply.go ApplyAllStaged"),
     Rule(_plain(wrong_kinds), "kubernetes.io/docs/reference/using-api/deprecation-guide"),
     Rule(_plain(wrong_fields), "k8s.io/kubernetes api/openapi-spec/v3"),
@@ -83,32 +87,12 @@ def findings_of(platform: ClusterPlatform, files: Files) -> tuple[Finding, ...]:
     return tuple(dict.fromkeys(finding for rule in RULES for finding in rule.find(platform, files)))
 
 
-def validated(platforms: Iterable[tuple[ClusterPlatform, Sequence[str]]], files: Files) -> Findings:
-    """Return what is wrong on any of the clusters, each fault once, with the clusters that have it.
-
-    ``platforms`` are what is alike, each with the names of its clusters. A fault that all of them have names
-    none. ``files`` reads a file of the commit; places are looked up for what was found alone.
-    """
-    having: dict[Finding, list[str]] = {}
-    number = 0
-    for platform, clusters in platforms:
-        number += len(clusters)
-        for finding in findings_of(platform, files):
-            having.setdefault(finding, []).extend(clusters)
-    problems: list[Problem] = []
-    notes: list[Problem] = []
-    for finding, clusters in having.items():
-        where = f" (on {named(sorted(clusters))})" if len(clusters) < number else ""
-        kept = notes if finding.is_note else problems
-        kept.append(_problem(finding, f"{finding.message}{where}", files))
-    return Findings(limited(problems), limited(notes))
-
-
-def _problem(finding: Finding, message: str, files: Files) -> Problem:
+def placed(finding: Finding, files: Files) -> Problem:
+    """Return a finding as a problem with its line; of the manifest of a cluster that is not known here."""
     content = files(finding.file) if finding.file else None
     mark = Mark(finding.file, 1, 1)
     if content is not None and finding.text:
         mark = place_of_text(content, finding.file, finding.text)
     elif content is not None:
         mark = place_of(content, finding.file, finding.of, finding.path)
-    return problem_at(mark, path_text(finding.path), message)
+    return problem_at(mark, path_text(finding.path), finding.message)

@@ -1,8 +1,8 @@
 """``dependsOn`` of Kustomizations and HelmReleases: every name is there, and nothing waits for itself.
 
 Source: ``checkDependencies`` in ``kustomization_controller.go``, and in ``helmrelease_controller.go``: a name
-without a namespace is one of the object's own, and an object that is not found is an error for ever. A cycle
-also keeps every Kustomization of the same source from being told of a new revision
+without a namespace is one of the object's own, and an object that is not found is an error indefinitely. A
+cycle also keeps every Kustomization of the same source from hearing of a new revision
 (fluxcd/kustomize-controller#1712).
 """
 
@@ -26,6 +26,7 @@ from shared.platform.rules.finding import (
     objects_in,
 )
 
+_MANIFEST = "the manifest of the cluster"
 _KINDS = ((KUSTOMIZE, KUSTOMIZATION), (HELM, "HelmRelease"))
 
 
@@ -38,9 +39,12 @@ class _Waiting:
 
 
 def missing_dependencies(platform: ClusterPlatform) -> Iterator[Finding]:
-    """Yield the names that no object has; a note where not everything is known."""
+    """Yield the names that no object has; a note where not everything is known.
+
+    Those of the manifest of a cluster are checked with it.
+    """
     for object_id, waiting in _waiting(platform).items():
-        for wanted, path in waiting.waits_for.items():
+        for wanted, path in waiting.waits_for.items() if waiting.file else ():
             if wanted in platform.known:
                 continue
             yield Finding(
@@ -70,11 +74,11 @@ def cycles(platform: ClusterPlatform) -> Iterator[Finding]:
     for cycle in _cycles({name: sorted(waiting.waits_for) for name, waiting in graph.items()}):
         first = cycle[0]
         steps = [
-            f"{full_name(waiter)} ({graph[waiter].file}) waits for {full_name(wanted)}"
+            f"{full_name(waiter)} ({graph[waiter].file or _MANIFEST}) waits for {full_name(wanted)}"
             for waiter, wanted in zip(cycle, [*cycle[1:], first], strict=True)
         ]
-        told = (
-            "; no Kustomization of the same source is told of a new commit either"
+        silence = (
+            "; no Kustomization of the same source hears of a new commit either"
             if first.kind == KUSTOMIZATION
             else ""
         )
@@ -82,7 +86,7 @@ def cycles(platform: ClusterPlatform) -> Iterator[Finding]:
             graph[first].file,
             first,
             graph[first].waits_for[cycle[1 % len(cycle)]],
-            f"a cycle of dependsOn: {', and '.join(steps)}, so none of them is ever applied{told}; remove "
+            f"a cycle of dependsOn: {', and '.join(steps)}, so none of them is ever applied{silence}; remove "
             "one of these lines",
         )
 
@@ -93,7 +97,7 @@ def _waiting(platform: ClusterPlatform) -> Mapping[ObjectId, _Waiting]:
     specs = [(owner.id, owner.spec, owner.file) for owner in platform.inventory.owners.values()]
     specs += [
         (object_id, mapping(built.manifest.get("spec")), built.file or owner.file)
-        for owner, object_id, built in platform.objects()
+        for owner, object_id, built in platform.objects
         if any(is_kind(object_id, *kind) for kind in _KINDS)
     ]
     for object_id, spec, file in specs:

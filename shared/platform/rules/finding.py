@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from shared.frozen import dataclass
 from shared.json_tree import Json
+from shared.kubernetes.flux_objects import NAMESPACE
 from shared.language.resolve.problems import Path
 from shared.platform.inventory import BuiltObject, Inventory, ObjectId, Owner
+from shared.platform.objects import is_skipped
 from shared.platform.schemas.kinds import KnownKinds
+from shared.sentences import some_of
 
 FLUX = "toolkit.fluxcd.io"
 KUSTOMIZE, HELM, SOURCE = f"kustomize.{FLUX}", f"helm.{FLUX}", f"source.{FLUX}"
 KUSTOMIZATION = "Kustomization"
 DEFINITION = "CustomResourceDefinition"
-DISABLED = "disabled"
+MOST_NAMES = 3
+MADE_ELSEWHERE = ("ExternalArtifact",)
+"""Sources that a controller makes from other objects."""
+
+Files = Callable[[str], bytes | None]
+"""Returns the content of a file of the commit, None for one that is not there."""
 
 
 @dataclass(frozen=True)
@@ -53,57 +61,55 @@ class ClusterPlatform:
     blocking: Collection[str] = ()
     confining: Collection[str] = ()
 
-    def objects(self) -> Iterator[tuple[Owner, ObjectId, BuiltObject]]:
-        """Yield every object that Flux applies, with the Kustomization that does."""
-        for owner in self.inventory.owners.values():
-            for object_id, built in owner.objects.items():
-                if is_applied(built.manifest):
-                    yield owner, object_id, built
+    @cached_property
+    def objects(self) -> Sequence[tuple[Owner, ObjectId, BuiltObject]]:
+        """Every object that Flux applies, with the Kustomization that does."""
+        return [
+            (owner, object_id, built)
+            for owner in self.inventory.owners.values()
+            for object_id, built in owner.objects.items()
+            if not is_skipped(built.manifest)
+        ]
 
     @cached_property
     def known(self) -> Mapping[ObjectId, BuiltObject | None]:
         """Every object that will be on the clusters; None: it is not of the platform."""
-        built = {object_id: built for _, object_id, built in self.objects()}
+        built = {object_id: built for _, object_id, built in self.objects}
         return {**dict.fromkeys([*self.provided, *self.inventory.owners]), **built}
 
     @cached_property
     def kinds(self) -> KnownKinds:
         """The kinds that the clusters know."""
-        own = (built.manifest for _, object_id, built in self.objects() if object_id.kind == DEFINITION)
+        own = (built.manifest for _, object_id, built in self.objects if object_id.kind == DEFINITION)
         return KnownKinds.of(self.kubernetes, (*self.definitions, *own))
 
     @cached_property
     def is_whole(self) -> bool:
-        """Whether all that Kustomizations bring is known; what charts bring never is."""
+        """Whether all that Kustomizations bring is known; what charts bring never is.
+
+        What a team's Kustomization brings stays in the namespaces of its system.
+        """
         owners = self.inventory.owners
         foreign = any(
-            object_id.group == KUSTOMIZE and object_id.kind == KUSTOMIZATION and object_id not in owners
-            for object_id in self.known
+            self._brings_more(object_id, built)
+            for object_id, built in self.known.items()
+            if is_kind(object_id, KUSTOMIZE, KUSTOMIZATION) and object_id not in owners
         )
         return not (foreign or self.inventory.unfollowed or any(owner.unbuilt for owner in owners.values()))
+
+    def _brings_more(self, object_id: ObjectId, built: BuiltObject | None) -> bool:
+        """Return whether a Kustomization of another source brings objects; without that source it cannot."""
+        if built is None:
+            return object_id.namespace == NAMESPACE
+        ref = mapping(mapping(built.manifest.get("spec")).get("sourceRef"))
+        namespace, name = str(ref.get("namespace") or object_id.namespace), str(ref.get("name") or "")
+        source = ObjectId(SOURCE, str(ref.get("kind") or ""), namespace, name)
+        return source in self.known or source.kind in MADE_ELSEWHERE or is_open(name) or is_open(namespace)
 
     @cached_property
     def has_charts(self) -> bool:
         """Whether a HelmRelease brings objects that nobody knows."""
         return any(object_id.group == HELM and object_id.kind == "HelmRelease" for object_id in self.known)
-
-
-def is_applied(manifest: Json) -> bool:
-    """Return whether Flux applies an object: it skips one with ``ssa: Ignore`` or ``reconcile: disabled``.
-
-    Source: ``ExclusionSelector`` in ``kustomization_controller.go``; labels count as annotations do
-    (``shouldSkipApply`` of fluxcd/pkg ``ssa``).
-    """
-    marks = marks_of(manifest)
-    return marks.get("ssa", "").lower() != "ignore" and marks.get("reconcile", "").lower() != DISABLED
-
-
-def marks_of(manifest: Json) -> Mapping[str, str]:
-    """Return what the annotations and labels of an object tell kustomize-controller, by the last part."""
-    metadata = mapping(manifest.get("metadata"))
-    both = {**mapping(metadata.get("labels")), **mapping(metadata.get("annotations"))}
-    prefix = f"{KUSTOMIZE}/"
-    return {str(k).removeprefix(prefix): str(v) for k, v in both.items() if str(k).startswith(prefix)}
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
@@ -138,9 +144,6 @@ def full_name(object_id: ObjectId) -> str:
     return f"{object_id.namespace}/{object_id.name}" if object_id.namespace else object_id.name
 
 
-def named(values: Sequence[str], most: int = 3) -> str:
-    """Return names as a list that a sentence has: the first ones, and the number of the others."""
-    shown, more = list(values[:most]), len(values) - most
-    if more > 0:
-        shown.append(f"{more:,} more")
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+def named(names: Sequence[str]) -> str:
+    """Return names as a sentence has them: ``a``, ``a and b``, ``a, b, c and 3 more``."""
+    return some_of(names, MOST_NAMES, between=" and " if len(names) == 2 else ", ")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from shared.frozen import replace
 from shared.platform.inventory import BuiltObject, ObjectId, Owner
@@ -25,6 +26,8 @@ from shared.platform.schemas.kinds import Standing
 
 _OF_FLUX = ("fluxcd.io", "fluxcd.controlplane.io")
 """Groups of Flux and of its operator, which some installations define and others do not."""
+_OF_SECRETS = (("data",), ("stringData",))
+"""Where a value is never shown."""
 _SHORTEST_WORD = 4
 _COMMON_WORDS = frozenset(
     ("chart", "cluster", "controller", "crds", "helm", "operator", "system", "template")
@@ -96,22 +99,34 @@ CHARTS: Mapping[str, tuple[str, ...]] = {
 """The groups whose definitions a chart brings, each with those below it; source: the chart's ``crds``."""
 
 
+class _Release(NamedTuple):
+    """A HelmRelease that may bring definitions, who owns it, and its chart."""
+
+    owner: ObjectId
+    id: ObjectId
+    chart: str
+
+
 def wrong_kinds(platform: ClusterPlatform) -> Iterator[Finding]:
-    """Yield the objects of a kind that nothing serves; notes for kinds of a Flux that has not all of them."""
-    for owner, object_id, built in platform.objects():
+    """Yield the objects of a kind that nothing serves, and a note for each kind that Flux is without."""
+    seen: set[str] = set()
+    for owner, object_id, built in platform.objects:
         standing, message = platform.kinds.standing(built.manifest)
-        if message:
-            missing = standing is Standing.NOT_INSTALLED
+        missing = standing is Standing.NOT_INSTALLED
+        if message and message not in seen:
             yield Finding(built.file or owner.file, object_id, ("apiVersion",), message, is_note=missing)
+        seen |= {message} if missing else set()
 
 
 def wrong_fields(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield the fields that the schema of their kind does not have, or refuses."""
-    for owner, object_id, built in platform.objects():
+    for owner, object_id, built in platform.objects:
         if platform.kinds.standing(built.manifest)[0] is not Standing.DEFINED:
             continue
         for path, message in platform.kinds.faults(built.manifest):
-            yield Finding(built.file or owner.file, object_id, path, message)
+            is_secret = is_kind(object_id, "", "Secret") and path[:1] in _OF_SECRETS
+            told = message.partition(", got ")[0] if is_secret else message
+            yield Finding(built.file or owner.file, object_id, path, told)
 
 
 def kinds_of_charts(platform: ClusterPlatform) -> Iterator[Finding]:
@@ -119,16 +134,22 @@ def kinds_of_charts(platform: ClusterPlatform) -> Iterator[Finding]:
 
     Any other such kind may be on the clusters by a chart or an add-on: a note for each kind.
     """
-    told: set[tuple[ObjectId, str, str]] = set()
+    seen: set[tuple[ObjectId, str, str]] = set()
+    releases = [
+        _Release(owner.id, object_id, _chart(built))
+        for owner, object_id, built in platform.objects
+        if is_kind(object_id, HELM, "HelmRelease") and _defines(built)
+    ]
     others: dict[tuple[str, str], list[Finding]] = {}
-    for owner, object_id, built in platform.objects():
+    for owner, object_id, built in platform.objects:
         group, kind = object_id.group, object_id.kind
         known = platform.kinds.standing(built.manifest)[0] is not Standing.UNKNOWN
-        if known or group.endswith(_OF_FLUX) or (owner.id, group, kind) in told:
+        if known or group.endswith(_OF_FLUX) or (owner.id, group, kind) in seen:
             continue
-        told.add((owner.id, group, kind))
-        beside, elsewhere = _bringing(object_id, owner, platform)
-        if beside and not elsewhere and platform.is_whole:
+        seen.add((owner.id, group, kind))
+        bringing = _bringing(object_id, releases)
+        beside = [release.id for release in bringing if release.owner == owner.id]
+        if bringing and len(beside) == len(bringing) and platform.is_whole:
             yield _with_its_chart(owner, object_id, built, beside)
         else:
             note = Finding(built.file or owner.file, object_id, ("kind",), "", is_note=True)
@@ -157,38 +178,31 @@ def _with_its_chart(
     )
 
 
-def _bringing(
-    object_id: ObjectId, owner: Owner, platform: ClusterPlatform
-) -> tuple[list[ObjectId], list[ObjectId]]:
-    """Return the HelmReleases that define a kind: those of the same Kustomization, and the others.
+def _bringing(object_id: ObjectId, releases: Sequence[_Release]) -> Sequence[_Release]:
+    """Return the HelmReleases that define a kind.
 
     These are the charts that are known to bring its group; where nobody knows one, the only one that is named
     as the kind or its group is.
     """
     group = object_id.group
-    releases = [
-        (found.id == owner.id, release, _chart(built))
-        for found, release, built in platform.objects()
-        if is_kind(release, HELM, "HelmRelease") and _defines(built)
-    ]
     if any(_brings(groups, group) for groups in CHARTS.values()):
-        bringing = [found for found in releases if _brings(CHARTS.get(found[2], ()), group)]
-    else:
-        bringing = [found for found in releases if found[2] not in CHARTS and _is_named_as(found, object_id)]
-        bringing = bringing if len(bringing) == 1 else []
-    return [name for beside, name, _ in bringing if beside], [
-        name for beside, name, _ in bringing if not beside
+        return [release for release in releases if _brings(CHARTS.get(release.chart, ()), group)]
+    named_so = [
+        release
+        for release in releases
+        if release.chart not in CHARTS and _is_named_as(release.chart, object_id)
     ]
+    return named_so if len(named_so) == 1 else []
 
 
-def _is_named_as(release: tuple[bool, ObjectId, str], object_id: ObjectId) -> bool:
+def _is_named_as(chart: str, object_id: ObjectId) -> bool:
     """Return whether a word of a chart's name is in the name of a kind or of its group.
 
     What many bring (``*.k8s.io``) is nobody's.
     """
     if object_id.group.endswith("k8s.io"):
         return False
-    words = {word for word in re.split(r"[^a-z0-9]+", release[2].lower()) if len(word) >= _SHORTEST_WORD}
+    words = {word for word in re.split(r"[^a-z0-9]+", chart.lower()) if len(word) >= _SHORTEST_WORD}
     return any(word in object_id.kind.lower() or word in object_id.group for word in words - _COMMON_WORDS)
 
 

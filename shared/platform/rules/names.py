@@ -45,14 +45,14 @@ _NO_SUBDOMAIN_KINDS = frozenset(
 
 def wrong_names(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield the names and namespaces that the API server refuses."""
-    for owner, object_id, built in platform.objects():
+    for owner, object_id, built in platform.objects:
         for path, message in _name_faults(object_id, built.manifest):
             yield Finding(built.file or owner.file, object_id, path, message)
 
 
 def wrong_labels(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield the labels and annotations that the API server refuses."""
-    for owner, object_id, built in platform.objects():
+    for owner, object_id, built in platform.objects:
         for path, message in _metadata_faults(built.manifest):
             yield Finding(built.file or owner.file, object_id, path, message)
 
@@ -60,7 +60,7 @@ def wrong_labels(platform: ClusterPlatform) -> Iterator[Finding]:
 def missing_namespaces(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield a note for each object that gets the namespace ``default`` because it names none."""
     kinds = platform.kinds
-    for owner, object_id, built in platform.objects():
+    for owner, object_id, built in platform.objects:
         if object_id.namespace or not kinds.is_namespaced(built.manifest):
             continue
         if not owner.spec.get("targetNamespace"):
@@ -110,6 +110,8 @@ def _described(form: tuple[re.Pattern[str], int, str]) -> str:
 def _metadata_faults(manifest: Json) -> Iterator[tuple[tuple[str, ...], str]]:
     metadata = mapping(manifest.get("metadata"))
     for field in ("labels", "annotations"):
+        if metadata.get(field) is not None and not isinstance(metadata[field], Mapping):
+            yield ("metadata", field), "must be an object of names and strings"
         for key, value in mapping(metadata.get(field)).items():
             path = ("metadata", field, str(key))
             wrong = (

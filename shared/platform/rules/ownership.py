@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from shared.json_tree import Json
 from shared.platform.inventory import BuiltObject, ObjectId, Owner
+from shared.platform.objects import is_marked
 from shared.platform.rules.finding import (
-    DISABLED,
     KUSTOMIZATION,
     KUSTOMIZE,
     SOURCE,
@@ -21,7 +21,6 @@ from shared.platform.rules.finding import (
     is_kind,
     is_open,
     mapping,
-    marks_of,
     named,
 )
 from shared.platform.schemas.kinds import KnownKinds
@@ -38,10 +37,10 @@ Owned = tuple[Owner, ObjectId, BuiltObject]
 def two_owners(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield each object that several Kustomizations apply, at the place of the last one.
 
-    It is a note where all write the same, and nothing is lost when it is deleted and made again.
+    It is a note where all write the same, and nothing is lost when it is deleted and created again.
     """
     owned: dict[ObjectId, list[Owned]] = {}
-    for owner, object_id, built in platform.objects():
+    for owner, object_id, built in platform.objects:
         placed = _placed(object_id, built.manifest, platform.kinds)
         if not (is_open(placed.name) or is_open(placed.namespace)):
             owned.setdefault(placed, []).append((owner, object_id, built))
@@ -63,10 +62,10 @@ def _of_several(placed: ObjectId, owned: Sequence[Owned]) -> Iterator[Finding]:
             "namespace default; remove one of them",
         )
         return
-    marks = [marks_of(found.manifest) for _, _, found in owned]
-    kept = all(found.get("prune", "").lower() == DISABLED for found in marks)
-    shared = all(found.get("ssa", "").lower() in _SHARED for found in marks)
-    alike = all(_content(found.manifest) == _content(built.manifest) for _, _, found in owned)
+    found = [other.manifest for _, _, other in owned]
+    kept = all(is_marked(manifest, "prune", "disabled") for manifest in found)
+    shared = all(any(is_marked(manifest, "ssa", way) for way in _SHARED) for manifest in found)
+    alike = all(_content(manifest) == _content(built.manifest) for manifest in found)
     if kept and (shared or alike):
         return
     effect = (
@@ -89,7 +88,7 @@ def owned_by_roadstead(platform: ClusterPlatform) -> Iterator[Finding]:
 
     What ``flux bootstrap`` writes has them. The two keep each other's fields, so equal ones do no harm.
     """
-    for owner, object_id, built in platform.objects():
+    for owner, object_id, built in platform.objects:
         is_sync = object_id.group == SOURCE or is_kind(object_id, KUSTOMIZE, KUSTOMIZATION)
         if is_sync and object_id in platform.provided:
             yield Finding(

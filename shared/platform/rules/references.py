@@ -7,6 +7,7 @@ references to another namespace ``NoCrossNamespaceRefs`` of each controller, whi
 from __future__ import annotations
 
 import difflib
+import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,13 +18,17 @@ from shared.platform.inventory import ObjectId
 from shared.platform.rules.finding import (
     FLUX,
     HELM,
+    KUSTOMIZATION,
     KUSTOMIZE,
+    MADE_ELSEWHERE,
     SOURCE,
     ClusterPlatform,
+    Files,
     Finding,
     full_name,
     is_kind,
     is_open,
+    items,
     mapping,
     named,
     objects_in,
@@ -49,6 +54,7 @@ class ReferenceField:
 
 
 _KUSTOMIZE, _HELM = "kustomize-controller", "helm-controller"
+_CONFINED = {KUSTOMIZE: _KUSTOMIZE, HELM: _HELM}
 FIELDS: tuple[ReferenceField, ...] = (
     ReferenceField(KUSTOMIZE, "Kustomization", ("sourceRef",), controller=_KUSTOMIZE),
     ReferenceField(HELM, "HelmRelease", ("chart", "spec", "sourceRef"), controller=_HELM),
@@ -70,8 +76,6 @@ _LISTS = {
 }
 _ALMOST = 0.85
 """How alike two names are of which one is a slip of the other."""
-_MADE_ELSEWHERE = frozenset(("ExternalArtifact",))
-"""Sources that a controller makes from other objects."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,7 @@ class Referrer:
 
 def referrers(platform: ClusterPlatform) -> Iterator[Referrer]:
     """Yield the objects of Flux that the platform has."""
-    for owner, object_id, built in platform.objects():
+    for owner, object_id, built in platform.objects:
         if object_id.group.endswith(FLUX):
             yield Referrer(object_id, mapping(built.manifest.get("spec")), built.file or owner.file)
 
@@ -99,7 +103,7 @@ def missing_sources(platform: ClusterPlatform) -> Iterator[Finding]:
     for referrer in referrers(platform):
         for field, path, reference in _references(referrer):
             wanted = _wanted(referrer, field, reference)
-            unknown = is_open(wanted.name) or is_open(wanted.namespace) or wanted.kind in _MADE_ELSEWHERE
+            unknown = is_open(wanted.name) or is_open(wanted.namespace) or wanted.kind in MADE_ELSEWHERE
             if wanted.name and wanted.kind and not unknown and wanted not in platform.known:
                 missing.setdefault(wanted, []).append((referrer, (*path, "name")))
     for wanted, places in missing.items():
@@ -147,32 +151,36 @@ def without_rights(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield what is applied without rights: it names no account, and Flux is locked down.
 
     It acts as the account ``default`` of its namespace then (``--default-service-account``), which has the
-    rights that a binding of the platform gives it.
+    rights that a binding gives it. Where a binding may be that nobody knows, all of it is one note.
     """
     granted = _granted(platform)
-    for referrer in referrers(platform):
-        controller = {KUSTOMIZE: _KUSTOMIZE, HELM: _HELM}.get(referrer.id.group, "")
-        spec, namespace = referrer.spec, referrer.id.namespace
-        if controller not in platform.confining or spec.get("serviceAccountName") or spec.get("kubeConfig"):
-            continue
-        if granted & {"*", namespace} or is_open(namespace):
-            continue
-        account = f"; in {NAMESPACE} it is {controller}" if namespace == NAMESPACE else ""
+    found = [
+        referrer
+        for referrer in referrers(platform)
+        if _CONFINED.get(referrer.id.group) in platform.confining
+        and not (referrer.spec.get("serviceAccountName") or referrer.spec.get("kubeConfig"))
+        and not (granted & {"*", referrer.id.namespace} or is_open(referrer.id.namespace))
+    ]
+    is_note = not platform.is_whole or platform.has_charts
+    for referrer in found[: 1 if is_note else None]:
+        concerned = found if is_note else [referrer]
+        names = named([f"{given.id.kind} {full_name(given.id)}" for given in concerned])
+        which = f"{referrer.id.namespace}, " if len(concerned) == 1 else "their namespaces, "
+        account = f" (in {NAMESPACE}: {_CONFINED[referrer.id.group]})"
         yield Finding(
             referrer.file,
             referrer.id,
             ("spec",),
-            f"{referrer.id.kind} {full_name(referrer.id)} has no serviceAccountName, and Flux is locked "
-            f"down: it acts as the account default of {namespace}, which nothing here gives rights; add "
-            f"spec.serviceAccountName{account}",
-            is_note=not platform.is_whole or platform.has_charts,
+            f"without serviceAccountName: {names}. Flux is locked down, and acts as the account default of "
+            f"{which}which nothing here gives rights; add spec.serviceAccountName{account}",
+            is_note=is_note,
         )
 
 
 def missing_values(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield the ConfigMaps and Secrets with values that nothing here defines.
 
-    A ConfigMap that only a name beside it can mean is a fault; everything else may be on the cluster already,
+    A ConfigMap whose name is a slip of another is a fault; everything else may be on the cluster already,
     or come from a chart or from another controller, and is a note.
     """
     for referrer in (*referrers(platform), *_of_manifest(platform)):
@@ -198,8 +206,75 @@ def missing_values(platform: ClusterPlatform) -> Iterator[Finding]:
             )
 
 
+def missing_health_checks(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield the objects whose health a Kustomization waits for, and that nothing defines.
+
+    Source: ``checkHealth`` in ``kustomization_controller.go``, which waits for them until its timeout. Only
+    git defines a HelmRelease or a Kustomization; what a chart may define is a note.
+    """
+    for referrer in (*referrers(platform), *_of_manifest(platform)):
+        if (referrer.id.group, referrer.id.kind) != (KUSTOMIZE, KUSTOMIZATION) or referrer.spec.get("wait"):
+            continue
+        for number, check in objects_in(referrer.spec.get("healthChecks")):
+            metadata = {name: check.get(name) for name in ("name", "namespace")}
+            wanted = ObjectId.of({**check, "metadata": metadata})
+            if is_open(wanted.name) or is_open(wanted.namespace) or wanted in platform.known:
+                continue
+            near = nearest(
+                wanted.name,
+                [found.name for found in platform.known if found[:3] == wanted[:3]],
+            )
+            of_flux = wanted.group in (HELM, KUSTOMIZE)
+            yield Finding(
+                referrer.file,
+                referrer.id,
+                ("spec", "healthChecks", number, "name"),
+                f"nothing here defines {wanted}, which {referrer.id.kind} {full_name(referrer.id)} waits for"
+                + (f"; did you mean {near}?" if near else "; correct the name, or remove it"),
+                is_note=not (of_flux and platform.is_whole),
+            )
+
+
+def missing_charts(platform: ClusterPlatform, files: Files) -> Iterator[Finding]:
+    """Yield the charts, and the files of values, that are to be in the repository and are not there.
+
+    A chart whose source is the repository of a Kustomization is a path from its root
+    (fluxcd.io/flux/components/helm/helmreleases, "Chart template").
+    """
+    fleet = {
+        (str(ref.get("kind")), str(ref.get("namespace") or owner.id.namespace), str(ref.get("name")))
+        for owner in platform.inventory.owners.values()
+        for ref in [mapping(owner.spec.get("sourceRef"))]
+    }
+    for referrer in referrers(platform):
+        chart = mapping(mapping(referrer.spec.get("chart")).get("spec"))
+        ref = mapping(chart.get("sourceRef"))
+        place = str(ref.get("kind")), str(ref.get("namespace") or referrer.id.namespace), str(ref.get("name"))
+        if referrer.id.group != HELM or place not in fleet:
+            continue
+        path = str(chart.get("chart") or "")
+        whole = posixpath.normpath(path.strip("/"))
+        if not is_open(path) and files(f"{whole}/Chart.yaml") is None and files(whole) is None:
+            yield _no_file(referrer, ("chart",), f"there is no chart ./{whole} in this repository")
+        for number, values in enumerate(items(chart.get("valuesFiles"))):
+            name = posixpath.normpath(str(values).strip("/"))
+            ignored = chart.get("ignoreMissingValuesFiles") or is_open(values)
+            if not ignored and files(name) is None:
+                message = f"there is no file ./{name} in this repository"
+                yield _no_file(referrer, ("valuesFiles", number), message)
+
+
+def _no_file(referrer: Referrer, path: Path, message: str) -> Finding:
+    return Finding(
+        referrer.file,
+        referrer.id,
+        ("spec", "chart", "spec", *path),
+        f"{message}, and so {referrer.id.kind} {full_name(referrer.id)} never becomes Ready",
+    )
+
+
 def _of_manifest(platform: ClusterPlatform) -> Sequence[Referrer]:
-    built = {object_id for _, object_id, _ in platform.objects()}
+    built = {object_id for _, object_id, _ in platform.objects}
     owners = platform.inventory.owners.values()
     return [Referrer(owner.id, owner.spec, owner.file) for owner in owners if owner.id not in built]
 
@@ -257,7 +332,7 @@ def _is_generated(name: str, wanted: str) -> bool:
 def _granted(platform: ClusterPlatform) -> frozenset[str]:
     """Return the namespaces whose account ``default`` has rights by a binding; "*" is all of them."""
     found: set[str] = set()
-    for _, object_id, built in platform.objects():
+    for _, object_id, built in platform.objects:
         if object_id.kind not in ("RoleBinding", "ClusterRoleBinding"):
             continue
         for _, subject in objects_in(built.manifest.get("subjects")):

@@ -3,46 +3,43 @@
 Base64 is no encryption (kubernetes.io/docs/concepts/configuration/secret), and a value that was pushed stays
 in the history. What counts as encrypted is what kustomize-controller decrypts: an object with the field
 ``sops``, and a value that is itself a file of SOPS (``IsEncryptedSecret``, ``sopsFormatToMarkerBytes`` in
-``internal/decryptor/decryptor.go``). A Secret that SOPS made, without ``spec.decryption``, it refuses
+``internal/decryptor/decryptor.go``). A Secret of SOPS, without ``spec.decryption``, it refuses
 (``apply`` in ``kustomization_controller.go``).
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from shared.json_tree import Json
 from shared.language.resolve.problems import Path
 from shared.platform.inventory import BuiltObject, ObjectId, Owner
-from shared.platform.places import documents
+from shared.platform.objects import is_marked
+from shared.platform.places import objects_of
 from shared.platform.rules.finding import (
-    DISABLED,
     ClusterPlatform,
+    Files,
     Finding,
     full_name,
     is_kind,
     mapping,
-    marks_of,
     objects_in,
 )
-
-Files = Callable[[str], bytes | None]
-"""Returns the content of a file of the commit, None for one that is not there."""
 
 _FIELDS = ("data", "stringData")
 _MARKERS = ('"mac": "ENC[', "sops_mac=ENC[", "[sops]", "mac: ENC[")
 _PUBLIC = re.compile(r"(\s*-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----)+\s*")
 _REFERENCE = re.compile(r"(vault|bao):[\w./-]+#.*")
 """What the webhook of bank-vaults replaces (bank-vaults.dev/docs/mutating-webhook/configuration)."""
+_NAMES_OF_SECRETS = "pass|pwd|secret|token|key|pin|code|cred|auth"
 _NO_SECRET: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = tuple(
     (re.compile(key, re.IGNORECASE), re.compile(value, re.IGNORECASE))
     for key, value in (
         (r".*id", r"[0-9]+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
-        (r".*", r"true|false|[0-9]{1,5}|"),
+        (rf"(?!.*({_NAMES_OF_SECRETS})).*", r"true|false|[0-9.]{1,10}(ms|s|m|h)?"),
         (r"(.*[-_.])?(host|hostname|server|fqdn|domain|region|location|namespace)", r"[a-z0-9.-]+(:[0-9]+)?"),
         (r"(.*[-_.])?(user|username|login|email|db|dbname|database)", r"\S{1,100}"),
         (r"(.*[-_.])?type", r"[a-z]+"),
@@ -58,7 +55,7 @@ _HINT = (
 
 def plain_secrets(platform: ClusterPlatform, files: Files) -> Iterator[Finding]:
     """Yield each field of a Secret that is in plain text."""
-    for owner, object_id, built in platform.objects():
+    for owner, object_id, built in platform.objects:
         if not is_kind(object_id, "", "Secret"):
             continue
         encrypted = "sops" in built.manifest
@@ -78,21 +75,22 @@ def plain_secrets(platform: ClusterPlatform, files: Files) -> Iterator[Finding]:
 
 def undecrypted_secrets(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield the Secrets of SOPS in a Kustomization that does not decrypt."""
-    for owner, object_id, built in platform.objects():
+    for owner, object_id, built in platform.objects:
         if not is_kind(object_id, "", "Secret") or mapping(owner.spec.get("decryption")):
             continue
-        if marks_of(built.manifest).get("decrypt", "").lower() == DISABLED:
+        if is_marked(built.manifest, "decrypt", "disabled"):
             continue
         whole = "sops" in built.manifest
         paths = [path for path, value in _values(built.manifest) if _is_encrypted(value)]
         if whole or paths:
+            place = f" ({owner.file})" if owner.file else ""
             effect = "Flux refuses it" if whole else "the cluster gets the encrypted text"
             yield Finding(
                 built.file or owner.file,
                 object_id,
                 ("sops",) if whole else paths[0],
                 f"Secret {full_name(object_id)} is encrypted with SOPS, and Kustomization "
-                f"{full_name(owner.id)} ({owner.file}) has no spec.decryption, so {effect}; add "
+                f"{full_name(owner.id)}{place} has no spec.decryption, so {effect}; add "
                 "decryption.provider: sops, with the Secret of its key",
             )
 
@@ -111,7 +109,7 @@ def _text(value: Any, path: Path) -> str:
         return value
     try:
         return base64.b64decode("".join(value.split()), validate=True).decode("utf-8", "replace")
-    except binascii.Error:
+    except ValueError:
         return value
 
 
@@ -142,7 +140,7 @@ def _is_open(source: Mapping[str, Any], path: Path) -> bool:
 def _source(built: BuiltObject, object_id: ObjectId, files: Files) -> Mapping[str, Any]:
     """Return the document that a Secret was built from, {} where none is found."""
     content = files(built.file) if built.file else None
-    found = [mapping(document) for document in documents(content or b"")]
+    found = [mapping(node.plain()) for node in objects_of(content or b"")]
     kinds = [document for document in found if document.get("kind") in ("Secret", "Kustomization", None)]
     named = [
         document

@@ -21,7 +21,7 @@ DATA_BYTES = 1024 * 1024
 
 def too_large(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield the objects over one of the limits."""
-    for owner, object_id, built in platform.objects():
+    for owner, object_id, built in platform.objects:
         for path, what, size, limit in _sizes(object_id, built.manifest):
             if size > limit:
                 yield Finding(

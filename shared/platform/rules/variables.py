@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from shared.language.resolve.problems import nearest
 from shared.platform.inventory import Owner
 from shared.platform.places import places_in_text
-from shared.platform.rules.finding import ClusterPlatform, Finding, full_name, mapping
-from shared.platform.rules.secrets import Files
+from shared.platform.rules.finding import ClusterPlatform, Files, Finding, full_name, mapping
 
 _DEFAULTED = re.compile(rb"\$\{([A-Za-z_][A-Za-z0-9_]*)(:?[-=+])")
 _SCRIPT = "#!"
@@ -31,17 +30,17 @@ def missing_variables(platform: ClusterPlatform) -> Iterator[Finding]:
 
 def _missing(name: str, owner: Owner) -> str:
     near = nearest(name, sorted(owner.variables)) if owner.variables else ""
-    meant = f"did you mean {near}? " if near else ""
+    meant = f"did you mean {near}? Otherwise " if near else ""
     return (
-        f"${{{name}}} has no value in Kustomization {full_name(owner.id)}: Flux makes it empty, or stops "
-        f"there; {meant}Give it a value or a default (${{{name}:=value}}); in a script write $${{{name}}}, "
-        f"and {_DISABLE}"
+        f"${{{name}}} has no value in Kustomization {full_name(owner.id)}, so Flux makes it empty, or "
+        f"applies nothing of it; {meant}give it a value, or a default as ${{{name}:=value}}; in a script, "
+        f"write $${{{name}}}, and {_DISABLE}"
     )
 
 
 def defaults_in_scripts(platform: ClusterPlatform, files: Files) -> Iterator[Finding]:
     """Yield a note for each script whose own ``${name:-default}`` Flux replaces by the default."""
-    for owner, object_id, built in platform.objects():
+    for owner, object_id, built in platform.objects:
         scripts = [
             value
             for value in mapping(built.manifest.get("data")).values()

@@ -28,7 +28,7 @@ _LONGEST, _LAST_PORT = 63, 65535
 
 def impossible_objects(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield what validation of the API server refuses beyond the types of fields."""
-    for owner, object_id, built in platform.objects():
+    for owner, object_id, built in platform.objects:
         for rule in _RULES.get((object_id.group, object_id.kind), ()):
             for path, message in rule(built.manifest):
                 yield Finding(built.file or owner.file, object_id, path, message)
@@ -48,8 +48,8 @@ def _pod(path: tuple[str, ...]) -> Callable[[Mapping[str, Any]], Iterator[Fault]
             str(mapping(claim.get("metadata")).get("name"))
             for _, claim in objects_in(_at(manifest, ("spec", "volumeClaimTemplates")))
         }
-        if spec and not items(spec.get("containers")) and spec.get("containers") is not None:
-            yield (*path, "containers"), "must have at least one container"
+        if not spec or spec.get("containers") == []:
+            yield (*path, "containers"), "a pod needs at least one container; add it"
         names: set[str] = set()
         for field in ("initContainers", "containers"):
             for number, container in objects_in(spec.get(field)):
@@ -121,8 +121,8 @@ def _selector(manifest: Mapping[str, Any]) -> Iterator[Fault]:
     template = mapping(_at(manifest, ("spec", "template")))
     labels = mapping(_at(template, ("metadata", "labels")))
     wanted = mapping(selector.get("matchLabels"))
-    if template and _at(manifest, ("spec", "selector")) == {}:
-        yield ("spec", "selector"), "selects nothing; write matchLabels with labels of the template"
+    if not (wanted or items(selector.get("matchExpressions"))):
+        yield ("spec", "selector"), "a selector is needed; write matchLabels with labels of the template"
     for key, value in wanted.items():
         if not (is_open(value) or is_open(labels.get(key))) and labels.get(key) != value:
             yield (
@@ -156,6 +156,20 @@ def _budget(manifest: Mapping[str, Any]) -> Iterator[Fault]:
     spec = mapping(manifest.get("spec"))
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         yield ("spec", "maxUnavailable"), "does not go with minAvailable; keep one of the two"
+    for field in ("minAvailable", "maxUnavailable"):
+        value = spec.get(field)
+        is_percent = isinstance(value, str) and (is_open(value) or re.fullmatch("[0-9]+%", value))
+        is_number = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+        if value is not None and not (is_percent or is_number):
+            yield ("spec", field), "must be a number, or a percentage as 50%"
+
+
+def _claim(manifest: Mapping[str, Any]) -> Iterator[Fault]:
+    spec = mapping(manifest.get("spec"))
+    if not items(spec.get("accessModes")):
+        yield ("spec",), "accessModes is missing; add at least one"
+    if not mapping(_at(spec, ("resources", "requests"))).get("storage"):
+        yield ("spec",), "resources.requests.storage is missing; add it"
 
 
 def _job(path: tuple[str, ...]) -> Callable[[Mapping[str, Any]], Iterator[Fault]]:
@@ -212,10 +226,10 @@ _RULES: Mapping[tuple[str, str], tuple[_Rule, ...]] = {
     ("batch", "Job"): (_pod(_PODS["batch", "Job"]), _job(_PODS["batch", "Job"])),
     ("batch", "CronJob"): (_pod(_PODS["batch", "CronJob"]), _job(_PODS["batch", "CronJob"])),
     ("", "Service"): (_service,),
+    ("", "PersistentVolumeClaim"): (_claim,),
     ("", "ConfigMap"): (_keys,),
     ("", "Secret"): (_keys,),
     ("policy", "PodDisruptionBudget"): (_budget,),
-    ("rbac.authorization.k8s.io", "RoleBinding"): (_subjects,),
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): (_subjects,),
     ("rbac.authorization.k8s.io", "Role"): (_policy_rules,),
     ("rbac.authorization.k8s.io", "ClusterRole"): (_policy_rules,),

@@ -163,7 +163,7 @@ def _of_type(kind: str, minor: Minor, value: Any, path: Path) -> Iterator[Fault]
 def _of_object(name: str, minor: Minor, value: Mapping[str, Any], path: Path) -> Iterator[Fault]:
     known = definition(name, minor)
     for field in known.required:
-        required = field not in _NOT_EXAMINED and _is_required(name, field, known.fields)
+        required = field not in _NOT_EXAMINED and _is_required(name, field, known.fields[field], minor)
         if required and value.get(field) is None:
             yield path, f"{field} is missing; add it"
     for key, inner in value.items():
@@ -176,10 +176,14 @@ def _of_object(name: str, minor: Minor, value: Mapping[str, Any], path: Path) ->
         yield from _value_faults(name, str(key), inner, (*path, str(key)))
 
 
-def _is_required(name: str, field: str, fields: Mapping[str, str]) -> bool:
+def _is_required(name: str, field: str, kind: str, minor: Minor) -> bool:
+    """Return whether a missing field is refused: one is that has no valid value of its own."""
     if (name, field) in OPTIONAL:
         return False
-    return fields[field] not in _NUMBERS or (name, field) in _POSITIVE
+    if kind.startswith(REFERENCE):
+        below = definition(kind[1:], minor)
+        return any(_is_required(below.name, inner, below.fields[inner], minor) for inner in below.required)
+    return kind not in _NUMBERS or (name, field) in _POSITIVE
 
 
 def _unknown(name: str, field: str, minor: Minor) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
+from functools import cached_property
 
 from shared.frozen import dataclass, field
 from shared.json_tree import Json
@@ -133,7 +134,16 @@ class KnownKinds:
 
     def standing(self, manifest: Json) -> tuple[Standing, str]:
         """Return what is known of an object's kind, and what is wrong with it."""
-        api_version, kind = _named(manifest)
+        named = _named(manifest)
+        if named not in self._standings:
+            self._standings[named] = self._standing(*named)
+        return self._standings[named]
+
+    @cached_property
+    def _standings(self) -> dict[tuple[str, str], tuple[Standing, str]]:
+        return {}
+
+    def _standing(self, api_version: str, kind: str) -> tuple[Standing, str]:
         group = _group(api_version)
         own = published.kinds().get((api_version, kind))
         if own is not None:

@@ -13,13 +13,14 @@ import gzip
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
+from importlib.resources import files
 from typing import Any
 
 from shared.frozen import dataclass
 from shared.kubernetes_versions import numbers
 
-DATA = Path(__file__).with_name("kubernetes-kinds.json.gz")
+DATA = "kubernetes-kinds.json.gz"
+"""The file next to this one that has them."""
 REFERENCE, LIST, MAP = "@", "[", "{"
 ANY, QUANTITY, INT_OR_STRING, BYTES = "*", "q", "x", "y"
 
@@ -44,7 +45,7 @@ class Definition:
 
 @cache
 def _document() -> Mapping[str, Any]:
-    found: Mapping[str, Any] = json.loads(gzip.decompress(DATA.read_bytes()))
+    found: Mapping[str, Any] = json.loads(gzip.decompress(files(__package__).joinpath(DATA).read_bytes()))
     return found
 
 

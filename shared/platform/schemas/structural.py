@@ -20,7 +20,7 @@ _DURATION = re.compile(r"([0-9]+(\.[0-9]+)?(ms|s|m|h))+")
 _DURATIONS = frozenset(
     f"^([0-9]+(\\.[0-9]+)?({units}))+$" for units in ("ms|s|m|h", "ms|s|m", "s|m|h", "ms|s|m|h)?")
 )
-"""The patterns that Flux's kinds have for durations; any other may take for ever, or mean another thing."""
+"""The patterns that Flux's kinds have for durations; any other may take very long, or mean another thing."""
 _FITS: Mapping[str, tuple[type, ...]] = {
     "object": (Mapping,),
     "array": (list,),

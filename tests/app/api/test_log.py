@@ -1,4 +1,4 @@
-"""What lies between the commits that an environment's clusters pull and the head of the branch."""
+"""What lies between the commits that an environment's clusters have and the head of the branch."""
 
 from __future__ import annotations
 
@@ -7,85 +7,130 @@ from typing import Any
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views import commits
 from shared.app.api.views.commits import log_view
+from shared.app.intake.accept import accept
+from tests.support import fleet_files
 from tests.support.function_calls import call
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import push, pushed
 from tests.support.replaced_ports import around
-from tests.support.staged_fleets import ALL_AT_ONCE, PROD, staged
+from tests.support.staged_fleets import DEV, PROD, staged, tags
+
+APPROVED = """\
+  rollout:
+    stages:
+      - {name: first, select: {environments: [development]}, groups: [{maxConcurrency: "100%"}]}
+      - {name: second, approval: true, groups: [{maxConcurrency: "100%"}]}
+"""
+NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n"
 
 
-def fleet() -> tuple[MemoryCloud, str]:
-    """Return a fleet whose production pulls its first commit, and that commit."""
+def fleet() -> MemoryCloud:
+    """Return a fleet of which development gets each change, and production none without an approval."""
     cloud = MemoryCloud()
-    first = push(cloud, staged(ALL_AT_ONCE))
-    pulls(cloud, dict.fromkeys(PROD, first))
-    return cloud, first
-
-
-def pulls(cloud: MemoryCloud, commits: dict[str, str]) -> None:
-    """Push that clusters pull these commits."""
-    files = staged(ALL_AT_ONCE)
-    for name, commit in commits.items():
-        path = f"clusters/{name}/cluster.yaml"
-        files[path] += f"  flux: {{commit: {commit}}}\n".encode()
-    push(cloud, files)
+    push(cloud, staged(APPROVED))
     cloud.run()
+    return cloud
 
 
-def change(cloud: MemoryCloud, path: str, message: str, author: str = "ann@example.com") -> str:
-    return cloud.repository.commit({path: message.encode()}, message=message, author=author)
+def change(cloud: MemoryCloud, name: str, message: str = "") -> str:
+    """Push a commit that adds a namespace to what Flux applies; return the commit."""
+    files = cloud.repository.files(cloud.repository.head("main"))
+    return note(cloud, {**files, f"platform/{name}.yaml": (NAMESPACE % name).encode()}, message)
+
+
+def note(cloud: MemoryCloud, files: dict[str, bytes], message: str = "") -> str:
+    """Push exactly these files; return the commit."""
+    commit = cloud.repository.push(files, message=message)
+    accept(pushed(cloud, commit), cloud.ports)
+    cloud.run(seconds=300)
+    return commit
 
 
 def view(cloud: MemoryCloud, environment: str = "production") -> Any:
     return log_view(environment, cloud.ports)
 
 
-def test_the_commits_after_what_clusters_pull_are_listed_with_their_files() -> None:
-    cloud, first = fleet()
-    second = cloud.repository.head("main")
-    third = change(cloud, "platform/ingress.yaml", "Add the ingress\n\nFor the shop.")
+def places(cloud: MemoryCloud, environment: str = "production") -> dict[str, tuple[int | None, list[str]]]:
+    return {
+        place["commit"]: (place["behind"], place["clusters"]) for place in view(cloud, environment)["pulled"]
+    }
+
+
+def test_the_commits_that_wait_for_production_are_listed_with_their_files() -> None:
+    cloud = fleet()
+    first = cloud.repository.head("main")
+    second = change(cloud, "ingress", "Add the ingress\n\nFor the shop.")
+    third = change(cloud, "metrics", "Add metrics")
+    assert places(cloud) == {first: (2, [*PROD])}
+    assert places(cloud, "development") == {third: (0, [*DEV])}
     found = view(cloud)
     assert (found["environment"], found["branch"], found["head"]) == ("production", "main", third)
-    assert found["pulled"] == [{"commit": first, "behind": 2, "clusterCount": 4, "clusters": [*PROD]}]
-    assert [(commit["commit"], commit["title"]) for commit in found["commits"]] == [
-        (third, "Add the ingress"),
-        (second, ""),
+    listed = [(commit["commit"], commit["title"], commit["files"]) for commit in found["commits"]]
+    assert listed == [
+        (third, "Add metrics", ["platform/metrics.yaml"]),
+        (second, "Add the ingress", ["platform/ingress.yaml"]),
     ]
-    assert found["commits"][0]["files"] == ["platform/ingress.yaml"]
-    assert found["commits"][0]["author"] == "ann@example.com"
-    assert found["commits"][1]["fileCount"] == 4
+    assert found["commits"][0]["author"] == "operator@example.invalid"
+    assert view(cloud, "development")["commits"] == []
+
+
+def test_a_commit_that_changes_nothing_of_an_environment_leaves_it_at_the_head() -> None:
+    cloud = fleet()
+    files = cloud.repository.files(cloud.repository.head("main"))
+    readme = note(cloud, {**files, "README.md": b"1"})
+    assert places(cloud) == {readme: (0, [*PROD])}
+    tagged = note(cloud, {**files, **staged(APPROVED, tags("new"), DEV)})
+    assert places(cloud) == {tagged: (0, [*PROD])}
+    assert places(cloud, "development") == {tagged: (0, [*DEV])}
+
+
+def test_a_commit_that_breaks_development_is_not_verified_there() -> None:
+    cloud = fleet()
+    (before,) = places(cloud)
+    broken = change(cloud, "Apps_Bad")
+    assert places(cloud) == {before: (1, [*PROD])}
+    (found,) = view(cloud, "development")["pulled"]
+    assert (found["commit"], found["clusterCount"], found["unverifiedCount"]) == (broken, 3, 3)
+    (found,) = view(cloud)["pulled"]
+    assert found["unverifiedCount"] == 0
 
 
 def test_of_a_pull_request_the_merge_alone_is_listed_with_all_that_it_brings() -> None:
-    cloud, _ = fleet()
+    cloud = fleet()
     git = cloud.repository
     git.reset(git.head("main"), "topic")
     for name in ("a", "b"):
-        git.commit({f"platform/{name}.yaml": b"1"}, branch="topic", message=name)
+        git.commit({f"platform/{name}.yaml": (NAMESPACE % name).encode()}, branch="topic", message=name)
     git.commit({"README.md": b"1"}, message="Meanwhile")
     merged = git.pulls.merged_into_base(git.pulls.open("Add a and b", "topic", "main").number)
-    titles = [(commit["title"], commit["files"]) for commit in view(cloud)["commits"]][:2]
-    assert titles == [
+    found = view(cloud)
+    assert [(commit["title"], commit["files"]) for commit in found["commits"]] == [
         ("Add a and b (#1)", ["platform/a.yaml", "platform/b.yaml"]),
         ("Meanwhile", ["README.md"]),
     ]
-    assert view(cloud)["head"] == merged.merge_commit
+    assert found["head"] == merged.merge_commit
 
 
 def test_clusters_with_several_commits_have_a_distance_each_and_the_longest_is_listed() -> None:
-    cloud, first = fleet()
-    second = change(cloud, "platform/a.yaml", "a")
-    pulls(cloud, {"b1": first, "b2": second, "b3": second, "b4": second})
-    found = view(cloud)
-    distances = {place["commit"]: (place["behind"], place["clusters"]) for place in found["pulled"]}
-    assert distances == {second: (1, ["b2", "b3", "b4"]), first: (3, ["b1"])}
-    assert len(found["commits"]) == 3
+    cloud = fleet()
+    first = cloud.repository.head("main")
+    second = change(cloud, "a")
+    files = dict(cloud.repository.files(second))
+    for name, commit in (("b1", first), ("b2", second)):  # what a manifest names is no pin, and stays
+        files[f"clusters/{name}/cluster.yaml"] += f"  flux: {{commit: {commit}}}\n".encode()
+    fleet_yaml = fleet_files.all_at_once(staged())["fleet.yaml"]
+    third = note(cloud, {**files, "fleet.yaml": fleet_yaml})
+    assert places(cloud) == {third: (0, ["b3", "b4"]), second: (1, ["b2"]), first: (2, ["b1"])}
+    assert len(view(cloud)["commits"]) == 2
 
 
 def test_a_commit_that_the_branch_lost_and_one_that_is_far_behind_have_no_distance() -> None:
-    cloud, first = fleet()
+    cloud = fleet()
     git = cloud.repository
-    lost = git.commit({"a.yaml": b"lost"}, branch="other")
-    pulls(cloud, {"b1": lost, "b2": first, "b3": first, "b4": "f" * 40})
+    lost, first = git.commit({"a.yaml": b"lost"}, branch="other"), git.head("main")
+    files = dict(git.files(first)) | {"fleet.yaml": fleet_files.all_at_once(staged())["fleet.yaml"]}
+    for name, commit in zip(PROD, (lost, first, first, "f" * 40), strict=True):
+        files[f"clusters/{name}/cluster.yaml"] += f"  flux: {{commit: {commit}}}\n".encode()
+    note(cloud, files)
     for number in range(commits.AFTER):
         git.commit({"README.md": str(number).encode()})
     assert {place["behind"] for place in view(cloud)["pulled"]} == {None}
@@ -93,11 +138,10 @@ def test_a_commit_that_the_branch_lost_and_one_that_is_far_behind_have_no_distan
 
 
 def test_the_calls_to_git_are_bounded_whatever_clusters_and_commits_there_are() -> None:
-    cloud, first = fleet()
+    cloud = fleet()
     for number in range(2 * commits.SHOWN):
-        change(cloud, f"platform/{number}.yaml", "more")
-    calls = list[str]()
-    host = cloud.ports.git_host
+        cloud.repository.commit({f"platform/{number}.yaml": b""})
+    calls, host = list[str](), cloud.ports.git_host
 
     def counted(name: str) -> Any:
         def ask(*given: Any) -> Any:
@@ -109,22 +153,20 @@ def test_the_calls_to_git_are_bounded_whatever_clusters_and_commits_there_are() 
     names = ("read_head", "changes_since", "files_between", "tree", "changes", "is_descendant")
     around(cloud, "git_host", **{name: counted(name) for name in names})
     found = view(cloud)
-    assert (len(found["commits"]), found["more"]) == (commits.SHOWN, commits.SHOWN + 1)
+    assert (len(found["commits"]), found["more"]) == (commits.SHOWN, commits.SHOWN)
     assert calls == ["read_head", "changes_since", *["files_between"] * commits.SHOWN]
-    assert found["pulled"][0]["commit"] == first
 
 
-def test_clusters_that_follow_a_branch_by_themselves_are_named_so() -> None:
-    cloud, _ = fleet()
-    found = view(cloud, "development")
-    assert [(place["commit"], place["behind"], place["clusterCount"]) for place in found["pulled"]] == [
-        ("", None, 3)
-    ]
-    assert found["commits"] == []
+def test_clusters_whose_flux_follows_a_branch_by_itself_have_no_commit() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleet_files.following_branch(staged()))
+    cloud.run()
+    assert places(cloud) == {"": (None, [*PROD])}
+    assert view(cloud)["commits"] == []
 
 
 def test_an_environment_without_a_cluster_is_not_found() -> None:
-    cloud, _ = fleet()
+    cloud = fleet()
     for name in ("staging", ""):
         status, body = call(cloud.ports, "log", query={"environment": name})
         assert status == 404

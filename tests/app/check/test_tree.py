@@ -40,7 +40,7 @@ TEMPLATE = {
 }
 
 
-def tree(cloud: MemoryCloud) -> schema.Tree:
+def tree(cloud: MemoryCloud) -> schema.TreeView:
     found = tree_view("one", cloud.ports)
     assert found is not None
     return found

@@ -18,7 +18,7 @@ from shared.adapters.github import GitHubHost, github_auth
 from shared.app.api.views.clusters import fleet_view
 from shared.app.recovery import missed_work
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.failures.remedies import FailedPart, FleetProblem
+from shared.cluster.failures.fleet_problem import FailedPart, FleetProblem
 from tests.support import fleet_files
 from tests.support.pipeline_runs import ready
 from tests.support.replaced_ports import around, frozen

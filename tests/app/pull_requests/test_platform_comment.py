@@ -56,7 +56,8 @@ def test_one_class_line_and_two_platform_files_of_14_clusters_fit_a_page() -> No
     tier = FieldChange("spec.sku.tier", "Free", "Standard", Effect.IN_PLACE, "classes/small.yaml:4")
     items = [Item(name, Action.UPDATE, 2, changes=(tier,)) for name in NAMES]
     documents = {name: (document(name, "Free"), document(name, "Standard")) for name in NAMES}
-    shown = view(judge(before, after, 20), *items, documents=documents)
+    change = judge(before, after, 20)
+    shown = view(change, *items, documents=documents, platform_note="built with kustomize v5.7.1")
     text = comment_of(shown)
     assert len(text.splitlines()) <= 60
     assert all(text.count(f"`{name}`") == 2 for name in NAMES)  # for Flux, and for Azure
@@ -71,6 +72,7 @@ def test_one_class_line_and_two_platform_files_of_14_clusters_fit_a_page() -> No
         "    hint: to keep it on the clusters, first commit the annotation\n"
     ) in text
     assert "+ Deployment ingress/nginx\n" in text
+    assert "\nFlux: built with kustomize v5.7.1.\n" in text
     assert "~ HelmRelease monitoring/prometheus spec.chart.spec.version 61.3.2 -> 62.0.0" in text
     assert shown.title == "14 update; Flux changes on 14, needs approval"
 

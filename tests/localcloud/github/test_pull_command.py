@@ -59,7 +59,7 @@ def test_a_pull_request_is_opened_listed_shown_and_merged(git: GitRepository, pu
     assert pull("list") == (0, "1  open    ingress  Add the ingress")
     assert pull("show", "1")[1].endswith("Roadstead writes its plan within some seconds.")
     git.set_status(head, CommitStatus("success", "1 update", "roadstead/plan"))
-    git.pulls.write_comment(1, "roadstead[bot]", "**1 update**")
+    git.pulls.write_comment(1, "roadstead[bot]", "<!-- mark -->\n**1 update**")
     shown = pull("show", "1")[1].split("\n\n")
     assert shown == [
         f"Add the ingress\nopen: ingress into main, commit {head[:8]}",

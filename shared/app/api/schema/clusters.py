@@ -280,7 +280,7 @@ class SystemOnCluster(TypedDict):
 
 
 @final
-class Tree(TypedDict):
+class TreeView(TypedDict):
     """``GET clusters/NAME/tree``.
 
     ``checkedAt`` is when a check read the node pools, ``flux`` and ``workloads``; None before that, and then

@@ -144,15 +144,17 @@ class RecordedFleet(TypedDict):
 
 
 class PulledCommit(TypedDict):
-    """A commit that clusters pull, "" for those whose Flux follows its source by itself.
+    """The newest commit that clusters have, "" for those whose Flux follows its source by itself.
 
     ``behind`` is how many commits of the branch follow it, None where that is not known: over 250, or the
-    branch does not contain it. ``clusters`` are the first of ``clusterCount``.
+    branch does not contain it. ``clusters`` are the first of ``clusterCount``. Of so many of these as
+    ``unverifiedCount``, a job runs or has failed.
     """
 
     commit: str
     behind: int | None
     clusterCount: int
+    unverifiedCount: int
     clusters: list[str]
 
 

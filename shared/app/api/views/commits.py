@@ -1,17 +1,22 @@
-"""The commits between what the clusters of an environment pull and the head of the branch.
+"""The commits between what the clusters of an environment have and the head of the branch.
 
-They are those of the branch itself: of a pull request, its merge alone. Calls to git do not grow with
-clusters: one for each distinct commit that clusters pull, and one for each commit that is shown.
+They are those of the branch itself: of a pull request, its merge alone. A pin moves only where what Flux
+pulls has changed. So a cluster of which the newest plan changes nothing, or nothing more, has all that was
+planned. Calls to git do not grow with clusters: one for each distinct commit that clusters have, and one for
+each commit that is shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from shared.app.api import schema
+from shared.app.api.parts import items_of
 from shared.cluster.failures.errors import Dependency
+from shared.cluster.record import ClusterRecord
+from shared.language.pin import Pin
 from shared.masking import cut
+from shared.plan.plan import Item
 from shared.ports import Ports
 from shared.ports.git_host import BranchCommit
 
@@ -31,9 +36,12 @@ def log_view(environment: str, ports: Ports) -> schema.Log | None:
     names = [summary.name for summary in ports.state.summaries() if summary.place.environment == environment]
     if not names:
         return None
-    pulled = dict[str, list[str]]()
+    pulled, newest = dict[str, list[str]](), ports.state.fleet().commit
+    items = items_of(ports.state.plan(newest))
+    unverified = set[str]()
     for record in ports.state.clusters_named(names):
-        pulled.setdefault(_pulled(record.document), []).append(record.name)
+        pulled.setdefault(_pulled(record, items.get(record.name), newest), []).append(record.name)
+        unverified |= {record.name} if record.observed_generation < record.generation else set()
     most = sorted(pulled, key=lambda commit: (-len(pulled[commit]), commit))
     head = ports.git_host.read_head(ports.config.branch).commit
     follow = {commit: _follow(commit, head, ports) for commit in filter(None, most[:PULLED])}
@@ -43,16 +51,31 @@ def log_view(environment: str, ports: Ports) -> schema.Log | None:
         "environment": environment,
         "branch": ports.config.branch,
         "head": head,
-        "pulled": [_clusters(commit, sorted(pulled[commit]), follow.get(commit)) for commit in most],
+        "pulled": [
+            {
+                "commit": commit,
+                "behind": None if (after := follow.get(commit)) is None else len(after),
+                "clusterCount": len(pulled[commit]),
+                "unverifiedCount": len(unverified.intersection(pulled[commit])),
+                "clusters": sorted(pulled[commit])[:NAMED],
+            }
+            for commit in most
+        ],
         "commits": [_commit(change, ports) for change in longest[:SHOWN]],
         "more": len(longest[SHOWN:]),
     }
 
 
-def _pulled(document: Mapping[str, Any]) -> str:
-    """Return the commit that Flux pulls on a cluster, "" where it follows its source by itself."""
-    pin = document.get("pin") or {}
-    return str(pin.get("commit") or document["spec"]["flux"].get("commit") or "")
+def _pulled(record: ClusterRecord, item: Item | None, newest: str) -> str:
+    """Return the commit that a cluster has, "" where Flux follows its source by itself.
+
+    ``item`` is what the newest plan, of the commit ``newest``, does to it.
+    """
+    pin = Pin.of(record.document)
+    if pin is None:
+        return record.document["spec"]["flux"].get("commit") or ""
+    accepted = item is not None and item.uid == record.uid and item.generation <= record.generation
+    return newest if accepted and item and not item.not_carried_out else pin.commit
 
 
 def _follow(commit: str, head: str, ports: Ports) -> Sequence[BranchCommit] | None:
@@ -66,17 +89,6 @@ def _follow(commit: str, head: str, ports: Ports) -> Sequence[BranchCommit] | No
         line.append(known[head])
         head = next(iter(line[-1].parents), "")
     return line if found is not None and head == commit else None
-
-
-def _clusters(
-    commit: str, names: Sequence[str], follow: Sequence[BranchCommit] | None
-) -> schema.PulledCommit:
-    return {
-        "commit": commit,
-        "behind": None if follow is None else len(follow),
-        "clusterCount": len(names),
-        "clusters": list(names[:NAMED]),
-    }
 
 
 def _commit(change: BranchCommit, ports: Ports) -> schema.LogCommit:

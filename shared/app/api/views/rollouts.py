@@ -19,7 +19,7 @@ from shared.rollouts.decide import Decision, decide, standing_still
 from shared.rollouts.estimate import Estimate, GroupWork, describe_estimate, estimate
 from shared.rollouts.report import describe, describe_wait, remedy, state_of
 from shared.rollouts.rollout import ActKind, CheckState, Rollout, RolloutState
-from shared.rollouts.waits import Standing, StartWait, WaitReason, checks_due
+from shared.rollouts.waits import MemberStanding, StartWait, WaitReason, checks_due
 
 _OF_A_GROUP = (
     WaitReason.STAGE,
@@ -32,7 +32,7 @@ _OF_A_GROUP = (
     WaitReason.FREEZE,
 )
 
-_UNFINISHED = (Standing.WAITING, Standing.BUSY, Standing.IN_FLIGHT, Standing.UNKNOWN)
+_UNFINISHED = (MemberStanding.WAITING, MemberStanding.BUSY, MemberStanding.IN_FLIGHT, MemberStanding.UNKNOWN)
 
 
 def rollouts_view(ports: Ports) -> schema.RolloutsView:
@@ -223,12 +223,12 @@ def _group(rollout: Rollout, decision: Decision, stage: int, number: int) -> sch
         "failureBudget": rule.budget,
         "minSuccess": rule.least,
         "soakSeconds": int(rule.soak.total_seconds()),
-        "clusters": len(own) - counts[Standing.OUT],
-        "ready": counts[Standing.VERIFIED],
-        "changing": counts[Standing.IN_FLIGHT] + counts[Standing.BUSY],
-        "failed": [name for name in own if decision.standings[name] is Standing.FAILED],
-        "waiting": counts[Standing.WAITING],
-        "setAside": [name for name in own if decision.standings[name] is Standing.ASIDE],
+        "clusters": len(own) - counts[MemberStanding.OUT],
+        "ready": counts[MemberStanding.VERIFIED],
+        "changing": counts[MemberStanding.IN_FLIGHT] + counts[MemberStanding.BUSY],
+        "failed": [name for name in own if decision.standings[name] is MemberStanding.FAILED],
+        "waiting": counts[MemberStanding.WAITING],
+        "setAside": [name for name in own if decision.standings[name] is MemberStanding.ASIDE],
         "passedAt": iso(passed),
     }
 

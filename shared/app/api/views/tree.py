@@ -19,7 +19,7 @@ SHOWN = (READY, IN_SYNC, *HealthCondition, FLUX_REPORTS, STALLED)
 """The conditions of the whole cluster; those of the steps are in its status."""
 
 
-def tree_view(name: str, ports: Ports) -> schema.Tree | None:
+def tree_view(name: str, ports: Ports) -> schema.TreeView | None:
     """Return a cluster as a tree; None when the fleet has no such cluster."""
     record = ports.state.cluster(name)
     if record is None:
@@ -29,7 +29,7 @@ def tree_view(name: str, ports: Ports) -> schema.Tree | None:
     parts = inside.parts if inside else ()
     conditions = {condition["type"]: condition for condition in view["conditions"]}
     return projected(
-        schema.Tree,
+        schema.TreeView,
         view,
         conditions=[conditions[kind] for kind in SHOWN if kind in conditions],
         checkedAt=inside.at if inside else None,

@@ -29,15 +29,12 @@ from shared.language.model.cluster.access import (
     AadProfile,
     ApiServerAccessProfile,
     ExistingCluster,
-    FederatedCredentials,
     Identity,
     IdentityProfile,
     OidcIssuerProfile,
     Provider,
-    RoleAssignments,
     SecurityProfile,
 )
-from shared.language.model.cluster.access import differ as access_differs
 from shared.language.model.cluster.addons import (
     AddonProfiles,
     AiToolchain,
@@ -51,6 +48,8 @@ from shared.language.model.cluster.addons import (
 from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret, differ
 from shared.language.model.cluster.drift import DriftPolicy
 from shared.language.model.cluster.flux import Flux
+from shared.language.model.cluster.identity_access import FederatedCredentials, RoleAssignments
+from shared.language.model.cluster.identity_access import differ as access_differs
 from shared.language.model.cluster.maintenance import MaintenanceConfiguration
 from shared.language.model.cluster.network import NetworkProfile
 from shared.language.model.cluster.nodes import (

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from shared.frozen import dataclass
 from shared.language.desired import AzureNames, Desired, StoredCluster
-from shared.language.model.cluster.access import MOST_OF_AN_IDENTITY
+from shared.language.model.cluster.identity_access import MOST_OF_AN_IDENTITY
 from shared.language.model.fleet_rules import ClusterQuota
 from shared.language.model.kinds import REPLACES
 from shared.language.resolve.manifest_file import NAMES, Placeholders
@@ -92,9 +92,9 @@ def _clusters(
         if cluster.is_attached:
             continue
         subscription, location = cluster.place
-        one = (not (name in recorded or cluster.adopt), name)
-        regions.setdefault((subscription, location), []).append(one)
-        subscriptions.setdefault(subscription, []).append(one)
+        entry = (not (name in recorded or cluster.adopt), name)
+        regions.setdefault((subscription, location), []).append(entry)
+        subscriptions.setdefault(subscription, []).append(entry)
     for (subscription, location), here in regions.items():
         quota = _quota(quotas, subscription, location)
         if quota is not None and len(here) > quota:
@@ -122,13 +122,13 @@ def _after(
 def _quota(quotas: Sequence[ClusterQuota], subscription: str, location: str) -> int | None:
     """Return the quota that is most about a subscription and region, None for none."""
     fitting = [quota for quota in quotas if quota.fits(subscription, location)]
-    return max(fitting, key=lambda one: one.precision).clusters if fitting else None
+    return max(fitting, key=lambda quota: quota.precision).clusters if fitting else None
 
 
 def _invalid(
     clusters: Collection[str], recorded: Mapping[str, StoredCluster]
 ) -> Iterator[tuple[str, Desired]]:
-    return ((name, one) for name, one in recorded.items() if name not in clusters)
+    return ((name, stored) for name, stored in recorded.items() if name not in clusters)
 
 
 # Private clusters, which an app outside their network cannot enter.
@@ -256,7 +256,7 @@ def clashes_between(
     if in_all.federated or not within_limits(in_all.places, limits.quotas):
         _add(found, over_limits(clusters, stay, limits.quotas).items())
     if seen.access:
-        _add(found, ((name, (one,)) for name, one in unreachable(clusters, limits.reaches_private)))
+        _add(found, ((name, (problem,)) for name, problem in unreachable(clusters, limits.reaches_private)))
     return found
 
 

@@ -241,7 +241,7 @@ def same_kubeconfigs(clusters: Mapping[str, Desired]) -> Mapping[str, list[tuple
             names.setdefault((vault.lower(), secret.lower()), []).append(name)
     for (vault, secret), same in names.items():
         for name in same if len(same) > 1 else ():
-            other = next(one for one in same if one != name)
+            other = next(candidate for candidate in same if candidate != name)
             message = (
                 f"{other} names the secret {secret} of the vault {vault} too; a cluster has one manifest"
             )

@@ -88,25 +88,25 @@ def _of_source(source: FluxSource) -> Iterator[tuple[str, str]]:
         yield "provider", _lacks("a container", "workload identity", "name a Secret with secretRef")
 
 
-def _of_kustomization(one: Kustomization, flux: Flux) -> Iterator[tuple[Path, str]]:
-    place: Path = ("flux", "kustomizations", one.name)
-    given = one.model_dump(by_alias=True, exclude_none=True)
+def _of_kustomization(kustomization: Kustomization, flux: Flux) -> Iterator[tuple[Path, str]]:
+    place: Path = ("flux", "kustomizations", kustomization.name)
+    given = kustomization.model_dump(by_alias=True, exclude_none=True)
     for field in _NOT_CARRIED:
         if given.get(field):
             yield (*place, field), _lacks("a Kustomization", field)
-    yield from _whole_seconds(one, ("interval", "retry_interval", "timeout"), place)
-    own = one.source or MAIN
+    yield from _whole_seconds(kustomization, ("interval", "retry_interval", "timeout"), place)
+    own = kustomization.source or MAIN
     sources: Mapping[str, str] = {MAIN: MAIN} | {
-        kustomization.name: kustomization.source or MAIN for kustomization in flux.kustomizations
+        sibling.name: sibling.source or MAIN for sibling in flux.kustomizations
     }
-    for needed in one.depends_on:
+    for needed in kustomization.depends_on:
         other = sources[needed.name]
         if other != own:
             message = (
                 f"{needed.name} applies the source {other}, and Azure lets a Kustomization wait only for"
             )
             yield (*place, "dependsOn"), f"{message} those of its own source, {own}; {_INSTEAD}"
-    called = f"{own}-{one.name}"
+    called = f"{own}-{kustomization.name}"
     if len(called) > _LONGEST_NAME:
         message = f"it is called {called} on the cluster, which has more than {_LONGEST_NAME} characters"
         yield (*place, "name"), f"{message}; choose a shorter name for it or for its source"
@@ -220,7 +220,11 @@ def _overlaps(services: tuple[str, ...], pods: tuple[str, ...]) -> Iterator[str]
 
 
 def _range(field: str, network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> Iterator[str]:
-    overlaps = (one for one in _RESERVED if one.version == network.version and one.overlaps(network))
+    overlaps = (
+        reserved
+        for reserved in _RESERVED
+        if reserved.version == network.version and reserved.overlaps(network)
+    )
     reserved = next(overlaps, None)
     if reserved is not None:
         yield f"{network} overlaps {reserved}, which AKS reserves; choose another range"
@@ -303,8 +307,8 @@ def _note(
     """Record that a cluster has a name; if another cluster has it too, add a finding to both."""
     other = taken.setdefault(key, name)
     if other != name:
-        for one, two in ((name, other), (other, name)):
-            clashes.setdefault(one, {})[path, f"{two} has {what} too; they must differ"] = None
+        for cluster, rival in ((name, other), (other, name)):
+            clashes.setdefault(cluster, {})[path, f"{rival} has {what} too; they must differ"] = None
 
 
 def _key(subscription: str, group: str) -> tuple[str, str]:

@@ -103,7 +103,7 @@ def apply_differing(
     """
     found = [(manifest, live.get(ref_of(manifest))) for manifest in manifests]
     return sum(
-        (apply_over(one, manifest, api, entirely=entirely, resumes=resumes) for manifest, one in found),
+        (apply_over(known, manifest, api, entirely=entirely, resumes=resumes) for manifest, known in found),
         ApplyResult(),
     )
 

@@ -186,7 +186,7 @@ def verify_configurations(context: StepContext) -> Outcome:
     missing = next((name for name in wanted if name not in found), None)
     if missing is not None:
         return Restart(f"the configuration {missing} of Flux no longer exists in Azure")
-    seen = (one for name, body in wanted.items() for one in _seen(context, name, body, found[name]))
+    seen = (report for name, body in wanted.items() for report in _seen(context, name, body, found[name]))
     wait = first_wait(context, seen, context.poll_seconds)
     if wait:
         return wait
@@ -200,15 +200,15 @@ def _seen(context: StepContext, name: str, body: Json, live: Json) -> Iterator[F
     """Yield the objects of a configuration: those that it must have, and those that these applied."""
     kind = str(body["properties"]["sourceKind"])
     source = ObjectRef("", "Bucket" if kind == "AzureBlob" else kind, name, NAMESPACE)
-    objects = {(one.ref.kind, one.ref.name, one.ref.namespace): one for one in reported(live)}
+    objects = {(report.ref.kind, report.ref.name, report.ref.namespace): report for report in reported(live)}
     applied = [
         ObjectRef("", KUSTOMIZATION.kind, f"{name}-{kustomization}", NAMESPACE)
         for kustomization in body["properties"]["kustomizations"]
     ]
     outdated, resume = is_outdated(live), f"az k8s-configuration flux update --name {name} --suspend false"
     for ref in (source, *applied):
-        one = objects.pop((ref.kind, ref.name, ref.namespace), None)
-        state = UNREPORTED if one is None or outdated else _at_commit(context, name, one, live)
+        report = objects.pop((ref.kind, ref.name, ref.namespace), None)
+        state = UNREPORTED if report is None or outdated else _at_commit(context, name, report, live)
         if name == MAIN and isinstance(state, FluxFailure) and ref.kind == KUSTOMIZATION.kind:
             path = body["properties"]["kustomizations"][ref.name.removeprefix(f"{name}-")]["path"]
             state = replace(state, attempt=Attempt(synced_revision(live), path=path))
@@ -217,16 +217,16 @@ def _seen(context: StepContext, name: str, body: Json, live: Json) -> Iterator[F
         yield FluxProgress(child.ref, child.state, _place(context, name, child.ref), resume)
 
 
-def _at_commit(context: StepContext, name: str, one: ObjectReport, live: Json) -> Readiness:
+def _at_commit(context: StepContext, name: str, report: ObjectReport, live: Json) -> Readiness:
     """Return how far an object is: a Kustomization in progress where it has not applied what was fetched."""
-    if one.ref.kind != KUSTOMIZATION.kind or not isinstance(one.state, Ready):
-        return one.state
-    fetched, applied = commit_of(synced_revision(live)), commit_of(one.state.revision)
+    if report.ref.kind != KUSTOMIZATION.kind or not isinstance(report.state, Ready):
+        return report.state
+    fetched, applied = commit_of(synced_revision(live)), commit_of(report.state.revision)
     if not applied or not fetched or applied == fetched:
-        return one.state
-    if name == MAIN and follows(context, one.state.revision):
-        return one.state
-    return Progressing(f"it applied {one.state.revision}, the source is at {synced_revision(live)}")
+        return report.state
+    if name == MAIN and follows(context, report.state.revision):
+        return report.state
+    return Progressing(f"it applied {report.state.revision}, the source is at {synced_revision(live)}")
 
 
 def _place(context: StepContext, name: str, ref: ObjectRef) -> str:

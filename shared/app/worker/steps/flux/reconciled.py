@@ -118,7 +118,7 @@ def _children(
     """
     manifests = flux_objects.components(context.ports.git_host.blob(context.desired.components))
     objects = [document for kind in kinds_of_flux(context, manifests) for document in api.list(*kind)]
-    for live in _descendants(objects, {(one.ref.namespace, one.ref.name) for one in parents}):
+    for live in _descendants(objects, {(parent.ref.namespace, parent.ref.name) for parent in parents}):
         ref, spec = flux_objects.ref_of(live), live.get("spec") or {}
         if spec.get("suspend"):
             continue

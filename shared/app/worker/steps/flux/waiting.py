@@ -156,7 +156,7 @@ def first_wait(context: StepContext, seen: Iterable[FluxProgress], seconds: floa
 
     What waits for others comes last. ``seconds`` is the time until the next read where nobody has to act.
     """
-    waiting = [one for one in seen if not isinstance(one.state, Ready)]
+    waiting = [report for report in seen if not isinstance(report.state, Ready)]
     if not waiting:
         return None
     more = len(waiting) - 1

@@ -1,0 +1,154 @@
+"""What a commit does to what Flux applies: built before and after, compared, and judged for a plan.
+
+Only clusters whose pins would move are looked at. Their trees are read once for each commit that they come
+from, and built once for each set of files, options and facts.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from shared.app.repository import ResolvedCommit, read_tree
+from shared.cluster.record import ClusterRecord
+from shared.language.desired import Desired
+from shared.language.pin import Pin
+from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.plan.platform_plan import NO_PLATFORM_CHANGE, PlatformPlan
+from shared.platform.build import Builds, NoKustomize
+from shared.platform.declared import declared
+from shared.platform.guards import PlatformChange, judge, judge_all
+from shared.platform.inventories import Inventories
+from shared.platform.inventory import Inventory, Owner
+from shared.platform.pins import Roots, roots_of
+from shared.platform.tree import Tree
+from shared.platform.validation import Fault, faults, findings
+from shared.ports import Ports
+
+log = logging.getLogger(__name__)
+
+MOST_COMMITS = 8
+"""From so many commits at most clusters come that are compared; what others have applied is not known."""
+EMPTY = Inventory()
+
+
+def platform_plan(
+    commit: str, resolved: ResolvedCommit, records: Mapping[str, ClusterRecord], ports: Ports
+) -> PlatformPlan:
+    """Return what a commit does to what Flux applies; two reads of the git host for each commit before."""
+    desired = resolved.desired
+    moving = {
+        name: cluster
+        for name, cluster in desired.clusters.items()
+        if cluster.pin and cluster.pin.commit == commit and _moves(cluster, records.get(name))
+    }
+    if not moving:
+        return NO_PLATFORM_CHANGE
+    builds = ports.builds
+    if builds is None:
+        unbuilt = "nothing here builds what Flux applies: see KUSTOMIZE in docs/settings.md"
+        return _unknown(moving, records, desired, unbuilt)
+    try:
+        return _judged(commit, resolved, moving, records, builds, ports)
+    except NoKustomize as error:
+        log.warning("what Flux applies is not built: %s", error)
+        return _unknown(moving, records, desired, str(error))
+
+
+def _moves(cluster: Desired, record: ClusterRecord | None) -> bool:
+    """Return whether a plan may move the pin of a cluster: it is new, or has another one."""
+    return record is None or (not record.deleting and Pin.of(record.document) != cluster.pin)
+
+
+def _judged(
+    commit: str,
+    resolved: ResolvedCommit,
+    moving: Mapping[str, Desired],
+    records: Mapping[str, ClusterRecord],
+    builds: Builds,
+    ports: Ports,
+) -> PlatformPlan:
+    """Return the plan of what is built; ``moving`` are the clusters whose pins would move."""
+    roots = {roots_of(cluster.flux_as_stored) for cluster in moving.values()}
+    components = {cluster.components_path for cluster in moving.values() if not cluster.has_extension}
+    tree = read_tree(commit, roots, ports, resolved.tree, more=components)
+    after = Inventories(tree, builds)
+    now = {name: after.of(cluster, _facts(records.get(name))) for name, cluster in moving.items()}
+    running = {name: record.running_version for name, record in records.items() if name in moving}
+    earlier = _Earlier(builds, ports)
+    before = {name: earlier.of(record) for name in now if (record := records.get(name))}
+    found = findings(resolved.desired, now, tree.contents.get, running)
+    if found.problems:  # what clusters have already is no reason to keep a commit from them
+        known = earlier.faults({name: records[name] for name in before}, before, running)
+        found = findings(resolved.desired, now, tree.contents.get, running, known)
+    changes = judge_all({name: before.get(name, EMPTY) for name in now}, now, _budget(resolved.desired))
+    return PlatformPlan(changes, found.problems, earlier.note)
+
+
+def _budget(desired: DesiredFleet) -> int:
+    return desired.guards.delete_budget.objects if desired.guards else 0
+
+
+def _facts(record: ClusterRecord | None) -> Mapping[str, str] | None:
+    return record.observation.facts if record else None
+
+
+class _Earlier:
+    """What Flux applies to clusters now, by the commits of their pins.
+
+    ``note`` says what is not known, which is beyond ``MOST_COMMITS``.
+    """
+
+    def __init__(self, builds: Builds, ports: Ports) -> None:
+        self._builds, self._ports = builds, ports
+        self._trees: dict[tuple[str, Roots], tuple[Tree, Inventories]] = {}
+        self.note = ""
+
+    def of(self, record: ClusterRecord) -> Inventory:
+        """Return the inventory of a cluster as it is recorded; one that follows the branch has none yet."""
+        found = self._tree(record)
+        return found[1].of(record.desired, _facts(record)) if found else EMPTY
+
+    def faults(
+        self,
+        records: Mapping[str, ClusterRecord],
+        inventories: Mapping[str, Inventory],
+        running: Mapping[str, str],
+    ) -> frozenset[Fault]:
+        """Return what is wrong with what Flux applies to these clusters now."""
+        fleet = DesiredFleet({name: record.desired for name, record in records.items()})
+        groups: dict[int, tuple[Tree, dict[str, Inventory]]] = {}
+        for name, record in records.items():
+            if found := self._tree(record):
+                groups.setdefault(id(found[0]), (found[0], {}))[1][name] = inventories[name]
+        return frozenset().union(
+            *(faults(fleet, some, tree.contents.get, running) for tree, some in groups.values())
+        )
+
+    def _tree(self, record: ClusterRecord) -> tuple[Tree, Inventories] | None:
+        pin, roots = Pin.of(record.document), roots_of(record.document["spec"]["flux"])
+        if pin is None:
+            return None
+        key = pin.commit, roots
+        if key not in self._trees:
+            if len({commit for commit, _ in self._trees} | {pin.commit}) > MOST_COMMITS:
+                self.note = f"clusters have more than {MOST_COMMITS} commits; what some have is not compared"
+                return None
+            more = () if record.desired.has_extension else (record.desired.components_path,)
+            tree = read_tree(pin.commit, [roots], self._ports, more=more)
+            self._trees[key] = tree, Inventories(tree, self._builds)
+        return self._trees[key]
+
+
+def _unknown(
+    moving: Mapping[str, Desired], records: Mapping[str, ClusterRecord], desired: DesiredFleet, why: str
+) -> PlatformPlan:
+    """Return the plan of a platform that nobody builds: it counts as removing whatever it reached."""
+    budget, changes = _budget(desired), dict[str, PlatformChange]()
+    for name, cluster in moving.items():
+        owners = {
+            owner.id: Owner(owner.id, owner.spec, owner.file, unbuilt=why) for owner in declared(cluster)
+        }
+        before = Inventory(owners) if name in records else EMPTY
+        changes[name] = judge(before, Inventory(owners), budget)
+    return PlatformPlan(changes, note=f"what Flux applies was not built: {why}")

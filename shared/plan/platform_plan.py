@@ -1,0 +1,75 @@
+"""What a commit does to what Flux applies, and which pins it therefore moves, as a plan needs it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from shared.frozen import dataclass, field
+from shared.language.resolve.problems import Problem, number_of
+from shared.plan.holds import Hold, HoldKind
+from shared.platform.guards import Guard, PlatformChange
+from shared.platform.report import Section, sections_of
+from shared.sentences import many
+
+SHOWN = 3
+"""How many of the guards of a cluster its hold names."""
+
+
+@dataclass(frozen=True)
+class PlatformPlan:
+    """The changes of the clusters whose pins the commit would move, by their names.
+
+    ``problems`` are what is wrong with what Flux would apply. ``note`` says what was not built, and why.
+    """
+
+    changes: Mapping[str, PlatformChange] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+    note: str = ""
+
+    def holds(self, approved: Iterable[str] = ()) -> Mapping[str, Hold]:
+        """Return why pins stay where they are, by cluster; an operator ``approved`` some of the removals.
+
+        What is wrong on one cluster keeps the pins of all: a commit is released as a whole, or not at all.
+        """
+        refused = self._refusal()
+        if refused is not None:
+            return dict.fromkeys(self.changes, refused)
+        given = {*approved}
+        return {
+            name: _removal([guard for guard in change.guards if guard.needs_approval])
+            for name, change in self.changes.items()
+            if change.needs_approval and name not in given
+        }
+
+    def _refusal(self) -> Hold | None:
+        guards = {
+            guard: None
+            for change in self.changes.values()
+            for guard in change.guards
+            if not guard.needs_approval
+        }
+        texts = [*map(str, self.problems), *(f"{guard.cause}; {guard.remedy}" for guard in guards)]
+        if not texts:
+            return None
+        more = number_of(self.problems) + len(guards) - 1
+        rest = f" (and {many(more, 'more problem')})" if more else ""
+        return Hold(HoldKind.PLATFORM_REFUSED, {"problem": f"{texts[0]}{rest}"})
+
+    def sections(self, environments: Mapping[str, str], order: tuple[str, ...]) -> tuple[Section, ...]:
+        """Return the changes by what clusters have in common; ``order`` is that of the environments."""
+        return sections_of(self.changes, environments, order)
+
+
+NO_PLATFORM_CHANGE = PlatformPlan()
+
+
+def _removal(guards: list[Guard]) -> Hold:
+    causes = list(_some([guard.cause for guard in guards]))
+    remedies = list(dict.fromkeys(guard.remedy for guard in guards))[:1]
+    return Hold(HoldKind.PLATFORM_REMOVAL, {"removed objects": "; ".join(causes), "way": "; ".join(remedies)})
+
+
+def _some(texts: list[str]) -> Iterator[str]:
+    yield from texts[:SHOWN]
+    if len(texts) > SHOWN:
+        yield many(len(texts) - SHOWN, "more removal")
