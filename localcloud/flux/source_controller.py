@@ -83,7 +83,7 @@ class SourceController:
         return self._artifacts.get(source["metadata"]["uid"])
 
     def lose_storage(self) -> None:
-        """Forget what was fetched: the storage of a controller is an emptyDir of its pod."""
+        """Drop what was fetched: the storage of a controller is an emptyDir of its pod."""
         self._artifacts.clear()
 
     def reconcile(self) -> None:

@@ -1,7 +1,7 @@
 """What the forms of a pin cost a git host: ``python -m tests.authority.pin_costs FOLDER``.
 
 The real source-controller fetches a repository with 20,000 commits, by each form of ``spec.ref``: the first
-time, when it looks again and nothing is new, and after it lost its storage.
+time, when it reads again and nothing is new, and after it lost its storage.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ def _write_commits(stream: IO[bytes], chance: random.Random, commits: int, files
 def _manifest(path: str, chance: random.Random, *, sealed: bool) -> bytes:
     name = path.rpartition("/")[2].removesuffix(".yaml")
     kind = "apiVersion: v1\nkind: ConfigMap"
-    rows = (f"  key-{row}: value-{name}-{row}-{chance.randrange(10)}\n" for row in range(40))
-    content = f"data:\n{''.join(rows)}"
+    lines = (f"  key-{line}: value-{name}-{line}-{chance.randrange(10)}\n" for line in range(40))
+    content = f"data:\n{''.join(lines)}"
     if sealed:
         kind = "apiVersion: bitnami.com/v1alpha1\nkind: SealedSecret"
         text = base64.b64encode(chance.randbytes(1500)).decode()

@@ -74,7 +74,7 @@ class RealFlux:
                 raise
 
     def restart_sources(self) -> None:
-        """Replace the pod of the source-controller; its storage, an emptyDir, is gone with the old one."""
+        """Replace the pod of the source-controller; its storage, an emptyDir, ends with the old one."""
         for pod in self._source_pods():
             self.world.delete(At(POD, pod["metadata"]["name"], NAMESPACE))
 

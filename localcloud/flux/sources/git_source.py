@@ -75,8 +75,8 @@ def fetch_repository(world: KubernetesWorld, read: ReadSource, value: Object) ->
     stored = ((value.get("status") or {}).get("artifact") or {}).get("revision", "")
     clone = _Clone(url, read, _login(world, value), stored)
     source, revision = clone.fetched(ref)
-    told = f"stored artifact for revision '{revision}'"
-    return SourceArtifact(source, revision, told, f"stored artifact for commit '{source.revision}'")
+    message = f"stored artifact for revision '{revision}'"
+    return SourceArtifact(source, revision, message, f"stored artifact for commit '{source.revision}'")
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class _Clone:
         """Return what a ``spec.ref`` leads to, and its revision: a commit counts first, a branch last."""
         if ref.get("commit"):
             source = self._commit(ref["commit"], ref.get("branch", ""))
-            told = ref.get("name") or ref.get("branch")  # whatever the name points to
-            return source, f"{told}@sha1:{source.revision}" if told else f"sha1:{source.revision}"
+            name = ref.get("name") or ref.get("branch")  # whatever the name points to
+            return source, f"{name}@sha1:{source.revision}" if name else f"sha1:{source.revision}"
         if ref.get("name"):
             return self._named(ref["name"])
         short = ref.get("tag") or ref.get("branch") or "master"
