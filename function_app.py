@@ -187,7 +187,7 @@ class Adapters:
         from shared.adapters.kustomize import kustomize_program
 
         program = kustomize_program(self._settings.kustomize)
-        return Builds(program.build) if program else None
+        return Builds(program.build, lambda: program.version) if program else None
 
     def telemetry(self) -> Telemetry:
         """Return where metrics and traces go. Without it jobs go on, so an error here is only logged."""

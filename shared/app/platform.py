@@ -85,7 +85,9 @@ def _judged(
         known = earlier.faults({name: records[name] for name in before}, before, running)
         found = findings(resolved.desired, now, tree.contents.get, running, known)
     changes = judge_all({name: before.get(name, EMPTY) for name in now}, now, _budget(resolved.desired))
-    return PlatformPlan(changes, found.problems, earlier.note)
+    built = builds.version()
+    note = "; ".join(filter(None, (f"built with {built}" if built else "", earlier.note)))
+    return PlatformPlan(changes, found.problems, note)
 
 
 def _budget(desired: DesiredFleet) -> int:

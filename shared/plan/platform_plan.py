@@ -19,7 +19,8 @@ SHOWN = 3
 class PlatformPlan:
     """The changes of the clusters whose pins the commit would move, by their names.
 
-    ``problems`` are what is wrong with what Flux would apply. ``note`` says what was not built, and why.
+    ``problems`` are what is wrong with what Flux would apply. ``note`` says what built it, and what was not
+    built.
     """
 
     changes: Mapping[str, PlatformChange] = field(default_factory=dict)

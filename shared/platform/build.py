@@ -88,11 +88,11 @@ class Built:
 class Builds:
     """Builds each folder once for the same files and options, whichever clusters and commits share them.
 
-    Plans of several threads may share it: one builds at a time.
+    Plans of several threads may share it: one builds at a time. ``version`` says what builds.
     """
 
-    def __init__(self, build: Build) -> None:
-        self._build = build
+    def __init__(self, build: Build, version: Callable[[], str] = str) -> None:
+        self._build, self.version = build, version
         self._reaches: dict[tuple[int, str, SourceName, tuple[str, ...]], tuple[Tree, Reach]] = {}
         self._known: OrderedDict[str, Built] = OrderedDict()
         self._lock = RLock()

@@ -234,7 +234,7 @@ def _planned(
             {name: cluster.environment for name, cluster in desired.clusters.items()},
             tuple(desired.environments),
         ),
-        note=" ".join(filter(None, (view.note, inputs.platform.note))),
+        platform_note=inputs.platform.note,
         held=held_now(plan, desired.clusters, records, calendar_of(desired.rollout), ports.clock()),
     )
 
