@@ -100,8 +100,15 @@ class Crash(BaseException):
     """The process ended here: its work is neither finished nor cleaned up."""
 
 
-_KUBECTL = program("kubectl")
-BUILDS = Builds(KustomizeProgram((_KUBECTL, "kustomize")).build) if _KUBECTL else None
+def _builds() -> Builds | None:
+    kubectl = program("kubectl")
+    if kubectl is None:
+        return None
+    kustomize = KustomizeProgram((kubectl, "kustomize"))
+    return Builds(kustomize.build, lambda: kustomize.version)
+
+
+BUILDS = _builds()
 """What Flux applies is built once in a process, whichever clouds have the same files."""
 
 

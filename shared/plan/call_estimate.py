@@ -30,7 +30,7 @@ _NOT_AZURE = (
         "spec.minNodeImageVersion",
         "spec.drift",
     ),
-    *("adopt", "systems"),
+    *("adopt", "systems", "pin"),
 )
 
 

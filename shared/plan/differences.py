@@ -19,6 +19,7 @@ from shared.masking import without_secrets
 
 PIN = "pin.commit"
 """The path of the commit that Flux pulls: no file has it."""
+_SHOWN_OF_COMMIT = 8
 _POOL = re.compile(r"nodePools\[([^\]]*)\](.*)", re.DOTALL)
 
 
@@ -74,6 +75,8 @@ def _spec(document: Any) -> Json:
 
 
 def _change(path: str, old: Any, new: Any, specs: tuple[Json, Json], runs: str) -> FieldChange:
+    if path == PIN:
+        old, new = (commit and commit[:_SHOWN_OF_COMMIT] for commit in (old, new))
     effect = _effect(path, old, new, specs)
     if is_version(path) and _lowered(path, old, new, specs[0], runs):
         effect = Effect.ROLLED_BACK if _rolls_back(path, specs) else Effect.NEVER_LOWERED

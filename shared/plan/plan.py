@@ -144,7 +144,9 @@ class Item:
 
     @property
     def removal(self) -> str:
-        """What the item does to a cluster that it takes away, as a noun."""
+        """What the item takes away, a cluster or what Flux has applied to it, as a noun."""
+        if self.keeps_pin:
+            return "loss"
         return "release" if self.releases else "rebuild" if self.rebuilds else "delete"
 
     @property

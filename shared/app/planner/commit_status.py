@@ -15,6 +15,7 @@ from shared.frozen import dataclass
 from shared.plan.plan import REMOVALS, Action, Item, Plan
 from shared.ports import CommitStatus
 from shared.ports.git_host import status_line
+from shared.sentences import some_of
 
 CONTEXT = "roadstead"
 
@@ -33,6 +34,10 @@ class RolloutProgress:
     final: bool = False
     stopped: bool = False
     left: int = 0
+
+
+NAMED = 3
+"""How many clusters with the same problem a status names."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,7 @@ def progress_of(
     newest plan, a cluster has failed that has differed from git since ``differed``, or for longer.
     """
     ready = failed = differing = not_started = exempt = 0
-    problems: list[str] = []
+    having: dict[str, list[str]] = {}
     waits: list[str] = []
     held: list[str] = []
     suspensions: list[str] = []
@@ -86,7 +91,7 @@ def progress_of(
         found = clusters.get(item.cluster)
         if isinstance(found, UnreadableRecord):  # nobody knows how it is
             failed += 1
-            problems.append(f"{item.cluster}: {found}")
+            having.setdefault(str(found), []).append(item.cluster)
             continue
         record = found
         if _is_exempt(item, record):
@@ -98,7 +103,7 @@ def progress_of(
             differing += bool(since) and not lasting
             if lasting:
                 failed += 1
-                problems.append(f"{item.cluster}: {_difference(record)}")
+                having.setdefault(_difference(record), []).append(item.cluster)
             else:
                 ready += 1
             continue
@@ -121,7 +126,8 @@ def progress_of(
             waits.append(f"{item.cluster} does not exist")
         if problem:
             failed += 1
-            problems.append(f"{item.cluster}: {problem}")
+            having.setdefault(problem, []).append(item.cluster)
+    problems = [f"{some_of(names, NAMED)}: {problem}" for problem, names in having.items()]
     if not problems:  # a problem in the file of a system, or of a class, is of no cluster
         problems += plan.problems[:1]
     if plan.fleet_file_problem:

@@ -237,7 +237,8 @@ def _together(view: PullPlan, items: Sequence[Item]) -> Sequence[Sequence[Item]]
     found: dict[object, list[Item]] = {}
     for item in items:
         old, new = view.documents.get(item.cluster, (None, None))
-        own = item.cluster if new is not None and not item.changes else ""  # its YAML says what happens
+        shown = new is not None and not item.changes and not item.keeps_pin
+        own = item.cluster if shown else ""  # its YAML says what happens
         reason = "" if _is_listed(view, item) else item.reason
         found.setdefault((_action(item, old, new), reason, item.changes, own), []).append(item)
     return list(found.values())
@@ -255,7 +256,8 @@ def _guard(item: Item) -> str:
 
 def _guarded_deletes(items: Sequence[Item], reason: str) -> Iterator[str]:
     """Yield the deletes that one guard blocks, with the reason once."""
-    yield f"#### {len(items)} clusters: **{items[0].removal}s that need approval**\n\n{prose(reason)}"
+    what = "losses" if items[0].keeps_pin else f"{items[0].removal}s"
+    yield f"#### {len(items)} clusters: **{what} that need approval**\n\n{prose(reason)}"
     yield from names([member.cluster for member in items])
 
 
@@ -272,7 +274,7 @@ def _of_items(view: PullPlan, items: Sequence[Item]) -> Iterator[str]:
         yield from names([member.cluster for member in items])
     if item.changes:
         yield _changes(item)
-    if new is not None and old != new:
+    if new is not None and (old is None or old["spec"] != new["spec"]):
         of = f" of {line(item.cluster)}, one of {len(items)}" if several else ""
         yield details(f"Resolved YAML{of}", fence(_diff(old, new), "diff"))
 

@@ -179,6 +179,9 @@ def _not_carried_out(item: Item, commit: str) -> str:
         waits = "needs approval" if item.needs_approval else "is on hold"
         cause = item.hold.cause if item.hold else ""
         return f"what commit {commit[:8]} takes from {', '.join(item.retained)} {waits}: {cause}"
+    if item.keeps_pin and item.hold is not None:
+        waits = "needs approval" if item.needs_approval else "is refused"
+        return f"what commit {commit[:8]} changes of Flux {waits}: {item.hold.cause}"
     if (item.waits_for_time or item.awaits_replacement) and item.hold is not None:
         return f"{item.hold.cause}, by commit {commit[:8]}"
     if item.needs_approval:
