@@ -31,7 +31,7 @@ PULL = {
     "user": USER,
 }
 PERSON = {"email": "ann@example.com"}
-LISTED = {"sha": COMMIT, "commit": {"author": PERSON, "committer": PERSON, "message": "m"}}
+LISTED = {"sha": COMMIT, "commit": {"author": PERSON, "committer": PERSON, "message": "m"}, "parents": []}
 REVIEW = {
     "id": 1,
     "user": USER,
@@ -56,6 +56,7 @@ CALLS: dict[str, tuple[Call, Any]] = {
     ),
     "branches": (lambda github: github.branches("roadstead/pin/"), [{"ref": "refs/heads/a", **REFERENCE}]),
     "guarded": (lambda github: github.is_guarded("roadstead/pin/a"), [{"type": "update"}]),
+    "files between": (lambda github: github.files_between(COMMIT, "b" * 40), {"files": [{"filename": "a"}]}),
     "tree": (lambda github: github.tree(COMMIT), {"truncated": False, "tree": [FILE]}),
     "blob": (lambda github: github.blob("b" * 40), {"content": "YQ==", "encoding": "base64"}),
     "status": (
@@ -100,7 +101,7 @@ def github(inbox: Inbox) -> Iterator[GitHubHost]:
 
 def again(github: GitHubHost) -> None:
     """Empty its caches."""
-    for known in (github._compared, github._changes, github._trees):
+    for known in (github._compared, github._changes, github._files, github._trees):
         known.cache_clear()
     github._answers._known.clear()
 
