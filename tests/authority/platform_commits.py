@@ -1,6 +1,6 @@
 """Commits to a platform that people reported as outages, and a cluster with the real Flux that pulls them.
 
-``platform_commits.md`` has what each did to a real cluster, beside what a plan has to say before the merge.
+``platform_commits.md`` has what each did to a real cluster, next to what a plan has to say before the merge.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ data:
   rotate.sh: |
     target="${backup_target}/$(date +%F)"
     for file in "$HOME"/*.db; do cp "$file" "${target}/${file##*/}"; done
-    echo "kept $${keep:-7} days"
+    echo "the last $${keep:-7} days"
 """
 _INGRESS = """\
 apiVersion: networking.k8s.io/v1
@@ -240,7 +240,7 @@ COMMITS = [
     PlatformCommit(
         "forced StatefulSet",
         "devantler-tech/platform#2159, fluxcd/flux2#4392",
-        "needs approval, as a removal: deleted and made again, with its claims",
+        "needs approval, as a removal: deleted and created again, with its claims",
         {
             **_LIST,
             "platform/kustomization.yaml": listed("namespaces.yaml", "store.yaml"),
@@ -441,7 +441,7 @@ class Platform:
 
 
 def difference(before: Mapping[str, tuple[str, str]], after: Mapping[str, tuple[str, str]]) -> Iterable[str]:
-    """Yield what became of each object that is not as it was: "-", "+", "~", and "-/+" for one made again."""
+    """Yield what became of each object that changed: "-", "+", "~", and "-/+" for one created again."""
     for name in sorted({*before, *after}):
         old, new = before.get(name), after.get(name)
         if new is None:

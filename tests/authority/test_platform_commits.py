@@ -123,7 +123,7 @@ def _row(case: PlatformCommit, seen: list[str]) -> str:
 
 
 def _write(case: PlatformCommit, seen: list[str]) -> None:
-    """Add a row that is not there: controllers that race have one for each outcome."""
+    """Add the line of an outcome that is not there: controllers that race have several."""
     lines, row = TABLE.read_text().splitlines(), _row(case, seen)
     if row not in lines:
         start = next(at for at, line in enumerate(lines) if line.startswith("|---")) + 1
