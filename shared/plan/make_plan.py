@@ -153,9 +153,6 @@ def make_plan(
     items = [unreadable_item(name, problem) for name, problem in unreadable.items()]
     for name in sorted(present - unreadable.keys()):
         record, cluster = recorded.get(name), desired.clusters.get(name)
-        if record is not None and name in stays:
-            items.append(_with_kept_pin(_same_spec(record, name, _UNCHANGED), pins[name]))
-            continue
         if (
             record is not None
             and cluster is not None
@@ -183,6 +180,8 @@ def make_plan(
             items.append(_rebuild(cluster, record, desired, guard))
             continue
         item = _wanted(name, desired, record, holds.get(name), retained.get(name))
+        if record is not None and name in stays and item.hold is None:
+            item = _same_spec(record, name, _UNCHANGED)
         items.append(_with_kept_pin(_with_retained(item, retained.get(name)), pins.get(name)))
     waiting = waiting_items(replaced, items, recorded) if desired.guards else {}
     items += waiting.values()

@@ -272,7 +272,8 @@ class _Maker:
         for ref in post_build.get("substituteFrom") or ():
             place = str(ref.get("kind")), owner.id.namespace, str(ref.get("name"))
             self._asked.add(place)
-            if place == (FACTS.kind, FACTS.namespace, FACTS.name) and self._has_facts:
+            has_facts = self._has_facts or not owner.file  # what the manifest declares gets them inline
+            if place == (FACTS.kind, FACTS.namespace, FACTS.name) and has_facts:
                 layers.append(self._facts_in(built))
             elif place in self._configs:
                 layers.append(self._configs[place])

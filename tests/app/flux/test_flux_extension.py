@@ -31,7 +31,7 @@ from tests.support.extension_clusters import (
     without_a_way,
     written,
 )
-from tests.support.one_cluster import ONE, advice, files, pool, record
+from tests.support.one_cluster import ONE, advice, branch_files, files, pool, record
 from tests.support.pipeline_runs import phases, push
 from tests.support.sweeps import tag_by_hand
 
@@ -52,7 +52,8 @@ def test_a_private_cluster_without_any_way_to_it_is_hydrated_in_order_with_its_f
     assert written(cloud) == {("put-extension", "flux"): 1, ("put-configuration", "flux-system"): 1}
     names = {status["name"] for status in configuration(cloud)["statuses"]}
     assert names == {"flux-system", "flux-system-flux-system", "flux-system-base", "flux-system-apps"}
-    assert applied(cloud) == f"main@sha1:{cloud.repository.head('main')}"
+    head = cloud.repository.head("main")
+    assert applied(cloud) == f"roadstead/pin/{head}@sha1:{head}"
     assert cloud.state.plan(cloud.repository.head("main")).plan.problems == ()  # type: ignore[union-attr]
 
 
@@ -111,15 +112,18 @@ def test_what_git_takes_back_of_a_kustomization_goes_from_azure() -> None:
 
 
 def test_what_git_changes_is_ready_only_when_flux_has_applied_that_commit() -> None:
-    cloud = hydrated()
-    push(cloud, files(PRIVATE + APPS + "  tags: {a: b}\n") | BASE | {"apps/apps.yaml": b"{kind: Nothing}"})
+    cloud = hydrated(fleet=branch_files)
+    push(
+        cloud,
+        branch_files(PRIVATE + APPS + "  tags: {a: b}\n") | BASE | {"apps/apps.yaml": b"{kind: Nothing}"},
+    )
     cloud.run(seconds=600, until=lambda: False)
     assert "Flux: Kustomization flux-system-apps: BuildFailed" in record(cloud).job.reason
     broke = f"{cloud.repository.head('main')[:8]} by operator@example.invalid"
     assert f"./apps was changed last by {broke}" in record(cloud).job.reason
     assert "spec.flux.kustomizations[apps]" in advice(cloud)
     newer = {"apps/apps.yaml": MAP.replace(b"where", b"there")}
-    push(cloud, files(PRIVATE + APPS + "  tags: {a: c}\n") | BASE | newer)
+    push(cloud, branch_files(PRIVATE + APPS + "  tags: {a: c}\n") | BASE | newer)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert applied(cloud).endswith(cloud.repository.head("main"))
@@ -159,11 +163,11 @@ def test_the_way_in_which_flux_comes_to_a_cluster_is_fixed(before: str, after: s
 
 
 def test_an_extension_that_azure_cannot_install_says_why_and_is_installed_again() -> None:
-    cloud = hydrated()
+    cloud = hydrated(fleet=branch_files)
     text = "Helm installation failed: Timed out waiting for flux-system/fluxconfig-controller"
     cloud.azure.interventions.fail_next("one", "ExtensionOperationFailed", text)
     newer = "  flux: {install: extension, extension: {version: 1.20.1}}\n"
-    push(cloud, files(PRIVATE + newer))
+    push(cloud, branch_files(PRIVATE + newer))
     cloud.run(until=lambda: bool(record(cloud).job.step.failure))
     failure = record(cloud).job.step.failure
     assert failure is not None

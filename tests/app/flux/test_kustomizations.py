@@ -7,7 +7,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import FACTS
 from shared.resource_ids import ObjectRef
-from tests.support.one_cluster import advice, api, files, ready, record, world
+from tests.support.one_cluster import advice, api, branch_files, ready, record, world
 from tests.support.pipeline_runs import phases, push
 
 KUSTOMIZE = "kustomize.toolkit.fluxcd.io/v1"
@@ -42,11 +42,11 @@ spec:
 
 
 def layered(apps: bytes = MAP) -> dict[str, bytes]:
-    return files(APPS) | BASE | {"apps/apps.yaml": apps}
+    return branch_files(APPS) | BASE | {"apps/apps.yaml": apps}
 
 
 def hydrated() -> MemoryCloud:
-    cloud = ready()
+    cloud = ready(fleet=branch_files)
     push(cloud, layered())
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
@@ -65,7 +65,7 @@ def test_each_kustomization_is_applied_after_those_it_depends_on_with_the_facts_
 
 
 def test_the_facts_are_in_the_cluster_and_in_the_record() -> None:
-    cloud = ready()
+    cloud = ready(fleet=branch_files)
     facts = api(cloud).get(FACTS)
     assert facts is not None
     assert facts["data"] == record(cloud).observation.facts
@@ -74,7 +74,7 @@ def test_the_facts_are_in_the_cluster_and_in_the_record() -> None:
 
 def test_a_removed_entry_removes_its_kustomization_and_what_it_applied_and_nothing_else() -> None:
     cloud = hydrated()
-    push(cloud, layered() | files())
+    push(cloud, layered() | branch_files())
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert api(cloud).get(kustomization("apps")) is None
@@ -100,13 +100,13 @@ def test_a_kustomization_of_somebody_else_stays() -> None:
     kind = world(cloud).kind(KUSTOMIZE, "Kustomization")
     assert kind is not None
     world(cloud).apply(At(kind, "theirs", "flux-system"), theirs, WriteMode(manager="kubectl", force=True))
-    push(cloud, layered() | files())
+    push(cloud, layered() | branch_files())
     cloud.run()
     assert api(cloud).get(kustomization("theirs")) is not None
 
 
 def test_the_cluster_waits_for_the_kustomization_that_failed_and_not_for_what_depends_on_it() -> None:
-    cloud = ready()
+    cloud = ready(fleet=branch_files)
     push(cloud, layered() | {"base/broken.yaml": b"apiVersion: v1\nkind: ConfigMap\n"})
     cloud.run(seconds=300)
     assert record(cloud).phase is Phase.UPDATING
@@ -139,7 +139,7 @@ def changed_cluster() -> bytes:
 
 
 def test_the_cluster_waits_for_what_a_kustomization_applied_of_flux() -> None:
-    cloud = ready()
+    cloud = ready(fleet=branch_files)
     push(cloud, layered(CHILD))
     cloud.run(seconds=300)
     assert record(cloud).phase is Phase.UPDATING
@@ -151,11 +151,11 @@ def test_the_cluster_waits_for_what_a_kustomization_applied_of_flux() -> None:
 
 
 def test_a_source_whose_kind_the_components_lack_is_refused_with_the_file_to_write() -> None:
-    cloud = ready()
+    cloud = ready(fleet=branch_files)
     source = (
         "  flux:\n    sources:\n      - {name: c, kind: OCIRepository, url: 'oci://example.azurecr.io/c'}\n"
     )
-    push(cloud, files(source))
+    push(cloud, branch_files(source))
     cloud.run()
     assert record(cloud).phase is Phase.FAILED
     message = record(cloud).job.reason

@@ -12,6 +12,7 @@ from shared.cluster.messages import PreviewRequest
 from shared.cluster.record_parts import Phase
 from shared.json_tree import digest_of
 from shared.language.desired import StoredCluster
+from shared.language.resolve.repository_layout import blob_id
 from shared.plan.plan import Action
 from tests.support import fleet_files
 from tests.support.counted_calls import Calls
@@ -53,7 +54,10 @@ def five_changed(count: int = 2) -> dict[str, bytes]:
 def test_a_first_plan_of_many_clusters_takes_a_handful_of_calls() -> None:
     cloud = MemoryCloud()
     calls = planned(cloud, fleet_files.fleet(*NAMES))
-    assert (calls.trees, calls.archives, calls.blobs) == (1, 1, [])
+    files = fleet_files.fleet()
+    platform = {blob_id(files[path]) for path in ("platform/namespaces.yaml", "flux/gotk-components.yaml")}
+    assert (calls.trees, calls.archives, {*calls.blobs}) == (1, 1, platform)
+    assert len(calls.blobs) == len(platform)
     assert counts(cloud) == {Action.CREATE: 40}
 
 

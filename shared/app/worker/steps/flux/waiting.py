@@ -86,23 +86,24 @@ NAMED = 3
 def commits_behind(attempt: Attempt, record: ClusterRecord, ports: Ports) -> str:
     """Return, in parentheses, the commits that may be why Flux fails, and who wrote them.
 
-    Commits elsewhere are not named, nor those that Flux has applied. That takes two calls to git; where it
-    gives no answer, and for another repository, the text names the commit alone that Flux tried. "" where
-    Flux did not try a commit.
+    Commits elsewhere are not named, nor those that Flux has applied. Of a pinned cluster any commit counts:
+    what a folder reaches may be anywhere. That takes two calls to git; where it gives no answer, and for
+    another repository, the text names the commit alone that Flux tried. "" where Flux did not try a commit.
     """
     tried, applied = commit_of(attempt.revision), commit_of(attempt.applied)
     if not tried:
         return ""
     text = f"Flux tried commit {tried[:8]}"
     if pulls_the_fleet(record, ports.config):
-        path = attempt.path.removeprefix("./").strip("/")
+        path = "" if record.desired.pin else attempt.path.removeprefix("./").strip("/")
         try:
             changes = ports.git_host.changes(tried, path, MOST)
             before = ports.git_host.changes(applied, path, MOST) if applied and changes else ()
         except ReconcileError as error:
             log.info("who changed %s is not known: %s: %s", attempt.path, error.kind, error)
         else:
-            text += described(changes, before, applied, f"./{path}")
+            place = "the repository" if record.desired.pin else f"./{path}"
+            text += described(changes, before, applied, place)
     return f" ({text})"
 
 
