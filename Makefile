@@ -94,8 +94,8 @@ types: $(READY)
 lock: $(READY) ## resolve requirements.in into requirements.txt for each Python, with a hash of every file
 	@$(BIN)/uv pip compile $(LOCK) --output-file requirements.txt requirements.in
 
-package: $(READY) ## write what a release publishes to dist/: the package, its bill of materials, their digests
-	@$(BIN)/python -m tools.package dist && ls dist
+package: $(READY) ## write what a release publishes to dist/, with the kustomize that Go builds, or KUSTOMIZE=/path
+	@$(BIN)/python -m tools.package dist
 
 format: $(READY) ## rewrite the code in the one format
 	@$(BIN)/ruff format --quiet . && $(BIN)/ruff check --fix --quiet .

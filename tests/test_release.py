@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import sys
 import zipfile
@@ -17,6 +18,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 
 from tests.support.locked_libraries import DECLARED, names, pins
 from tools import package
+from tools.kustomize import MODULE, NotBrought, bring
 from tools.lock import locked
 
 ROOT = Path(__file__).parent.parent
@@ -28,18 +30,18 @@ RUNTIME = package.runtime()
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder with the files of a release."""
     folder = tmp_path_factory.mktemp("release") / "dist"
-    assert package.main([str(folder)]) == 0
+    package.write(folder)
     return folder
 
 
 @pytest.fixture(scope="module")
-def bill(folder: Path) -> Any:
-    """Return the bill of materials."""
-    return json.loads((folder / f"roadstead-{package.version()}.cdx.json").read_text())
+def bill(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Return the bill of materials of a package without kustomize."""
+    return json.loads(package.bill_of_materials(tmp_path_factory.mktemp("none") / "kustomize"))
 
 
 def test_the_same_commit_gives_the_same_bytes(folder: Path, tmp_path: Path) -> None:
-    package.main([str(tmp_path)])
+    package.write(tmp_path)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
         path.name: path.read_bytes() for path in tmp_path.iterdir()
     }
@@ -87,6 +89,50 @@ def test_the_bill_says_who_needs_whom(bill: Any) -> None:
         reached.add(ref)
         seen |= {other for other, name in names_by_ref.items() if name in needs[ref]}
     assert reached == {"roadstead", *names_by_ref}
+
+
+# The kustomize of the package
+
+
+def elf(machine: bytes = b"\x3e\x00", text: bytes = b"") -> bytes:
+    """Return the beginning of a program for Linux, on amd64 unless it is for another machine."""
+    return b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x02\x00" + machine + text
+
+
+def test_a_given_kustomize_goes_into_the_package_as_a_program_and_into_the_bill(tmp_path: Path) -> None:
+    given, target = tmp_path / "given", tmp_path / "app" / "bin" / "kustomize"
+    given.write_bytes(elf(text=f"\0mod\t{MODULE}\tv5.9.3\th1:abc".encode()))
+    bring(target, str(given))
+    assert os.access(target, os.X_OK)
+    assert package.said_of(target) == "The package has kustomize v5.9.3."
+    (found,) = [
+        component
+        for component in json.loads(package.bill_of_materials(target))["components"]
+        if component["name"] == "kustomize"
+    ]
+    assert found["purl"] == "pkg:golang/sigs.k8s.io/kustomize/kustomize/v5@v5.9.3"
+    assert found["hashes"] == [{"alg": "SHA-256", "content": hashlib.sha256(given.read_bytes()).hexdigest()}]
+    (tmp_path / "app" / ".funcignore").write_text("")
+    package.write_package(tmp_path / "app.zip", tmp_path / "app")
+    with zipfile.ZipFile(tmp_path / "app.zip") as zipped:
+        modes = {entry.filename: entry.external_attr >> 16 for entry in zipped.infolist()}
+    assert modes == {".funcignore": 0o100644, "bin/kustomize": 0o100755}
+
+
+@pytest.mark.parametrize("content", [None, b"#!/bin/sh\n", elf(b"\xb7\x00"), b""])
+def test_a_kustomize_that_no_function_app_can_run_is_refused(tmp_path: Path, content: bytes | None) -> None:
+    given, target = tmp_path / "given", tmp_path / "kustomize"
+    if content is not None:
+        given.write_bytes(content)
+    with pytest.raises(NotBrought, match=f"KUSTOMIZE={given}"):
+        bring(target, str(given))
+    assert not target.exists()
+
+
+def test_a_package_without_kustomize_says_so_and_what_follows(tmp_path: Path) -> None:
+    said = package.said_of(tmp_path / "kustomize")
+    assert said.startswith("The package has no kustomize:")
+    assert "set KUSTOMIZE" in said
 
 
 def test_the_runtime_is_a_version_that_the_lock_supports() -> None:

@@ -1,6 +1,7 @@
 """What a release publishes: ``python -m tools.package FOLDER`` writes it, the same bytes for the same commit.
 
-- ``roadstead-VERSION.zip``: the files of the function app, which Azure builds with the libraries of the lock;
+- ``roadstead-VERSION.zip``: the files of the function app, which Azure builds with the libraries of the lock,
+  and ``bin/kustomize``, which builds what Flux applies;
 - ``roadstead-VERSION.cdx.json``: the bill of materials (CycloneDX) of what then runs;
 - ``SHA256SUMS``: the digests of both.
 """
@@ -8,6 +9,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import sys
 import tomllib
@@ -25,17 +27,45 @@ from cyclonedx.output import make_outputter
 from cyclonedx.schema import OutputFormat, SchemaVersion
 from packageurl import PackageURL
 
+from shared.adapters.kustomize import OWN
+from tools.kustomize import MODULE, NotBrought, bring, version_of
 from tools.lock import DECLARED, Locked, locked
 
 ROOT = Path(__file__).parent.parent
 FIRST_MOMENT = (1980, 1, 1, 0, 0, 0)
 """The time of every file in the package: the first that a zip file can have."""
-MODE = 0o100644 << 16
+MODE, PROGRAM_MODE = 0o100644 << 16, 0o100755 << 16
+
+
+PROGRAM = OWN.relative_to(ROOT)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the files of a release to the folder that is the one argument."""
+    """Write the files of a release to the folder that is the one argument, and say what is in the package."""
     folder = Path(arguments[0])
+    try:
+        bring(OWN, os.environ.get("KUSTOMIZE", ""))
+    except NotBrought as error:
+        print(error, file=sys.stderr)
+        return 1
+    write(folder)
+    print(*sorted(path.name for path in folder.iterdir()), sep="\n")
+    print(said_of(OWN))
+    return 0
+
+
+def said_of(program: Path) -> str:
+    """Return what is to be known of the kustomize in the package."""
+    if program.is_file():
+        return f"The package has kustomize {version_of(program) or 'of an unknown version'}."
+    return (
+        "The package has no kustomize: without one, each change of the platform counts as a removal of what "
+        "it reaches. Install Go, or set KUSTOMIZE to the path of a kustomize for Linux on amd64."
+    )
+
+
+def write(folder: Path) -> None:
+    """Write the files of a release to a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     name = f"roadstead-{version()}"
     package, bill = folder / f"{name}.zip", folder / f"{name}.cdx.json"
@@ -43,7 +73,6 @@ def main(arguments: Sequence[str]) -> int:
     bill.write_text(bill_of_materials())
     digests = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in (package, bill)]
     (folder / "SHA256SUMS").write_text("".join(digests))
-    return 0
 
 
 def version() -> str:
@@ -65,7 +94,7 @@ def write_package(target: Path, folder: Path = ROOT) -> None:
     with zipfile.ZipFile(target, "w") as package:
         for path in deployed(folder):
             entry = zipfile.ZipInfo(path.relative_to(folder).as_posix(), FIRST_MOMENT)
-            entry.external_attr, entry.create_system = MODE, 3
+            entry.external_attr, entry.create_system = PROGRAM_MODE if path == folder / PROGRAM else MODE, 3
             package.writestr(entry, path.read_bytes())
 
 
@@ -75,9 +104,10 @@ def runtime() -> str:
     return found[1] if found else ""
 
 
-def bill_of_materials() -> str:
-    """Return the bill of materials as CycloneDX 1.6: the app, its libraries, and who needs whom."""
+def bill_of_materials(program: Path = OWN) -> str:
+    """Return the bill of materials as CycloneDX 1.6: the app, its libraries and programs, who needs whom."""
     libraries = locked(ROOT / "requirements.txt", runtime())
+    brought = [_program(program)] if program.is_file() else []
     app = Component(
         name="roadstead",
         version=version(),
@@ -88,8 +118,9 @@ def bill_of_materials() -> str:
     components = {library.name: _component(library) for library in libraries}
     users = {**components, DECLARED: app}
     content = "".join(f"{library.name}=={library.version}\n" for library in libraries)
+    content += "".join(f"{component.name}=={component.version}\n" for component in brought)
     bom = Bom(
-        components=components.values(),
+        components=[*components.values(), *brought],
         metadata=BomMetaData(component=app),
         # A serial number that follows from the content: the same bill has the same one.
         serial_number=UUID(bytes=hashlib.sha256(f"{version()}\n{content}".encode()).digest()[:16], version=5),
@@ -98,7 +129,23 @@ def bill_of_materials() -> str:
     for library in libraries:
         for user in set(library.needed_by) & set(users):  # a user may be there for another Python only
             bom.register_dependency(users[user], [components[library.name]])
+    bom.register_dependency(app, brought)
     return make_outputter(bom, OutputFormat.JSON, SchemaVersion.V1_6).output_as_string(indent=2) + "\n"
+
+
+def _program(program: Path) -> Component:
+    version = version_of(program)
+    purl = PackageURL("golang", MODULE.rpartition("/")[0], MODULE.rpartition("/")[2], version or None)
+    return Component(
+        name=program.name,
+        version=version,
+        type=ComponentType.APPLICATION,
+        bom_ref=str(purl),
+        purl=purl,
+        hashes=[
+            HashType(alg=HashAlgorithm.SHA_256, content=hashlib.sha256(program.read_bytes()).hexdigest())
+        ],
+    )
 
 
 def _component(library: Locked) -> Component:

@@ -52,17 +52,27 @@ OWN = Path(__file__).parents[2] / "bin" / "kustomize"
 _SUBCOMMANDS = {"kubectl": "kustomize"}
 
 
-def kustomize_program(path: str = "") -> KustomizeProgram | None:
+def kustomize_program(path: str = "", own: Path = OWN) -> KustomizeProgram | None:
     """Return the kustomize of a setting, or that of the package, or of the machine; None where there is none.
 
     ``path`` is the path of a program called kustomize or kubectl, which has one inside.
     """
-    own = [str(OWN)] if OWN.is_file() else []
-    for name in [path] if path else [*own, "kustomize", "kubectl"]:
+    for name in [path] if path else [*_runnable(own), "kustomize", "kubectl"]:
         found = shutil.which(name)
         if found:
             return KustomizeProgram((found, _SUBCOMMANDS.get(Path(found).stem, "build")))
     return None
+
+
+def _runnable(program: Path) -> Iterator[str]:
+    """Yield the program, or a copy where a package was unpacked without the modes of its files."""
+    if os.access(program, os.X_OK):
+        yield str(program)
+    elif program.is_file():
+        copy = Path(tempfile.mkdtemp(prefix="kustomize-"), program.name)
+        shutil.copyfile(program, copy)
+        copy.chmod(0o700)
+        yield str(copy)
 
 
 class KustomizeProgram:

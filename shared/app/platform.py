@@ -7,7 +7,8 @@ are read once for each commit that they come from, and built once for each set o
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import timedelta
 
 from shared.app.repository import ResolvedCommit, read_tree
 from shared.cluster.record import ClusterRecord
@@ -15,7 +16,7 @@ from shared.language.desired import Desired
 from shared.language.pin import Pin
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.plan.platform_plan import NO_PLATFORM_CHANGE, PlatformPlan
-from shared.platform.build import Builds, NoKustomize
+from shared.platform.build import Builds, NoKustomize, NoTime
 from shared.platform.declared import declared
 from shared.platform.guards import PlatformChange, judge, judge_all
 from shared.platform.inventories import Inventories
@@ -33,9 +34,17 @@ EMPTY = Inventory()
 
 
 def platform_plan(
-    commit: str, resolved: ResolvedCommit, records: Mapping[str, ClusterRecord], ports: Ports
+    commit: str,
+    resolved: ResolvedCommit,
+    records: Mapping[str, ClusterRecord],
+    ports: Ports,
+    check: Callable[[], None] | None = None,
 ) -> PlatformPlan:
-    """Return what a commit does to what Flux applies; two reads of the git host for each commit before."""
+    """Return what a commit does to what Flux applies; two reads of the git host for each commit before.
+
+    ``check`` is called before each build, and may raise. Without it, what ``build_seconds`` are not enough
+    for counts as unbuilt.
+    """
     desired = resolved.desired
     moving = {
         name: cluster
@@ -49,10 +58,22 @@ def platform_plan(
         unbuilt = "nothing here builds what Flux applies: see KUSTOMIZE in docs/settings.md"
         return _unknown(moving, records, desired, unbuilt)
     try:
-        return _judged(commit, resolved, moving, records, builds, ports)
+        return _judged(commit, resolved, moving, records, builds, check or _until(ports), ports)
     except NoKustomize as error:
         log.warning("what Flux applies is not built: %s", error)
         return _unknown(moving, records, desired, str(error))
+
+
+def _until(ports: Ports) -> Callable[[], None]:
+    """Return a check that raises NoTime once ``build_seconds`` are over."""
+    seconds = ports.config.limits.build_seconds
+    end = ports.clock() + timedelta(seconds=seconds)
+
+    def check() -> None:
+        if ports.clock() >= end:
+            raise NoTime(f"the builds of this commit take longer than {seconds:g} seconds together")
+
+    return check
 
 
 def _differs(cluster: Desired, record: ClusterRecord | None, commit: str) -> bool:
@@ -69,16 +90,17 @@ def _judged(
     moving: Mapping[str, Desired],
     records: Mapping[str, ClusterRecord],
     builds: Builds,
+    check: Callable[[], None],
     ports: Ports,
 ) -> PlatformPlan:
     """Return what is built, compared and judged; ``moving`` are the clusters that it concerns."""
     roots = {roots_of(cluster.flux_as_stored) for cluster in moving.values()}
     components = {cluster.components_path for cluster in moving.values() if not cluster.has_extension}
     tree = read_tree(commit, roots, ports, resolved.tree, more=components)
-    after = Inventories(tree, builds)
+    after = Inventories(tree, builds, check=check)
     now = {name: after.of(cluster, _facts(records.get(name))) for name, cluster in moving.items()}
     running = {name: record.running_version for name, record in records.items() if name in moving}
-    earlier = _Earlier(builds, ports)
+    earlier = _Earlier(builds, check, ports)
     before = {name: earlier.of(record) for name in now if (record := records.get(name))}
     found = findings(resolved.desired, now, tree.contents.get, running)
     if found.problems:  # what clusters have already is no reason to keep a commit from them
@@ -104,8 +126,8 @@ class _Earlier:
     ``note`` says what is not known, which is beyond ``MOST_COMMITS``.
     """
 
-    def __init__(self, builds: Builds, ports: Ports) -> None:
-        self._builds, self._ports = builds, ports
+    def __init__(self, builds: Builds, check: Callable[[], None], ports: Ports) -> None:
+        self._builds, self._check, self._ports = builds, check, ports
         self._trees: dict[tuple[str, Roots], tuple[Tree, Inventories]] = {}
         self.note = ""
 
@@ -141,7 +163,7 @@ class _Earlier:
                 return None
             more = () if record.desired.has_extension else (record.desired.components_path,)
             tree = read_tree(pin.commit, [roots], self._ports, more=more)
-            self._trees[key] = tree, Inventories(tree, self._builds)
+            self._trees[key] = tree, Inventories(tree, self._builds, check=self._check)
         return self._trees[key]
 
 

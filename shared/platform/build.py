@@ -48,6 +48,14 @@ class NoKustomize(Exception):
     """There is no program to build with; the message says what is missing."""
 
 
+class NoTime(Exception):
+    """A plan has no time left to build; what it has not built counts as unbuilt, for the reason given."""
+
+
+def unlimited() -> None:
+    """Let every build begin."""
+
+
 @dataclass(frozen=True)
 class Document:
     """An object as kustomize writes it: YAML, and the file that it comes from, "" where that is unknown.
@@ -88,7 +96,8 @@ class Built:
 class Builds:
     """Builds each folder once for the same files and options, whichever clusters and commits share them.
 
-    Plans of several threads may share it: one builds at a time. ``version`` says what builds.
+    Plans of several threads may share it: one builds at a time. What a plan has no time for is not
+    remembered, so the next plan goes on where it ended. ``version`` says what builds.
     """
 
     def __init__(self, build: Build, version: Callable[[], str] = str) -> None:
@@ -97,12 +106,24 @@ class Builds:
         self._known: OrderedDict[str, Built] = OrderedDict()
         self._lock = RLock()
 
-    def of(self, tree: Tree, folder: str, spec: Json, source: SourceName = FLEET_SOURCE) -> Built:
-        """Return what Flux builds of a folder of a tree that has the contents, for a Kustomization's spec."""
-        with self._lock:
-            return self._of(tree, folder, spec, source)
+    def of(
+        self,
+        tree: Tree,
+        folder: str,
+        spec: Json,
+        source: SourceName = FLEET_SOURCE,
+        check: Callable[[], None] = unlimited,
+    ) -> Built:
+        """Return what Flux builds of a folder of a tree that has the contents, for a Kustomization's spec.
 
-    def _of(self, tree: Tree, folder: str, spec: Json, source: SourceName) -> Built:
+        ``check`` is called before each build; it may raise NoTime, or an error of the caller's.
+        """
+        with self._lock:
+            return self._of(tree, folder, spec, source, check)
+
+    def _of(
+        self, tree: Tree, folder: str, spec: Json, source: SourceName, check: Callable[[], None]
+    ) -> Built:
         components = tuple(map(str, _list(spec, "components")))
         reach = self._reach(tree, folder, source, components)
         options = {name: spec[name] for name in _OPTIONS if spec.get(name)}
@@ -111,7 +132,11 @@ class Builds:
         if key in self._known:
             self._known.move_to_end(key)
             return self._known[key]
-        built = self._known[key] = self._built(key, tree, reach, options)
+        try:
+            built = self._built(key, tree, reach, options, check)
+        except NoTime as error:
+            return Built(key, (), str(error), (), reach.unfollowed)
+        self._known[key] = built
         if len(self._known) > MOST_BUILDS:
             self._known.popitem(last=False)
         return built
@@ -125,7 +150,7 @@ class Builds:
             known = self._reaches[name] = tree, reach_of(tree, folder, source, components)
         return known[1]
 
-    def _built(self, key: str, tree: Tree, reach: Reach, options: Json) -> Built:
+    def _built(self, key: str, tree: Tree, reach: Reach, options: Json, check: Callable[[], None]) -> Built:
         unread = sorted(path for path in reach.files if path not in tree.contents)
         if unread:
             return Built(key, (), f"{unread[0]} was not read", (), reach.unfollowed)
@@ -139,7 +164,7 @@ class Builds:
         files = {path: tree.contents[path] for path in sorted(reach.files)}
         try:
             path, fields = generated(tree, reach.folder, options)
-            found = self._documents(files, reach.folder, path, fields)
+            found = self._documents(files, reach.folder, path, fields, check)
         except UnreadableFile as error:
             return Built(key, (), str(error), (), reach.unfollowed)
         except BuildFailed as error:
@@ -150,7 +175,12 @@ class Builds:
         return Built(key, found, "", (), reach.unfollowed)
 
     def _documents(
-        self, files: Mapping[str, bytes], folder: str, path: str, fields: dict[str, Any]
+        self,
+        files: Mapping[str, bytes],
+        folder: str,
+        path: str,
+        fields: dict[str, Any],
+        check: Callable[[], None],
     ) -> tuple[Document, ...]:
         """Return the objects as Flux builds them, each with its file.
 
@@ -158,6 +188,7 @@ class Builds:
         """
 
         def run(kustomization: Json) -> list[str]:
+            check()
             return _split(self._build({**files, path: _written(kustomization)}, folder))
 
         noting = {**fields, "buildMetadata": ["originAnnotations"]}

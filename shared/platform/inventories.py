@@ -20,7 +20,7 @@ from shared.language.desired import Desired
 from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret
 from shared.language.resolve.problems import Problem, nearest, problem_at
 from shared.language.yaml.nodes import Mark
-from shared.platform.build import Builds, Built, Document
+from shared.platform.build import Builds, Built, Document, unlimited
 from shared.platform.declared import declared, roots_of
 from shared.platform.documents import UnreadableFile, documents, field_of, manifests
 from shared.platform.inventory import BuiltObject, Inventory, ObjectId, Owner
@@ -47,10 +47,19 @@ Place = tuple[str, str, str]
 
 
 class Inventories:
-    """Makes the inventories of the clusters at one commit; ``tree`` has the contents that they reach."""
+    """Makes the inventories of the clusters at one commit; ``tree`` has the contents that they reach.
 
-    def __init__(self, tree: Tree, builds: Builds, source: SourceName = FLEET_SOURCE) -> None:
-        self._tree, self._builds, self._source = tree, builds, source
+    ``check`` is called before each build, and may raise: see ``Builds.of``.
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        builds: Builds,
+        source: SourceName = FLEET_SOURCE,
+        check: Callable[[], None] = unlimited,
+    ) -> None:
+        self._tree, self._builds, self._source, self._check = tree, builds, source, check
         self._known: dict[str, list[tuple[Values, Inventory]]] = {}
 
     def of(self, desired: Desired, facts: Mapping[str, str] | None = None) -> Inventory:
@@ -67,7 +76,8 @@ class Inventories:
         for used, inventory in self._known.setdefault(key, []):
             if all(fact(name) == value for name, value in used.items()):
                 return inventory
-        maker = _Maker(self._tree, self._builds, self._source, fact, has_facts=not desired.has_extension)
+        has_facts = not desired.has_extension
+        maker = _Maker(self._tree, self._builds, self._source, fact, self._check, has_facts=has_facts)
         inventory = maker.inventory(owners, {place: dict.fromkeys(keys) for place, keys in secrets.items()})
         self._known[key].append(({name: fact(name) for name in sorted(maker.used)}, inventory))
         return inventory
@@ -96,9 +106,16 @@ class _Maker:
     """
 
     def __init__(
-        self, tree: Tree, builds: Builds, source: SourceName, fact: Fact, *, has_facts: bool
+        self,
+        tree: Tree,
+        builds: Builds,
+        source: SourceName,
+        fact: Fact,
+        check: Callable[[], None],
+        *,
+        has_facts: bool,
     ) -> None:
-        self._tree, self._builds, self._source, self._fact = tree, builds, source, fact
+        self._tree, self._builds, self._source, self._fact, self._check = tree, builds, source, fact, check
         self._has_facts = has_facts
         self._configs: Mapping[Place, Values] = {}
         self._roots: Sequence[str] = ()
@@ -157,7 +174,7 @@ class _Maker:
         missing = self._missing(folder)
         if missing:
             return self._wrong(owner, missing)
-        built = self._builds.of(self._tree, folder, owner.spec, self._source)
+        built = self._builds.of(self._tree, folder, owner.spec, self._source, self._check)
         owner = replace(owner, digest=built.key)
         self._unfollowed.update(built.unfollowed)
         if built.unbuilt:

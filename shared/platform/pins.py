@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import is_git_on
-from shared.language.desired import Desired
 from shared.language.model.cluster.flux import FOLLOWS_BRANCH
 from shared.language.model.cluster.flux_source import MAIN
 from shared.language.pin import Pin
@@ -73,21 +72,47 @@ def pinned(
     ``pulls`` returns a digest of the files that these folders reach at the commit. A new cluster gets the pin
     that most clusters of its environment have for the same folders, because a stage has verified that one.
     """
-    clusters, digests = dict[str, Desired](), dict[Roots, str]()
-    common = _Common(documents)
+    followed = _Followed(pulls, source)
+    clusters, common = dict(fleet.clusters), _Common(documents)
     for name, cluster in fleet.clusters.items():
-        flux = cluster.flux_as_stored
-        if not source.is_pinned(flux):
+        found, pin = followed.by(cluster.flux_as_stored), cluster.pin
+        if found is None:
             clusters[name] = cluster.with_pin(None)
             continue
-        roots = roots_of(flux)
-        if roots not in digests:
-            digests[roots] = pulls(roots)
+        roots, digest = found
+        if pin is not None and pin.pulls == digest:  # that of its record, which nothing else gives it
+            continue
         recorded = documents.get(name)
         before = Pin.of(recorded) if recorded else common.of(cluster.environment, roots)
-        new = before.moved(commit, digests[roots]) if before and recorded else before
-        clusters[name] = cluster.with_pin(new or Pin(commit, digests[roots]))
+        new = before.moved(commit, digest) if before and recorded else before
+        clusters[name] = cluster.with_pin(new or Pin(commit, digest))
     return replace(fleet, clusters=clusters)
+
+
+class _Followed:
+    """What clusters pull of a commit. A push asks for each cluster of the fleet, and few differ."""
+
+    def __init__(self, pulls: Callable[[Roots], str], source: FleetSource) -> None:
+        self._pulls, self._source = pulls, source
+        self._digests: dict[Roots, str] = {}
+        self._known: dict[tuple[Any, ...], tuple[Roots, str] | None] = {}
+
+    def by(self, flux: Mapping[str, Any]) -> tuple[Roots, str] | None:
+        """Return folders and digest of a cluster with this ``spec.flux``, None where it is not pinned."""
+        get = flux.get
+        own, other = get("kustomizations"), get("tag") or get("semver") or get("commit")
+        key = flux["repository"], get("branch"), other, get("follow"), flux["path"], repr(own)
+        if key not in self._known:
+            self._known[key] = self._of(flux)
+        return self._known[key]
+
+    def _of(self, flux: Mapping[str, Any]) -> tuple[Roots, str] | None:
+        if not self._source.is_pinned(flux):
+            return None
+        roots = roots_of(flux)
+        if roots not in self._digests:
+            self._digests[roots] = self._pulls(roots)
+        return roots, self._digests[roots]
 
 
 class _Common:

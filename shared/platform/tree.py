@@ -46,7 +46,7 @@ class Tree:
     @cached_property
     def ignore_files(self) -> tuple[str, ...]:
         """The paths of the files with ignore rules, those of folders before those of folders in them."""
-        found = [path for path in self.files.blobs if path.endswith(IGNORE_FILE)]
+        found = [path for path in self.files.others if path.endswith(IGNORE_FILE)]
         named = [path for path in found if path.rpartition("/")[2] == IGNORE_FILE]
         return tuple(sorted(named, key=lambda path: path.split("/")))
 

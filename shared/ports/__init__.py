@@ -133,6 +133,8 @@ class PlanLimits:
     """How long a pull request may be planned."""
     fork_seconds: float = 20
     """How long a pull request from a fork may be validated."""
+    build_seconds: float = 120
+    """How long the planner builds what Flux applies: what is then unbuilt counts as a removal."""
     handover_clusters: int = 40
     """How many clusters the planner hands over between two checks that no other planner has started."""
     handover_seconds: float = 60

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shared.adapters.kustomize import KustomizeProgram
+from shared.adapters.kustomize import kustomize_program as program_of_the_app
 from shared.platform.build import BuildFailed, NoKustomize
 from shared.platform.reach import reach_of
 from tests.support.kustomize_programs import kustomize_program
@@ -72,6 +73,17 @@ def test_the_program_says_its_version() -> None:
 def test_a_program_that_is_not_there_is_another_error_than_a_failing_build(tmp_path: Path) -> None:
     with pytest.raises(NoKustomize):
         KustomizeProgram((str(tmp_path / "kustomize"), "build")).build({"a/a.yaml": b""}, "a")
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o644])
+def test_the_program_of_the_package_runs_also_where_its_mode_is_lost(tmp_path: Path, mode: int) -> None:
+    own = tmp_path / "bin" / "kustomize"
+    own.parent.mkdir()
+    own.write_text("#!/bin/sh\necho built\n")
+    own.chmod(mode)
+    found = program_of_the_app(own=own)
+    assert found is not None
+    assert found.build({"a/a.yaml": b""}, "a") == b"built\n"
 
 
 ENTRIES = st.sampled_from(["a.yaml", "b.yaml", "a", "../b", "../../b", "a/b"])

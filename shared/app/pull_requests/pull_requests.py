@@ -152,7 +152,9 @@ def _view(pull: Pull, ports: Ports) -> PullPlan:
         records = {record.name: record for record in listed}
         read = _desired(pull, view.base, records, work, ports)
         desired, commit = read.desired, pull.merge or pull.head
-        platform = NO_PLATFORM_CHANGE if pull.fork else platform_plan(commit, read, records, ports)
+        platform = (
+            NO_PLATFORM_CHANGE if pull.fork else platform_plan(commit, read, records, ports, work.check)
+        )
         view = replace(view, problems=(*desired.problems, *platform.problems))
         unreadable = {record.key: record for record in listed.unreadable}
         return (

@@ -45,7 +45,7 @@ class Files:
     @cached_property
     def folders(self) -> tuple[str, ...]:
         """The names of the cluster folders, also of those without a readable file, as they may be shown."""
-        others = (path for path in (*self._others, *self.other) if _inside(path))
+        others = (path for path in (*self.others, *self.other) if _inside(path))
         names = {_shown(path.split("/")[1]) for path in others}
         return tuple(sorted({*self._well_placed.values(), *names, *self.misplaced}))
 
@@ -56,7 +56,7 @@ class Files:
         return {path: found[1] for path in self.blobs if (found := match(path))}
 
     @cached_property
-    def _others(self) -> frozenset[str]:
+    def others(self) -> frozenset[str]:
         """The plain files that are no cluster's manifest."""
         return frozenset(self.blobs.keys() - self._well_placed.keys())
 
@@ -64,7 +64,7 @@ class Files:
     def misplaced(self) -> Mapping[str, tuple[Problem, ...]]:
         """The problems of misplaced entries below ``clusters/``, by cluster."""
         problems: dict[str, dict[Problem, None]] = {}
-        for path in sorted(self._others | self.other):
+        for path in sorted(self.others | self.other):
             for name, place, message in self._misplaced(path):
                 problem = problem_at(Mark(place, 1, 1), "", message)
                 problems.setdefault(_shown(name), {})[problem] = None
@@ -98,7 +98,7 @@ class Files:
     def _read_folder(self, folder: str) -> tuple[Mapping[str, str], Mapping[str, Problem]]:
         paths: dict[str, str] = {}
         problems: dict[str, Problem] = {}
-        for path in sorted(path for path in (*self._others, *self.other) if path.startswith(f"{folder}/")):
+        for path in sorted(path for path in (*self.others, *self.other) if path.startswith(f"{folder}/")):
             name = path.removeprefix(f"{folder}/").removesuffix(".yaml").removesuffix(".yml")
             message = self._unreadable(path, folder, name)
             if message:
