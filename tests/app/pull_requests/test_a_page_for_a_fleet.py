@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cli import templates
 from localcloud.memory.memory_cloud import MemoryCloud
-from tests.support import fleet_files
-from tests.support.arm_client import SUBSCRIPTION
 from tests.support.proposals import Repo
+from tests.support.scaffolded_fleets import CLASS, NAMESPACES, scaffolded
 
-ENVIRONMENTS = ("development", "staging", "production")
-NAMES = {f"{ENVIRONMENTS[number % 3]}-{number:02}": ENVIRONMENTS[number % 3] for number in range(14)}
 LINES, COLUMNS = 60, 80
-CLASS = "classes/standard.yaml"
-MONITORING, NAMESPACES = "platform/base/monitoring.yaml", "platform/base/namespaces.yaml"
+MONITORING = "platform/base/monitoring.yaml"
 RELEASE = """\
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: HelmRepository
@@ -44,20 +39,9 @@ INGRESS = "---\napiVersion: v1\nkind: Namespace\nmetadata:\n  name: ingress\n"
 
 
 def fleet() -> dict[str, bytes]:
-    """Return a fleet as ``roadstead init`` writes it, with 14 clusters of three environments."""
-    texts = templates.repository("example", SUBSCRIPTION, "https://github.com/example/fleet")
-    for path in [path for path in texts if "development" in path]:
-        texts[path.replace("development", "staging")] = texts[path].replace("development", "staging")
-    order = "environments: [development, production]", "environments: [development, staging, production]"
-    texts["fleet.yaml"] = texts["fleet.yaml"].replace(*order)
-    texts[MONITORING] = RELEASE
-    texts["platform/base/kustomization.yaml"] += "  - monitoring.yaml\n"
-    for name, environment in NAMES.items():
-        chosen = {"class": "standard", "environment": environment, "location": "eastus"}
-        path, text = templates.cluster(name, chosen)
-        texts[path] = text
-    files = {path: text.encode() for path, text in texts.items()}
-    return files | {"flux/gotk-components.yaml": fleet_files.example()["flux/gotk-components.yaml"]}
+    """Return the fleet with a chart in its platform."""
+    files, listed = scaffolded(), "platform/base/kustomization.yaml"
+    return files | {MONITORING: RELEASE.encode(), listed: files[listed] + b"  - monitoring.yaml\n"}
 
 
 def changed(files: dict[str, bytes]) -> dict[str, bytes]:
