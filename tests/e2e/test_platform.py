@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from localcloud.common.clock import system_clock
+from localcloud.common.programs import program
 from localcloud.runtime.options import Options
 from shared.kubernetes.flux_objects import SOURCE
 from shared.language.pin import PIN_BRANCHES
@@ -152,3 +156,46 @@ def _refused(operator: Operator, bad: dict[str, bytes], folder: Path) -> None:
     assert "newest plan refused: Flux keeps the commit that it has" in said
     assert f"what it would apply is invalid: {PLACE} metadata.name" in said
     assert "suggested action Correct it, and push." in said
+
+
+@pytest.mark.long
+def test_a_pin_that_somebody_moves_while_the_app_is_down_is_shown_with_who_and_stays(
+    start: Start, tmp_path: Path
+) -> None:
+    operator = start(QUICK)
+    files = scaffold(tmp_path / "fleet")
+    good = operator.push(files)
+    operator.wait_for_status(good, "success")
+    operator.cloud.kill_functions()
+    wanted = operator.push(with_file(files, "web.yaml", WEB))
+    branch = f"roadstead/pin/{wanted}"
+    git = ["git", "-C", str(operator.checkout.folder), "push", "--quiet", "origin"]
+    subprocess.run([*git, f"{wanted}:refs/heads/{branch}"], check=True, timeout=60)
+    ref = json.dumps({"spec": {"ref": {"branch": branch}}})
+    kubectl(operator, "patch", "gitrepository", "flux-system", "--type", "merge", "-p", ref)
+    now = f"reconcile.fluxcd.io/requestedAt={system_clock():%s}"
+    kubectl(
+        operator, "annotate", "--overwrite", "gitrepository/flux-system", "kustomization/flux-system", now
+    )
+    operator.cloud.start_functions()
+    listed = "get", "gitrepositories,kustomizations"
+    operator.wait(lambda: f"Applied revision: {branch}" in kubectl(operator, *listed), "Flux has applied it")
+
+    operator.api.refresh(["dev-1"])
+    moved = "the GitRepository flux-system in flux-system: somebody changed what Roadstead applied: spec.ref"
+    operator.wait(lambda: f"{moved} (kubectl-patch at 20" in why(operator, "dev-1"), "it is shown, with who")
+    assert pins(operator) == {"dev-1": wanted, "prod-1": good}
+    _done("sync", "--url", operator.cloud.urls.functions)
+    operator.wait_for_status(wanted, "success", seconds=120)
+    assert pins(operator) == dict.fromkeys(NAMES, wanted)
+    operator.api.refresh(["dev-1"])
+    operator.wait(lambda: "FluxHealthy" not in why(operator, "dev-1"), "nothing differs any more")
+
+
+def kubectl(operator: Operator, *arguments: str) -> str:
+    """Run kubectl in the namespace of Flux on the cluster of development."""
+    where = "--kubeconfig", str(operator.cloud.state / "kubeconfigs" / "dev-1.yaml"), "-n", "flux-system"
+    command = [program("kubectl") or "kubectl", *where, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
