@@ -155,7 +155,7 @@ def test_a_pin_that_somebody_moves_by_hand_is_shown_with_the_manager_and_the_tim
     moved = live(
         "GitRepository", "flux-system", spec={"ref": {"branch": "roadstead/pin/b"}, "interval": "1h"}
     )
-    by_hand = {"f:spec": {"f:ref": {"f:branch": {}}}}
+    by_hand: Json = {"f:spec": {"f:ref": {"f:branch": {}}}}
     entries = [
         {"manager": "roadstead", "operation": "Apply", "fieldsV1": {"f:spec": {"f:interval": {}}}},
         {"manager": "kubectl-patch", "operation": "Update", "time": text(EARLIER), "fieldsV1": by_hand},

@@ -1,4 +1,4 @@
-"""A commit that every check before the merge takes, and Flux cannot make healthy: development alone has it."""
+"""A commit that every check takes, and that Flux cannot make healthy: only the first cluster has it."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def changed(files: dict[str, bytes]) -> dict[str, bytes]:
 
 
 def comment_on(change: Callable[[dict[str, bytes]], dict[str, bytes]]) -> str:
-    """Return the comment on a pull request that changes the fleet, without its mark, which nobody sees."""
+    """Return the comment on a pull request that changes the fleet, without the line that nobody sees."""
     repo, files = Repo(MemoryCloud()), fleet()
     repo.push(files)
     (comment,) = repo.comments(repo.propose(change(files)))
