@@ -76,6 +76,13 @@ def changed_by_others(live: Json, below: str, names: Collection[str]) -> frozens
     return (frozenset(names) - kept).union(*others)
 
 
+def writers(live: Json, below: str, names: Collection[str]) -> list[tuple[str, str]]:
+    """Return the other managers that set one of the fields below an element, each with its time."""
+    entries = (entry for entry in _entries(live) if entry is not our_entry(live))
+    theirs = (entry for entry in entries if not _names(entry, below).isdisjoint(names))
+    return [(str(entry["manager"]), str(entry.get("time") or "")) for entry in theirs]
+
+
 def _names(entry: Json, below: str) -> frozenset[str]:
     fields = (entry.get("fieldsV1") or {}).get(below) or {}
     return frozenset(name.removeprefix("f:") for name in fields if name != ".")

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from shared.frozen import dataclass
 from shared.json_tree import Json
-from shared.kubernetes.field_ownership import changed_by_others, our_entry
+from shared.kubernetes.field_ownership import changed_by_others, our_entry, writers
 from shared.kubernetes.flux_instance import INSTANCE
 from shared.kubernetes.flux_objects import (
     CREDENTIALS,
@@ -191,11 +191,19 @@ def sync_faults(wanted: Sequence[Json], live: Mapping[ObjectRef, Json]) -> Itera
         if ref not in live:
             yield missing(ref)
             continue
-        others = [f"spec.{key}" for key, value in manifest["spec"].items() if spec.get(key) != value]
+        others = [key for key, value in manifest["spec"].items() if spec.get(key) != value]
         if others:
-            yield changed(ref, ", ".join(others))
+            fields = ", ".join(f"spec.{key}" for key in others)
+            yield changed(ref, f"{fields}{_by(live[ref], others)}")
         if spec.get("suspend"):
             yield Fault(ref, SUSPENDED, "somebody suspended it, so the cluster does not follow git")
+
+
+def _by(live: Json, fields: Sequence[str]) -> str:
+    """Return, in parentheses, which programs set these fields of the spec, and when."""
+    found = writers(live, "f:spec", fields)
+    named = (f"{name} at {time_of(at):%Y-%m-%d %H:%M} UTC" if at else name for name, at in found)
+    return f" ({', '.join(named)})" if found else ""
 
 
 def uses_credentials(source: Json | None) -> bool:

@@ -21,7 +21,7 @@ from shared.plan.plan import Action, Item
 _GRANT = re.compile(r"spec\.(federatedCredentials|roleAssignments|policies)\[([^\]]*)\]")
 _POOL = re.compile(r"spec\.nodePools\[([^\]]*)\](.*)\Z", re.DOTALL)
 _NOT_AZURE = (
-    *("components", "environment", "class", "labels", "spec.class", "spec.environment"),
+    *("components", "environment", "class", "labels", "pin", "spec.class", "spec.environment"),
     *(
         "spec.flux",
         "spec.bootstrapSecrets",

@@ -342,8 +342,10 @@ def _invalid(name: str, problem: str, record: RecordedState | None) -> Item:
 
 
 def _explained(change: FieldChange, name: str, desired: DesiredFleet) -> FieldChange:
-    """Return the change with the source of its new value."""
-    return replace(change, source=desired.source(name, change.path) if change.path != PIN else "")
+    """Return the change with the source of its new value; commits are as short as everywhere."""
+    if change.path == PIN:
+        return replace(change, old=change.old[:8], new=change.new[:8])
+    return replace(change, source=desired.source(name, change.path))
 
 
 def _immutable(changes: tuple[FieldChange, ...]) -> Hold | None:

@@ -148,6 +148,30 @@ def test_sync_objects_that_select_something_else_name_the_fields() -> None:
     assert list(sync_faults([wanted], {})) == [missing(ref_of(wanted))]
 
 
+def test_a_pin_that_somebody_moves_by_hand_is_shown_with_the_manager_and_the_time() -> None:
+    wanted = live(
+        "GitRepository", "flux-system", spec={"ref": {"branch": "roadstead/pin/a"}, "interval": "1h"}
+    )
+    moved = live(
+        "GitRepository", "flux-system", spec={"ref": {"branch": "roadstead/pin/b"}, "interval": "1h"}
+    )
+    by_hand: Json = {"f:spec": {"f:ref": {"f:branch": {}}}}
+    entries = [
+        {"manager": "roadstead", "operation": "Apply", "fieldsV1": {"f:spec": {"f:interval": {}}}},
+        {"manager": "kubectl-patch", "operation": "Update", "time": text(EARLIER), "fieldsV1": by_hand},
+        {
+            "manager": "kubectl-edit",
+            "operation": "Update",
+            "time": text(LATELY),
+            "fieldsV1": {"f:spec": {"f:url": {}}},
+        },
+    ]
+    moved = {**moved, "metadata": {**moved["metadata"], "managedFields": entries}}
+    (fault,) = sync_faults([wanted], {ref_of(moved): moved})
+    by = f"kubectl-patch at {EARLIER:%Y-%m-%d %H:%M} UTC"
+    assert fault.message == f"somebody changed what Roadstead applied: spec.ref ({by})"
+
+
 def test_causes_come_first() -> None:
     refs = [
         ref_of(live(kind)) for kind in ("HelmRelease", "Kustomization", "OCIRepository", "ServiceAccount")

@@ -237,11 +237,15 @@ def _together(view: PullPlan, items: Sequence[Item]) -> Sequence[Sequence[Item]]
     found: dict[object, list[Item]] = {}
     for item in items:
         old, new = view.documents.get(item.cluster, (None, None))
-        shown = new is not None and not item.changes and not item.keeps_pin
-        own = item.cluster if shown else ""  # its YAML says what happens
+        own = item.cluster if _has_own_yaml(old, new) and not item.changes else ""  # it says what happens
         reason = "" if _is_listed(view, item) else item.reason
         found.setdefault((_action(item, old, new), reason, item.changes, own), []).append(item)
     return list(found.values())
+
+
+def _has_own_yaml(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> bool:
+    """Return whether the resolved YAML shows what happens to a cluster; a pin is no part of it."""
+    return new is not None and (old is None or old["spec"] != new["spec"])
 
 
 def _is_listed(view: PullPlan, item: Item) -> bool:
@@ -274,7 +278,7 @@ def _of_items(view: PullPlan, items: Sequence[Item]) -> Iterator[str]:
         yield from names([member.cluster for member in items])
     if item.changes:
         yield _changes(item)
-    if new is not None and (old is None or old["spec"] != new["spec"]):
+    if new is not None and _has_own_yaml(old, new):
         of = f" of {line(item.cluster)}, one of {len(items)}" if several else ""
         yield details(f"Resolved YAML{of}", fence(_diff(old, new), "diff"))
 

@@ -108,7 +108,7 @@ def test_what_was_applied_is_never_named_and_a_long_list_is_not_given_as_a_whole
     changes = [change(number) for number in range(5)]
     text = described(changes, changes[1:], "c0ffee", "./platform")
     assert text.endswith(f"since then {changes[0].commit[:8]} by a0@example.com has changed ./platform")
-    assert described(changes, changes, "c0ffee", "./").endswith("; nothing in ./ has changed since")
+    assert described(changes, changes, "c0ffee", "./").endswith("; nothing in ./ itself has changed since")
     assert "since then 5 commits have changed ./ " not in described(changes, [], "c0ffee", "./")
     assert described(changes, [], "c0ffee", "./").endswith(" by a2@example.com, ...")
     assert "since then at least 30 commits" in described([*map(change, range(MOST))], [], "c0ffee", "./")

@@ -120,7 +120,7 @@ def described(
     since = [change for change in changes if change.commit not in known]
     text = f" and applied {applied[:8]} last"
     if not since:
-        return f"{text}; nothing in {place} has changed since"
+        return f"{text}; nothing in {place} itself has changed since"
     if len(since) == 1:
         return f"{text}; since then {_named(since[0])} has changed {place}"
     named = ", ".join(map(_named, since[:NAMED]))

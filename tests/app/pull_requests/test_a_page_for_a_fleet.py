@@ -1,0 +1,95 @@
+"""A pull request that changes a class and the platform of a fleet: its comment is a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from tests.support.proposals import Repo
+from tests.support.scaffolded_fleets import CLASS, NAMESPACES, scaffolded
+
+LINES, COLUMNS = 60, 80
+MONITORING = "platform/base/monitoring.yaml"
+RELEASE = """\
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmRepository
+metadata:
+  name: prometheus
+  namespace: flux-system
+spec:
+  interval: 1h
+  url: https://prometheus-community.github.io/helm-charts
+---
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata:
+  name: prometheus
+  namespace: flux-system
+spec:
+  interval: 1h
+  chart:
+    spec:
+      chart: kube-prometheus-stack
+      version: 61.3.2
+      sourceRef:
+        kind: HelmRepository
+        name: prometheus
+"""
+INGRESS = "---\napiVersion: v1\nkind: Namespace\nmetadata:\n  name: ingress\n"
+
+
+def fleet() -> dict[str, bytes]:
+    """Return the fleet with a chart in its platform."""
+    files, listed = scaffolded(), "platform/base/kustomization.yaml"
+    return files | {MONITORING: RELEASE.encode(), listed: files[listed] + b"  - monitoring.yaml\n"}
+
+
+def changed(files: dict[str, bytes]) -> dict[str, bytes]:
+    """Return the fleet with one other line of its class, and two other files of its platform."""
+    return files | {
+        CLASS: files[CLASS].replace(b"maxCount: 5", b"maxCount: 8"),
+        MONITORING: files[MONITORING].replace(b"61.3.2", b"62.0.0"),
+        NAMESPACES: files[NAMESPACES] + INGRESS.encode(),
+    }
+
+
+def comment_on(change: Callable[[dict[str, bytes]], dict[str, bytes]]) -> str:
+    """Return the comment on a pull request that changes the fleet, without the line that nobody sees."""
+    repo, files = Repo(MemoryCloud()), fleet()
+    repo.push(files)
+    (comment,) = repo.comments(repo.propose(change(files)))
+    return comment.partition("\n")[2]
+
+
+def platform_alone(files: dict[str, bytes]) -> dict[str, bytes]:
+    return changed(files) | {CLASS: files[CLASS]}
+
+
+def test_one_class_line_and_two_platform_files_of_14_clusters_are_one_page() -> None:
+    text = comment_on(changed)
+    lines = text.splitlines()
+    assert len(lines) <= LINES
+    assert [line for line in lines if len(line) > COLUMNS and not line.startswith(("|", "Duration"))] == []
+    assert "#### Flux on 14 clusters of development, staging and production (1 path)" in lines
+    assert "+ Namespace ingress" in lines
+    version = "spec.chart.spec.version 61.3.2 -> 62.0.0"
+    assert f"~ HelmRelease flux-system/prometheus {version}" in lines
+    assert "#### Each of 14 clusters: update (14 PUT to Azure)" in lines
+    assert "| `nodePools[apps].maxCount` | `5` | `8` | in place | `classes/standard.yaml:11` |" in lines
+    (pin,) = [line for line in lines if "pin.commit" in line]
+    assert len(pin) <= COLUMNS
+
+
+def test_the_platform_alone_writes_nothing_to_azure_and_has_no_diff_of_manifests() -> None:
+    text = comment_on(platform_alone)
+    assert "**14 update**; nothing to write to Azure." in text
+    assert "#### Each of 14 clusters: update\n" in text
+    assert "Resolved YAML" not in text
+
+
+def test_what_is_refused_on_14_clusters_is_said_once() -> None:
+    wrong = INGRESS.replace("ingress", "In_gress").encode()
+    text = comment_on(lambda files: files | {NAMESPACES: files[NAMESPACES] + wrong})
+    assert len(text.splitlines()) <= LINES
+    assert text.count("because what it would apply is invalid") == 1
+    assert "#### Each of 14 clusters: **refused**" in text
