@@ -1,4 +1,4 @@
-"""The commit that Flux pulls on a cluster, beside the one that the job is to pin.
+"""The commit that Flux pulls on a cluster, next to the one that the job is to pin.
 
 A pin goes forward, because Flux deletes what an older commit does not have. A job moves it from the commit
 that the plan knew, or from an ancestor of the new one. One that is ahead stays: somebody moved it while the
