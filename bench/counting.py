@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -15,6 +15,7 @@ class Call:
     method: str
     given: tuple[Any, ...]
     found: Any
+    named: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -39,7 +40,7 @@ class Watched:
                 found = method(*given, **named)
                 return found
             finally:
-                self._report(Call(name, given, found))
+                self._report(Call(name, given, found, named))
 
         return counted
 

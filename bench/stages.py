@@ -67,12 +67,11 @@ def change(work: Work, config: FleetConfig = CONFIG) -> Change:
     real = time.monotonic()
     cloud = ParallelCloud(work.workers, throttle=True, config=config)
     cloud.azure.engine.timings = Timings(create_cluster=OPERATION, update_cluster=OPERATION)
-    subscriptions = math.ceil(work.clusters / EACH)
-    cloud.azure.engine.subscriptions = tuple(map(_subscription, range(subscriptions)))
-    _push(cloud, _files(work, ""))
+    cloud.azure.engine.subscriptions = subscriptions_of(work)
+    push(cloud, files_of(work, ""))
     cloud.run(LONGEST)
     begin, refused = cloud.clock(), len(cloud.azure.limits.refusals)
-    commit = _push(cloud, _files(work, "  tags: {change: all}\n"))
+    commit = push(cloud, files_of(work, "  tags: {change: all}\n"))
     cloud.run(LONGEST)
     records = list(cloud.state.clusters())
     found = cloud.state.rollout(commit)
@@ -87,7 +86,11 @@ def change(work: Work, config: FleetConfig = CONFIG) -> Change:
 
 def lower_bound(work: Work) -> float:
     """Return the least seconds that the strategy allows."""
-    alone = change(Work(1, 1, 1), OFTEN).seconds
+    return sum_of_stages(work, change(Work(1, 1, 1), OFTEN).seconds)
+
+
+def sum_of_stages(work: Work, alone: float) -> float:
+    """Return the least seconds of all stages, where one cluster alone takes so long."""
     if work.clusters <= work.stages:
         return work.stages * (alone + work.soak)
     total = 0.0
@@ -97,7 +100,13 @@ def lower_bound(work: Work) -> float:
     return total
 
 
-def _files(work: Work, extra: str) -> dict[str, bytes]:
+def subscriptions_of(work: Work) -> tuple[str, ...]:
+    """Return the subscriptions that have the clusters."""
+    return tuple(map(_subscription, range(math.ceil(work.clusters / EACH))))
+
+
+def files_of(work: Work, extra: str) -> dict[str, bytes]:
+    """Return the fleet; ``extra`` is YAML below ``spec`` of each cluster."""
     names = [f"stage-{number}" for number in range(work.stages)]
     groups = f'[{{clusters: "1", soak: {SOAK:.0f}s}}, {{maxConcurrency: "{SHARE}"}}]'
     stages = "".join(
@@ -125,7 +134,8 @@ def _subscription(number: int) -> str:
     return f"00000000-0000-0000-0000-{number + 1:012}"
 
 
-def _push(cloud: ParallelCloud, files: dict[str, bytes]) -> str:
+def push(cloud: ParallelCloud, files: dict[str, bytes]) -> str:
+    """Push files and announce them; return the commit."""
     commit = cloud.repository.push(files)
     accept(Push(commit[:8], f"push-{commit}", commit), cloud.ports)
     return commit

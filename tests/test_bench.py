@@ -18,7 +18,10 @@ from bench.handover import measure as measure_handover
 from bench.lane import measure as measure_lane
 from bench.operations import measure as measure_operations
 from bench.oversize import oversized
+from bench.platform import change as change_platform
+from bench.platform_plan import Planner, base
 from bench.rollout import CREATION, Work, lower_bound, roll_out
+from bench.stages import Work as Staged
 from bench.start import APP, EMPTY, Case, libraries, measure, own_size, size_of
 from bench.sweep import fleet_of, stop_some, tag_some
 from bench.sweep import measure as measure_sweep
@@ -38,6 +41,23 @@ def test_a_rollout_meets_no_refusal_and_is_not_faster_than_the_buckets_allow() -
     assert alone.seconds >= CREATION
     needed = lower_bound(work, alone)
     assert needed <= whole.seconds < 1.2 * needed
+
+
+def test_a_platform_commit_writes_a_pin_for_each_cluster_and_a_larger_fleet_reads_git_no_more_often() -> None:
+    few, many = (change_platform(Staged(clusters, 4, 1)) for clusters in (10, 40))
+    assert many.git.total() <= few.git.total()
+    for found, clusters in ((few, 10), (many, 40)):
+        assert (found.applied, found.kubeconfigs, found.refused) == (clusters, 0, 0)
+        assert found.inside.others["apply GitRepository"] == clusters
+        assert found.inside.passes <= 2 * clusters
+        assert found.inside.verifying.total() <= 5 * found.inside.passes
+
+
+def test_folders_that_clusters_share_are_built_once_before_and_once_after_a_commit() -> None:
+    planner = Planner(60, 3)
+    _, result = planner.plan({**planner.files, **base("2")})
+    assert result == "60 update, 60 of the platform, 0 on hold"
+    assert planner.built == 6
 
 
 def test_a_check_of_installed_components_writes_nothing() -> None:
