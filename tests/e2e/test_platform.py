@@ -150,7 +150,8 @@ def _refused(operator: Operator, bad: dict[str, bytes], folder: Path) -> None:
 
     commit = author.merge()
     status = operator.wait_for_status(commit, "failure")
-    assert status.startswith("failure: dev-1: Flux keeps the commit that it has")
+    assert status.startswith("failure: dev-1")
+    assert "Flux keeps the commit that it has, because what it would apply is invalid" in status
     assert PLACE in status
     said = why(operator, "prod-1")
     assert "newest plan refused: Flux keeps the commit that it has" in said
