@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache, partial
-from threading import Lock
+from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from shared.process_memory import collect_rarely, lasting
@@ -187,7 +187,7 @@ class Adapters:
         from shared.adapters.kustomize import kustomize_program
 
         program = kustomize_program(self._settings.kustomize)
-        return Builds(program.build, lambda: program.version) if program else None
+        return Builds(program.build, lambda: program.version, RLock()) if program else None
 
     def telemetry(self) -> Telemetry:
         """Return where metrics and traces go. Without it jobs go on, so an error here is only logged."""

@@ -12,7 +12,7 @@ import posixpath
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from threading import RLock
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import yaml
@@ -96,15 +96,20 @@ class Built:
 class Builds:
     """Builds each folder once for the same files and options, whichever clusters and commits share them.
 
-    Plans of several threads may share it: one builds at a time. What a plan has no time for is not
-    remembered, so the next plan goes on where it ended. ``version`` says what builds.
+    Plans of several threads may share it with a ``lock``: one builds at a time. What a plan has no time for
+    is not remembered, so the next plan goes on where it ended. ``version`` says what builds.
     """
 
-    def __init__(self, build: Build, version: Callable[[], str] = str) -> None:
+    def __init__(
+        self,
+        build: Build,
+        version: Callable[[], str] = str,
+        lock: AbstractContextManager[Any] = nullcontext(),  # noqa: B008 - it has no state
+    ) -> None:
         self._build, self.version = build, version
         self._reaches: dict[tuple[int, str, SourceName, tuple[str, ...]], tuple[Tree, Reach]] = {}
         self._known: OrderedDict[str, Built] = OrderedDict()
-        self._lock = RLock()
+        self._lock = lock
 
     def of(
         self,

@@ -75,7 +75,7 @@ class Hint(StrEnum):
         "to keep its release, first commit spec.suspend: true for it; once every cluster has applied that,"
         " remove it in a second commit"
     )
-    BUILD = "make it build, or run `roadstead plan --against` where kustomize is installed"
+    BUILD = "make it build, or run `roadstead plan --against COMMIT` where kustomize is installed"
     BUDGET = "or a commit that raises the budget"
     PATH = "restore the files, correct spec.path, or remove the Kustomization"
     REPAIR = "correct it; until then the clusters keep what they have"

@@ -7,11 +7,11 @@ import json
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from tests.app.api.test_log import change, fleet
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
 from tests.support.roadstead_command import on_terminal, plain, roadstead
 from tests.support.staged_fleets import staged
+from tests.support.waiting_fleets import change, fleet
 
 
 @pytest.fixture

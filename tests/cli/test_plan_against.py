@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -22,29 +19,10 @@ from shared.platform.guards import judge
 from shared.platform.report import sections_of
 from tests.platform.inventories import claim, deployment, inventory, owner
 from tests.support import fleet_files
+from tests.support.git_folders import WITHOUT_APP, committed
 from tests.support.roadstead_command import roadstead, write
 
 FLEET = fleet_files.fleet("one", "two", "three")
-WITHOUT_APP = {"ROADSTEAD_URL": "http://127.0.0.1:1"}
-
-
-def git(folder: Path, *arguments: str) -> str:
-    own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-    name = ("-c", "user.name=ada", "-c", "user.email=ada@example.com")
-    command = ["git", *name, *arguments]
-    done = subprocess.run(
-        command, cwd=folder, env=os.environ | own, capture_output=True, text=True, check=True
-    )
-    return done.stdout.strip()
-
-
-def committed(folder: Path, files: Mapping[str, bytes]) -> str:
-    """Write the files as a commit of a new repository; return its id."""
-    write(folder, files)
-    git(folder, "init", "--quiet", "--initial-branch=main")
-    git(folder, "add", "--all")
-    git(folder, "commit", "--quiet", "--message=fleet")
-    return git(folder, "rev-parse", "HEAD")
 
 
 @pytest.mark.parametrize(

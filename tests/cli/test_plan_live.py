@@ -203,7 +203,7 @@ def test_only_the_named_clusters_are_read(cloud: MemoryCloud, tmp_path: Path) ->
 def test_live_and_empty_exclude_each_other(url: str, cloud: MemoryCloud, tmp_path: Path) -> None:
     done = live(url, tmp_path, files(POOL), "--empty")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "--live compares with Azure, --empty with nothing" in done.stderr
+    assert "--live compares with Azure, --against with a commit, --empty with nothing" in done.stderr
 
 
 def test_a_large_fleet_has_to_name_clusters(url: str, cloud: MemoryCloud, tmp_path: Path) -> None:

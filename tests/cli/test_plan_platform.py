@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.cli.test_plan_against import WITHOUT_APP, committed
 from tests.support import fleet_files
+from tests.support.git_folders import WITHOUT_APP, committed
 from tests.support.platform_trees import applied, config_map, kustomization, namespace
 from tests.support.roadstead_command import roadstead, write
 

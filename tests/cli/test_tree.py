@@ -13,20 +13,20 @@ from cli.terminal.cluster_table import applied
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.language.pin import PIN_BRANCHES
 from tests.support.checks import check
-from tests.support.one_cluster import files, pool, ready
+from tests.support.one_cluster import branch_files, pool, ready
 from tests.support.pipeline_runs import push
 from tests.support.roadstead_command import on_terminal, plain, roadstead
 
 
 @pytest.fixture
 def cloud() -> MemoryCloud:
-    return ready(pool(count=2))
+    return ready(pool(count=2), fleet=branch_files)
 
 
 def broken(cloud: MemoryCloud) -> None:
     """Let a commit break Flux, and a check find that."""
     check(cloud)
-    push(cloud, files(pool(count=2)) | {"platform/broken.yaml": b"kind: [unfinished"})
+    push(cloud, branch_files(pool(count=2)) | {"platform/broken.yaml": b"kind: [unfinished"})
     cloud.run()
     check(cloud)
 

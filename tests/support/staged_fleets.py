@@ -71,3 +71,11 @@ def act(cloud: MemoryCloud, commit: str, kind: str, subject: str = "") -> None:
     """Let an operator act on a rollout."""
     result = act_on_rollout(commit, ActKind(kind), subject, "ops", cloud.ports, reason="because")
     assert result.status == 202, result.body
+
+
+NAMESPACE = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: monitoring}\n"
+
+
+def with_file(name: str, content: bytes, files: dict[str, bytes] | None = None) -> dict[str, bytes]:
+    """Return the fleet with one more manifest in the folder that every cluster applies."""
+    return (files or staged()) | {f"platform/{name}": content}

@@ -11,7 +11,7 @@ from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import KUSTOMIZATION, NAMESPACE, SOURCE
 from shared.resource_ids import ObjectRef
 from tests.support.checks import check, condition
-from tests.support.one_cluster import ONE, api, cluster, files, pool, ready, record, suspended
+from tests.support.one_cluster import ONE, api, branch_files, cluster, files, pool, ready, record, suspended
 from tests.support.pipeline_runs import phases, push
 from tests.support.sweeps import drifted, sweep, tag_by_hand
 
@@ -116,9 +116,9 @@ def test_a_job_resumes_what_a_team_suspended_only_where_the_policy_says_so() -> 
 
 
 def test_an_object_that_somebody_suspends_while_its_job_waits_for_flux_is_resumed() -> None:
-    cloud = ready(CORRECT)
+    cloud = ready(CORRECT, fleet=branch_files)
     broken = {"platform/kustomization.yaml": b"resources: [missing.yaml]\n"}
-    push(cloud, files("  tags: {owner: ann}\n" + CORRECT) | broken)
+    push(cloud, branch_files("  tags: {owner: ann}\n" + CORRECT) | broken)
     cloud.run(seconds=120, until=lambda: False)
     assert "BuildFailed" in record(cloud).job.reason
     kustomization_suspended(cloud)

@@ -17,7 +17,7 @@ from shared.cluster.envelopes import checks_of
 from shared.cluster.messages import CheckMessage
 from shared.cluster.record_parts import Phase
 from tests.support.checks import check, condition, pass_time, refused_since, take_tokens
-from tests.support.one_cluster import ENTRA, ONE, files, ready, record
+from tests.support.one_cluster import ENTRA, ONE, branch_files, files, ready, record
 from tests.support.pipeline_runs import another_worker_for_each_message, phases, push
 from tests.support.sweeps import sweep
 
@@ -90,7 +90,7 @@ def test_a_cluster_that_was_not_read_is_checked_after_its_job_even_if_the_reques
     cloud = unread()
     monkeypatch.setattr(worker, "checks_of", lambda *_: [])
     cloud.kubernetes.set_power(ONE, on=True)
-    wanted = files(ENTRA + "  tags: {a: b}\n")
+    wanted = branch_files(ENTRA + "  tags: {a: b}\n")
     push(cloud, wanted | {"platform/broken.yaml": b"kind: [unfinished"})
     cloud.run(seconds=1200, until=lambda: False)
     assert record(cloud).job.active

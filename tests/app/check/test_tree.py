@@ -100,14 +100,14 @@ def applied(cloud: MemoryCloud) -> str:
 def test_the_revision_is_the_one_that_flux_says_it_applied_also_after_a_commit_was_broken_and_repaired() -> (
     None
 ):
-    cloud = ready()
+    cloud = ready(fleet=branch_files)
     first = tree(cloud)
     assert (first["fluxRevision"], first["checkedAt"]) == (applied(cloud), None)
-    push(cloud, files() | {"platform/broken.yaml": b"kind: [unfinished"})
+    push(cloud, branch_files() | {"platform/broken.yaml": b"kind: [unfinished"})
     check(cloud)
     broken = tree(cloud)
     assert broken["fluxRevision"] == applied(cloud) == first["fluxRevision"]
-    repaired = push(cloud, files() | {"platform/more.yaml": MORE})
+    repaired = push(cloud, branch_files() | {"platform/more.yaml": MORE})
     check(cloud)
     shown = tree(cloud)
     assert shown["fluxRevision"] == applied(cloud) == f"main@sha1:{repaired}"

@@ -16,7 +16,7 @@ from shared.resource_ids import ObjectRef
 from tests.support.bootstrap_secrets import AGE, NEXT, VALUE, value_of, with_value
 from tests.support.calls_inside import counted
 from tests.support.checks import check, condition, pass_time
-from tests.support.one_cluster import ONE, api, files, live, pool, record, suspended
+from tests.support.one_cluster import ONE, api, branch_files, live, pool, record, suspended
 from tests.support.pipeline_runs import phases, push
 from tests.support.sweeps import delete_by_hand, sweep
 
@@ -28,7 +28,7 @@ SECRETS = HealthCondition.SECRETS
 def healthy(extra: str) -> MemoryCloud:
     """Return a cloud whose cluster is Ready, and healthy by a check."""
     cloud = with_value()
-    push(cloud, files(extra))
+    push(cloud, branch_files(extra))
     cloud.run()
     check(cloud)
     assert (phases(cloud), condition(record(cloud)).status) == ({"one": Phase.READY}, True)
@@ -39,7 +39,7 @@ def failed(extra: str = "") -> MemoryCloud:
     """Return a cloud whose cluster was Ready and healthy, and whose next generation has failed."""
     cloud = healthy(extra)
     cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs")
-    push(cloud, files(pool(count=2) + extra))
+    push(cloud, branch_files(pool(count=2) + extra))
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED}
     return cloud
@@ -48,7 +48,7 @@ def failed(extra: str = "") -> MemoryCloud:
 def in_suspension(extra: str = "") -> MemoryCloud:
     """Return a cloud whose cluster was Ready and healthy, and is suspended."""
     cloud = healthy(extra)
-    push(cloud, files(extra + suspended(cloud, 24)))
+    push(cloud, branch_files(extra + suspended(cloud, 24)))
     cloud.run(seconds=60)
     assert phases(cloud) == {"one": Phase.SUSPENDED}
     return cloud

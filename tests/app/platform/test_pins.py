@@ -14,14 +14,7 @@ from shared.language.pin import Pin
 from shared.plan.plan import Action
 from tests.support import one_cluster
 from tests.support.pipeline_runs import phases, push, status
-from tests.support.staged_fleets import DEV, PROD, ready_fleet, staged
-
-NAMESPACE = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: monitoring}\n"
-
-
-def with_file(name: str, content: bytes, files: dict[str, bytes] | None = None) -> dict[str, bytes]:
-    """Return the fleet with one more manifest in the folder that every cluster applies."""
-    return (files or staged()) | {f"platform/{name}": content}
+from tests.support.staged_fleets import DEV, NAMESPACE, PROD, ready_fleet, staged, with_file
 
 
 def pin(cloud: MemoryCloud, name: str) -> Pin:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.platform.test_pins import NAMESPACE, with_file
 from tests.support.proposals import Repo
-from tests.support.staged_fleets import DEV, PROD, ready_fleet, staged
+from tests.support.staged_fleets import DEV, NAMESPACE, PROD, ready_fleet, staged, with_file
 
 BAD = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: Apps_Bad}\n"
 
