@@ -56,8 +56,10 @@ def platform_plan(
 
 
 def _moves(cluster: Desired, record: ClusterRecord | None) -> bool:
-    """Return whether a plan may move the pin of a cluster: it is new, or has another one."""
-    return record is None or (not record.deleting and Pin.of(record.document) != cluster.pin)
+    """Return whether a plan may move the pin of a cluster: it is new, or has another one and stays."""
+    if record is None:
+        return True
+    return (record.restorable or not record.deleting) and Pin.of(record.document) != cluster.pin
 
 
 def _judged(
