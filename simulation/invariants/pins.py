@@ -34,7 +34,7 @@ class PinInvariant:
         self._succeeded: set[str] = set()
 
     def after_event(self) -> None:
-        """Check what has moved, what is gone, and what a status says."""
+        """Check what has moved, what no longer exists, and what a status says."""
         for cloud, operators in self.operators.items():
             for record in cloud.state.clusters():
                 if pin := record.document.get("pin"):
