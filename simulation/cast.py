@@ -14,6 +14,7 @@ from simulation.actors.contributors import Contributors
 from simulation.actors.grants import Grants
 from simulation.actors.large_records import ENTITY_BYTES, LargeRecords
 from simulation.actors.lost_webhooks import LostWebhooks
+from simulation.actors.platform_team import PlatformTeam
 from simulation.actors.promotions import PromotionActor
 from simulation.actors.replacements import Replacements
 from simulation.actors.reviewers import Reviewers
@@ -71,6 +72,8 @@ class Cast:
             self.upkeep[named.REPLACEMENTS] = Replacements(seed, everybody, loop)
         if named.ROLLBACKS in kinds:
             self.upkeep[named.ROLLBACKS] = RollbackActor(seed, everybody, loop, replaced)
+        if named.PLATFORM in kinds:
+            self.upkeep[named.PLATFORM] = PlatformTeam(seed, everybody, loop)
         self.promotions = (
             PromotionActor(seed, everybody, loop, replaced) if named.PROMOTIONS in kinds else None
         )

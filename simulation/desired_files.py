@@ -20,6 +20,7 @@ from simulation.desired_state import (
     group_of,
 )
 from simulation.granted import SUBSCRIPTION, as_grants
+from simulation.platforms import platform_files
 from simulation.staging import as_yaml
 from simulation.team_systems import COMPONENTS as OF_TENANTS
 from simulation.vault_secrets import as_secrets
@@ -50,7 +51,7 @@ def files_of(desired: RequestedFleet, fleet: str) -> dict[str, bytes]:
     files["README.md"] = str(desired.note).encode()
     teams = [system.files(fleet, desired.clusters) for system in desired.systems]
     files |= {path: content for team in teams for path, content in team.items()}
-    return files | {USUAL_COMPONENTS: COMPONENTS, "platform/apps.yaml": PLATFORM}
+    return files | {USUAL_COMPONENTS: COMPONENTS, **platform_files(desired.platform)}
 
 
 def _of_environments(desired: RequestedFleet) -> str:
@@ -204,4 +205,3 @@ COMPONENTS = (
     + OF_TENANTS
 )
 """The smallest set of Flux components that the local Flux accepts."""
-PLATFORM = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: apps, namespace: flux-system}\n"

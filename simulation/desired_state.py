@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from simulation.platforms import USUAL as USUAL_PLATFORM
+from simulation.platforms import corrected as corrected_platform
 from simulation.staging import MISTYPED, OTHERS, SELECTED, StagedStage, Staging
 from simulation.team_systems import DesiredSystem
 
@@ -154,7 +156,7 @@ class RequestedFleet:
     ``notified``: it has a route of notifications, which gets everything. ``selectable`` are the stages that
     the commit selects if ``trailer`` says so. ``final`` is the gate after the last stage of the others.
     ``soak`` are the seconds after which the last of the ``environments`` is proposed what is proven in the
-    first one, None for no rule.
+    first one, None for no rule. ``platform`` is the name of what Flux applies.
     """
 
     clusters: Mapping[str, DesiredCluster] = field(default_factory=dict)
@@ -169,6 +171,7 @@ class RequestedFleet:
     systems: tuple[DesiredSystem, ...] = ()
     environments: tuple[SharedEnvironment, ...] = ()
     soak: int | None = None
+    platform: str = USUAL_PLATFORM
 
     def environment(self, name: str) -> SharedEnvironment:
         """Return the environment of a name."""
@@ -214,7 +217,9 @@ class RequestedFleet:
         clusters = {n: replace(cluster, invalid=False, large=False) for n, cluster in self.clusters.items()}
         systems = tuple(replace(system, invalid=False) for system in self.systems)
         trailer = "" if self.trailer == MISTYPED else self.trailer
-        return replace(self, clusters=clusters, systems=systems, invalid=False, trailer=trailer)
+        platform = corrected_platform(self.platform)
+        fleet = replace(self, clusters=clusters, systems=systems, invalid=False, trailer=trailer)
+        return replace(fleet, platform=platform)
 
     @property
     def in_force(self) -> Staging:

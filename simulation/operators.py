@@ -27,6 +27,7 @@ from simulation.event_loop import Actor, EventLoop
 from simulation.granted import SUBSCRIPTION
 from simulation.history import AzureHistory, FleetHistory
 from simulation.oracle import Oracle, is_going, serves
+from simulation.pins import move_by_hand
 from simulation.workloads import Workloads
 
 HEAD_LAG = 25.0
@@ -37,6 +38,8 @@ PROTECTED = (300.0, 2700.0)
 """Seconds for which a disruption budget keeps a pod: less or more than a drain may take."""
 NOT_ROLLED_BACK = "is not rolled back: "
 """What the reason of a job has in it that waits for the conditions of a rollback."""
+GOES_BACK = "or move the pin yourself"
+"""What a job says must be done that would let a pin go back."""
 NAMES = ("a", "b", "c", "d")
 
 
@@ -61,6 +64,8 @@ class Operators:
         self._pushed_at = loop.began
         self.often: frozenset[str] = frozenset()
         """The actions that these operators carry out more often than others."""
+        self.moved_by_hand: set[tuple[str, str]] = set()
+        """The commits to which they moved pins by hand, each with its cluster."""
         self.on_webhook: Callable[[MemoryCloud, str, datetime | None], None] = lambda *_: None
         self.on_takeover: Callable[[MemoryCloud, ClusterRecord], None] = lambda _cloud, _record: None
 
@@ -161,12 +166,13 @@ class Operators:
             self.approve()
         self.replay(override=True)
         self.take_over()
+        self.move_pins()
 
     @property
     def content(self) -> bool:
         """Whether nothing is left that only operators can do."""
         records = [record for record in self.cloud.state.clusters() if not self._lost(record.name)]
-        waits = any(record.failed or record.contested for record in records)
+        waits = any(record.failed or record.contested for record in records) or self._held_pins()
         return not (
             waits or self._blocking() or self.deletes_needing_approval() or self._corrected() != self.now
         )
@@ -262,6 +268,19 @@ class Operators:
                 self.loop.log("%s: takes %s over: %s", self.fleet, record.name, record.job.reason)
                 self.on_takeover(self.cloud, record)
                 self.loop.run_function(self.cloud, partial(take_over, record.name, "somebody"))
+
+    def move_pins(self) -> None:
+        """Move each pin by hand that would go back: only a person knows whether what it has may go."""
+        for name, commit, world in self._held_pins():
+            self.loop.log("%s: moves the pin of %s to %s by hand", self.fleet, name, commit[:8])
+            self.moved_by_hand.add((name, commit))
+            move_by_hand(world, commit)
+
+    def _held_pins(self) -> list[tuple[str, str, KubernetesWorld]]:
+        """Return the clusters whose jobs wait because their pins would go back, with those pins."""
+        held = [r for r in self.cloud.state.clusters() if GOES_BACK in r.job.next_run.action_required]
+        worlds = dict(self.worlds())
+        return [(r.name, r.document["pin"]["commit"], worlds[r.name]) for r in held if r.name in worlds]
 
     # Azure, by hand
 

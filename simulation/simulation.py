@@ -13,7 +13,7 @@ from typing import Any
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from shared.ports import Ports
-from simulation.actors.kinds import SECOND_APP, rare_kinds
+from simulation.actors.kinds import CHECKS, SECOND_APP, rare_kinds
 from simulation.actors.second_app import SecondApp
 from simulation.cast import Cast
 from simulation.clouds import clouds_of, names_of
@@ -25,6 +25,7 @@ from simulation.faults.calls import Scene
 from simulation.faults.catalog import KINDS, compatible
 from simulation.history import AzureHistory
 from simulation.invariants.context import Context
+from simulation.invariants.pins import PinInvariant
 from simulation.invariants.rules import Invariants
 from simulation.observed_ports import ObservedHost, ObservedQueue, ObservedState, ObservedWrites
 from simulation.operator_actions import act
@@ -153,12 +154,16 @@ class Simulation:
         if SECOND_APP in kinds and len(clouds) == 1:
             start = partial(self._start, injector)
             cast.second = SecondApp(seed, first, lambda cloud: create(cloud, first.names), start)
+        self._pins = PinInvariant(self._context)
+        if CHECKS not in kinds:  # people delete what Flux has, with all that it has applied
+            self._pins.operators = scene.operators
         self.loop.log("seed %d: %d faults in 1000 calls of %s", seed, rate, ", ".join(sorted(kinds)))
 
     def _after_event(self) -> None:
         self._shown.after_event()
         self._invariants.azure_writes.contests.after_event()
         self._invariants.rollbacks.after_event()
+        self._pins.after_event()
 
     def _start(self, injector: FaultInjector, operators: Operators) -> None:
         """Let a second app of the fleet run."""
@@ -211,6 +216,7 @@ class Simulation:
         contests = self._invariants.azure_writes.contests
         for cloud in loop.clouds:
             (contests.converged if cloud is contests.rival else self._invariants.the_end.check)(cloud)
+            self._pins.ended(cloud)
         self.injected.update(self._cast.acts())
         if self._cast.contributors is not None:
             self._invariants.pull_requests.ended(loop.clouds[0], self._cast.contributors)

@@ -81,7 +81,8 @@ def _differs(cluster: Desired, record: ClusterRecord | None, commit: str) -> boo
     if record is None:
         return cluster.pin is not None and cluster.pin.commit == commit
     moves = Pin.of(record.document) != cluster.pin
-    return not record.deleting and (moves or cluster.flux_as_stored != record.document["spec"]["flux"])
+    stays = record.restorable or not record.deleting
+    return stays and (moves or cluster.flux_as_stored != record.document["spec"]["flux"])
 
 
 def _judged(

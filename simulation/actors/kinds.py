@@ -21,6 +21,7 @@ REBUILDS = "rebuilds"
 REPLACEMENTS = "replacements"
 ROLLBACKS = "rollbacks"
 PROMOTIONS = "promotions"
+PLATFORM = "platform"
 
 RARE: Mapping[str, float] = {
     PULL_REQUESTS: 0.1,
@@ -39,6 +40,7 @@ RARE: Mapping[str, float] = {
     REPLACEMENTS: 0.08,
     ROLLBACKS: 0.08,
     PROMOTIONS: 0.08,
+    PLATFORM: 0.15,
 }
 
 

@@ -9,6 +9,7 @@ from simulation.actors.kinds import (
     CHECKS,
     IDENTITY_ACCESS,
     LARGE_RECORDS,
+    PLATFORM,
     PROMOTIONS,
     PULL_REQUESTS,
     REBUILDS,
@@ -43,6 +44,10 @@ WITHOUT_ROLLBACKS = frozenset({LARGE_RECORDS, SECOND_APP})
 """With these no node pool is rolled back, and nothing is promoted: a record may be too large, and the rules
 know one app."""
 
+WITHOUT_PLATFORM = frozenset({CHECKS, *disasters.FAULTS})
+"""With these nobody changes the platform: people delete a Kustomization, with all that it has applied, and a
+record that is recovering does not know yet which commit its cluster has."""
+
 
 def compatible(kinds: frozenset[str]) -> frozenset[str]:
     """Return these kinds of faults and actors without those that a rule of another one excludes."""
@@ -50,6 +55,7 @@ def compatible(kinds: frozenset[str]) -> frozenset[str]:
     kinds = kinds - {IDENTITY_ACCESS, SECRETS} if kinds & WITHOUT_GRANTS else kinds
     kinds = kinds - {REBUILDS} if kinds & WITHOUT_REBUILDS else kinds
     kinds = kinds - {REPLACEMENTS} if kinds & WITHOUT_REPLACEMENTS else kinds
+    kinds = kinds - {PLATFORM} if kinds & WITHOUT_PLATFORM else kinds
     kinds = kinds - {PROMOTIONS, ROLLBACKS} if kinds & WITHOUT_ROLLBACKS else kinds
     kinds = kinds - {CHANNELS, ROLLOUTS, SECRETS} if SECOND_APP in kinds else kinds
     return kinds - disasters.FAULTS.keys() if kinds & {SECOND_APP, CHANNELS} else kinds

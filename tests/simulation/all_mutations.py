@@ -10,6 +10,7 @@ from tests.simulation.fault_mutations import FAULT_MUTATIONS
 from tests.simulation.gap_mutations import GAP_MUTATIONS
 from tests.simulation.identity_mutations import IDENTITY_MUTATIONS
 from tests.simulation.mutations import MUTATIONS
+from tests.simulation.platform_mutations import PLATFORM_MUTATIONS
 from tests.simulation.promotion_mutations import PROMOTION_MUTATIONS
 from tests.simulation.pull_request_mutations import PULL_REQUEST_MUTATIONS
 from tests.simulation.rebuild_mutations import REBUILD_MUTATIONS
@@ -42,6 +43,7 @@ ALL = (
     *ROLLOUT_MUTATIONS,
     *ROLLBACK_MUTATIONS,
     *PROMOTION_MUTATIONS,
+    *PLATFORM_MUTATIONS,
     *SYSTEM_MUTATIONS,
     *IDENTITY_MUTATIONS,
     *REBUILD_MUTATIONS,

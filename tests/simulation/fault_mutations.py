@@ -9,9 +9,11 @@ import pytest
 from shared.app import repository as commit_reader
 from shared.app.access.rate_limiter import RateLimiter
 from shared.app.planner import planner, reporter
+from shared.app.repository import ResolvedCommit, files_in
 from shared.cluster.failures.errors import Unauthenticated
 from shared.language.model.fleet_rules import Guards
 from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.platform.tree import Tree
 from shared.ports.process import KnownTime
 from tests.simulation.mutations import mutation, two_planners_may_plan_at_once
 
@@ -25,13 +27,13 @@ def a_refusal_empties_no_bucket(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_repository_that_may_not_be_read_counts_as_empty(patch: pytest.MonkeyPatch) -> None:
-    def read_desired(*args: Any, **rest: Any) -> DesiredFleet:
+    def read_resolved(*args: Any, **rest: Any) -> ResolvedCommit:
         try:
-            return commit_reader.read_desired(*args, **rest)
+            return commit_reader.read_resolved(*args, **rest)
         except Unauthenticated:
-            return DesiredFleet({}, {}, (), Guards())
+            return ResolvedCommit(DesiredFleet({}, {}, (), Guards()), Tree(files_in(())))
 
-    patch.setattr(planner, "read_desired", read_desired)
+    patch.setattr(planner, "read_resolved", read_resolved)
 
 
 def links_of_statuses_have_no_scheme(patch: pytest.MonkeyPatch) -> None:

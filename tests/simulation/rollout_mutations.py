@@ -14,7 +14,7 @@ from shared.app.api.acts import system_approval
 from shared.app.api.views import rollouts as rollout_views
 from shared.app.planner import compute, gate_checks, planner, rollouts
 from shared.app.planner.rollouts import StagedPlan
-from shared.app.repository import read_desired
+from shared.app.repository import read_resolved
 from shared.app.sweep import corrections
 from shared.cluster.messages import QueueRequest, RolloutRequest
 from shared.cluster.record import ClusterRecord
@@ -296,14 +296,15 @@ def an_older_rollout_is_shown_as_under_way(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_waits_takes_the_spec_of_the_older_rollout(patch: pytest.MonkeyPatch) -> None:
-    original = read_desired
+    original = read_resolved
 
     def read(head: str, known: Any, ports: Any) -> Any:
-        desired, under_way = original(head, known, ports), ports.state.fleet().rollout
+        found, under_way = original(head, known, ports), ports.state.fleet().rollout
+        desired = found.desired
         rollout = ports.state.rollout(under_way) if under_way not in ("", head) else None
         if rollout is None:
-            return desired
-        older = original(under_way, known, ports).clusters
+            return found
+        older = original(under_way, known, ports).desired.clusters
         records = {document.name: document for document in ports.state.clusters()}
         waiting = [
             member.cluster
@@ -311,9 +312,9 @@ def what_waits_takes_the_spec_of_the_older_rollout(patch: pytest.MonkeyPatch) ->
             if member.cluster in records and records[member.cluster].generation < member.generation
         ]
         kept = {name: older[name] for name in waiting if name in older and name in desired.clusters}
-        return replace(desired, clusters={**desired.clusters, **kept})
+        return replace(found, desired=replace(desired, clusters={**desired.clusters, **kept}))
 
-    patch.setattr(planner, "read_desired", read)
+    patch.setattr(planner, "read_resolved", read)
 
 
 def a_replay_starts_in_a_freeze(patch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,51 @@
+"""People who change what Flux applies, several times a day: good, broken, back, and less than before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from simulation.actors.kinds import PLATFORM
+from simulation.actors.upkeep import ActorUpkeep
+from simulation.event_loop import EventLoop
+from simulation.operators import Operators
+from simulation.platforms import CHANGED, INVALID, UNAPPLIED, UNBUILT, USUAL, WITH_SHOP
+
+ACTS = (4, 10)
+NEXT = (USUAL, USUAL, CHANGED, CHANGED, WITH_SHOP, WITH_SHOP, WITH_SHOP, UNAPPLIED, UNBUILT, INVALID)
+REVERTS, WITH_A_MANIFEST, APPROVES = 0.2, 0.3, 0.2
+
+
+class PlatformTeam(ActorUpkeep):
+    """They act on all fleets; some of their commits change a manifest, too."""
+
+    def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:
+        super().__init__(PLATFORM, seed, everybody, loop)
+
+    def schedule(self, seconds: float) -> None:
+        """Let them push at some moments of so many seconds."""
+        for _ in range(self._chance.randint(*ACTS)):
+            self._loop.schedule(self._chance.uniform(0, seconds), self._act)
+
+    def check(self) -> None:
+        """Change the platform once more, without a fault."""
+        for operators in self._everybody:
+            self._push(operators, CHANGED if operators.now.platform == WITH_SHOP else WITH_SHOP)
+
+    def _act(self) -> None:
+        operators = self._chance.choice(self._everybody)
+        if self._chance.random() < APPROVES:
+            operators.approve()
+        elif self._chance.random() < REVERTS and len(operators.history.head_line) > 1:
+            self._push(operators, operators.history.desired(operators.history.head_before).platform)
+        else:
+            self._push(operators, self._chance.choice(NEXT))
+
+    def _push(self, operators: Operators, platform: str) -> None:
+        self.acts += 1
+        desired = replace(operators.now, platform=platform)
+        if desired.clusters and self._chance.random() < WITH_A_MANIFEST:
+            cluster = self._chance.choice([*desired.clusters.values()])
+            desired = desired.with_cluster(replace(cluster, tag=self._chance.choice("lmn")))
+        self._loop.log("%s: the platform is %s", operators.fleet, platform)
+        operators.push(desired)

@@ -1,0 +1,142 @@
+"""The rules of pins, by what the clusters and GitHub show: which commit Flux pulls, and what it has applied.
+
+That a generation starts in the order of the stages is a rule of rollouts; a pin moves with a generation.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
+from localcloud.memory.memory_cloud import MemoryCloud
+from simulation.history import FleetHistory
+from simulation.invariants.context import Context
+from simulation.operators import Operators, cluster_id
+from simulation.pins import BRANCHES, applied_commit, pinned_commit, shop
+from simulation.platforms import HAVE_SHOP, REFUSED
+from simulation.rule import RuleViolated
+
+
+class PinInvariant:
+    """Looks at every cluster after each event; ``operators`` are those of each app, by its cloud."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self.operators: dict[MemoryCloud, Operators] = {}
+        self._pins: dict[KubernetesWorld, str] = {}
+        """The commit that Flux pulled last on a cluster, also while it has no source."""
+        self._shops: dict[KubernetesWorld, str] = {}
+        self._given: defaultdict[str, set[str]] = defaultdict(set)
+        """The commits of the pins that generations of the clusters of a name had."""
+        self._first: dict[KubernetesWorld, str] = {}
+        """The commit with which a cluster began: a new one starts at what its stage has, perhaps behind."""
+        self._succeeded: set[str] = set()
+
+    def after_event(self) -> None:
+        """Check what has moved, what no longer exists, and what a status says."""
+        for cloud, operators in self.operators.items():
+            for record in cloud.state.clusters():
+                if pin := record.document.get("pin"):
+                    self._given[record.name].add(pin["commit"])
+            for name, world in self._worlds(operators):
+                self._moved(operators, name, world)
+                self._kept(operators, name, world)
+            self._true_status(cloud, operators)
+
+    def ended(self, cloud: MemoryCloud) -> None:
+        """Check that each cluster has what the head has, and that its pin is a branch."""
+        operators = self.operators.get(cloud)
+        if operators is None:
+            return
+        fleet, history = operators.fleet, operators.history
+        for name, world in self._worlds(operators):
+            if name not in history.now.clusters or not (pin := pinned_commit(world)):
+                continue
+            lag = self._lag(history, name, world, history.head_line[-1])
+            if lag:
+                raise RuleViolated("lost pin", f"{fleet}: {lag}")
+            heads = cloud.repository.heads()
+            if heads.get(f"{BRANCHES}{pin}") != pin:
+                raise RuleViolated("pin branch", f"{fleet}: {name} pulls {pin[:8]}, which is no branch")
+
+    def _worlds(self, operators: Operators) -> Iterator[tuple[str, KubernetesWorld]]:
+        for name in operators.names:
+            key = cluster_id(name)
+            world = operators.cloud.kubernetes.world(key)
+            if world is not None and not self._context.oracle.belongs_to_others(key, operators.fleet):
+                yield name, world
+
+    def _moved(self, operators: Operators, name: str, world: KubernetesWorld) -> None:
+        """Check that a pin goes forward, to a commit of the branch that a generation gave to the cluster."""
+        before, now = self._pins.get(world, ""), pinned_commit(world)
+        if not now or now == before:
+            return
+        self._pins[world] = now
+        self._first.setdefault(world, now)
+        if (name, now) in operators.moved_by_hand:
+            return
+        fleet = operators.fleet
+        if now not in operators.history.head_line:
+            raise RuleViolated("pin unreleased", f"{fleet}: {name} pulls {now[:8]}, which was never the head")
+        if now not in self._given[name]:
+            raise RuleViolated("pin unreleased", f"{fleet}: {name} pulls {now[:8]}, which no stage gave it")
+        if operators.history.desired(now).platform in REFUSED:
+            raise RuleViolated("pin refused", f"{fleet}: {name} pulls {now[:8]}, which cannot be built")
+        # A push by force takes the branch to another line: its commits became the head later.
+        history = operators.history
+        if before in history.head_line and history.place(now) < history.place(before):
+            raise RuleViolated("pin back", f"{fleet}: {name} goes back from {before[:8]} to {now[:8]}")
+
+    def _kept(self, operators: Operators, name: str, world: KubernetesWorld) -> None:
+        """Check that a namespace which Flux deletes is one whose removal somebody approved."""
+        before, now = self._shops.get(world, ""), shop(world)
+        self._shops[world] = now
+        record = operators.cloud.state.cluster(name)
+        if not before or now == before or record is None or record.deleting:
+            return  # a cluster that goes takes along what Flux has
+        applied = pinned_commit(world)
+        if (name, applied) in operators.moved_by_hand or self._approved(operators.history, name, applied):
+            return
+        what = f"{name} lost its namespace with {applied[:8]}, which nobody approved"
+        raise RuleViolated("unapproved removal", f"{operators.fleet}: {what}")
+
+    def _approved(self, history: FleetHistory, name: str, pin: str) -> bool:
+        """Return whether somebody approved the removal by the commit of a pin, or by one before it."""
+        if pin not in history.head_line:
+            return False
+        earlier = history.head_line[: history.place(pin) + 1]
+        return any(
+            name in history.approved[commit] | history.reviewed[commit].keys()
+            for commit in earlier
+            if history.desired(commit).platform not in HAVE_SHOP
+        )
+
+    def _true_status(self, cloud: MemoryCloud, operators: Operators) -> None:
+        """Check, when the status of the head turns to success, that each cluster has applied the commit."""
+        history = operators.history
+        if not history.head_line:
+            return
+        head = history.head_line[-1]
+        since, latest = history.moved_at(head), cloud.repository.statuses.latest(head)
+        shown = [record.status.state for record in latest if record.created_at > since]
+        if "success" not in shown:
+            self._succeeded.discard(head)
+        elif head not in self._succeeded:
+            self._succeeded.add(head)
+            desired = history.desired(head)
+            for name, world in self._worlds(operators):
+                cluster = desired.clusters.get(name)
+                if cluster is None or cluster.invalid or cluster.suspended or not pinned_commit(world):
+                    continue
+                if lag := self._lag(history, name, world, head):
+                    raise RuleViolated("early success", f"{operators.fleet}: {head[:8]} succeeded: {lag}")
+
+    def _lag(self, history: FleetHistory, name: str, world: KubernetesWorld, commit: str) -> str:
+        """Return what a cluster has in the place of what a commit has, "" where that is the same."""
+        applied = applied_commit(world)
+        if applied == self._first.get(world):
+            return ""  # until the next commit
+        has = history.desired(applied).platform if applied in history.head_line else "nothing of the branch"
+        wanted = history.desired(commit).platform
+        return "" if has == wanted else f"{name} has {has} of {applied[:8]}, and {commit[:8]} has {wanted}"

@@ -1,0 +1,50 @@
+"""What Flux pulls and has applied on the clusters, past every port, and how a person moves a pin by hand."""
+
+from __future__ import annotations
+
+from localcloud.kubernetes.world.kinds import NAMESPACE
+from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
+from localcloud.kubernetes.world.object_store import At
+from shared.json_tree import Json
+from simulation.platforms import SHOP
+
+BRANCHES = "roadstead/pin/"
+_SOURCE = ("source.toolkit.fluxcd.io/v1", "GitRepository")
+_SYNC = ("kustomize.toolkit.fluxcd.io/v1", "Kustomization")
+_NAME = "flux-system"
+
+
+def pinned_commit(world: KubernetesWorld) -> str:
+    """Return the commit that Flux pulls on a cluster, "" while it pulls none."""
+    found = _found(world, _SOURCE)
+    ref = (found or {}).get("spec", {}).get("ref") or {}
+    branch = str(ref.get("branch") or "")
+    return str(ref.get("commit") or "") or (
+        branch.removeprefix(BRANCHES) if branch.startswith(BRANCHES) else ""
+    )
+
+
+def applied_commit(world: KubernetesWorld) -> str:
+    """Return the commit that Flux has applied last on a cluster, "" for none."""
+    found = _found(world, _SYNC)
+    revision = str(((found or {}).get("status") or {}).get("lastAppliedRevision") or "")
+    return revision.rpartition("sha1:")[2]
+
+
+def shop(world: KubernetesWorld) -> str:
+    """Return the uid of the namespace that the platform has on a cluster, "" for none."""
+    found = world.find(At(NAMESPACE, SHOP))
+    return str(found["metadata"]["uid"]) if found else ""
+
+
+def move_by_hand(world: KubernetesWorld, commit: str) -> None:
+    """Let Flux pull a commit, as a person does with kubectl."""
+    kind, live = world.kind(*_SOURCE), _found(world, _SOURCE)
+    if kind is not None and live is not None:
+        spec = {**live["spec"], "ref": {"branch": f"{BRANCHES}{commit}"}}
+        world.replace(At(kind, _NAME, _NAME), {**live, "spec": spec})
+
+
+def _found(world: KubernetesWorld, of: tuple[str, str]) -> Json | None:
+    kind = world.kind(*of)
+    return world.find(At(kind, _NAME, _NAME)) if kind is not None else None
