@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+COMPONENTS = Path(__file__).parents[1] / "examples/fleet/flux/gotk-components.yaml"
 ENVIRONMENTS = ("dev", "test", "stage", "prod-eu", "prod-us")
 CLASSES = 20
 OF_A_SUBSCRIPTION = 4000
@@ -31,12 +34,14 @@ spec:
 
 def generate(clusters: int) -> dict[str, bytes]:
     """Return the files of a fleet with so many clusters."""
-    files = {"fleet.yaml": FLEET, "flux/gotk-components.yaml": "kind: List\n"}
+    files = {"fleet.yaml": FLEET, "flux/gotk-components.yaml": COMPONENTS.read_text()}
     for number, name in enumerate(ENVIRONMENTS):
         production = "true" if name.startswith("prod") else "false"
         tags = f"{{environment: {name}, tier: t{number}}}"
         spec = f"spec:\n  production: {production}\n  defaults:\n    tags: {tags}\n"
         files[f"environments/{name}.yaml"] = _head("Environment", name) + spec
+        namespace = f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: platform-{name}}}\n"
+        files[f"platform/{name}/namespace.yaml"] = namespace
     for number in range(CLASSES):
         pool = f"    - {{name: apps, vmSize: Standard_D8s_v5, minCount: 2, maxCount: {5 + number}}}\n"
         files[f"classes/class-{number}.yaml"] = _head("ClusterClass", f"class-{number}") + (

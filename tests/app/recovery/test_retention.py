@@ -54,7 +54,7 @@ def test_a_failed_removal_delays_no_other() -> None:
 
     broken: object = Broken()
     removed = purge_expired(replace(cloud.ports, state=broken))  # type: ignore[arg-type]
-    others = ("plans", "blobs", "acts", "notices", "rollouts", "dead letters")
+    others = ("plans", "blobs", "acts", "notices", "rollouts", "dead letters", "branches of pins")
     assert removed == {"deliveries": 1} | dict.fromkeys(others, 0)
 
 
@@ -98,7 +98,7 @@ def test_every_step_has_events_with_its_start_and_its_end() -> None:
 
 def test_no_record_is_read_as_a_whole_to_know_which_clusters_exist() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleet_files.fleet("one"))
+    push(cloud, fleet_files.following_branch(fleet_files.fleet("one")))
     cloud.run()
     whole = list[str]()
 
