@@ -207,7 +207,7 @@ def test_a_generated_secret_is_refused_at_its_generator() -> None:
     [
         "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: b}\ntype: Opaque\n",
         "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: b}\nstringData: {AZURE_CLIENT_ID: "
-        "0c1ff0c1-0000-4000-8000-000000000001, USE_WORKLOAD_IDENTITY: 'true', port: '5432', SYNC: 1h}\n",
+        "0c1ff0c1-0000-4000-8000-000000000001, USE_WORKLOAD_IDENTITY_AUTH: 'true', port: '5432', SYNC: 1h}\n",
         "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: b}\n"
         "stringData: {ca.crt: '-----BEGIN CERTIFICATE-----\n  MIIB\n  -----END CERTIFICATE-----'}\n",
         "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: b}\nstringData: {token: '${token}'}\n",

@@ -39,7 +39,8 @@ _NO_SECRET: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = tuple(
     (re.compile(key, re.IGNORECASE), re.compile(value, re.IGNORECASE))
     for key, value in (
         (r".*id", r"[0-9]+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
-        (rf"(?!.*({_NAMES_OF_SECRETS})).*", r"true|false|[0-9.]{1,10}(ms|s|m|h)?"),
+        (r".*", r"true|false"),
+        (rf"(?!.*({_NAMES_OF_SECRETS})).*", r"[0-9.]{1,10}(ms|s|m|h)?"),
         (r"(.*[-_.])?(host|hostname|server|fqdn|domain|region|location|namespace)", r"[a-z0-9.-]+(:[0-9]+)?"),
         (r"(.*[-_.])?(user|username|login|email|db|dbname|database)", r"\S{1,100}"),
         (r"(.*[-_.])?type", r"[a-z]+"),
