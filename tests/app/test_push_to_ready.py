@@ -141,7 +141,7 @@ def test_more_deletes_than_the_budget_need_approval_and_are_reported() -> None:
     state, description = status(cloud, commit)
     assert state == "failure"
     assert description.startswith(
-        "three: the commit removes 2 clusters, guards.deleteBudget in fleet.yaml allows"
+        "three, two: the commit removes 2 clusters, guards.deleteBudget in fleet.yaml allows"
     )
     cloud.run(600)
     push(cloud, fleet_files.fleet("one", budget=2))

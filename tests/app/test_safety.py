@@ -112,7 +112,7 @@ def test_an_unforeseen_error_fails_the_job_with_its_name_after_a_few_attempts() 
     assert len(calls) == 6
 
 
-@pytest.mark.parametrize(
+each_invalid = pytest.mark.parametrize(
     "components",
     [
         b"apiVersion: v1\nkind: Namespace\nmetadata: {}\n",
@@ -123,9 +123,24 @@ def test_an_unforeseen_error_fails_the_job_with_its_name_after_a_few_attempts() 
         b"{" * 5000,
     ],
 )
-def test_an_invalid_components_file_fails_with_its_name(components: bytes) -> None:
+
+
+@each_invalid
+def test_a_plan_refuses_an_invalid_components_file_with_its_name(components: bytes) -> None:
     cloud = MemoryCloud()
     commit = push(cloud, fleet_files.fleet("one") | {"flux/gotk-components.yaml": components})
+    cloud.run()
+    assert phases(cloud) == {}
+    assert "what it would apply is invalid: flux/gotk-components.yaml:" in status(cloud, commit)[1]
+
+
+@each_invalid
+def test_an_invalid_components_file_fails_with_its_name_where_flux_follows_the_branch(
+    components: bytes,
+) -> None:
+    cloud = MemoryCloud()
+    files = fleet_files.following_branch(fleet_files.fleet("one"))
+    commit = push(cloud, files | {"flux/gotk-components.yaml": components})
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED}
     assert "InvalidManifest: flux/gotk-components.yaml:" in status(cloud, commit)[1]

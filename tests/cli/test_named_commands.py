@@ -12,6 +12,8 @@ import pytest
 
 from cli.app import COMMANDS, ROLLOUT
 from cli.errors import ExitCode
+from tests.support import fleet_files
+from tests.support.git_folders import committed
 from tests.support.pipeline_runs import ready
 from tests.support.roadstead_command import roadstead
 from tests.support.served_api import served
@@ -67,6 +69,9 @@ def test_a_command_that_a_text_names_is_taken(line: str, tmp_path: Path) -> None
     assert command[0] in ENTRIES, NAMED[line]
     assert command[0] != "rollout" or command[1] in OF_ROLLOUTS, NAMED[line]
     if words != command:
+        if command == ["plan"]:  # it reads the fleet that it is typed in
+            commit = committed(tmp_path, fleet_files.fleet("one"))
+            words = [commit if word == NAME else word for word in words]
         done = roadstead(*words, cwd=tmp_path, ROADSTEAD_URL="http://127.0.0.1:1")
         assert done.returncode != ExitCode.USAGE, (NAMED[line], done.stderr)
 

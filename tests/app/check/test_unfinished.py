@@ -128,7 +128,7 @@ def test_the_tree_does_not_say_either_that_somebody_changed_what_the_job_may_not
     tree = tree_view("one", cloud.ports)
     assert tree is not None
     said = {
-        unhealthy["name"]: unhealthy["message"] for group in tree["flux"] for unhealthy in group["unhealthy"]
+        unhealthy["kind"]: unhealthy["message"] for group in tree["flux"] for unhealthy in group["unhealthy"]
     }
-    assert said["source-controller"].startswith("it does not exist, and the job that applies it ")
-    assert said["flux-system"].startswith("it is not as git has it, and the job that applies it ")
+    assert said["Deployment"].startswith("it does not exist, and the job that applies it ")
+    assert said["GitRepository"].startswith("it is not as git has it, and the job that applies it ")
