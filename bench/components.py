@@ -12,16 +12,17 @@ from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
-from bench.fleet import COMPONENTS
 from localcloud.common.certificates import Authority
 from localcloud.common.clock import system_clock
 from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
+from localcloud.runtime.options import ROOT
 from shared.adapters.kubernetes import KubernetesConnections
 from shared.app.worker.steps.flux.components import install, live_of
 from shared.cluster.outcomes import Wait
 from shared.kubernetes import flux_objects
 from shared.resource_ids import ClusterId
 
+EXAMPLE = ROOT / "examples" / "fleet" / "flux" / "gotk-components.yaml"
 CLUSTER = ClusterId("00000000-0000-0000-0000-000000000001", "rg-bench", "bench")
 
 
@@ -62,4 +63,4 @@ def main(content: bytes) -> None:
 
 
 if __name__ == "__main__":
-    main((Path(sys.argv[1]) if sys.argv[1:] else COMPONENTS).read_bytes())
+    main((Path(sys.argv[1]) if sys.argv[1:] else EXAMPLE).read_bytes())

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from localcloud.runtime.options import ROOT
 
-COMPONENTS = Path(__file__).parents[1] / "examples/fleet/flux/gotk-components.yaml"
+COMPONENTS = ROOT / "examples" / "fleet" / "flux" / "gotk-components.yaml"
 ENVIRONMENTS = ("dev", "test", "stage", "prod-eu", "prod-us")
 CLASSES = 20
 OF_A_SUBSCRIPTION = 4000
@@ -39,9 +39,9 @@ def generate(clusters: int) -> dict[str, bytes]:
         production = "true" if name.startswith("prod") else "false"
         tags = f"{{environment: {name}, tier: t{number}}}"
         spec = f"spec:\n  production: {production}\n  defaults:\n    tags: {tags}\n"
-        files[f"environments/{name}.yaml"] = _head("Environment", name) + spec
-        namespace = f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: platform-{name}}}\n"
+        namespace = f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: of-{name}}}\n"
         files[f"platform/{name}/namespace.yaml"] = namespace
+        files[f"environments/{name}.yaml"] = _head("Environment", name) + spec
     for number in range(CLASSES):
         pool = f"    - {{name: apps, vmSize: Standard_D8s_v5, minCount: 2, maxCount: {5 + number}}}\n"
         files[f"classes/class-{number}.yaml"] = _head("ClusterClass", f"class-{number}") + (

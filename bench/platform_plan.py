@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Mapping
 
-from bench.components import EXAMPLE
 from bench.fleet import FLEET, generate
 from bench.push import NOW, Bench
 from shared.adapters.kustomize import kustomize_program
@@ -29,7 +28,7 @@ OBJECTS = 40
 
 def files_of(clusters: int, builds: int) -> dict[str, bytes]:
     """Return a fleet whose clusters apply so many folders, all with a common base."""
-    files = generate(clusters) | {"flux/gotk-components.yaml": EXAMPLE.read_bytes()}
+    files = generate(clusters)
     numbers = {path: number for number, path in enumerate(p for p in files if p.startswith("clusters/"))}
     for path, number in numbers.items():
         files[path] += f"  flux: {{path: ./platform/p-{number % builds}}}\n".encode()

@@ -6,12 +6,12 @@ import json
 from datetime import time
 from pathlib import Path
 
-from bench.components import requests_of
+from bench.components import EXAMPLE, requests_of
 from bench.contention import contend
 from bench.cost import NAMESPACE, Usage
 from bench.cost import measure as measure_cost
 from bench.deletes import measure as measure_deletes
-from bench.fleet import COMPONENTS, generate
+from bench.fleet import generate
 from bench.fork import FLEET_NAME, chain, hostile, processor_seconds
 from bench.handover import IN_TURN, PARTS
 from bench.handover import measure as measure_handover
@@ -61,7 +61,7 @@ def test_folders_that_clusters_share_are_built_once_before_and_once_after_a_comm
 
 
 def test_a_check_of_installed_components_writes_nothing() -> None:
-    first, check = requests_of(COMPONENTS.read_bytes())
+    first, check = requests_of(EXAMPLE.read_bytes())
     assert first["write"] == 12
     assert check["write"] == 0
     assert check["dry run"] == 2
