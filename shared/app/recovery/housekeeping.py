@@ -47,6 +47,12 @@ def _prune_pins(ports: Ports) -> int:
     unused = [name for name in branches if name.removeprefix(PIN_BRANCHES) not in used]
     for name in unused:
         host.delete_branch(name)
+    if branches and not host.is_guarded(f"{PIN_BRANCHES}{fleet.commit}"):
+        log.warning(
+            "no rule of the git host keeps people from moving %s*, past every review; add the ruleset of "
+            "docs/how-to/connect-github.md",
+            PIN_BRANCHES,
+        )
     return len(unused)
 
 

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.housekeeping import purge_expired
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.history import Act
 from shared.cluster.record import ClusterRecord
+from shared.language.pin import PIN_BRANCHES
 from shared.ports import FleetConfig, Timing
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around
+
+VERSION = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {{name: version, namespace: default}}
+data: {{version: "{}"}}
+"""
 
 
 def test_events_of_a_deleted_cluster_stay_for_a_month() -> None:
@@ -110,3 +120,28 @@ def test_no_record_is_read_as_a_whole_to_know_which_clusters_exist() -> None:
     purge_expired(cloud.ports)
     assert whole == []
     assert cloud.state.events("one", 5)
+
+
+def test_a_pin_that_no_cluster_has_or_had_before_is_no_branch_any_more() -> None:
+    cloud, commits = MemoryCloud(), list[str]()
+    for version in range(3):
+        files = fleet_files.fleet("one")
+        files["platform/version.yaml"] = VERSION.format(version).encode()
+        commits.append(push(cloud, files))
+        cloud.run()
+    pins = [f"{PIN_BRANCHES}{commit}" for commit in commits]
+    assert {*cloud.ports.git_host.branches(PIN_BRANCHES)} == {*pins}
+    assert purge_expired(cloud.ports)["branches of pins"] == 1
+    assert {*cloud.ports.git_host.branches(PIN_BRANCHES)} == {*pins[1:]}
+
+
+def test_once_a_day_the_log_says_that_anybody_could_move_a_pin(caplog: pytest.LogCaptureFixture) -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleet_files.fleet("one"))
+    cloud.run()
+    purge_expired(cloud.ports)
+    assert "no rule of the git host keeps people from moving roadstead/pin/*" in caplog.text
+    caplog.clear()
+    cloud.repository.guarded = (f"{PIN_BRANCHES}*",)
+    purge_expired(cloud.ports)
+    assert "no rule of the git host" not in caplog.text
