@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+COMPONENTS = Path(__file__).parent.parent / "examples" / "fleet" / "flux" / "gotk-components.yaml"
 ENVIRONMENTS = ("dev", "test", "stage", "prod-eu", "prod-us")
 CLASSES = 20
 OF_A_SUBSCRIPTION = 4000
@@ -27,12 +30,15 @@ spec:
       repository: https://github.com/example/fleet
       path: ./platform/{environment}
 """
+NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"
+"""What Flux applies in each environment."""
 
 
 def generate(clusters: int) -> dict[str, bytes]:
     """Return the files of a fleet with so many clusters."""
-    files = {"fleet.yaml": FLEET, "flux/gotk-components.yaml": "kind: List\n"}
+    files = {"fleet.yaml": FLEET, "flux/gotk-components.yaml": COMPONENTS.read_text()}
     for number, name in enumerate(ENVIRONMENTS):
+        files[f"platform/{name}/shop.yaml"] = NAMESPACE
         production = "true" if name.startswith("prod") else "false"
         tags = f"{{environment: {name}, tier: t{number}}}"
         spec = f"spec:\n  production: {production}\n  defaults:\n    tags: {tags}\n"
