@@ -73,9 +73,9 @@ class Planner:
         platform = platform_plan(commit, read, records, ports)
         plan = make_plan(commit, read.desired, records, now=NOW, platform=platform)
         seconds = time.process_time() - began - (self.building - building)
-        held = sum(item.hold is not None for item in plan.items)
+        on_hold = sum(item.hold is not None for item in plan.items)
         moved = sum(item.action is Action.UPDATE for item in plan.items)
-        return seconds, f"{moved} update, {len(platform.changes)} of the platform, {held} on hold"
+        return seconds, f"{moved} update, {len(platform.changes)} of the platform, {on_hold} on hold"
 
     def _timed(self, files: Mapping[str, bytes], folder: str) -> bytes:
         began = time.process_time()
