@@ -24,14 +24,13 @@ from pathlib import Path
 from subprocess import PIPE, Popen
 
 from bench.clusters import TICKS
-from bench.fleet import ENVIRONMENTS, generate
+from bench.fleet import generate
 from cli.fleet_api.client import Api
 from localcloud.demo.checkout import Checkout
 from localcloud.functions.listener_threads import LISTENER
 from localcloud.runtime.local_cloud import LocalCloud
 from localcloud.runtime.options import ROOT, Options, child_environment
 
-COMPONENTS = "flux/gotk-components.yaml"
 CREATION = 20.0
 SETTLES = 10.0
 """Seconds until a new host has imported what it needs."""
@@ -64,13 +63,6 @@ def _wait_for(port: int) -> None:
             time.sleep(0.2)
         else:
             return
-
-
-def shared_files() -> dict[str, bytes]:
-    """Return what Flux applies: its own components, and a namespace for each environment."""
-    namespace = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"
-    applied = {f"platform/{environment}/shop.yaml": namespace for environment in ENVIRONMENTS}
-    return applied | {COMPONENTS: (ROOT / "examples" / "fleet" / COMPONENTS).read_bytes()}
 
 
 @contextmanager
@@ -108,7 +100,7 @@ def measure(clusters: int, hosts: int, app: Path, folder: Path) -> Wire:
     with LocalCloud(folder / "cloud", options) as cloud, more_hosts(cloud, hosts - 1, app) as more:
         first = cloud.process("functions")
         checkout = Checkout(cloud.remote, folder / "clone")
-        checkout.replace_all(generate(clusters) | shared_files())
+        checkout.replace_all(generate(clusters))
         time.sleep(SETTLES)
         running = (first, *more)
         before, listening, begun = _processors(running), _listeners(running), time.monotonic()

@@ -27,7 +27,7 @@ from simulation.event_loop import Actor, EventLoop
 from simulation.granted import SUBSCRIPTION
 from simulation.history import AzureHistory, FleetHistory
 from simulation.oracle import Oracle, is_going, serves
-from simulation.pins import move_by_hand
+from simulation.pulled_commits import move_by_hand
 from simulation.workloads import Workloads
 
 HEAD_LAG = 25.0

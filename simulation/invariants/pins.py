@@ -13,8 +13,8 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from simulation.history import FleetHistory
 from simulation.invariants.context import Context
 from simulation.operators import Operators, cluster_id
-from simulation.pins import BRANCHES, applied_commit, pinned_commit, shop
 from simulation.platforms import HAVE_SHOP, REFUSED
+from simulation.pulled_commits import BRANCHES, applied_commit, pinned_commit, shop
 from simulation.rule import RuleViolated
 
 
