@@ -21,6 +21,7 @@ from shared.cluster.failures.errors import OtherRepository
 from shared.cluster.forms import UnreadableRecord
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass, field
+from shared.json_tree import Json
 from shared.language.desired import Desired, StoredCluster
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.repository_layout import Files, blob_id
@@ -110,6 +111,9 @@ def _batches(ids: Sequence[str]) -> Iterator[tuple[str, ...]]:
         yield batch
 
 
+NO_TOMBSTONES: Mapping[str, Json] = {}
+
+
 @dataclass(frozen=True)
 class PlanInputs:
     """What a plan is computed from: the commit's fleet, the records, and what is known of them.
@@ -145,9 +149,20 @@ def read_desired(commit: str, known: Mapping[str, KnownCluster], ports: Ports) -
     return read_resolved(commit, known, ports).desired
 
 
-def read_resolved(commit: str, known: Mapping[str, KnownCluster], ports: Ports) -> ResolvedCommit:
-    """Return what a commit asks for, with its tree."""
-    return resolved(commit, read_files(commit, ports), known, ports, Work(ports.config.limits.plan_work))
+def read_resolved(
+    commit: str,
+    known: Mapping[str, KnownCluster],
+    ports: Ports,
+    tombstones: Mapping[str, Json] = NO_TOMBSTONES,
+) -> ResolvedCommit:
+    """Return what a commit asks for, with its tree; ``tombstones`` as for ``resolved``."""
+    work = Work(ports.config.limits.plan_work)
+    return resolved(commit, read_files(commit, ports), known, ports, work, tombstones=tombstones)
+
+
+def tombstones_of(records: Mapping[str, ClusterRecord]) -> Mapping[str, Json]:
+    """Return the documents of the clusters that are being deleted."""
+    return {name: record.document for name, record in records.items() if record.deleting}
 
 
 def read_files(commit: str, ports: Ports) -> Files:
@@ -197,8 +212,12 @@ def resolved(
     work: Work,
     *,
     only: Collection[str] | None = None,
+    tombstones: Mapping[str, Json] = NO_TOMBSTONES,
 ) -> ResolvedCommit:
-    """Resolve the files of a commit; each stage names the files that the next one needs."""
+    """Resolve the files of a commit; each stage names the files that the next one needs.
+
+    ``tombstones`` are the documents of clusters that are being deleted: one that git has again keeps its pin.
+    """
 
     def read(paths: Iterable[str]) -> Mapping[str, bytes]:
         wanted = {path: files.blobs[path] for path in paths}
@@ -217,7 +236,7 @@ def resolved(
     )
     fleet = finish(clusters, read(clusters.needed))
     contents = dict[str, bytes]()
-    documents = {name: cluster.document for name, cluster in known.items()}
+    documents = {**tombstones, **{name: cluster.document for name, cluster in known.items()}}
 
     def pulls(roots: Roots) -> str:
         return pulled_with(files, contents, read, roots).digest

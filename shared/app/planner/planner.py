@@ -23,7 +23,7 @@ from shared.app.planner.recovery import begin_recovery
 from shared.app.planner.reporter import report, report_again
 from shared.app.planner.rollouts import advance
 from shared.app.platform import platform_plan
-from shared.app.repository import PlanInputs, read_known, read_resolved
+from shared.app.repository import PlanInputs, read_known, read_resolved, tombstones_of
 from shared.cluster.failures.errors import ReconcileError, Retryable, Stale, Unexpected, Unreadable
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.messages import (
@@ -152,7 +152,7 @@ def _plan_head(request: ToPlan, decided: HeadDecision, head: BranchHead, ports: 
     records = {record.name: record for record in listed}
     known = read_known(records, ports)
     try:
-        read = read_resolved(head.commit, known, ports)
+        read = read_resolved(head.commit, known, ports, tombstones_of(records))
         platform = platform_plan(head.commit, read, records, ports)
     except ReconcileError as error:
         report_unreadable(request, error, _as_before(fleet, before), ports)

@@ -20,7 +20,15 @@ from shared.app.outbox import send, send_unlike
 from shared.app.platform import platform_plan
 from shared.app.pull_requests import comment
 from shared.app.pull_requests.comment import PullPlan
-from shared.app.repository import PlanInputs, ResolvedCommit, files_in, read_known, require_own, resolved
+from shared.app.repository import (
+    PlanInputs,
+    ResolvedCommit,
+    files_in,
+    read_known,
+    require_own,
+    resolved,
+    tombstones_of,
+)
 from shared.azure.drift.policy import exemption_warnings
 from shared.azure.retirements import retirement_warnings, stale
 from shared.cluster.failures.errors import ReconcileError, Retryable
@@ -284,7 +292,8 @@ def _desired(
             f"not planned: {new:,} manifests are new or changed, and at most {NEW_MANIFESTS} are read for a "
             "pull request; split it"
         )
-    read = resolved(commit, files, read_known(records, ports), ports, work)
+    recorded, tombstones = read_known(records, ports), tombstones_of(records)
+    read = resolved(commit, files, recorded, ports, work, tombstones=tombstones)
     if read.desired.left_out:
         raise NotPlanned(
             f"not planned: its manifests take more than {work.limit:,} units of work; {_instead(pull)}"
