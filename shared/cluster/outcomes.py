@@ -10,7 +10,6 @@ from shared.cluster.job import AcceptedWrite, Contest, WaitingOn
 from shared.cluster.recipes import Step
 from shared.cluster.record_parts import RunningVersions
 from shared.frozen import dataclass
-from shared.language.pin import Pin
 
 
 @dataclass(frozen=True)
@@ -23,8 +22,7 @@ class Done:
     it. ``in_sync``: it differs from git in nothing but the fields that the job leaves as they are. ``facts``
     are those of the cluster, None where the step has not read them. ``cluster_uid`` is the
     identity of a cluster that exists outside Roadstead, "" where the step has not read it. ``had_systems``:
-    objects of teams are on the cluster, whatever the record knows. ``pin`` is the one that Flux has and the
-    record takes over, None where it has that of the plan.
+    objects of teams are on the cluster, whatever the record knows.
     """
 
     note: str = ""
@@ -36,7 +34,6 @@ class Done:
     facts: Mapping[str, str] | None = None
     cluster_uid: str = ""
     had_systems: bool = False
-    pin: Pin | None = None
 
 
 @dataclass(frozen=True)

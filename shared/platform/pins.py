@@ -84,13 +84,8 @@ def pinned(
             continue
         recorded = documents.get(name)
         before = Pin.of(recorded) if recorded else common.of(cluster.environment, roots)
-        if before is None:
-            new = Pin(commit, digest)
-        elif recorded or before.pulls == digest:
-            new = before.moved(commit, digest)
-        else:  # the plan after it is Ready brings it to this commit, in its stage
-            new = replace(before, pulls="")
-        clusters[name] = cluster.with_pin(new)
+        new = before.moved(commit, digest) if before and recorded else before
+        clusters[name] = cluster.with_pin(new or Pin(commit, digest))
     return replace(fleet, clusters=clusters)
 
 
@@ -132,7 +127,7 @@ class _Common:
         if self._counts is None:
             self._counts = {}
             for document in self._documents.values():
-                if (pin := Pin.of(document)) and pin.is_known:
+                if pin := Pin.of(document):
                     key = (document.get("environment", ""), roots_of(document["spec"]["flux"]))
                     self._counts.setdefault(key, Counter())[Pin(pin.commit, pin.pulls)] += 1
         counted = self._counts.get((environment, roots))
