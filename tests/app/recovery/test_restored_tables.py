@@ -37,6 +37,9 @@ from tests.support.replaced_ports import on_azure
 AGAIN = {"README.md": b"git is as it was before the commit that the tables lost"}
 PROTECTED = "  deletionProtection: true\n"
 PATH = "  flux: {path: ./an/earlier/path}\n"
+AT_PATH = {
+    "an/earlier/path/namespaces.yaml": fleet_files.fleet()["platform/namespaces.yaml"],
+}
 SYNC = ObjectRef("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "flux-system", "flux-system")
 INSIDE = [step for step in STEPS[Recipe.PROVISION] if step in IN_THE_CLUSTER]
 
@@ -337,7 +340,7 @@ def test_a_restored_tombstone_takes_nothing_from_around_the_cluster_of_a_later_l
 @pytest.mark.parametrize("step", INSIDE)
 def test_a_restored_job_writes_nothing_into_the_cluster_of_a_later_life(step: Step, entra: str) -> None:
     cloud = one_step_a_message(with_epoch(with_value()))
-    push(cloud, files(entra + AGE + PATH))
+    push(cloud, files(entra + AGE + PATH) | AT_PATH)
     after_a_later_life(stopped_at(cloud, step), files(entra))
     before = api(cloud).get(SYNC)
     go_on_without_a_plan(cloud)
