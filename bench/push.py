@@ -20,13 +20,13 @@ from bench.counting import Counted
 from bench.fleet import cluster_file, generate
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.planner.branch import needs_confirmation
-from shared.app.repository import PlanInputs, desired_of, read_files, read_known, save_fingerprints
+from shared.app.repository import PlanInputs, read_files, read_known, resolved, save_fingerprints
 from shared.cluster.messages import PlanRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.transitions.acceptance import accept_change, accept_new
-from shared.language.desired import StoredCluster
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.work import Work
+from shared.language.stored_cluster import StoredCluster
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Plan
 from shared.ports import FleetConfig, FleetRecord, Ports, State
@@ -67,7 +67,7 @@ class Bench:
             raise SystemExit("the head was a stale read")
         self.head = head
         tree = self._timed("tree", lambda: read_files(head, self.ports))
-        desired = self._timed("resolve", lambda: desired_of(head, tree, recorded, self.ports, Work()))
+        desired = self._timed("resolve", lambda: resolved(head, tree, recorded, self.ports, Work()).desired)
         if desired.problems:
             raise SystemExit(f"the generated fleet has problems: {desired.problems[0]}")
         plan = self._timed("plan", lambda: make_plan(head, desired, records, now=NOW))

@@ -25,7 +25,7 @@ from shared.app.sweep.lists import read_list
 from shared.azure.differences import live_digest
 from shared.cluster.drift import Verification
 from shared.kubernetes.inside import facts_of
-from shared.language.desired import Desired
+from shared.language.stored_cluster import StoredCluster
 from shared.resource_ids import ClusterId
 from tests.support.one_cluster import ONE, ready, record
 
@@ -67,7 +67,7 @@ def fleet_of(clusters: int, subscriptions: int) -> MemoryCloud:
         shown["properties"] = dict(live.properties)
         engine.clusters[key_of(cluster)] = ArmCluster(cluster, shown, live.pools)
         found = cloud.azure.get_cluster(cluster)
-        verified, facts = Verification(live_digest(found)), facts_of(Desired.from_document(document), found)
+        verified, facts = Verification(live_digest(found)), facts_of(StoredCluster(document), found)
         copied = replace(
             template,
             name=name,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from configparser import ConfigParser
 from configparser import Error as ConfigError
 from dataclasses import dataclass
 from pathlib import Path
 
-from cli.worktree import Worktree
+from cli.worktree import ReadOnce, Worktree
 from shared.adapters.kustomize import kustomize_program
 from shared.language.desired import Desired
 from shared.language.resolve.desired_fleet import DesiredFleet
@@ -26,30 +26,6 @@ from shared.sentences import many
 _REPOSITORY = re.compile(
     r"(?:[a-z+]+://)?(?:[^@/]+@)?([^/:]+)(?::[0-9]+)?[/:](.+?)(?:\.git)?/*$", re.IGNORECASE
 )
-
-
-class _Contents(Mapping[str, bytes]):
-    """The contents of the files, each read when it is first asked for."""
-
-    def __init__(self, paths: Mapping[str, str], read: Callable[[str], bytes]) -> None:
-        self._paths, self._read = paths, read
-        self._known: dict[str, bytes] = {}
-
-    def __getitem__(self, path: str) -> bytes:
-        if path not in self._known:
-            if path not in self._paths:
-                raise KeyError(path)
-            self._known[path] = self._read(path)
-        return self._known[path]
-
-    def __contains__(self, path: object) -> bool:
-        return path in self._paths
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._paths)
-
-    def __len__(self) -> int:
-        return len(self._paths)
 
 
 @dataclass(frozen=True)
@@ -69,7 +45,7 @@ class Platform:
 
 def platform_of(worktree: Worktree, fleet: DesiredFleet) -> Platform:
     """Return the platform of a fleet, built with kustomize where there is one."""
-    tree = Tree(worktree.files, _Contents(worktree.files.blobs, worktree.read))
+    tree = Tree(worktree.files, ReadOnce(worktree.files.blobs, worktree.read))
     clusters = _following(fleet, tree, _remotes(worktree.root))
     if not clusters:
         where = "no folder that Flux applies is in this repository"

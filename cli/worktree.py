@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 from cli.errors import CommandError, UsageError
 from shared.language.resolve.desired_fleet import DesiredFleet
@@ -22,22 +23,23 @@ from shared.language.resolve.resolver import resolve
 from shared.language.resolve.shared_files import read_layers
 from shared.language.yaml.parser import MAX_BYTES, YamlError, parse
 
+T = TypeVar("T")
 Read = Callable[[str], bytes]
 """Gives the content of a plain file by its path."""
 _CHUNK = 1 << 20
 _MOST = 256 * MAX_BYTES
 
 
-class Blobs(Mapping[str, str]):
-    """Paths of plain files with git's ids of their content, each computed when it is first read."""
+class ReadOnce(Mapping[str, T]):
+    """A value for each of these paths, which is read when somebody asks for it first."""
 
-    def __init__(self, paths: frozenset[str], identify: Callable[[str], str]) -> None:
-        self._paths, self._identify = paths, cache(identify)
+    def __init__(self, paths: Collection[str], read: Callable[[str], T]) -> None:
+        self._paths, self._read = paths, cache(read)
 
-    def __getitem__(self, path: str) -> str:
+    def __getitem__(self, path: str) -> T:
         if path not in self._paths:
             raise KeyError(path)
-        return self._identify(path)
+        return self._read(path)
 
     def __contains__(self, path: object) -> bool:
         return path in self._paths
@@ -89,7 +91,7 @@ def open_worktree(path: Path) -> Worktree:
         raise UsageError(f"there is no {FLEET_FILE} in {path}; {_instead(root)}")
     plain, other = _entries(root)
     read = _reader(root)
-    blobs = Blobs(plain, lambda name: blob_id(root / name))
+    blobs = ReadOnce(plain, lambda name: blob_id(root / name))
     return Worktree(root, _name(plain, read), Files(blobs, other), read)
 
 

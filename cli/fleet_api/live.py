@@ -14,7 +14,8 @@ from shared.azure.differences import Difference, drift_of, newer_versions
 from shared.azure.node_pools.body import keys_to_remove
 from shared.azure.ownership import Owner
 from shared.json_tree import Json
-from shared.language.desired import Desired, normalised
+from shared.language.desired import Desired
+from shared.language.stored_cluster import normalised
 from shared.plan.differences import differences
 
 _PROVISIONING = "Provisioning"

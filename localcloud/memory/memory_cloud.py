@@ -19,7 +19,6 @@ from uuid import UUID
 from localcloud.azure.world.azure_ports import WorldAzure
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.clock import ManualClock
-from localcloud.common.programs import program
 from localcloud.flux.flux_controllers import FluxOfClusters, GitRef, SourceRevision
 from localcloud.flux.notification_controller import Post
 from localcloud.flux.sources.git_source import commit_of
@@ -31,6 +30,7 @@ from localcloud.keyvault.vaults_port import WorldVaults
 from localcloud.kubernetes.world.controllers import Delays
 from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
 from localcloud.memory.connections import Connections
+from localcloud.memory.memory_builds import BUILDS
 from localcloud.memory.memory_channels import MemoryChannels
 from localcloud.memory.memory_endpoints import MemoryEndpoints
 from localcloud.memory.memory_stores import MemoryStores
@@ -42,7 +42,6 @@ from localcloud.servicebus.world.broker_values import (
     SessionLockLost,
 )
 from localcloud.tables.memory_state import MemoryState
-from shared.adapters.kustomize import KustomizeProgram
 from shared.app.check import check as checks
 from shared.app.door import NotReady, enter, receive
 from shared.app.http_result import HttpResult
@@ -60,7 +59,6 @@ from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.job import JobQueue
 from shared.cluster.messages import CheckMessage, message_of_worker, request_of
 from shared.kubernetes.sync_objects import PATH
-from shared.platform.build import Builds
 from shared.ports import FleetConfig, Ports, Timing
 from shared.ports.azure import GetKubeconfig
 from shared.ports.process import in_turn
@@ -98,18 +96,6 @@ def _handle(queue: str, body: bytes, ports: Ports) -> None:
 
 class Crash(BaseException):
     """The process ended here: its work is neither finished nor cleaned up."""
-
-
-def _builds() -> Builds | None:
-    kubectl = program("kubectl")
-    if kubectl is None:
-        return None
-    kustomize = KustomizeProgram((kubectl, "kustomize"))
-    return Builds(kustomize.build, lambda: kustomize.version)
-
-
-BUILDS = _builds()
-"""What Flux applies is built once in a process, whichever clouds have the same files."""
 
 
 class MemoryCloud:

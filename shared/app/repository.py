@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 
@@ -22,14 +22,16 @@ from shared.cluster.forms import UnreadableRecord
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass, field
 from shared.json_tree import Json
-from shared.language.desired import Desired, StoredCluster
+from shared.language.desired import Desired
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.repository_layout import Files, blob_id
 from shared.language.resolve.resolver import finish, first_files, resolve_clusters, resolve_shared
 from shared.language.resolve.reuse import KnownCluster, fingerprint_of
 from shared.language.resolve.work import Work
+from shared.language.stored_cluster import StoredCluster
 from shared.plan.plan import Action, Item, Plan
 from shared.plan.platform_plan import NO_PLATFORM_CHANGE, PlatformPlan
+from shared.platform.build import unlimited
 from shared.platform.pins import Roots, pinned
 from shared.platform.reach import pulled_with
 from shared.platform.tree import Tree
@@ -54,7 +56,7 @@ _BATCH = 100
 
 
 def read_blobs(
-    commit: str, wanted: Mapping[str, str], ports: Ports, *, check: Callable[[], None] = lambda: None
+    commit: str, wanted: Mapping[str, str], ports: Ports, *, check: Callable[[], None] = unlimited
 ) -> Mapping[str, bytes]:
     """Return the content of files of a commit by blob id; ``wanted`` has the id of each path.
 
@@ -180,7 +182,7 @@ def files_in(entries: Iterable[TreeEntry]) -> Files:
 def read_some(commit: str, known: Mapping[str, KnownCluster], ports: Ports) -> DesiredFleet:
     """Return what a commit asks for of these clusters alone, of which none is compared with any other one."""
     work = Work(ports.config.limits.plan_work)
-    return desired_of(commit, read_files(commit, ports), known, ports, work, only=known.keys())
+    return resolved(commit, read_files(commit, ports), known, ports, work, only=known.keys()).desired
 
 
 @dataclass(frozen=True)
@@ -189,19 +191,6 @@ class ResolvedCommit:
 
     desired: DesiredFleet
     tree: Tree
-
-
-def desired_of(
-    commit: str,
-    files: Files,
-    known: Mapping[str, KnownCluster],
-    ports: Ports,
-    work: Work,
-    *,
-    only: Collection[str] | None = None,
-) -> DesiredFleet:
-    """Resolve the files of a commit."""
-    return resolved(commit, files, known, ports, work, only=only).desired
 
 
 def resolved(
@@ -218,11 +207,7 @@ def resolved(
 
     ``tombstones`` are the documents of clusters that are being deleted: one that git has again keeps its pin.
     """
-
-    def read(paths: Iterable[str]) -> Mapping[str, bytes]:
-        wanted = {path: files.blobs[path] for path in paths}
-        blobs = read_blobs(commit, wanted, ports, check=work.check)
-        return {path: blobs[sha] for path, sha in wanted.items()}
+    read = partial(_contents, commit, files, ports, work.check)
 
     first = read(first_files(files, known, only))
     shared = resolve_shared(
@@ -244,6 +229,15 @@ def resolved(
     return ResolvedCommit(pinned(fleet, commit, documents, pulls, ports.config.source), Tree(files, contents))
 
 
+def _contents(
+    commit: str, files: Files, ports: Ports, check: Callable[[], None], paths: Iterable[str]
+) -> Mapping[str, bytes]:
+    """Return the contents of files of a commit, by their paths."""
+    wanted = {path: files.blobs[path] for path in paths}
+    blobs = read_blobs(commit, wanted, ports, check=check)
+    return {path: blobs[sha] for path, sha in wanted.items()}
+
+
 def read_tree(
     commit: str,
     roots: Iterable[Roots],
@@ -258,12 +252,7 @@ def read_tree(
     """
     files = before.files if before else read_files(commit, ports)
     contents = dict(before.contents) if before else dict[str, bytes]()
-
-    def read(paths: Iterable[str]) -> Mapping[str, bytes]:
-        wanted = {path: files.blobs[path] for path in paths}
-        blobs = read_blobs(commit, wanted, ports)
-        return {path: blobs[sha] for path, sha in wanted.items()}
-
+    read = partial(_contents, commit, files, ports, unlimited)
     for folders in roots:
         reached = pulled_with(files, contents, read, folders).files
         contents |= read(path for path in reached if path not in contents)

@@ -36,6 +36,7 @@ from shared.cluster.record_parts import (
 )
 from shared.frozen import dataclass, field
 from shared.language.desired import Desired
+from shared.language.stored_cluster import StoredCluster
 
 READY = CONDITIONS[Step.VERIFY]
 _FINDINGS = frozenset(kind.__name__ for kind in classes(NoLongerReady))
@@ -208,8 +209,8 @@ class ClusterRecord:
     def desired(self) -> Desired:
         """The spec that the job brings about."""
         left = self.job.left if self.job.active else ()
-        return Desired.from_document(
-            self.document, self.removals.keys, left, had_systems=self.azure.had_systems
+        return StoredCluster(
+            self.document, removed_keys=self.removals.keys, left=left, had_systems=self.azure.had_systems
         )
 
     def condition(self, kind: str) -> Condition | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from operator import attrgetter
@@ -12,14 +12,20 @@ from shared.azure.changes.comparison import alike
 from shared.azure.changes.effects import missing_conditions
 from shared.azure.changes.field_effects import Effect
 from shared.language.cluster_systems import systems_in
-from shared.language.desired import Desired, is_attached, normalised
-from shared.language.pin import Pin
+from shared.language.desired import Desired, is_attached
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.repository_layout import FLEET_FILE
+from shared.language.stored_cluster import normalised
 from shared.plan.differences import PIN, FieldChange, differences
 from shared.plan.holds import Hold, HoldKind
 from shared.plan.plan import Action, Item, Plan, RecordedState
-from shared.plan.platform_plan import NO_PLATFORM_CHANGE, PlatformPlan
+from shared.plan.platform_plan import (
+    NO_PLATFORM_CHANGE,
+    PlatformPlan,
+    changes_flux,
+    with_kept_pin,
+    with_kept_pins,
+)
 from shared.plan.replacements import (
     Replacing,
     holds_in_doubt,
@@ -134,8 +140,8 @@ def make_plan(
     ``platform`` is what the commit does to what Flux applies: where that keeps a pin, the rest is planned.
     """
     pins = platform.holds(approved)
-    stays = _changes_flux(desired, recorded, pins)
-    desired = _with_kept_pins(desired, recorded, pins.keys() - stays)
+    stays = changes_flux(desired, recorded, pins)
+    desired = with_kept_pins(desired, recorded, pins.keys() - stays)
     present = desired.clusters.keys() | desired.invalid.keys()
     removed = [name for name in sorted(recorded) if name not in present]
     gone = {name: recorded[name].document for name in removed if not recorded[name].deleting}
@@ -182,7 +188,7 @@ def make_plan(
         item = _wanted(name, desired, record, holds.get(name), retained.get(name))
         if record is not None and name in stays and item.hold is None:
             item = _same_spec(record, name, _UNCHANGED)
-        items.append(_with_kept_pin(_with_retained(item, retained.get(name)), pins.get(name)))
+        items.append(with_kept_pin(_with_retained(item, retained.get(name)), pins.get(name)))
     waiting = waiting_items(replaced, items, recorded) if desired.guards else {}
     items += waiting.values()
     removed = [name for name in removed if name not in waiting]
@@ -215,43 +221,6 @@ def _is_settled(cluster: Desired, record: RecordedState) -> bool:
     """
     same = cluster.digest == record.digest and not cluster.rebuild
     return same and not (record.deleting or record.retryable_failure)
-
-
-def _changes_flux(
-    desired: DesiredFleet, recorded: Mapping[str, RecordedState], held: Iterable[str]
-) -> frozenset[str]:
-    """Return the clusters whose manifests say themselves what a hold of their pins keeps from Flux.
-
-    Such a change of a path or a Kustomization waits with the pin, and with it all of the cluster's change.
-    """
-    clusters = desired.clusters
-    return frozenset(
-        name
-        for name in held
-        if name in clusters
-        and name in recorded
-        and clusters[name].flux_as_stored != recorded[name].document["spec"]["flux"]
-    )
-
-
-def _with_kept_pins(
-    desired: DesiredFleet, recorded: Mapping[str, RecordedState], held: Iterable[str]
-) -> DesiredFleet:
-    """Return the fleet with the pins that clusters have, where something holds those that they would get."""
-    kept = {
-        name: desired.clusters[name].with_pin(Pin.of(recorded[name].document))
-        for name in held
-        if name in recorded and name in desired.clusters
-    }
-    return replace(desired, clusters={**desired.clusters, **kept}) if kept else desired
-
-
-def _with_kept_pin(item: Item, hold: Hold | None) -> Item:
-    """Return the item of a cluster whose pin stays; what else the commit changes is carried out."""
-    if hold is None or item.hold is not None or item.action is Action.REBUILD:
-        return item
-    refused = Action.ON_HOLD if hold.needs_approval else Action.REFUSED
-    return replace(item, action=refused if item.action is Action.UNCHANGED else item.action, hold=hold)
 
 
 def _with_retained(item: Item, retained: RetainedSystems | None) -> Item:

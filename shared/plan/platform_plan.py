@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from shared.frozen import dataclass, field
+from shared.frozen import dataclass, field, replace
+from shared.language.pin import Pin
+from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import Problem, number_of
 from shared.plan.holds import Hold, HoldKind
+from shared.plan.plan import Action, Item, RecordedState
 from shared.platform.guards import Guard, PlatformChange
 from shared.platform.report import Section, sections_of
 from shared.sentences import many
@@ -74,3 +77,40 @@ def _some(texts: list[str]) -> Iterator[str]:
     yield from texts[:SHOWN]
     if len(texts) > SHOWN:
         yield many(len(texts) - SHOWN, "more removal")
+
+
+def changes_flux(
+    desired: DesiredFleet, recorded: Mapping[str, RecordedState], held: Iterable[str]
+) -> frozenset[str]:
+    """Return the clusters whose manifests say themselves what a hold of their pins keeps from Flux.
+
+    Such a change of a path or a Kustomization waits with the pin, and with it all of the cluster's change.
+    """
+    clusters = desired.clusters
+    return frozenset(
+        name
+        for name in held
+        if name in clusters
+        and name in recorded
+        and clusters[name].flux_as_stored != recorded[name].document["spec"]["flux"]
+    )
+
+
+def with_kept_pins(
+    desired: DesiredFleet, recorded: Mapping[str, RecordedState], held: Iterable[str]
+) -> DesiredFleet:
+    """Return the fleet with the pins that clusters have, where something holds those that they would get."""
+    kept = {
+        name: desired.clusters[name].with_pin(Pin.of(recorded[name].document))
+        for name in held
+        if name in recorded and name in desired.clusters
+    }
+    return replace(desired, clusters={**desired.clusters, **kept}) if kept else desired
+
+
+def with_kept_pin(item: Item, hold: Hold | None) -> Item:
+    """Return the item of a cluster whose pin stays; what else the commit changes is carried out."""
+    if hold is None or item.hold is not None or item.action is Action.REBUILD:
+        return item
+    refused = Action.ON_HOLD if hold.needs_approval else Action.REFUSED
+    return replace(item, action=refused if item.action is Action.UNCHANGED else item.action, hold=hold)

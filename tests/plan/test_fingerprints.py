@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from shared.language.desired import Desired, StoredCluster, normalised
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.repository_layout import Files, blob_id
 from shared.language.resolve.resolver import finish, first_files, resolve, resolve_clusters, resolve_shared
 from shared.language.resolve.reuse import KnownCluster, fingerprint_of
+from shared.language.stored_cluster import StoredCluster, normalised
 from shared.plan.make_plan import make_plan
 from tests.support.desired_clusters import Row
 from tests.support.sample import examples
@@ -222,7 +222,7 @@ def test_a_stored_cluster_is_validated_only_when_its_spec_is_read() -> None:
     one = resolved(fleet(), {}, []).clusters["a"]
     document = one.document()
     document["spec"] = {**document["spec"], "kubernetesVersion": "2.0"}
-    stored = Desired.from_document(document)
+    stored = StoredCluster(document)
     assert stored.id == one.id
     assert stored.document() == document
     with pytest.raises(ValidationError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
-from shared.app.repository import desired_of, read_blobs, read_files, read_known, require_own
+from shared.app.repository import read_blobs, read_files, read_known, require_own, resolved
 from shared.cluster.failures.errors import InvalidManifest, Unavailable
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass
@@ -63,7 +63,7 @@ class Head:
     def desired(self) -> DesiredFleet:
         """What the commit asks for."""
         known, work = read_known(self.records, self.ports), Work(self.ports.config.limits.plan_work)
-        return desired_of(self.commit, self._files, known, self.ports, work)
+        return resolved(self.commit, self._files, known, self.ports, work).desired
 
     def resolved_with(
         self, names: Sequence[str], path: str, text: str

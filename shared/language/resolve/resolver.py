@@ -19,7 +19,7 @@ from itertools import chain
 
 from shared.frozen import dataclass
 from shared.language.cluster_systems import Systems, systems_in
-from shared.language.desired import Desired, StoredCluster
+from shared.language.desired import Desired
 from shared.language.model.kinds import Fleet
 from shared.language.model.rollout import RolloutSpec
 from shared.language.resolve.cluster_resolver import ClusterResolver
@@ -46,6 +46,7 @@ from shared.language.resolve.rules.cross_field_rules import Finding
 from shared.language.resolve.shared_files import read_layers
 from shared.language.resolve.systems import read_systems, with_systems
 from shared.language.resolve.work import Work
+from shared.language.stored_cluster import StoredCluster
 from shared.language.yaml.nodes import Mark
 from shared.process_memory import no_garbage_collection
 

@@ -15,13 +15,14 @@ from pydantic import BaseModel, create_model
 
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json, digest_of
-from shared.language.desired import Desired, StoredCluster
+from shared.language.desired import Desired
 from shared.language.model.base import Manifest
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.kinds import Cluster, ClusterMetadata
 from shared.language.resolve.layers import Base, Layers
 from shared.language.resolve.manifest_file import Placeholders
 from shared.language.resolve.repository_layout import Files, cluster_path
+from shared.language.stored_cluster import StoredCluster
 from shared.language.yaml.nodes import Node, plain_value, texts
 
 

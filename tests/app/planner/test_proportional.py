@@ -11,8 +11,8 @@ from shared.cluster.failures.errors import Unavailable
 from shared.cluster.messages import PreviewRequest
 from shared.cluster.record_parts import Phase
 from shared.json_tree import digest_of
-from shared.language.desired import StoredCluster
 from shared.language.resolve.repository_layout import blob_id
+from shared.language.stored_cluster import StoredCluster
 from shared.plan.plan import Action
 from tests.support import fleet_files
 from tests.support.counted_calls import Calls

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench.push import Bench
 from bench.systems import ON_EACH, system_file
-from shared.language.desired import StoredCluster
+from shared.language.stored_cluster import StoredCluster
 from shared.plan.plan import Action
 
 SYSTEMS, CLUSTERS = 500, 200

@@ -29,6 +29,7 @@ from shared.cluster.record_parts import NOTHING_REMOVED
 from shared.cluster.transitions.acceptance import accept_new
 from shared.json_tree import Json
 from shared.language.desired import Desired
+from shared.language.stored_cluster import StoredCluster
 from shared.ports import Ports
 from shared.ports.azure import GetCluster, ListClusters, ListMaintenance, every_document
 from shared.resource_ids import ClusterId, SubscriptionId
@@ -152,7 +153,7 @@ def drill(ports: Ports) -> schema.Drill:
 
 
 def _resolved(cluster: Desired) -> Desired:
-    return Desired.from_document(cluster.document())
+    return StoredCluster(cluster.document())
 
 
 def _subscriptions(clusters: Iterable[Desired]) -> list[str]:

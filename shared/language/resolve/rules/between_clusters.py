@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from shared.frozen import dataclass
-from shared.language.desired import AzureNames, Desired, StoredCluster
+from shared.language.desired import AzureNames, Desired
 from shared.language.model.cluster.identity_access import MOST_OF_AN_IDENTITY
 from shared.language.model.fleet_rules import ClusterQuota
 from shared.language.model.kinds import REPLACES
@@ -20,6 +20,7 @@ from shared.language.resolve.problems import Path
 from shared.language.resolve.repository_layout import cluster_path
 from shared.language.resolve.rules.common_rules import foreign_kubeconfigs, foreign_vaults, same_kubeconfigs
 from shared.language.resolve.rules.cross_field_rules import Finding, dns_prefix, duplicates
+from shared.language.stored_cluster import StoredCluster
 from shared.language.yaml.parser import YamlError, parse
 from shared.sentences import some_of
 
