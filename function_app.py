@@ -27,7 +27,7 @@ with lasting():
     from shared import logs
     from shared.app.door import watched
     from shared.masking import Masker, platform_secrets
-    from shared.platform.build import Builds
+    from shared.platform.builds.build import Builds
     from shared.ports import Azure, Ports, Probe, State, Telemetry
     from shared.ports.azure import GetKubeconfig
     from shared.ports.masked import masked

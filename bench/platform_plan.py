@@ -20,7 +20,7 @@ from shared.app.repository import read_known, read_resolved
 from shared.frozen import replace
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action
-from shared.platform.build import Builds
+from shared.platform.builds.build import Builds
 
 OBJECTS = 40
 """How many objects a folder has."""

@@ -14,12 +14,12 @@ from shared.adapters.kustomize import kustomize_program
 from shared.language.desired import Desired
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import Problem
-from shared.platform.build import Builds, NoKustomize
-from shared.platform.declared import declared, roots_of
-from shared.platform.inventories import Inventories
+from shared.platform.builds.build import Builds, NoKustomize
+from shared.platform.builds.inventories import Inventories
 from shared.platform.inventory import Inventory
-from shared.platform.reach import near_path
-from shared.platform.tree import Tree
+from shared.platform.pins import roots_of
+from shared.platform.source.reach import near_path
+from shared.platform.source.tree import Tree
 from shared.platform.validation import findings
 from shared.sentences import many
 
@@ -81,7 +81,7 @@ def _following(fleet: DesiredFleet, tree: Tree, remotes: frozenset[str]) -> Mapp
         return {name: cluster for repository in same for name, cluster in by_repository[repository].items()}
     found: dict[str, Desired] = {}
     for clusters in by_repository.values():
-        roots = {root for cluster in clusters.values() for root in roots_of(declared(cluster))}
+        roots = {root for cluster in clusters.values() for root in roots_of(cluster.flux_as_stored)}
         if any(tree.is_folder(root.partition("/")[0]) or near_path(tree, root) for root in roots):
             found |= clusters
     return found

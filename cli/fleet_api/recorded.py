@@ -14,7 +14,7 @@ from shared.app.api import schema
 from shared.language.desired import is_attached
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.platform.pins import FleetSource, Roots, pinned
-from shared.platform.reach import pulled_with
+from shared.platform.source.reach import pulled_with
 from shared.sentences import some_of
 
 THESE_FILES = "these files"

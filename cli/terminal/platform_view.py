@@ -12,7 +12,7 @@ from cli.terminal.cluster_table import indented
 from cli.terminal.render import few
 from cli.text import line
 from shared.frozen import dataclass
-from shared.platform.report import Section, as_json, text_of
+from shared.platform.changes.report import Section, as_json, text_of
 
 _STYLES = {"+": "green", "-": "red", "~": "cyan", "?": "bold red", "!": "yellow"}
 _LONGEST = 4000

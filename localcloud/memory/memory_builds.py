@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localcloud.common.programs import program
 from shared.adapters.kustomize import KustomizeProgram
-from shared.platform.build import Builds
+from shared.platform.builds.build import Builds
 
 
 def _builds() -> Builds | None:

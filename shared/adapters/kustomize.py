@@ -19,8 +19,8 @@ from functools import cached_property
 from pathlib import Path
 
 from shared.masking import without_secrets
-from shared.platform.build import BuildFailed, NoKustomize
-from shared.platform.tree import joined
+from shared.platform.builds.build import BuildFailed, NoKustomize
+from shared.platform.source.tree import joined
 
 SECONDS = 30
 MEMORY = 1024**3

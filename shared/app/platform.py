@@ -16,13 +16,13 @@ from shared.language.desired import Desired
 from shared.language.pin import Pin
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.plan.platform_plan import NO_PLATFORM_CHANGE, PlatformPlan
-from shared.platform.build import Builds, NoKustomize, NoTime
-from shared.platform.declared import declared
-from shared.platform.guards import PlatformChange, judge, judge_all
-from shared.platform.inventories import Inventories
+from shared.platform.builds.build import Builds, NoKustomize, NoTime
+from shared.platform.builds.declared import declared
+from shared.platform.builds.inventories import Inventories
+from shared.platform.changes.guards import PlatformChange, judge, judge_all
 from shared.platform.inventory import Inventory, Owner
 from shared.platform.pins import Roots, roots_of
-from shared.platform.tree import Tree
+from shared.platform.source.tree import Tree
 from shared.platform.validation import Fault, faults, findings
 from shared.ports import Ports
 

@@ -31,10 +31,10 @@ from shared.language.resolve.work import Work
 from shared.language.stored_cluster import StoredCluster
 from shared.plan.plan import Action, Item, Plan
 from shared.plan.platform_plan import NO_PLATFORM_CHANGE, PlatformPlan
-from shared.platform.build import unlimited
+from shared.platform.builds.build import unlimited
 from shared.platform.pins import Roots, pinned
-from shared.platform.reach import pulled_with
-from shared.platform.tree import Tree
+from shared.platform.source.reach import pulled_with
+from shared.platform.source.tree import Tree
 from shared.ports import BranchHead, FleetRecord, Ports, Source, TreeEntry
 
 # Read the files of a commit in as few calls as possible, and verify each by its blob id.

@@ -224,6 +224,15 @@ _OF_RELEASES: Mapping[HoldKind, tuple[str, str]] = {
 """The same where they hold the release of a cluster outside Azure."""
 
 
+_OF_CREATIONS: Mapping[HoldKind, tuple[str, str]] = {
+    HoldKind.PLATFORM_REFUSED: (
+        "the cluster is not created, because what Flux would apply is invalid: {problem}",
+        "correct it, and push",
+    ),
+}
+"""The same where they hold the creation of a cluster, which has no commit to keep."""
+
+
 _BEFORE: Mapping[str, str] = {"common": "the same spec"}
 """Details that a plan of an earlier version does not have."""
 RETRY = "retry"
@@ -328,6 +337,10 @@ class Hold:
         fits = self.kind in _OF_RELEASES or self.is_of_time
         return Hold(self.kind, {**self.details, "release": "yes"}) if fits else self
 
+    def of_creation(self) -> Hold:
+        """Return the hold as that of the creation of a cluster."""
+        return Hold(self.kind, {**self.details, "creation": "yes"})
+
     def reviewed_by(self, teams: Sequence[str]) -> Hold:
         """Return the hold with the teams whose review releases it as well, where one may."""
         if not teams or not self.by_review or "{approve}" not in _SENTENCES[self.kind][1]:
@@ -357,6 +370,8 @@ class Hold:
     def _sentences(self) -> tuple[str, str]:
         """The cause and the remedy, before their values are filled in."""
         usual = _SENTENCES[self.kind]
+        if "creation" in self.details:
+            return _OF_CREATIONS.get(self.kind, usual)
         if self.is_of_release:
             return _OF_RELEASES.get(self.kind, usual)
         return _OF_REBUILDS.get(self.kind, usual) if self.is_of_rebuild else usual

@@ -153,7 +153,7 @@ def make_plan(
             gone.pop(old, None)
             added = {name: document for name, document in added.items() if name not in found.by}
     holds = {**unread_holds(gone, desired.invalid), **rename_holds(gone, added, approved)}
-    holds |= {name: hold for name, hold in pins.items() if name not in recorded}
+    holds |= {name: hold.of_creation() for name, hold in pins.items() if name not in recorded}
     retained = retained_systems(desired, recorded, approved)
     deletes = deletes_of(desired, recorded, approved)
     items = [unreadable_item(name, problem) for name, problem in unreadable.items()]

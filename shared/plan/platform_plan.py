@@ -10,8 +10,8 @@ from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import Problem, number_of
 from shared.plan.holds import Hold, HoldKind
 from shared.plan.plan import Action, Item, RecordedState
-from shared.platform.guards import Guard, PlatformChange
-from shared.platform.report import Section, sections_of
+from shared.platform.changes.guards import Guard, PlatformChange
+from shared.platform.changes.report import Section, sections_of
 from shared.sentences import many
 
 SHOWN = 3

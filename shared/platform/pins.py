@@ -19,7 +19,7 @@ from shared.language.model.cluster.flux import FOLLOWS_BRANCH
 from shared.language.model.cluster.flux_source import MAIN
 from shared.language.pin import Pin
 from shared.language.resolve.desired_fleet import DesiredFleet
-from shared.platform.references import To, of_patch
+from shared.platform.source.references import To, of_patch
 
 Roots = tuple[str, ...]
 """Folders of the repository that Flux applies to a cluster, in order; "" is the root."""

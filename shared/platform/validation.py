@@ -20,9 +20,9 @@ from shared.language.model.cluster.flux_source import MAIN
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import Problem, limited
 from shared.language.resolve.repository_layout import cluster_path
-from shared.platform.components import components_problem, controllers_with, definitions_in
 from shared.platform.inventory import Inventory, ObjectId, Owner
 from shared.platform.rules import ClusterPlatform, Files, Findings, findings_of, placed
+from shared.platform.rules.components import components_problem, controllers_with, definitions_in
 from shared.platform.schemas.published import minor_of
 from shared.resource_ids import ObjectRef
 from shared.sentences import some_of

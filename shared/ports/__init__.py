@@ -17,7 +17,7 @@ from shared.cluster.pace import SMALL_CHANGE
 from shared.frozen import dataclass, field
 from shared.kubernetes.flux_objects import GitCredentials
 from shared.language.resolve.work import PLAN_WORK
-from shared.platform.build import Builds
+from shared.platform.builds.build import Builds
 from shared.platform.pins import FleetSource
 from shared.ports.azure import Azure
 from shared.ports.git_host import BranchHead, Capability, CommitStatus, GitHost, TreeEntry

@@ -19,8 +19,8 @@ class Kustomize(Protocol):
 
         Files may be outside the folder, as in kustomize-controller, and never outside ``files``: the caller
         has refused entries that lead elsewhere. Plugins and helm are off. Raise ``BuildFailed`` of
-        ``shared.platform.build`` with kustomize's own message, in which paths are those of ``files``; also
-        for a build that takes too long, too much memory or too much output. Raise ``NoKustomize`` where
-        the program does not start.
+        ``shared.platform.builds.build`` with kustomize's own message, in which paths are those of ``files``;
+        also for a build that takes too long, too much memory or too much output. Raise ``NoKustomize``
+        where the program does not start.
         """
         ...

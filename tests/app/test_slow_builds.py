@@ -14,7 +14,7 @@ from shared.app.intake.webhook import Push
 from shared.app.outbox import send
 from shared.cluster.messages import PlanRequest
 from shared.plan.holds import HoldKind
-from shared.platform.build import Builds
+from shared.platform.builds.build import Builds
 from tests.support import fleet_files
 from tests.support.kustomize_programs import kustomize_program
 from tests.support.platform_trees import applied, config_map

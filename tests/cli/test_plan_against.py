@@ -15,8 +15,8 @@ from cli.terminal import plan_view
 from cli.terminal.platform_view import PlatformView
 from cli.worktree import open_commit, open_worktree
 from shared.plan.plan import Plan
-from shared.platform.guards import judge
-from shared.platform.report import sections_of
+from shared.platform.changes.guards import judge
+from shared.platform.changes.report import sections_of
 from tests.platform.inventories import claim, deployment, inventory, owner
 from tests.support import fleet_files
 from tests.support.git_folders import WITHOUT_APP, committed

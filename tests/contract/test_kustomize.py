@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from shared.adapters.kustomize import KustomizeProgram
 from shared.adapters.kustomize import kustomize_program as program_of_the_app
-from shared.platform.build import BuildFailed, NoKustomize
-from shared.platform.reach import reach_of
+from shared.platform.builds.build import BuildFailed, NoKustomize
+from shared.platform.source.reach import reach_of
 from tests.support.kustomize_programs import kustomize_program
 from tests.support.platform_trees import config_map, kustomization, namespace, tree_of
 

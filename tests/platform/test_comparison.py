@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shared.frozen import replace
-from shared.platform.comparison import compare, object_differences
+from shared.platform.changes.comparison import compare, object_differences
 from shared.platform.inventory import BuiltObject, Inventory, ObjectId, Owner
 from tests.platform.inventories import (
     claim,

@@ -8,7 +8,7 @@ import pytest
 
 from shared.frozen import replace
 from shared.language.desired import Desired
-from shared.platform.components import components_problem, controllers_with, definitions_in
+from shared.platform.rules.components import components_problem, controllers_with, definitions_in
 from tests.support.desired_clusters import desired
 
 FILE = "flux/gotk-components.yaml"

@@ -8,8 +8,9 @@ import pytest
 
 from shared.frozen import replace
 from shared.language.resolve.problems import Problem
-from shared.platform.comparison import compare
-from shared.platform.effects import Cause, Consequence, Effect, consequences
+from shared.platform.changes.comparison import compare
+from shared.platform.changes.consequences import consequences
+from shared.platform.changes.effects import Cause, Consequence, Effect
 from shared.platform.inventory import Inventory
 from tests.platform.inventories import (
     asked_for,

@@ -15,9 +15,9 @@ import pytest
 
 from shared.frozen import dataclass, field
 from shared.json_tree import Json
-from shared.platform.guards import PlatformChange, judge
+from shared.platform.changes.guards import PlatformChange, judge
+from shared.platform.changes.objects import is_owner, is_protected, is_skipped
 from shared.platform.inventory import Inventory, ObjectId, Owner
-from shared.platform.objects import is_owner, is_protected, is_skipped
 from tests.platform.inventories import asked_for, claim, deployment, inventory, manifest, owner
 
 NAMES = ("one", "two", "three", "four")

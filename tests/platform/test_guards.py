@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from shared.platform.effects import DESTROYING
-from shared.platform.fixed_fields import FIXED
-from shared.platform.guards import LOSSES, SENTENCES, GuardKind, Hint, judge
+from shared.platform.changes.effects import DESTROYING
+from shared.platform.changes.fixed_fields import FIXED
+from shared.platform.changes.guards import LOSSES, SENTENCES, GuardKind, Hint, judge
+from shared.platform.changes.report import sections_of, text_of
 from shared.platform.inventory import Inventory
-from shared.platform.report import sections_of, text_of
 from tests.platform.inventories import (
     asked_for,
     claim,

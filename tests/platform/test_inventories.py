@@ -9,8 +9,8 @@ import pytest
 
 from shared.frozen import replace
 from shared.language.desired import Desired
-from shared.platform.build import Builds
-from shared.platform.inventories import Inventories
+from shared.platform.builds.build import Builds
+from shared.platform.builds.inventories import Inventories
 from shared.platform.inventory import Inventory, Owner
 from tests.support.arm_bodies import desired
 from tests.support.kustomize_programs import kustomize_program

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from shared.platform.guards import judge
-from shared.platform.moving import Movement, moving_parts
+from shared.platform.changes.guards import judge
+from shared.platform.changes.moving import Movement, moving_parts
 from tests.platform.inventories import deployment, inventory, manifest, owner, release
 
 SOURCE = "source.toolkit.fluxcd.io/v1"

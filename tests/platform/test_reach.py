@@ -8,8 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shared.platform.declared import declared, roots_of
-from shared.platform.reach import reach_of
+from shared.platform.builds.declared import declared
+from shared.platform.pins import roots_of
+from shared.platform.source.reach import reach_of
 from tests.support.arm_bodies import desired
 from tests.support.platform_trees import (
     applied,
@@ -327,11 +328,12 @@ def test_the_roots_of_a_cluster_are_what_its_kustomizations_of_the_fleet_reposit
             {"name": "team", "path": "./apps", "source": "team"},
         ],
     }
-    owners = declared(desired(flux=flux))
+    cluster = desired(flux=flux)
+    owners = declared(cluster)
     assert [str(owner.id) for owner in owners] == [
         "Kustomization flux-system/flux-system",
         "Kustomization flux-system/infra",
     ]
-    assert roots_of(owners) == ("platform", "platform/infra", "x")
+    assert roots_of(cluster.flux_as_stored) == ("platform", "platform/infra", "x")
     extension = declared(desired(flux=flux | {"install": "extension"}))
     assert [owner.id.name for owner in extension] == ["flux-system-flux-system", "flux-system-infra"]

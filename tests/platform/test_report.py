@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from shared.platform.guards import judge
+from shared.platform.changes.guards import judge
+from shared.platform.changes.report import Section, as_json, sections_of, text_of
 from shared.platform.inventory import Inventory
-from shared.platform.report import Section, as_json, sections_of, text_of
 from tests.platform.inventories import (
     asked_for,
     claim,

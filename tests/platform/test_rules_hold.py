@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.platform.inventory import ObjectId
-from shared.platform.places import place_of
 from shared.platform.rules import findings_of
+from shared.platform.rules.places import place_of
 from shared.platform.schemas.kinds import KnownKinds, Standing
 from shared.platform.schemas.published import LIST, MAP, REFERENCE, definition, kinds, minors
 from tests.support.built_platforms import Platform

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.platform.substitution import BadSubstitution, substituted
+from shared.platform.builds.substitution import BadSubstitution, substituted
 
 VALUES = {"a": "abcabc/x", "b": "", "x": "Xy"}
 

@@ -13,7 +13,7 @@ from shared.app.repository import ResolvedCommit, files_in
 from shared.cluster.failures.errors import Unauthenticated
 from shared.language.model.fleet_rules import Guards
 from shared.language.resolve.desired_fleet import DesiredFleet
-from shared.platform.tree import Tree
+from shared.platform.source.tree import Tree
 from shared.ports.process import KnownTime
 from tests.simulation.mutations import mutation, two_planners_may_plan_at_once
 

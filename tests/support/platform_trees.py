@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 
 from shared.language.resolve.repository_layout import Files, blob_id
-from shared.platform.reach import Pulled, pulled
-from shared.platform.tree import Tree
+from shared.platform.source.reach import Pulled, pulled
+from shared.platform.source.tree import Tree
 
 
 def files_of(texts: Mapping[str, str], links: Iterable[str] = ()) -> Files:

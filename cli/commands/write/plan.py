@@ -27,8 +27,8 @@ from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import nearest
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action, Item, Plan
-from shared.platform.guards import judge_all
-from shared.platform.report import sections_of
+from shared.platform.changes.guards import judge_all
+from shared.platform.changes.report import sections_of
 from shared.rollouts.of_plan import expected_rollout, held_now
 from shared.rollouts.shut import calendar_of
 

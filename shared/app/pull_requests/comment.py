@@ -24,7 +24,7 @@ from shared.language.resolve.problems import Problem, number_of
 from shared.masking import cut
 from shared.plan.call_estimate import AzureCalls, azure_calls
 from shared.plan.plan import Action, Item, Plan
-from shared.platform.report import Section
+from shared.platform.changes.report import Section
 from shared.ports import Annotation, Check, CommitStatus
 from shared.ports.git_host import status_line
 from shared.rollouts.estimate import Durations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shared.app.pull_requests.markdown import code, fence, line, names, prose
-from shared.platform.report import Section, text_of
+from shared.platform.changes.report import Section, text_of
 from shared.sentences import not_shown
 
 WIDTH = 78

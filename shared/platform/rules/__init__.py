@@ -8,12 +8,12 @@ from shared.frozen import dataclass
 from shared.json_tree import path_text
 from shared.language.resolve.problems import Problem, problem_at
 from shared.language.yaml.nodes import Mark
-from shared.platform.places import place_of, place_of_text
 from shared.platform.rules.dependencies import cycles, missing_dependencies
 from shared.platform.rules.finding import ClusterPlatform, Files, Finding
 from shared.platform.rules.kinds import kinds_of_charts, wrong_fields, wrong_kinds
 from shared.platform.rules.names import missing_namespaces, wrong_labels, wrong_names
 from shared.platform.rules.ownership import owned_by_roadstead, two_owners
+from shared.platform.rules.places import place_of, place_of_text
 from shared.platform.rules.readiness import keeps_everything, reports_early
 from shared.platform.rules.references import (
     blocked_references,

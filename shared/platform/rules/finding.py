@@ -10,8 +10,8 @@ from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import NAMESPACE
 from shared.language.resolve.problems import Path
+from shared.platform.changes.objects import is_skipped
 from shared.platform.inventory import BuiltObject, Inventory, ObjectId, Owner
-from shared.platform.objects import is_skipped
 from shared.platform.schemas.kinds import KnownKinds
 from shared.sentences import some_of
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from shared.json_tree import Json
+from shared.platform.changes.objects import is_marked
 from shared.platform.inventory import BuiltObject, ObjectId, Owner
-from shared.platform.objects import is_marked
 from shared.platform.rules.finding import (
     KUSTOMIZATION,
     KUSTOMIZE,

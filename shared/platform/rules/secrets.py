@@ -16,9 +16,8 @@ from typing import Any
 
 from shared.json_tree import Json
 from shared.language.resolve.problems import Path
+from shared.platform.changes.objects import is_marked
 from shared.platform.inventory import BuiltObject, ObjectId, Owner
-from shared.platform.objects import is_marked
-from shared.platform.places import objects_of
 from shared.platform.rules.finding import (
     ClusterPlatform,
     Files,
@@ -28,6 +27,7 @@ from shared.platform.rules.finding import (
     mapping,
     objects_in,
 )
+from shared.platform.rules.places import objects_of
 
 _FIELDS = ("data", "stringData")
 _MARKERS = ('"mac": "ENC[', "sops_mac=ENC[", "[sops]", "mac: ENC[")

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 from shared.language.resolve.problems import nearest
 from shared.platform.inventory import Owner
-from shared.platform.places import places_in_text
 from shared.platform.rules.finding import ClusterPlatform, Files, Finding, full_name, mapping
+from shared.platform.rules.places import places_in_text
 
 _DEFAULTED = re.compile(rb"\$\{([A-Za-z_][A-Za-z0-9_]*)(:?[-=+])")
 _SCRIPT = "#!"

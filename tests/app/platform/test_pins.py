@@ -181,3 +181,17 @@ def test_a_pin_that_somebody_moved_goes_forward_and_never_back(ahead: bool) -> N
     assert phases(cloud) == {"one": Phase.READY}
     expected = third if ahead else second
     assert one_cluster.live(cloud, SOURCE)["spec"]["ref"]["branch"] == f"roadstead/pin/{expected}"
+
+
+def test_a_cluster_is_not_created_where_what_flux_would_apply_is_invalid() -> None:
+    cloud = MemoryCloud()
+    bad = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: Apps_Bad}\n"
+    commit = push(cloud, with_file("bad.yaml", bad))
+    cloud.run(seconds=300, until=lambda: False)
+    assert phases(cloud) == {}
+    plan = cloud.state.plan(commit)
+    assert plan is not None
+    assert plan.plan.items[0].reason.startswith("the cluster is not created, because what Flux would apply ")
+    push(cloud, staged())
+    cloud.run()
+    assert phases(cloud) == dict.fromkeys((*DEV, *PROD), Phase.READY)

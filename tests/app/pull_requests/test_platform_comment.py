@@ -10,8 +10,8 @@ from shared.app.pull_requests.comment import PullPlan, comment_of
 from shared.azure.changes.field_effects import Effect
 from shared.plan.differences import FieldChange
 from shared.plan.plan import Action, Item, Plan
-from shared.platform.guards import PlatformChange, judge
-from shared.platform.report import sections_of
+from shared.platform.changes.guards import PlatformChange, judge
+from shared.platform.changes.report import sections_of
 from tests.platform.inventories import (
     claim,
     deployment,

@@ -18,26 +18,32 @@ The rules are those of kustomize-controller (``internal/controller/kustomization
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import StrEnum
 
-from shared.frozen import dataclass, replace
+from shared.frozen import replace
 from shared.json_tree import Json
-from shared.platform.comparison import (
+from shared.platform.changes.comparison import (
     Comparison,
-    FieldDifference,
     ObjectChange,
     OwnerChange,
     is_unknown,
     object_differences,
 )
-from shared.platform.fixed_fields import (
+from shared.platform.changes.effects import (
+    DESTROYING,
+    PRUNED,
+    Cause,
+    Consequence,
+    Effect,
+    Fate,
+    end_with,
+)
+from shared.platform.changes.fixed_fields import (
     Definitions,
     fixed_by_definitions,
     fixed_field,
     lost_version,
 )
-from shared.platform.inventory import BuiltObject, ObjectId, Owner
-from shared.platform.objects import (
+from shared.platform.changes.objects import (
     is_definition,
     is_marked,
     is_owner,
@@ -50,91 +56,7 @@ from shared.platform.objects import (
     other_release,
     stem,
 )
-
-
-class Effect(StrEnum):
-    """What becomes of an object."""
-
-    ADDED = "added"
-    CHANGED = "changed"
-    RENEWED = "renewed"
-    """A generated ConfigMap or Secret is followed by one with another hash."""
-    KEPT = "kept"
-    """It leaves git, or its Kustomization, and stays on clusters."""
-    UNREACHED = "unreached"
-    """Nothing: Flux does not apply it."""
-    DELETED = "deleted"
-    MOVED = "moved"
-    """Deleted by the Kustomization that it leaves, and created again by the one that it comes to."""
-    RECREATED = "recreated"
-    """Deleted, and created again."""
-    UNINSTALLED = "uninstalled"
-    """The release of a HelmRelease is uninstalled, and another one installed."""
-    SHRUNK = "shrunk"
-    """A StatefulSet stays and loses replicas, and with them their claims."""
-    UNKNOWN = "unknown"
-    """What its Kustomization owns after is not known: it may be deleted."""
-    EMPTIED = "emptied"
-    """A Kustomization has objects and would have none: that is refused, and not a removal."""
-    BROKEN = "broken"
-    """A Kustomization cannot be built: that is refused, and the clusters keep what they have."""
-    STUCK = "stuck"
-    """The API server refuses the change, and its Kustomization applies nothing any more."""
-
-
-class Cause(StrEnum):
-    """Why that becomes of it."""
-
-    NONE = ""
-    PRUNE_OFF = "prune-off"
-    PRUNE_DISABLED = "prune-disabled"
-    ORPHANED = "orphaned"
-    SUSPENDED = "suspended"
-    NOT_RECONCILED = "not-reconciled"
-    RESUMED = "resumed"
-    FIXED_FIELD = "fixed-field"
-    RELEASE_TARGET = "release-target"
-    UNBUILT = "unbuilt"
-    ELSEWHERE = "elsewhere"
-    """Its Kustomization gets another source."""
-    UNSERVED = "unserved"
-    """A version of a definition is not served any more."""
-
-
-DESTROYING = frozenset(
-    (Effect.DELETED, Effect.MOVED, Effect.RECREATED, Effect.UNINSTALLED, Effect.SHRUNK, Effect.UNKNOWN)
-)
-REFUSED = frozenset((Effect.EMPTIED, Effect.BROKEN, Effect.STUCK))
-
-
-@dataclass(frozen=True)
-class Consequence:
-    """What becomes of an object of a Kustomization, or of the Kustomization itself (``owner`` is its own id).
-
-    ``takes`` are the objects that are deleted with it. ``detail`` is the field, the file or the reason of the
-    cause; ``other`` the object or Kustomization that takes its place. ``manifest`` is that of before, where
-    there is one; no text may have its values.
-    """
-
-    owner: ObjectId
-    id: ObjectId
-    effect: Effect
-    cause: Cause = Cause.NONE
-    detail: str = ""
-    fields: tuple[FieldDifference, ...] = ()
-    takes: tuple[ObjectId, ...] = ()
-    other: ObjectId | None = None
-    manifest: Json | None = None
-
-    @property
-    def destroys(self) -> bool:
-        """Whether something is deleted, or may be."""
-        return self.effect in DESTROYING
-
-    @property
-    def of_owner(self) -> bool:
-        """Whether it is about a Kustomization that owns something, and not about one of its objects."""
-        return self.owner == self.id
+from shared.platform.inventory import BuiltObject, ObjectId, Owner
 
 
 def consequences(comparison: Comparison) -> tuple[Consequence, ...]:
@@ -142,8 +64,6 @@ def consequences(comparison: Comparison) -> tuple[Consequence, ...]:
     return tuple(_Judge(comparison).all())
 
 
-Fate = tuple[Effect, Cause, str]
-_DELETED: Fate = (Effect.DELETED, Cause.NONE, "")
 _ELSEWHERE: Fate = (Effect.UNKNOWN, Cause.ELSEWHERE, "")
 _NOTHING: Fate = (Effect.UNREACHED, Cause.UNBUILT, "")
 """What applies it is refused as a whole."""
@@ -236,7 +156,7 @@ class _Judge:
         if unknown:
             takes = self._taken(name)
             reason = after.unbuilt or before.unbuilt
-            may_prune = self._end_in(before, after, {}) == _DELETED
+            may_prune = self._end_in(before, after, {}) == PRUNED
             lost = takes or (before.unbuilt and after.unbuilt and may_prune)
             effect = Effect.UNKNOWN if lost else Effect.CHANGED
             yield Consequence(
@@ -275,7 +195,7 @@ class _Judge:
         if name in self._after:
             return None
         if not parents:
-            return _DELETED
+            return PRUNED
         remaining = next((end for end in ends if end), None)
         return remaining or _ELSEWHERE
 
@@ -292,10 +212,10 @@ class _Judge:
         manifest = owner.objects[name].manifest
         if fate is not None and (fate[0] not in DESTROYING or fate[0] is Effect.UNKNOWN):
             return fate
-        end = _end_with(owner, manifest) if fate is not None else None
-        if end != _DELETED and after is not None and name not in after.objects:  # one that moves goes on
+        end = end_with(owner, manifest) if fate is not None else None
+        if end != PRUNED and after is not None and name not in after.objects:  # one that moves goes on
             end = self._end_by(owner, after, manifest)
-        if end == _DELETED and self._comparison.places_after.get(name):
+        if end == PRUNED and self._comparison.places_after.get(name):
             return (Effect.MOVED, Cause.NONE, "")
         return end
 
@@ -313,7 +233,7 @@ class _Judge:
             return (Effect.UNREACHED, Cause.SUSPENDED, after.file)
         if not (before.prunes or after.prunes):
             return (Effect.KEPT, Cause.PRUNE_OFF, after.file)
-        return (Effect.KEPT, Cause.PRUNE_DISABLED, "") if is_protected(manifest) else _DELETED
+        return (Effect.KEPT, Cause.PRUNE_DISABLED, "") if is_protected(manifest) else PRUNED
 
     def _of_object(self, owner: ObjectId, change: ObjectChange) -> Consequence | None:
         before, after = self._before.get(owner), self._after.get(owner)
@@ -354,7 +274,7 @@ class _Judge:
             effect, cause, detail = Effect.KEPT, Cause.SUSPENDED, change.before.file
         if effect in DESTROYING and is_owner(change.id):  # it has another source: what it owns is not known
             other_owner = Owner(change.id, mapping_at(manifest, "spec"), change.before.file)
-            cause, detail = _end_with(other_owner, {})[1:]
+            cause, detail = end_with(other_owner, {})[1:]
         takes: tuple[ObjectId, ...] = ()
         if effect in DESTROYING:
             takes = self._taken(change.id)
@@ -440,7 +360,7 @@ class _Judge:
         else:
             both = (before, after) if after is not None and fate is not None else (before,)
             ends = {
-                known: _end_with(owner, built.manifest)
+                known: end_with(owner, built.manifest)
                 for owner in reversed(both)  # it may have the new commit when it is deleted
                 for known, built in owner.objects.items()
             }
@@ -462,18 +382,6 @@ class _Judge:
             return None
         same = (known for known in owner.objects if known[:3] == name[:3] and stem(known) == base)
         return next((known for known in same if known not in after.objects), None)
-
-
-def _end_with(owner: Owner, manifest: Json) -> Fate:
-    """Return what becomes of an object when its Kustomization is deleted."""
-    if owner.is_suspended:
-        return (Effect.KEPT, Cause.SUSPENDED, owner.file)
-    policy = str(owner.spec.get("deletionPolicy") or "MirrorPrune")
-    if policy == "Orphan":
-        return (Effect.KEPT, Cause.ORPHANED, owner.file)
-    if policy == "MirrorPrune" and not owner.prunes:
-        return (Effect.KEPT, Cause.PRUNE_OFF, owner.file)
-    return (Effect.KEPT, Cause.PRUNE_DISABLED, "") if is_protected(manifest) else _DELETED
 
 
 def _is_broken(owner: Owner) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from shared.language.resolve.problems import Problem, nearest, problem_at
 from shared.language.yaml.nodes import Mark, Node
-from shared.platform.documents import (
+from shared.platform.source.documents import (
     IS_POINTER,
     LFS_POINTER,
     UnreadableFile,
@@ -18,9 +18,9 @@ from shared.platform.documents import (
     field_of,
     manifests,
 )
-from shared.platform.reach import Reach, misspelt
-from shared.platform.references import FIELDS, KUSTOMIZE_GROUP
-from shared.platform.tree import KUSTOMIZATION_FILES, Tree
+from shared.platform.source.reach import Reach, misspelt
+from shared.platform.source.references import FIELDS, KUSTOMIZE_GROUP
+from shared.platform.source.tree import KUSTOMIZATION_FILES, Tree
 
 _KUSTOMIZE = "kustomize.config.k8s.io/"
 _FIELDS = {name.lower() for name in FIELDS}

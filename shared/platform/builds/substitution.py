@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from shared.frozen import dataclass
-from shared.platform.tree import glob_pattern
+from shared.platform.source.tree import glob_pattern
 
 VARIABLE = re.compile(r"[_A-Za-z][_A-Za-z0-9]*")
 """What a variable may be called (``varsubRegex``)."""

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from shared.frozen import dataclass
-from shared.platform.comparison import FieldDifference
-from shared.platform.effects import DESTROYING, REFUSED, Cause, Consequence, Effect
-from shared.platform.guards import Guard, GuardKind, PlatformChange
+from shared.platform.changes.comparison import FieldDifference
+from shared.platform.changes.effects import DESTROYING, REFUSED, Cause, Consequence, Effect
+from shared.platform.changes.guards import Guard, GuardKind, PlatformChange
+from shared.platform.changes.moving import Movement, Moving
 from shared.platform.inventory import ObjectId
-from shared.platform.moving import Movement, Moving
 from shared.sentences import many, not_shown, some_of
 
 FIELDS_SHOWN = 5

@@ -21,11 +21,11 @@ from shared.frozen import dataclass
 from shared.json_tree import Json, digest_of
 from shared.language.resolve.problems import Problem, problem_at
 from shared.language.yaml.nodes import Mark, Node
-from shared.platform.documents import UnreadableFile, documents
-from shared.platform.kubernetes_objects import problems_of
-from shared.platform.reach import Reach, reach_of
-from shared.platform.references import FIELDS, FLEET_SOURCE, SourceName
-from shared.platform.tree import Tree, joined
+from shared.platform.builds.kubernetes_objects import problems_of
+from shared.platform.source.documents import UnreadableFile, documents
+from shared.platform.source.reach import Reach, reach_of
+from shared.platform.source.references import FIELDS, FLEET_SOURCE, SourceName
+from shared.platform.source.tree import Tree, joined
 
 Build = Callable[[Mapping[str, bytes], str], bytes]
 """Builds a folder of some files with kustomize, and returns the YAML; raises BuildFailed."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from shared.kubernetes.flux_objects import KUSTOMIZATION
 from shared.kubernetes.sync_objects import sync_objects
 from shared.language.desired import Desired
 from shared.platform.inventory import ObjectId, Owner
-from shared.platform.references import FLEET_SOURCE, SourceName, To, of_patch
-from shared.platform.tree import folder_of
+from shared.platform.source.references import FLEET_SOURCE, SourceName
 
 
 def declared(desired: Desired, source: SourceName = FLEET_SOURCE) -> tuple[Owner, ...]:
@@ -23,17 +20,6 @@ def declared(desired: Desired, source: SourceName = FLEET_SOURCE) -> tuple[Owner
         for manifest in sync_objects(desired, None)
         if manifest["kind"] == KUSTOMIZATION.kind and manifest["spec"]["sourceRef"]["name"] == source.name
     )
-
-
-def roots_of(owners: Iterable[Owner]) -> tuple[str, ...]:
-    """Return the folders that Kustomizations apply, and those that their patches give others; sorted."""
-    found = set()
-    for owner in owners:
-        found.add(folder_of(owner.path))
-        for patch in owner.spec.get("patches") or ():
-            references = of_patch(str(patch.get("patch") or "").encode())
-            found |= {folder_of(reference.text) for reference in references if reference.to is To.FLUX}
-    return tuple(sorted(found))
 
 
 def _named(name: ObjectId, prefix: str) -> ObjectId:

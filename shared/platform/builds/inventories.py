@@ -20,14 +20,15 @@ from shared.language.desired import Desired
 from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret
 from shared.language.resolve.problems import Problem, nearest, problem_at
 from shared.language.yaml.nodes import Mark
-from shared.platform.build import Builds, Built, Document, unlimited
-from shared.platform.declared import declared, roots_of
-from shared.platform.documents import UnreadableFile, documents, field_of, manifests
+from shared.platform.builds.build import Builds, Built, Document, unlimited
+from shared.platform.builds.declared import declared
+from shared.platform.builds.substitution import BadSubstitution, invalid_names, names_in, parsed, substituted
 from shared.platform.inventory import BuiltObject, Inventory, ObjectId, Owner
-from shared.platform.reach import LINK, reaches
-from shared.platform.references import FLEET_SOURCE, KUSTOMIZE_GROUP, SourceName
-from shared.platform.substitution import BadSubstitution, invalid_names, names_in, parsed, substituted
-from shared.platform.tree import Tree, folder_of
+from shared.platform.pins import Roots, roots_of
+from shared.platform.source.documents import UnreadableFile, documents, field_of, manifests
+from shared.platform.source.reach import LINK, reaches
+from shared.platform.source.references import FLEET_SOURCE, KUSTOMIZE_GROUP, SourceName
+from shared.platform.source.tree import Tree, folder_of
 
 SUBSTITUTE = f"{KUSTOMIZE_GROUP.rstrip('/')}/substitute"
 """The label or annotation that keeps an object's text as it is, with the value ``disabled``."""
@@ -78,7 +79,8 @@ class Inventories:
                 return inventory
         has_facts = not desired.has_extension
         maker = _Maker(self._tree, self._builds, self._source, fact, self._check, has_facts=has_facts)
-        inventory = maker.inventory(owners, {place: dict.fromkeys(keys) for place, keys in secrets.items()})
+        values: dict[Place, Values] = {place: dict.fromkeys(keys) for place, keys in secrets.items()}
+        inventory = maker.inventory(owners, values, roots_of(desired.flux_as_stored))
         self._known[key].append(({name: fact(name) for name in sorted(maker.used)}, inventory))
         return inventory
 
@@ -123,9 +125,9 @@ class _Maker:
         self._unfollowed: set[str] = set()
         self.used: set[str] = set()
 
-    def inventory(self, owners: Sequence[Owner], secrets: Mapping[Place, Values]) -> Inventory:
-        """Return the inventory; ``secrets`` are on the cluster before Flux is."""
-        self._configs, self._roots = secrets, roots_of(owners)
+    def inventory(self, owners: Sequence[Owner], secrets: Mapping[Place, Values], roots: Roots) -> Inventory:
+        """Return the inventory; ``secrets`` are on the cluster before Flux is, which applies ``roots``."""
+        self._configs, self._roots = secrets, roots
         for _ in range(_PASSES):
             found = self._expanded(owners)
             configs = {**secrets, **dict(_configs_in(found.values()))}

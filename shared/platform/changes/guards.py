@@ -11,11 +11,19 @@ from enum import StrEnum
 
 from shared.frozen import dataclass
 from shared.json_tree import Json
-from shared.platform.comparison import compare
-from shared.platform.effects import REFUSED, Cause, Consequence, Effect, consequences
+from shared.platform.changes.comparison import compare
+from shared.platform.changes.consequences import consequences
+from shared.platform.changes.effects import REFUSED, Cause, Consequence, Effect
+from shared.platform.changes.moving import Moving, moving_parts
+from shared.platform.changes.objects import (
+    claims_go,
+    is_definition,
+    is_owner,
+    is_release,
+    kind_defined,
+    value_at,
+)
 from shared.platform.inventory import Inventory, ObjectId
-from shared.platform.moving import Moving, moving_parts
-from shared.platform.objects import claims_go, is_definition, is_owner, is_release, kind_defined, value_at
 from shared.sentences import many, some_of
 
 _PRUNE = "the annotation kustomize.toolkit.fluxcd.io/prune: disabled"

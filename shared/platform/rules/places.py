@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 
 from shared.language.resolve.problems import Path
 from shared.language.yaml.nodes import Mark, Node
-from shared.platform.documents import UnreadableFile, documents, field_of, manifests
 from shared.platform.inventory import ObjectId
+from shared.platform.source.documents import UnreadableFile, documents, field_of, manifests
 
 
 def place_of(content: bytes, file: str, of: ObjectId | None, path: Path) -> Mark:

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from shared.frozen import dataclass
 from shared.language.yaml.nodes import Items, Mark, Node
-from shared.platform.documents import UnreadableFile, documents, field_of, manifests
+from shared.platform.source.documents import UnreadableFile, documents, field_of, manifests
 
 FLUX_GROUP = "toolkit.fluxcd.io/"
 KUSTOMIZE_GROUP, HELM_GROUP = f"kustomize.{FLUX_GROUP}", f"helm.{FLUX_GROUP}"

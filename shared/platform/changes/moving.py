@@ -13,8 +13,8 @@ from typing import Any
 
 from shared.frozen import dataclass
 from shared.json_tree import Json
+from shared.platform.changes.objects import is_release, mapping_at, value_at
 from shared.platform.inventory import Inventory, ObjectId
-from shared.platform.objects import is_release, mapping_at, value_at
 
 _SOURCES = "source.toolkit.fluxcd.io"
 _IMAGES = "image.toolkit.fluxcd.io"

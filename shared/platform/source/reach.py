@@ -26,8 +26,8 @@ from shared.language.resolve.repository_layout import (
     Files,
 )
 from shared.language.yaml.nodes import Mark
-from shared.platform.documents import LFS_POINTER, UnreadableFile
-from shared.platform.references import (
+from shared.platform.source.documents import LFS_POINTER, UnreadableFile
+from shared.platform.source.references import (
     FLEET_SOURCE,
     Reference,
     SourceName,
@@ -37,7 +37,7 @@ from shared.platform.references import (
     of_patch,
     of_plugin,
 )
-from shared.platform.tree import KUSTOMIZATION_FILES, MOST_IGNORE_FILES, Tree, folder_of, joined
+from shared.platform.source.tree import KUSTOMIZATION_FILES, MOST_IGNORE_FILES, Tree, folder_of, joined
 
 MOST_WORK = 100_000
 """How many files may be looked at to follow the paths of a cluster; beyond, the whole tree counts."""

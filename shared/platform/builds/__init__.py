@@ -1,0 +1,1 @@
+"""What Flux builds of a folder, and what each Kustomization of a cluster then owns."""

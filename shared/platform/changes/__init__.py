@@ -1,0 +1,1 @@
+"""What a commit changes of what Flux applies, and what that does to clusters."""
