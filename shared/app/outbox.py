@@ -199,6 +199,26 @@ def request_replacing_plan(record: ClusterRecord, ports: Ports) -> None:
         _request_if_awaited([record], ports.state.fleet(), ports)
 
 
+PIN_SECONDS = 20
+"""How long after the end of a job the plan of its pin comes: the record is saved by then."""
+
+
+def request_plan_of_pin(record: ClusterRecord, ports: Ports) -> None:
+    """Request a plan where it is not known what the Flux of a cluster pulls, whose job ends Ready.
+
+    It goes before the record is saved, because nobody would send it again.
+    """
+    pin = record.desired.pin
+    if record.ready and pin is not None and not pin.is_known:
+        request = PlanRequest(again=True, reason="pin")
+        send(
+            request,
+            ports,
+            message_id=f"pin:{record.uid}:{record.generation}:{pin.commit[:12]}",
+            after=PIN_SECONDS,
+        )
+
+
 def request_awaited_deletes(fleet: FleetRecord, ports: Ports) -> None:
     """Request a plan when a cluster is Ready for which a delete waits; the record of each is read."""
     if fleet.expects.ready:

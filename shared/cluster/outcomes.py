@@ -10,6 +10,7 @@ from shared.cluster.job import AcceptedWrite, Contest, WaitingOn
 from shared.cluster.recipes import Step
 from shared.cluster.record_parts import RunningVersions
 from shared.frozen import dataclass
+from shared.language.pin import Pin
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,8 @@ class Done:
     it. ``in_sync``: it differs from git in nothing but the fields that the job leaves as they are. ``facts``
     are those of the cluster, None where the step has not read them. ``cluster_uid`` is the
     identity of a cluster that exists outside Roadstead, "" where the step has not read it. ``had_systems``:
-    objects of teams are on the cluster, whatever the record knows.
+    objects of teams are on the cluster, whatever the record knows. ``pin`` is the one that Flux has and the
+    record takes over, None where it has that of the plan.
     """
 
     note: str = ""
@@ -34,6 +36,7 @@ class Done:
     facts: Mapping[str, str] | None = None
     cluster_uid: str = ""
     had_systems: bool = False
+    pin: Pin | None = None
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,8 @@ class Pin:
 
     ``before`` is the commit of the pin before it, "" for none. ``direct``: Flux names the commit itself,
     because the app may not write branches. Two pins with the same digest are the same state of the cluster,
-    whatever their commits: so a commit that changes none of the files moves no pin.
+    whatever their commits: so a commit that changes none of the files moves no pin. ``pulls`` is "" where
+    that is not known, which is another state than any plan's.
     """
 
     commit: str
@@ -39,6 +40,11 @@ class Pin:
         if not stored:
             return None
         return cls(stored["commit"], stored["pulls"], stored.get("before", ""), stored.get("direct", False))
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is known what Flux pulls."""
+        return bool(self.pulls)
 
     @property
     def branch(self) -> str:

@@ -84,8 +84,13 @@ def pinned(
             continue
         recorded = documents.get(name)
         before = Pin.of(recorded) if recorded else common.of(cluster.environment, roots)
-        new = before.moved(commit, digest) if before and recorded else before
-        clusters[name] = cluster.with_pin(new or Pin(commit, digest))
+        if before is None:
+            new = Pin(commit, digest)
+        elif recorded or before.pulls == digest:
+            new = before.moved(commit, digest)
+        else:  # the plan after it is Ready brings it to this commit, in its stage
+            new = replace(before, pulls="")
+        clusters[name] = cluster.with_pin(new)
     return replace(fleet, clusters=clusters)
 
 
@@ -127,7 +132,7 @@ class _Common:
         if self._counts is None:
             self._counts = {}
             for document in self._documents.values():
-                if pin := Pin.of(document):
+                if (pin := Pin.of(document)) and pin.is_known:
                     key = (document.get("environment", ""), roots_of(document["spec"]["flux"]))
                     self._counts.setdefault(key, Counter())[Pin(pin.commit, pin.pulls)] += 1
         counted = self._counts.get((environment, roots))

@@ -46,7 +46,7 @@ know one app."""
 
 WITHOUT_PLATFORM = frozenset({CHECKS, *disasters.FAULTS})
 """With these nobody changes the platform: people delete a Kustomization, with all that it has applied, and a
-record that is recovering does not know yet which commit its cluster has."""
+recovery does not end by itself where Flux cannot apply the commit that it has (docs/limits.md)."""
 
 
 def compatible(kinds: frozenset[str]) -> frozenset[str]:

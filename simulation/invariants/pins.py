@@ -29,8 +29,6 @@ class PinInvariant:
         self._shops: dict[KubernetesWorld, str] = {}
         self._given: defaultdict[str, set[str]] = defaultdict(set)
         """The commits of the pins that generations of the clusters of a name had."""
-        self._first: dict[KubernetesWorld, str] = {}
-        """The commit with which a cluster began: a new one starts at what its stage has, perhaps behind."""
         self._succeeded: set[str] = set()
 
     def after_event(self) -> None:
@@ -73,7 +71,6 @@ class PinInvariant:
         if not now or now == before:
             return
         self._pins[world] = now
-        self._first.setdefault(world, now)
         if (name, now) in operators.moved_by_hand:
             return
         fleet = operators.fleet
@@ -96,6 +93,8 @@ class PinInvariant:
         if not before or now == before or record is None or record.deleting:
             return  # a cluster that goes takes along what Flux has
         applied = pinned_commit(world)
+        if not applied:
+            return  # a cluster that was created again, empty: it has no Flux yet, which could delete anything
         if (name, applied) in operators.moved_by_hand or self._approved(operators.history, name, applied):
             return
         what = f"{name} lost its namespace with {applied[:8]}, which nobody approved"
@@ -135,8 +134,6 @@ class PinInvariant:
     def _lag(self, history: FleetHistory, name: str, world: KubernetesWorld, commit: str) -> str:
         """Return what a cluster has in the place of what a commit has, "" where that is the same."""
         applied = applied_commit(world)
-        if applied == self._first.get(world):
-            return ""  # until the next commit
         has = history.desired(applied).platform if applied in history.head_line else "nothing of the branch"
         wanted = history.desired(commit).platform
         return "" if has == wanted else f"{name} has {has} of {applied[:8]}, and {commit[:8]} has {wanted}"

@@ -210,6 +210,8 @@ def reached(item: Item, record: ClusterSummary | None, *, newest: bool) -> bool:
         return not newest or (removed and not item.awaits_deletion)
     if record.uid != item.uid:  # a later cluster of that name, or a plan that a superseded planner wrote
         return not newest
+    if record.divergence.unplanned:  # another plan says what its Flux is to pull
+        return False
     return record.observed_generation >= item.generation and not record.lost
 
 

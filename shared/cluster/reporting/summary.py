@@ -51,7 +51,8 @@ class SummaryDivergence:
     ``digest`` is that of the cluster in Azure in which nothing differs, "" for none; ``drifted`` counts the
     fields that differ, ``proposed`` is a digest of those that a pull request is to take into the manifest, ""
     for none. ``to_approve`` counts the corrections that wait for an approval. ``differs_since`` is since when
-    a Ready cluster has differed, None for one that does not.
+    a Ready cluster has differed, None for one that does not. ``unplanned``: it is not known which commit its
+    Flux is to pull, so another plan comes.
     """
 
     digest: str = ""
@@ -59,6 +60,7 @@ class SummaryDivergence:
     to_approve: int = 0
     differs_since: datetime | None = None
     proposed: str = ""
+    unplanned: bool = False
 
 
 @dataclass(frozen=True)
@@ -167,6 +169,7 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
             else 0,
             differs_since=_differs_since(record),
             proposed=digest_of_proposal(record.divergence.drift),
+            unplanned=record.desired.pin is not None and not record.desired.pin.is_known,
         ),
         absence=SummaryAbsence(
             recreated=record.recreated or record.started_again,

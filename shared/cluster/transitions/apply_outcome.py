@@ -25,6 +25,7 @@ from shared.cluster.record import READY, ClusterRecord, working_phase
 from shared.cluster.record_parts import NOTHING_REMOVED, Condition, ConditionReason, Phase
 from shared.cluster.transitions.acceptance import apply_finding
 from shared.frozen import replace
+from shared.language.stored_cluster import StoredCluster
 from shared.masking import cut
 
 STALLED_WAIT = 300.0
@@ -178,6 +179,9 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
         record = replace(record, observation=replace(record.observation, facts=outcome.facts))
     if outcome.had_systems and not record.azure.had_systems:
         record = replace(record, azure=replace(record.azure, had_systems=True))
+    if outcome.pin is not None:
+        desired = StoredCluster(record.document).with_pin(outcome.pin)
+        record = replace(record, document=desired.document(), digest=desired.digest)
     following = next_step(record.job.recipe, step.name)
     if following is None:
         step = replace(start_step(step.name, now), since=step.since)

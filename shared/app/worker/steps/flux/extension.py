@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from shared.app.access.context import StepContext
-from shared.app.worker.steps.flux.live_pin import as_live, commit_in, held_back, unless_forward
+from shared.app.worker.steps.flux.live_pin import as_live, commit_in, held_back, taken_over, unless_forward
 from shared.app.worker.steps.flux.verify import verified_in_azure
 from shared.app.worker.steps.flux.waiting import FluxProgress, first_wait, follows, older_commit
 from shared.app.worker.steps.guards.writable import BelowCluster, bring, is_at_work, send
@@ -65,7 +65,8 @@ def ensure_configurations(context: StepContext) -> Outcome:
         outcome = _written(context, name, wanted[name], found.get(name))
         if outcome:
             return outcome
-    return _removed(context, found) or Done(_left_alone(context, wanted, found))
+    pin = taken_over(context, as_live(context, _pinned_to(found)))
+    return _removed(context, found) or Done(_left_alone(context, wanted, found), pin=pin)
 
 
 def _not_passed(last: AcceptedWrite | None, names: list[str]) -> list[str]:

@@ -1,8 +1,9 @@
 """The commit that Flux pulls on a cluster, next to the one that the job is to pin.
 
 A pin goes forward, because Flux deletes what an older commit does not have. A job moves it from the commit
-that the plan knew, or from an ancestor of the new one. One that is ahead stays: somebody moved it while the
-app was down, or the tables are older than the cluster. A revert is a newer commit.
+that the plan knew, or from an ancestor of the new one. One that is ahead, and one that the record never knew,
+stays: somebody moved it while the app was down, or the tables were lost, or are older than the cluster. The
+record then takes it over, and another plan decides what becomes of it. A revert is a newer commit.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from shared.cluster.outcomes import Wait
 from shared.frozen import replace
 from shared.json_tree import Json
 from shared.language.desired import Desired
-from shared.language.pin import PIN_BRANCHES
+from shared.language.pin import PIN_BRANCHES, Pin
 
 
 def commit_in(ref: Json | None) -> str:
@@ -30,15 +31,21 @@ def commit_in(ref: Json | None) -> str:
 def as_live(context: StepContext, live: str) -> Desired:
     """Return the cluster that a job brings about where Flux pulls the commit ``live``.
 
-    That is with the pin of the plan, unless Flux is ahead of it. A job that recovers writes nothing, so it
-    keeps any commit that the branch contains.
+    That is with the pin of the plan, or with the one that Flux has, where the branch contains that and the
+    plan did not know it.
     """
     desired, pin = context.desired, context.desired.pin
-    if pin is None or live in ("", pin.commit) or (live == pin.before and not context.record.recovering):
+    if pin is None or live in ("", pin.commit):
         return desired
-    if not context.record.recovering and _contains(context, pin.commit, live):
+    known = bool(pin.before) and not context.record.recovering
+    if known and (live == pin.before or _contains(context, pin.commit, live)):
         return desired
-    return desired.with_pin(replace(pin, commit=live)) if _is_on_branch(context, live) else desired
+    return desired.with_pin(replace(pin, commit=live, pulls="")) if _is_on_branch(context, live) else desired
+
+
+def taken_over(context: StepContext, desired: Desired) -> Pin | None:
+    """Return the pin that the record takes over from Flux, None where it has the one of the plan."""
+    return desired.pin if desired.pin != context.desired.pin else None
 
 
 def held_back(context: StepContext, live: str) -> Wait | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from shared.app.access.context import StepContext
 from shared.app.worker.steps.flux.applied import LiveObjects, apply_differing
-from shared.app.worker.steps.flux.live_pin import as_live, commit_in, held_back, unless_forward
+from shared.app.worker.steps.flux.live_pin import as_live, commit_in, held_back, taken_over, unless_forward
 from shared.cluster.failures.errors import InvalidManifest
 from shared.cluster.health import corrects_flux
 from shared.cluster.outcomes import Done, Fail, Outcome
@@ -55,9 +55,8 @@ def ensure_sync(context: StepContext) -> Outcome:
     request = "" if context.record.recovering else request_of(context)
     api = context.kubernetes()
     live_pin = pinned_to(context, api)
-    wanted = sync_objects(
-        as_live(context, live_pin), credentials, facts=context.record.observation.facts, request=request
-    )
+    desired = as_live(context, live_pin)
+    wanted = sync_objects(desired, credentials, facts=context.record.observation.facts, request=request)
     wanted = (*wanted, *event_objects(context.desired, context.ports.config.public_url))
     refused = _undefined(context, wanted) or _without_address(context) or held_back(context, live_pin)
     if refused:
@@ -71,7 +70,7 @@ def ensure_sync(context: StepContext) -> Outcome:
     without = ""
     if credentials is not None and has_app_credentials(flux) and not credentials.serve(flux.repository):
         without = f"{flux.repository} is read without credentials: FLUX_GIT_HOST is {credentials.host}"
-    return Done("; ".join(filter(None, (applied, removed, without))))
+    return Done("; ".join(filter(None, (applied, removed, without))), pin=taken_over(context, desired))
 
 
 def request_of(context: StepContext) -> str:

@@ -12,7 +12,7 @@ from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.health import corrects_flux
 from shared.cluster.outcomes import Outcome, Restart, Wait
 from shared.cluster.record import ClusterRecord
-from shared.frozen import dataclass, replace
+from shared.frozen import dataclass
 from shared.kubernetes.flux_objects import NAMESPACE
 from shared.kubernetes.flux_readiness import (
     WAITS_FOR_ANOTHER,
@@ -58,7 +58,8 @@ def follows(context: StepContext, revision: str) -> bool:
     """
     commit, wanted, pin = commit_of(revision), context.record.commit, context.desired.pin
     if pin is not None:
-        return as_live(context, commit).pin == replace(pin, commit=commit)
+        followed = as_live(context, commit).pin
+        return followed is not None and commit == followed.commit
     if not commit or not pulls_the_fleet(context.record, context.ports.config):
         return False
     if commit == wanted:
