@@ -1,7 +1,7 @@
 """Flux that breaks in Ready clusters, over the wire: found, shown, and treated as the policy says.
 
-A commit breaks what Flux applies, and somebody deletes Flux: the conditions and the status of the commit are
-true before, meanwhile, and after it.
+A commit breaks what Flux pulls by itself, and somebody deletes Flux: the conditions and the status of the
+commit are true before, meanwhile, and after it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.support.truth_on_the_wire import FLUX_FAILS, HEALTHY, wait_for
 
 AT_ONCE = Options(create_seconds=1, lock_seconds=5, extra={"POLL_SECONDS": "0.5", "UNHEALTHY_MINUTES": "0"})
 CORRECTED = fleet_files.cluster("two", extra="  drift: {fluxObjects: correct}\n")
-FILES = fleet_files.fleet("one") | {"clusters/two/cluster.yaml": CORRECTED}
+FILES = fleet_files.following_branch(fleet_files.fleet("one") | {"clusters/two/cluster.yaml": CORRECTED})
 BROKEN = FILES | {"platform/broken.yaml": b"kind: [unfinished"}
 CONTROLLER = ObjectRef("apps/v1", "Deployment", "kustomize-controller", NAMESPACE)
 BOTH = ("one", "two")
