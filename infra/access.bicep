@@ -55,6 +55,13 @@ resource control 'Microsoft.Authorization/roleDefinitions@2022-04-01' = {
           'Microsoft.ContainerService/managedClusters/read'
           'Microsoft.ContainerService/managedClusters/maintenanceConfigurations/read'
           'Microsoft.ContainerService/managedClusters/agentPools/upgradeProfiles/read'
+          // What regions have, beside what a pull request needs: no right to any resource but the networks.
+          'Microsoft.Resources/subscriptions/locations/read'
+          'Microsoft.ContainerService/locations/kubernetesVersions/read'
+          'Microsoft.Compute/skus/read'
+          'Microsoft.Compute/locations/usages/read'
+          'Microsoft.Network/locations/usages/read'
+          'Microsoft.Network/virtualNetworks/read'
         ]
       }
     ]

@@ -22,7 +22,7 @@ from shared.platform.pins import FleetSource
 from shared.ports.azure import Azure
 from shared.ports.git_host import BranchHead, Capability, CommitStatus, GitHost, TreeEntry
 from shared.ports.kubernetes import Kubernetes, KubernetesApi
-from shared.ports.process import Comparisons, Stays, Together, TokenCache, in_threads
+from shared.ports.process import Comparisons, KnownAnswers, Stays, Together, TokenCache, in_threads
 from shared.ports.pull_requests import (
     Annotation,
     Check,
@@ -197,15 +197,16 @@ class Ports:
     """The settings of the pipeline, and everything outside that it may use.
 
     ``jobs`` carries the messages of the jobs that create and change clusters, ``changes`` those of the jobs
-    of small changes, ``deletes`` those of the jobs that delete clusters. ``random`` returns a float in
-    [0, 1), ``unique`` a new id of 8 hexadecimal digits; ``token_cache`` has the tokens that this process took
-    from Azure's token buckets in advance. ``table_time`` reads the time of Table Storage, in whole seconds,
-    and ``compared`` has what this process read. ``elapsed`` returns seconds since some moment: it measures
-    ages, as somebody may set the clock meanwhile. ``sleep`` waits so many seconds: less than one between two
-    tries of a write, and a few in a cluster that a secret opens; for the rest a step sends a message.
-    ``together`` does the same work for several values at a time. ``probes`` are the services without a read
-    of our own that shows whether they answer, by name. ``telemetry`` takes what was measured.
-    ``builds`` builds what Flux applies, None where no kustomize is there.
+    of small changes, ``deletes`` those of the jobs that delete clusters. ``random`` returns a float in [0,
+    1), ``unique`` a new id of 8 hexadecimal digits; ``token_cache`` has the tokens that this process took
+    from Azure's token buckets in advance, and ``answers`` what Azure said a moment ago. ``table_time`` reads
+    the time of Table Storage, in whole seconds, and ``compared`` has what this process read. ``elapsed``
+    returns seconds since some moment: it measures ages, as somebody may set the clock meanwhile. ``sleep``
+    waits so many seconds: less than one between two tries of a write, and a few in a cluster that a secret
+    opens; for the rest a step sends a message. ``together`` does the same work for several values at a time.
+    ``probes`` are the services without a read of our own that shows whether they answer, by name.
+    ``telemetry`` takes what was measured. ``builds`` builds what Flux applies, None where no kustomize is
+    there.
     """
 
     config: FleetConfig
@@ -226,6 +227,7 @@ class Ports:
     random: Callable[[], float]
     unique: Callable[[], str]
     token_cache: TokenCache = field(default_factory=TokenCache)
+    answers: KnownAnswers = field(default_factory=KnownAnswers)
     stays: Stays = field(default_factory=Stays)
     compared: Comparisons = field(default_factory=Comparisons)
     elapsed: Callable[[], float] = time.monotonic

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -94,6 +94,26 @@ class TokenCache:
         """Discard the tokens of a bucket."""
         with self._lock:
             self._tokens.pop(key, None)
+
+
+class KnownAnswers:
+    """Answers that a process stores for a time, by their calls. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._answers: dict[Hashable, tuple[Any, datetime]] = {}
+
+    def put(self, call: Hashable, answer: Any, now: datetime, until: datetime) -> None:
+        """Store an answer until a time, and drop those whose time is over."""
+        with self._lock:
+            self._answers = {known: stored for known, stored in self._answers.items() if stored[1] > now}
+            self._answers[call] = (answer, until)
+
+    def get(self, call: Hashable, now: datetime) -> Any:
+        """Return the answer to a call, None for none that still counts."""
+        with self._lock:
+            answer, until = self._answers.get(call, (None, now))
+        return answer if until > now else None
 
 
 # What an instance compares with its surroundings, as this process read it last.

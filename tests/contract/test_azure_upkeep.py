@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from localcloud.azure.world.catalog import NODE_IMAGES
+from shared.azure.offers import ADDRESSES, TOTAL, Subnet, quotas_of, sizes_of, subnets_of
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest
 from shared.ports.azure import (
     DeleteCluster,
@@ -15,8 +16,13 @@ from shared.ports.azure import (
     DeletePool,
     GetCluster,
     GetUpgradeProfile,
+    ListComputeUsages,
+    ListLocations,
     ListMaintenance,
+    ListNetworks,
+    ListNetworkUsages,
     ListResources,
+    ListSizes,
     ListVersions,
     PutCluster,
     PutGroup,
@@ -26,7 +32,7 @@ from shared.ports.azure import (
     UpgradeNodeImage,
     WriteResponse,
 )
-from shared.resource_ids import GroupId, RegionId
+from shared.resource_ids import GroupId, RegionId, SubscriptionId
 from tests.support.arm_bodies import window
 from tests.support.azure_ports import CLUSTER, SUBSCRIPTION, Azure, body, pool
 
@@ -318,3 +324,20 @@ def test_an_upgrade_may_succeed_while_its_nodes_stay_behind(azure: Azure) -> Non
         system = azure.pool("system")
         assert (system["provisioningState"], system["currentOrchestratorVersion"]) == ("Succeeded", "1.36.3")
         assert {node.version for node in azure.plane.nodes[CLUSTER]} == {kubelet}
+
+
+def test_the_lists_of_what_a_region_has_say_what_is_used_and_what_is_left(azure: Azure) -> None:
+    here, region = SubscriptionId(SUBSCRIPTION), RegionId(SUBSCRIPTION, "westeurope")
+    before = quotas_of(azure.call(ListComputeUsages(region)))[TOTAL].used
+    azure.with_cluster()
+    azure.world.offers.limit(SUBSCRIPTION, "westeurope", TOTAL, 100)
+    network = (
+        f"/subscriptions/{SUBSCRIPTION}/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/hub"
+    )
+    azure.world.offers.create_network(network, "westeurope", {"aks": ("10.0.0.0/24", 3)})
+    cores = quotas_of(azure.call(ListComputeUsages(region)))[TOTAL]
+    assert (cores.limit, cores.used > before) == (100, True)
+    assert quotas_of(azure.call(ListNetworkUsages(region)))[ADDRESSES].used == 1
+    assert "westeurope" in {location["name"] for location in azure.call(ListLocations(here))}
+    assert sizes_of(azure.call(ListSizes(region)))["standard_d4s_v5"].cores == 4
+    assert subnets_of(azure.call(ListNetworks(here))) == {f"{network}/subnets/aks".lower(): Subnet(251, 3)}

@@ -28,14 +28,19 @@ from shared.ports.azure import (
     GetRoleAssignment,
     GetUpgradeProfile,
     ListClusters,
+    ListComputeUsages,
     ListFederatedCredentials,
     ListFluxConfigurations,
+    ListLocations,
     ListMaintenance,
     ListManagedNamespaces,
+    ListNetworks,
+    ListNetworkUsages,
     ListPolicyAssignments,
     ListResources,
     ListRoleAssignments,
     ListRoles,
+    ListSizes,
     ListVersions,
     PageCall,
     QueryPolicyStates,
@@ -51,6 +56,8 @@ from tests.support.pipeline_runs import ready
 from tests.support.receivers import Inbox
 
 HERE = SubscriptionId(CLUSTER.subscription)
+REGION = RegionId(CLUSTER.subscription, "westeurope")
+USAGE = {"name": {"value": "cores"}, "currentValue": 1, "limit": 10}
 IDENTITY = ManagedIdentityId.of(
     f"{CLUSTER.resource.partition('/providers')[0]}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/shop"
 )
@@ -85,7 +92,12 @@ READS: list[tuple[AzureCall[Any], dict[str, Any]]] = [
     (GetKubeconfig(CLUSTER), {"kubeconfigs": [{"name": "user", "value": "YTogYg=="}]}),
     (GetUpgradeProfile(CLUSTER), RESOURCE | {"properties": {"controlPlaneProfile": UPGRADES}}),
     (GetPoolUpgradeProfile(CLUSTER, "apps"), RESOURCE | {"properties": UPGRADES}),
-    (ListVersions(RegionId(CLUSTER.subscription, "westeurope")), {"values": [{"version": "1.36"}]}),
+    (ListVersions(REGION), {"values": [{"version": "1.36"}]}),
+    (ListLocations(HERE), {"id": "x", "name": "westeurope"}),
+    (ListSizes(REGION), {"name": "Standard_D4s_v5", "resourceType": "virtualMachines", "family": "f"}),
+    (ListComputeUsages(REGION), USAGE),
+    (ListNetworkUsages(REGION), USAGE),
+    (ListNetworks(HERE), RESOURCE | {"properties": {"subnets": [{"id": "x"}]}}),
     (GetIdentity(IDENTITY), RESOURCE | {"properties": {"principalId": "p"}}),
     (ListFederatedCredentials(IDENTITY), RESOURCE | {"properties": {"issuer": "i", "audiences": ["a"]}}),
     (GetFederatedCredential(IDENTITY, "x"), RESOURCE | {"properties": {"issuer": "i"}}),

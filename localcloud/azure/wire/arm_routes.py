@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from werkzeug.wrappers import Request, Response
 
-from localcloud.azure.wire import access_routes, namespace_routes, policy_routes, sign_in
+from localcloud.azure.wire import access_routes, namespace_routes, offer_routes, policy_routes, sign_in
 from localcloud.azure.wire.bodies import read_body
 from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.arm_resources import ArmOperation, WriteAnswer, WriteCondition
@@ -246,10 +246,6 @@ def _subscription(_world: AzureWorld, _: Request, at: re.Match[str]) -> Response
     return json_response(200, sign_in.subscription(at["subscription"]))
 
 
-def _locations(_world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, sign_in.locations(at["subscription"]))
-
-
 def _retry_after(world: AzureWorld, operation: str) -> dict[str, str]:
     """Return when to ask again: at the end of the operation, and at least every ten seconds."""
     left = world.seconds_left(operation)
@@ -326,7 +322,6 @@ _TABLE: tuple[tuple[str, str, _Handler], ...] = (
     ("GET", "/tenants", _tenants),
     ("GET", "/subscriptions", _subscriptions),
     ("GET", _SUBSCRIPTION, _subscription),
-    ("GET", _SUBSCRIPTION + "/locations", _locations),
     ("GET", _SUBSCRIPTION + "/resourcegroups", _list_groups),
     ("GET", _SUBSCRIPTION + _CLUSTERS, _list_clusters),
     ("GET", _SUBSCRIPTION + _ACTIVITY, _list_activity),
@@ -376,5 +371,5 @@ _TABLE: tuple[tuple[str, str, _Handler], ...] = (
 )
 _ROUTES = [
     (method, re.compile(pattern, re.IGNORECASE), handler)
-    for method, pattern, handler in (*access_routes.TABLE, *policy_routes.TABLE, *_TABLE)
+    for method, pattern, handler in (*access_routes.TABLE, *policy_routes.TABLE, *offer_routes.TABLE, *_TABLE)
 ]

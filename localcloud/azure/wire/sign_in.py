@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from localcloud.azure.world.azure_world import AzureWorld
-from localcloud.azure.world.catalog import REGIONS, TENANT
+from localcloud.azure.world.catalog import TENANT
 
 
 def endpoints(base: str) -> dict[str, Any]:
@@ -64,21 +64,4 @@ def subscription(identifier: str) -> dict[str, Any]:
             "spendingLimit": "Off",
         },
         "managedByTenants": [],
-    }
-
-
-def locations(identifier: str) -> dict[str, Any]:
-    """Return the regions of a subscription."""
-    return {
-        "value": [
-            {
-                "id": f"/subscriptions/{identifier}/locations/{name}",
-                "name": name,
-                "type": "Region",
-                "displayName": name,
-                "regionalDisplayName": name,
-                "metadata": {"regionType": "Physical", "regionCategory": "Recommended"},
-            }
-            for name in sorted(REGIONS)
-        ]
     }

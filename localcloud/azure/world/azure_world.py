@@ -29,6 +29,7 @@ from localcloud.azure.world.clusters.power import PowerOperations
 from localcloud.azure.world.clusters.upkeep import MaintenanceRequests
 from localcloud.azure.world.flux.kubernetes_configuration import KubernetesConfiguration
 from localcloud.azure.world.interventions import Interventions
+from localcloud.azure.world.offers import Offers
 from localcloud.azure.world.pools import rollbacks
 from localcloud.azure.world.pools.pool_changes import pool_after, require_system_pool
 from localcloud.azure.world.pools.pool_power import state_of_put
@@ -44,7 +45,8 @@ _ANY = WriteCondition()
 class AzureWorld:
     """Azure Resource Manager: one method for each operation.
 
-    ``interventions`` is what happens without a request: faults, the portal, an autoscaler.
+    ``interventions`` is what happens without a request: faults, the portal, an autoscaler. ``offers`` is what
+    regions have.
     """
 
     def __init__(
@@ -80,6 +82,11 @@ class AzureWorld:
         self.put_maintenance, self.delete_maintenance = upkeep.put_maintenance, upkeep.delete_maintenance
         self.get_pool_upgrade_profile = upkeep.get_pool_upgrade_profile
         self.list_pool_versions = upkeep.list_pool_versions
+        self.offers = Offers(self.engine)
+        self.list_locations, self.list_networks = self.offers.list_locations, self.offers.list_networks
+        self.list_sizes = self.offers.list_sizes
+        self.list_compute_usages = self.offers.list_compute_usages
+        self.list_network_usages = self.offers.list_network_usages
         below = KubernetesConfiguration(self.engine)
         self.get_extension, self.put_extension = below.get_extension, below.put_extension
         self.list_flux_configurations = below.list_flux_configurations

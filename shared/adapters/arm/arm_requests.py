@@ -130,9 +130,11 @@ class ArmRequests:
         """Return the document, the documents of all pages, one page, or what Azure says of a write."""
         if isinstance(operation, PageCall):
             link = operation.page
-            page = self._answer(HttpRequest("GET", link) if link else self._first(operation)).json()
+            page = self._answer(
+                HttpRequest("GET", link) if link else self._first(operation), operation
+            ).json()
             return Page(_documents(page, operation), _link(page))
-        response = self._answer(self._first(operation))
+        response = self._answer(self._first(operation), operation)
         if operation.writes:
             return written(response)
         page = response.json()
@@ -142,7 +144,7 @@ class ArmRequests:
         found, links = _documents(page, operation), set[str]()
         while (link := _link(page)) and link not in links:
             links.add(link)
-            page = self._answer(HttpRequest("GET", link)).json()
+            page = self._answer(HttpRequest("GET", link), operation).json()
             found += _documents(page, operation)
         if link:
             raise Unavailable(f"{UNREADABLE}: a page of a list links to an earlier one")
@@ -157,8 +159,8 @@ class ArmRequests:
         method, body = _METHODS.get(request.verb, request.verb), getattr(operation, "body", None)
         return HttpRequest(method, url, params=params, json=None if body is None else dict(body))
 
-    def _answer(self, request: HttpRequest) -> Any:
-        response = self._client.send_request(request)
+    def _answer(self, request: HttpRequest, operation: AzureCall[Any]) -> Any:
+        response = self._client.send_request(request, read_timeout=operation.read_seconds)
         if response.status_code not in _FINE:
             raise HttpResponseError(response=response, error_format=ARMErrorFormat)
         return response

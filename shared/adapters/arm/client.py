@@ -45,7 +45,7 @@ from shared.cluster.failures.retry import retry_after
 from shared.ports.azure import AzureCall, Conditional, Page, PageCall, WriteResponse
 from shared.ports.azure.errors import cause_of
 
-_CONNECT_SECONDS, _READ_SECONDS = 5, 20
+_CONNECT_SECONDS = 5
 T = TypeVar("T")
 
 
@@ -131,7 +131,7 @@ class ArmAzure:
         version = self._api_versions.get(service)
         if self._transport is None:  # one for all subscriptions: they are at one address
             self._transport = pooled_transport(
-                self._base_url, connect_seconds=_CONNECT_SECONDS, read_seconds=_READ_SECONDS
+                self._base_url, connect_seconds=_CONNECT_SECONDS, read_seconds=AzureCall.read_seconds
             )
         return _client_of(service)(
             self._credential,
@@ -171,7 +171,7 @@ def _client_of(service: str) -> Any:
 
 def _read(method: Any, operation: AzureCall[Any]) -> Any:
     """Return the document, or the documents of all pages, or one page with the link to the next."""
-    answer = method(*_arguments(operation))
+    answer = method(*_arguments(operation), read_timeout=operation.read_seconds)
     if isinstance(operation, PageCall):
         pages = answer.by_page(operation.page or None)
         documents = [_document(model, operation) for model in next(pages)]

@@ -16,7 +16,7 @@ import yaml
 
 from shared.app.pull_requests.markdown import code, details, fence, fit, line, names, prose, table
 from shared.app.pull_requests.platform import platform_parts, platform_title
-from shared.app.pull_requests.stages import held_items, stages_of, warnings_of
+from shared.app.pull_requests.stages import held_items, shortages_of, stages_of, warnings_of
 from shared.azure.changes.comparison import alike
 from shared.frozen import dataclass, field
 from shared.json_tree import children
@@ -69,8 +69,8 @@ class PullPlan:
     ``retirements`` and ``exemptions`` are warnings about the clusters that the plan changes; ``stale`` says
     that the table of the former is old. ``rollout`` is the one that the commit would have, None for none, and
     ``durations`` are those of earlier changes. ``held`` are the items that a freeze or a change window would
-    hold now. ``platform`` is what changes of what Flux applies, and
-    ``platform_note`` says what built it, and what was not built.
+    hold now. ``short`` is what the commit needs and Azure does not have. ``platform`` is what changes of what
+    Flux applies, and ``platform_note`` says what built it, and what was not built.
     """
 
     fleet: str
@@ -86,6 +86,7 @@ class PullPlan:
     retirements: tuple[Problem, ...] = ()
     stale: str = ""
     exemptions: tuple[Problem, ...] = ()
+    short: tuple[str, ...] = ()
     rollout: Rollout | None = None
     durations: Durations = field(default_factory=dict)
     held: tuple[Item, ...] = ()
@@ -177,6 +178,7 @@ def _parts(view: PullPlan) -> Iterator[str]:
     if view.stale:
         yield f"> [!NOTE]\n> {prose(view.stale)}"
     yield from warnings_of("Exemptions from drift that end", view.exemptions)
+    yield from shortages_of(view.short)
     yield from stages_of(view.rollout, view.durations)
     yield from held_items(view.held)
     yield from platform_parts(view.platform, view.platform_note)

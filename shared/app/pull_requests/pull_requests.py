@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
+from shared.app.offers import what_is_short
 from shared.app.outbox import send, send_unlike
 from shared.app.platform import platform_plan
 from shared.app.pull_requests import comment
@@ -238,6 +239,7 @@ def _planned(
         retirements=tuple(retirement_warnings(desired, warned, today)),
         stale=stale(today) if changed else "",
         exemptions=tuple(exemption_warnings(desired, warned, today)),
+        short=what_is_short(plan.items, documents, ports),
         rollout=_rollout(plan, desired, records, pull, fleet.rollout, ports),
         durations=fleet.durations,
         platform=inputs.platform.sections(

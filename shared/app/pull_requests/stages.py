@@ -83,3 +83,12 @@ def warnings_of(title: str, warnings: Sequence[Problem]) -> Iterator[str]:
         yield f"#### {title}\n\n" + table(("place", "field", "warning"), shown)
     if len(warnings) > len(shown):
         yield not_shown(len(warnings) - len(shown), "warning")
+
+
+def shortages_of(short: Sequence[str]) -> Iterator[str]:
+    """Yield what the commit needs and Azure does not have, or did not say; nothing for nothing."""
+    if short:
+        lines = [f"- {prose(sentence)}" for sentence in short[:WARNINGS_SHOWN]]
+        yield "#### What Azure has\n\n" + "\n".join(lines)
+    if len(short) > WARNINGS_SHOWN:
+        yield not_shown(len(short) - WARNINGS_SHOWN, "remark")

@@ -62,6 +62,13 @@ from shared.ports.azure.node_pools import (
     PutPool,
     UpgradeNodeImage,
 )
+from shared.ports.azure.offers import (
+    ListComputeUsages,
+    ListLocations,
+    ListNetworks,
+    ListNetworkUsages,
+    ListSizes,
+)
 from shared.ports.azure.policies import (
     DeleteManagedNamespace,
     DeletePolicyAssignment,
@@ -97,14 +104,19 @@ __all__ = [
     "GetUpgradeProfile",
     "ListActivity",
     "ListClusters",
+    "ListComputeUsages",
     "ListFederatedCredentials",
     "ListFluxConfigurations",
+    "ListLocations",
     "ListMaintenance",
     "ListManagedNamespaces",
+    "ListNetworkUsages",
+    "ListNetworks",
     "ListPolicyAssignments",
     "ListResources",
     "ListRoleAssignments",
     "ListRoles",
+    "ListSizes",
     "ListVersions",
     "Page",
     "PageCall",

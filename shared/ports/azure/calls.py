@@ -49,7 +49,7 @@ class AzureCall(Generic[T]):
     ``sdk`` is the operation group and the method in the client library of ``service``, and ``request`` what
     is sent without one. ``absent_is_fine``: a resource that does not exist is a result and not an error.
     ``needs`` are the paths that each document has, such as "properties.agentPoolProfiles[].name": the adapter
-    raises Unavailable for one without them.
+    raises Unavailable for one without them. ``read_seconds`` is how long an answer may take to begin.
     """
 
     sdk: ClassVar[str] = ""
@@ -60,6 +60,7 @@ class AzureCall(Generic[T]):
     writes: ClassVar[bool] = False
     absent_is_fine: ClassVar[bool] = False
     needs: ClassVar[Sequence[str]] = ()
+    read_seconds: ClassVar[float] = 20
     target: GroupId | ClusterId | RegionId | SubscriptionId | ManagedIdentityId
 
     def __init_subclass__(cls) -> None:

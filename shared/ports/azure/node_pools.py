@@ -81,6 +81,7 @@ class ListVersions(AzureCall[Json]):
     """
 
     sdk, limits = "managed_clusters.list_kubernetes_versions", (AKS_OTHER, ARM_READ)
+    read_seconds = 4.0
     target: RegionId
 
 

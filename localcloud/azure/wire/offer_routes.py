@@ -1,0 +1,48 @@
+"""The lists of what a subscription may have: which path calls which of the world."""
+
+from __future__ import annotations
+
+import re
+
+from werkzeug.wrappers import Request, Response
+
+from localcloud.azure.wire.access_routes import Handler
+from localcloud.azure.world.arm_errors import ArmError
+from localcloud.azure.world.azure_world import AzureWorld
+from localcloud.common.http_server import json_response
+
+_LOCATION = re.compile(r"location eq '([^']+)'")
+
+
+def _locations(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
+    return json_response(200, {"value": world.list_locations(at["subscription"])})
+
+
+def _sizes(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
+    wanted = _LOCATION.fullmatch(request.args.get("$filter", ""))
+    if wanted is None:  # without it the list has every region, which is no use to anybody here
+        raise ArmError(400, "BadRequest", "The filter has to be of the form: location eq 'eastus'.")
+    return json_response(200, {"value": world.list_sizes(at["subscription"], wanted[1])})
+
+
+def _cores(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
+    return json_response(200, {"value": world.list_compute_usages(at["subscription"], at["location"])})
+
+
+def _addresses(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
+    return json_response(200, {"value": world.list_network_usages(at["subscription"], at["location"])})
+
+
+def _networks(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
+    return json_response(200, {"value": world.list_networks(at["subscription"])})
+
+
+_SUBSCRIPTION = "/subscriptions/(?P<subscription>[^/]+)"
+_USAGES = "/locations/(?P<location>[^/]+)/usages"
+TABLE: tuple[tuple[str, str, Handler], ...] = (
+    ("GET", _SUBSCRIPTION + "/locations", _locations),
+    ("GET", _SUBSCRIPTION + r"/providers/microsoft\.compute/skus", _sizes),
+    ("GET", _SUBSCRIPTION + r"/providers/microsoft\.compute" + _USAGES, _cores),
+    ("GET", _SUBSCRIPTION + r"/providers/microsoft\.network" + _USAGES, _addresses),
+    ("GET", _SUBSCRIPTION + r"/providers/microsoft\.network/virtualnetworks", _networks),
+)

@@ -1,0 +1,134 @@
+"""What Azure has for the clusters that a commit changes: read by lists, for a plan that waits for none.
+
+A list is read once for its subscription or region, and the process stores it for a while: regions, sizes and
+versions for hours, what of a limit is used for minutes. What is slow, refused or rate limited is unknown.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from shared.app.access.rate_limiter import RateLimited, RateLimiter
+from shared.azure.changes.upgrades import offered_versions
+from shared.azure.offers import Offer, Request, quotas_of, shortages, sizes_of, subnets_of
+from shared.cluster.failures.errors import ReconcileError
+from shared.frozen import dataclass
+from shared.json_tree import Json
+from shared.language.desired import is_attached
+from shared.plan.plan import Action, Item
+from shared.ports import Ports
+from shared.ports.azure import (
+    AzureCall,
+    ListComputeUsages,
+    ListLocations,
+    ListNetworks,
+    ListNetworkUsages,
+    ListSizes,
+    ListVersions,
+)
+from shared.resource_ids import RegionId, SubscriptionId
+
+log = logging.getLogger(__name__)
+
+SECONDS = 5.0
+"""After so many seconds no further list is read."""
+REGIONS = 20
+"""So many regions of subscriptions are looked at; each takes four lists, and a subscription two."""
+_LONG, _SHORT = timedelta(hours=6), timedelta(minutes=5)
+_TOUCHED = (Action.CREATE, Action.UPDATE)
+
+Documents = Mapping[str, tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]]
+"""The stored form of each cluster, as recorded and as the commit changes it."""
+
+
+@dataclass(frozen=True)
+class _List:
+    """A list: its subject, how it is read, how long that is fresh, and whether it is of a region."""
+
+    call: type[AzureCall[Any]]
+    name: str
+    said: Callable[[Any], Any]
+    fresh: timedelta
+    regional: bool = True
+
+    def of(self, place: RegionId) -> AzureCall[Any]:
+        """Return the call for a region, or for its subscription."""
+        return self.call(place if self.regional else SubscriptionId(place.subscription))
+
+
+def _names(documents: Iterable[Json]) -> frozenset[str]:
+    return frozenset(str(document["name"]) for document in documents)
+
+
+_LOCATIONS = _List(ListLocations, "which regions there are", _names, _LONG, regional=False)
+_VERSIONS = _List(ListVersions, "which versions of Kubernetes are offered", offered_versions, _LONG)
+_SIZES = _List(ListSizes, "which sizes there are", sizes_of, _LONG)
+_CORES = _List(ListComputeUsages, "how many cores are left", quotas_of, _SHORT)
+_ADDRESSES = _List(ListNetworkUsages, "how many public addresses are left", quotas_of, _SHORT)
+_NETWORKS = _List(ListNetworks, "how many addresses subnets have left", subnets_of, _SHORT, regional=False)
+_LISTS = (_LOCATIONS, _VERSIONS, _SIZES, _CORES, _ADDRESSES)
+
+
+def what_is_short(items: Iterable[Item], documents: Documents, ports: Ports) -> tuple[str, ...]:
+    """Return a sentence for each thing that the commit needs and Azure does not have, or not enough of."""
+    requests = [
+        _request(item.cluster, *documents[item.cluster]) for item in items if _is_asked(item, documents)
+    ]
+    places = sorted({request.place for request in requests})[:REGIONS]
+    with_subnets = {request.place for request in requests if _has_subnet(request)}
+    return tuple(shortages(requests, _offers(places, with_subnets, ports)))
+
+
+def _is_asked(item: Item, documents: Documents) -> bool:
+    new = documents.get(item.cluster, (None, None))[1]
+    return item.action in _TOUCHED and new is not None and not is_attached(new)
+
+
+def _request(cluster: str, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> Request:
+    return Request(cluster, old["spec"] if old else {}, new["spec"] if new else {})
+
+
+def _has_subnet(request: Request) -> bool:
+    return any(pool.get("vnetSubnetID") for pool in request.new.get("nodePools") or ())
+
+
+def _offers(
+    places: Sequence[RegionId], with_subnets: Collection[RegionId], ports: Ports
+) -> Mapping[RegionId, Offer]:
+    """Return what Azure has in each place, from lists that are read together."""
+    wanted = {place: (*_LISTS, _NETWORKS) if place in with_subnets else _LISTS for place in places}
+    calls = dict.fromkeys((one.of(place), one) for place, lists in wanted.items() for one in lists)
+    end, azure = ports.elapsed() + SECONDS, RateLimiter(None, ports).over(ports).azure
+
+    def read(asked: tuple[AzureCall[Any], _List]) -> Any:
+        call, of = asked
+        known = ports.answers.get(call, ports.clock())
+        if known is not None or ports.elapsed() > end:
+            return known
+        try:
+            said = of.said(azure.call(call))
+        except (ReconcileError, RateLimited, LookupError, TypeError, ValueError) as error:
+            log.info("%s could not be read: %s", call, type(error).__name__)
+            return None
+        now = ports.clock()
+        ports.answers.put(call, said, now, now + of.fresh)
+        return said
+
+    answers = dict(zip(calls, ports.together(read, [*calls]), strict=True))
+    return {
+        place: _offer({one: answers[one.of(place), one] for one in lists}) for place, lists in wanted.items()
+    }
+
+
+def _offer(said: Mapping[_List, Any]) -> Offer:
+    return Offer(
+        said[_LOCATIONS],
+        said[_VERSIONS],
+        said[_SIZES],
+        {**(said[_CORES] or {}), **(said[_ADDRESSES] or {})},
+        said.get(_NETWORKS),
+        tuple(of.name for of, answer in said.items() if answer is None),
+    )

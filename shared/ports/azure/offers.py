@@ -1,0 +1,78 @@
+"""The lists of what Azure has for a subscription: regions, sizes, what of a limit is used, and networks.
+
+Sources, in github.com/Azure/azure-rest-api-specs: specification/resources (locations), specification/compute
+(skus of 2021-07-01, usages) and specification/network (usages, virtualNetworks). They annotate a plan, which
+waits for none of them: each takes a few seconds at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from shared.azure.rate_limits import ARM_READ
+from shared.frozen import dataclass
+from shared.json_tree import Json
+from shared.ports.azure.calls import AzureCall, Request
+from shared.resource_ids import RegionId, SubscriptionId
+
+_SUBSCRIPTION = "/subscriptions/{target.subscription}"
+_REGION = "locations/{target.location}"
+_SECONDS = 4.0
+
+
+@dataclass(frozen=True)
+class ListLocations(AzureCall[Sequence[Json]]):
+    """Return the regions that a subscription has, each with its ``name``."""
+
+    request, limits = Request("LIST", f"{_SUBSCRIPTION}/locations", "2022-12-01"), (ARM_READ,)
+    needs, read_seconds = ("name",), _SECONDS
+    target: SubscriptionId
+
+
+@dataclass(frozen=True)
+class ListSizes(AzureCall[Sequence[Json]]):
+    """Return what can be created in a region: sizes of machines, among disks and others.
+
+    One has ``resourceType``, ``name``, ``family``, ``locationInfo`` with zones, ``capabilities`` such as
+    {"name": "vCPUs", "value": "4"}, and ``restrictions``.
+    """
+
+    request = Request("LIST", f"{_SUBSCRIPTION}/providers/Microsoft.Compute/skus", "2021-07-01")
+    limits, needs, read_seconds = (ARM_READ,), ("name", "resourceType"), _SECONDS
+    target: RegionId
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """The one filter that Azure takes."""
+        return {"$filter": f"location eq '{self.target.location}'"}
+
+
+@dataclass(frozen=True)
+class ListComputeUsages(AzureCall[Sequence[Json]]):
+    """Return the limits of cores in a region: ``name.value``, ``currentValue`` and ``limit``."""
+
+    request = Request("LIST", f"{_SUBSCRIPTION}/providers/Microsoft.Compute/{_REGION}/usages", "2024-07-01")
+    limits, needs, read_seconds = (ARM_READ,), ("name", "limit"), _SECONDS
+    target: RegionId
+
+
+@dataclass(frozen=True)
+class ListNetworkUsages(AzureCall[Sequence[Json]]):
+    """Return the limits of networks in a region, as those of cores; public addresses are among them."""
+
+    request = Request("LIST", f"{_SUBSCRIPTION}/providers/Microsoft.Network/{_REGION}/usages", "2024-05-01")
+    limits, needs, read_seconds = (ARM_READ,), ("name", "limit"), _SECONDS
+    target: RegionId
+
+
+@dataclass(frozen=True)
+class ListNetworks(AzureCall[Sequence[Json]]):
+    """Return the virtual networks of a subscription with their subnets.
+
+    A subnet has ``properties.addressPrefix`` or ``addressPrefixes``, and ``ipConfigurations``: one for each
+    address in use.
+    """
+
+    request = Request("LIST", f"{_SUBSCRIPTION}/providers/Microsoft.Network/virtualNetworks", "2024-05-01")
+    limits, needs, read_seconds = (ARM_READ,), ("id", "properties"), _SECONDS
+    target: SubscriptionId

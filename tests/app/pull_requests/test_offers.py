@@ -1,0 +1,62 @@
+"""What Azure has left for a pull request, on its comment: it annotates the plan, and stops nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from localcloud.azure.world.catalog import SUBSCRIPTION
+from shared.cluster.failures.errors import Unavailable
+from shared.ports.azure import AzureCall, ListComputeUsages
+from tests.support import fleet_files
+from tests.support.proposals import Repo
+from tests.support.replaced_ports import around, calls_of
+
+HEADING = "#### What Azure has"
+
+
+def test_a_pull_request_that_azure_has_everything_for_has_no_word_of_it(repo: Repo) -> None:
+    assert HEADING not in repo.proposed("")
+
+
+def test_cores_that_are_not_left_are_told_and_the_plan_stays_as_it_is(repo: Repo) -> None:
+    repo.cloud.azure.offers.limit(SUBSCRIPTION, "eastus", "cores", 1)
+    comment = repo.proposed("")
+    assert HEADING in comment
+    assert "quota: eastus has 0 of 1 cores left, this commit needs" in comment
+    assert "1 cluster would fail (three)" in comment
+    assert repo.status(repo.cloud.repository.head("topic"))[1] == "success"
+
+
+def test_a_region_that_azure_does_not_have_is_told_before_the_merge(repo: Repo) -> None:
+    three = fleet_files.cluster("three").replace(b"location: eastus", b"location: westeuropa")
+    repo.push(fleet_files.fleet("one", "two"))
+    (comment,) = repo.comments(
+        repo.propose(fleet_files.fleet("one", "two") | {"clusters/three/cluster.yaml": three})
+    )
+    assert "location westeuropa" in comment
+    assert "did you mean westeurope?" in comment
+
+
+def test_lists_are_read_once_for_a_region_and_kept_for_the_next_pull_request(repo: Repo) -> None:
+    calls = calls_of(repo.cloud, "azure", "call")
+    number = repo.propose(fleet_files.fleet("one", "two", "three", "four"))
+    first = sorted(call.name for call in calls)
+    lists = ["list_compute_usages", "list_locations", "list_network_usages", "list_sizes", "list_versions"]
+    assert first == lists
+    repo.tell(number, repo.cloud.repository.push(fleet_files.fleet("one", "two", "five"), branch="topic"))
+    assert "five" in repo.comments(number)[0]
+    assert len(calls) == len(first)
+
+
+def test_an_azure_that_does_not_answer_is_unknown_and_the_plan_is_there(repo: Repo) -> None:
+    answers = repo.cloud.ports.azure.call
+
+    def refuse(operation: AzureCall[Any]) -> Any:
+        if isinstance(operation, ListComputeUsages):
+            raise Unavailable("nobody answers")
+        return answers(operation)
+
+    around(repo.cloud, "azure", call=refuse)
+    comment = repo.proposed("")
+    assert "how many cores are left in eastus is unknown: Azure did not say" in comment
+    assert "three" in comment

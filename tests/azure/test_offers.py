@@ -1,0 +1,191 @@
+"""What a commit needs and Azure does not have, as sentences; what Azure did not say is no shortage."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.azure.offers import (
+    ADDRESSES,
+    TOTAL,
+    Offer,
+    Quota,
+    Request,
+    Size,
+    Subnet,
+    quotas_of,
+    shortages,
+    sizes_of,
+    subnets_of,
+    surge_of,
+)
+from shared.resource_ids import RegionId
+
+HERE = RegionId("11111111-1111-1111-1111-111111111111", "eastus")
+D4S = Size("standardDSv5Family", 4, frozenset("12"))
+SUBNET = "/subscriptions/s/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/hub/subnets/aks"
+OFFER = Offer({"eastus", "westeurope"}, ["1.35.7", "1.36.3", "1.37.1"], {"standard_d4s_v5": D4S}, {}, {})
+
+
+def spec(
+    *, nodes: int = 3, size: str = "Standard_D4s_v5", version: str = "1.36", **more: Any
+) -> dict[str, Any]:
+    pool = {"name": "apps", "vmSize": size, "count": nodes} | more.pop("pool", {})
+    where = {"subscriptionId": HERE.subscription, "location": more.pop("location", HERE.location)}
+    return {**where, "kubernetesVersion": version, "nodePools": [pool], **more}
+
+
+def short(*requests: Request, offer: Offer = OFFER, **changed: Any) -> list[str]:
+    offers = {request.place: replace(offer, **changed) for request in requests}
+    return shortages(requests, offers)
+
+
+def new(name: str = "one", **more: Any) -> Request:
+    return Request(name, {}, spec(**more))
+
+
+def test_a_commit_that_azure_has_everything_for_says_nothing() -> None:
+    assert short(new()) == []
+
+
+def test_cores_of_a_family_that_are_left_for_some_clusters_name_those_that_would_fail() -> None:
+    quotas = {"standardDSv5Family": Quota(76, 100), TOTAL: Quota(0, 1000)}
+    requests = [new(name, nodes=4) for name in ("one", "two", "three", "four")]
+    assert short(*requests, quotas=quotas) == [
+        "quota: eastus has 24 of 100 cores of standardDSv5Family left, this commit needs 64: "
+        "3 clusters would fail (one, three, two)"
+    ]
+
+
+def test_a_pool_that_grows_needs_what_it_adds_and_one_that_shrinks_nothing() -> None:
+    quotas = {"standardDSv5Family": Quota(92, 100)}
+    assert short(Request("one", spec(nodes=3), spec(nodes=5)), quotas=quotas) == []
+    assert "this commit needs 12" in short(Request("one", spec(nodes=3), spec(nodes=6)), quotas=quotas)[0]
+    assert short(Request("one", spec(nodes=9), spec(nodes=1)), quotas=quotas) == []
+
+
+def test_an_upgrade_needs_cores_for_its_surge() -> None:
+    quotas = {"standardDSv5Family": Quota(100, 100)}
+    (found,) = short(Request("one", spec(nodes=12), spec(nodes=12, version="1.37")), quotas=quotas)
+    assert "this commit needs 8" in found
+
+
+def test_a_surge_is_a_number_or_a_part_that_is_rounded_up() -> None:
+    def surge(nodes: int, written: str | None) -> int:
+        return surge_of({"count": nodes, "upgradeSettings": {"maxSurge": written} if written else None})
+
+    assert (surge(3, None), surge(30, None), surge(3, "33%"), surge(3, "2")) == (1, 3, 1, 2)
+
+
+def test_spot_nodes_use_no_cores_of_the_family() -> None:
+    quotas = {"standardDSv5Family": Quota(100, 100)}
+    assert short(new(pool={"scaleSetPriority": "Spot"}), quotas=quotas) == []
+
+
+def test_a_region_that_does_not_exist_is_named_with_the_nearest_one() -> None:
+    (found,) = short(new(location="westeuropa"))
+    assert found.startswith(f"location westeuropa: subscription {HERE.subscription} has no such region")
+    assert found.endswith("; did you mean westeurope? (one)")
+
+
+def test_a_size_that_does_not_exist_is_named_with_the_nearest_one() -> None:
+    assert short(new(size="Standard_D4sv5")) == [
+        "vmSize Standard_D4sv5: eastus has no such size; did you mean standard_d4s_v5? (one)"
+    ]
+
+
+def test_a_size_that_the_subscription_may_not_have_and_a_zone_without_it_are_named() -> None:
+    barred = {"standard_d4s_v5": replace(D4S, barred=True)}
+    assert "bars the subscription from it in eastus" in short(new(), sizes=barred)[0]
+    zones = new(pool={"availabilityZones": ["1", "2", "3"]})
+    assert short(zones) == ["vmSize Standard_D4s_v5: the subscription has none in zone 3 of eastus (one)"]
+
+
+def test_a_version_that_the_region_does_not_offer_is_named_unless_the_cluster_has_it_already() -> None:
+    assert short(new(version="1.99")) == [
+        "Kubernetes 1.99 is not offered in eastus, which has 1.35, 1.36, 1.37 (one)"
+    ]
+    assert short(Request("one", spec(version="1.33"), spec(version="1.33", nodes=4))) == []
+
+
+def test_public_addresses_are_counted_for_clusters_that_get_some_of_their_own() -> None:
+    quotas = {ADDRESSES: Quota(1000, 1000)}
+    assert "public addresses left, this commit needs 1" in short(new(), quotas=quotas)[0]
+    routed: dict[str, Any] = {"networkProfile": {"outboundType": "userDefinedRouting"}}
+    assert short(new(**routed), quotas=quotas) == []
+    addresses = {"outboundIPs": {"publicIPs": [{"id": "x"}]}}
+    own: dict[str, Any] = {"networkProfile": {"loadBalancerProfile": addresses}}
+    assert short(new(**own), quotas=quotas) == []
+
+
+def test_addresses_of_a_subnet_are_counted_with_the_pods_of_its_nodes_unless_they_have_an_overlay() -> None:
+    subnets = {SUBNET.lower(): Subnet(251, 200)}
+    flat = new(pool={"vnetSubnetID": SUBNET}, networkProfile={"networkPlugin": "azure"})
+    assert short(flat, subnets=subnets) == [
+        "subnet hub/aks has 51 of 251 addresses left, this commit needs 93 (one)"
+    ]
+    overlay = {"networkPlugin": "azure", "networkPluginMode": "overlay"}
+    assert short(new(pool={"vnetSubnetID": SUBNET}, networkProfile=overlay), subnets=subnets) == []
+
+
+def test_a_subnet_that_a_network_does_not_have_is_named_and_an_unseen_network_is_not() -> None:
+    other = SUBNET.replace("/aks", "/akss")
+    found = short(new(pool={"vnetSubnetID": other}), subnets={SUBNET.lower(): Subnet(251, 0)})
+    assert found == ["subnet hub/akss: the network has no such subnet (one)"]
+    assert short(new(pool={"vnetSubnetID": other}), subnets={}) == []
+
+
+def test_what_azure_did_not_say_is_named_and_is_no_shortage() -> None:
+    nothing = Offer(unknown=("how many cores are left",))
+    assert short(new(size="Standard_Odd", version="1.99"), offer=nothing) == [
+        "how many cores are left in eastus is unknown: Azure did not say"
+    ]
+
+
+def test_azures_documents_are_read_as_its_published_examples_have_them() -> None:
+    restricted = {
+        "type": "Zone",
+        "values": ["eastus"],
+        "restrictionInfo": {"locations": ["eastus"], "zones": ["3"]},
+        "reasonCode": "NotAvailableForSubscription",
+    }
+    documents: list[dict[str, Any]] = [
+        {
+            "resourceType": "virtualMachines",
+            "name": "Standard_D4s_v5",
+            "family": "standardDSv5Family",
+            "locationInfo": [{"location": "eastus", "zones": ["2", "1", "3"]}],
+            "capabilities": [{"name": "MaxResourceVolumeMB", "value": "0"}, {"name": "vCPUs", "value": "4"}],
+            "restrictions": [restricted],
+        },
+        {"resourceType": "disks", "name": "Premium_LRS"},
+    ]
+    assert sizes_of(documents) == {"standard_d4s_v5": D4S}
+    usage = {
+        "name": {"value": "cores", "localizedValue": "Total Regional vCPUs"},
+        "currentValue": 8,
+        "limit": 10,
+    }
+    assert quotas_of([usage]) == {"cores": Quota(8, 10)}
+    subnet = {
+        "id": SUBNET,
+        "properties": {"addressPrefixes": ["10.0.0.0/24"], "ipConfigurations": [{"id": "a"}]},
+    }
+    assert subnets_of([{"id": "x", "properties": {"subnets": [subnet]}}]) == {SUBNET.lower(): Subnet(251, 1)}
+
+
+@given(
+    st.integers(0, 50),
+    st.integers(0, 50),
+    st.integers(0, 300),
+    st.integers(0, 300),
+)
+def test_a_commit_fails_nowhere_if_what_it_adds_is_left(
+    before: int, after: int, used: int, limit: int
+) -> None:
+    quotas = {"standardDSv5Family": Quota(used, limit)}
+    found = short(Request("one", spec(nodes=before), spec(nodes=after)), quotas=quotas)
+    assert bool(found) == (4 * max(0, after - before) > max(0, limit - used))
