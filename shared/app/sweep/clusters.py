@@ -20,12 +20,13 @@ from shared.cluster.envelopes import Envelope, continuation
 from shared.cluster.failures.errors import ClusterMissing, ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.health import CORRECTED, applies_again
-from shared.cluster.messages import SweepRequest
+from shared.cluster.messages import EVENT, SweepRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import correction_event
 from shared.cluster.reporting.measurements import of_read, of_reservation
 from shared.cluster.transitions.acceptance import start_correction
 from shared.frozen import dataclass
+from shared.json_tree import Json
 from shared.logs import about_record
 from shared.ports import Ports
 from shared.ports.azure import GetCluster
@@ -151,10 +152,10 @@ def check(part: SweepRequest, end: float, sources: Sources, ports: Ports) -> Lis
             continue
         if live is not None and part.subscription:
             lacking.append(name)
-        if live is not None and busy(live["properties"]) and not part.subscription:
-            changing.append(name)
         try:
             changed = conclude(record, live, sources, activity, ports) or changed
+            if live is not None and _is_read_again(record, live, part, ports):
+                changing.append(name)
         except (ReconcileError, RateLimited):
             raise
         except Exception:  # the next list names it
@@ -168,6 +169,20 @@ def check(part: SweepRequest, end: float, sources: Sources, ports: Ports) -> Lis
         busy_again = part.next_attempt().model_copy(update=again)
         send(busy_again, ports, after=BUSY_SECONDS * 2**part.attempt)
     return ListCheck(lacking, changed)
+
+
+def _is_read_again(record: ClusterRecord, live: Json, part: SweepRequest, ports: Ports) -> bool:
+    """Return whether a cluster changes later than somebody asked: an operation runs, or Azure shows it late.
+
+    ``record`` is the one before the comparison. Where an event of Azure asked, and the comparison saved
+    nothing new, one more read shows whether Azure is behind its event.
+    """
+    if part.subscription or busy(live["properties"]):
+        return not part.subscription
+    if part.attempt or not part.sweep.startswith(EVENT):
+        return False
+    after = readable(record.name, ports.state)
+    return after is not None and after.etag == record.etag
 
 
 def postpone(part: SweepRequest, limited: RateLimited, limiter: RateLimiter, ports: Ports) -> None:

@@ -25,7 +25,14 @@ from shared.app.sweep.lists import compare, orphans_of, read_list
 from shared.app.sweep.sources import Sources
 from shared.cluster.failures.errors import ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
-from shared.cluster.messages import PromoteRequest, ProposeRequest, ReportRequest, SweepRequest
+from shared.cluster.messages import (
+    EVENT,
+    NotifyRequest,
+    PromoteRequest,
+    ProposeRequest,
+    ReportRequest,
+    SweepRequest,
+)
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import Listing, SweepRecord
@@ -70,6 +77,8 @@ def _handle(part: SweepRequest, ports: Ports) -> None:
     newest = ports.state.plan(fleet.commit) if lost and not changed else None
     if changed or (newest and not newest.open):
         reopen(fleet.commit, ports)
+    if changed and part.sweep.startswith(EVENT) and fleet.rules.routes:
+        send(NotifyRequest(), ports, message_id=f"notify:{part.sweep}:{part.clusters[0]}")
 
 
 def _sweep(
