@@ -153,8 +153,3 @@ def _ask_for_check(record: ClusterRecord, ports: Ports) -> None:
         now = ports.clock().timestamp()
         moment = f"{EVENT}{record.uid}:{int(now) // CHECK_SECONDS}"
         send_all(checks_of([record.name], moment, CHECK_SECONDS - now % CHECK_SECONDS), ports)
-
-
-def announced(name: str, since: datetime, ports: Ports) -> bool:
-    """Return whether an event has announced a change of a cluster since a time."""
-    return any(write.at >= since for write in ports.state.changes_of(name).changes)

@@ -91,22 +91,29 @@ class SweepRecord:
     paths: PathsCheck = PathsCheck()
     etag: str = field(default="", compare=False)
 
-    def listed_at(self, subscription: str) -> datetime | None:
-        """Return when the clusters of a subscription were listed last, None for never."""
-        return next((listing.at for listing in self.listings if listing.subscription == subscription), None)
+    def listed_at(self, subscription: str, cluster: str = "") -> datetime | None:
+        """Return when the clusters of a subscription were listed last, None for never.
+
+        Of a ``cluster`` about which that list decided nothing, it is the list before.
+        """
+        listing = next((own for own in self.listings if own.subscription == subscription.lower()), None)
+        if listing is None:
+            return None
+        return listing.before if cluster in listing.undecided else listing.at
 
 
 @dataclass(frozen=True)
 class ClusterChanges:
     """What Azure's events said of a cluster: who wrote what lately, the last one last.
 
-    ``asked`` is the time of the comparison that was asked for last. ``etag`` is the version that was read, ""
-    for one not saved yet.
+    ``asked`` is the time of the comparison that was asked for last. ``compared`` is when it was last read by
+    itself, by whoever asked, and compared. ``etag`` is the version that was read, "" for one not saved yet.
     """
 
     cluster: str
     changes: tuple[Activity, ...] = ()
     asked: datetime | None = None
+    compared: datetime | None = None
     etag: str = field(default="", compare=False)
 
 
@@ -137,7 +144,8 @@ class Sweeps(TableRepository):
 
     def save_changes(self, changes: ClusterChanges) -> None:
         """Write what events said of a cluster over the version that was read; raise Stale."""
-        self._write(CHANGES, changes.cluster, changes, at=changes.asked)
+        at = max(filter(None, (changes.asked, changes.compared)), default=None)
+        self._write(CHANGES, changes.cluster, changes, at=at)
 
     def prune_changes(self, before: datetime) -> int:
         """Remove what events said of clusters of which none came since; return how many were removed."""

@@ -13,6 +13,7 @@ import pytest
 from localcloud.memory.memory_cloud import EVENTS, MemoryCloud
 from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX
 from localcloud.servicebus.world.broker_values import Draft
+from shared.app.health import Health
 from shared.app.sweep.events import handle
 from shared.azure.drift.events import MOST_BYTES
 from shared.azure.ownership import correlation_id
@@ -26,7 +27,7 @@ from tests.support.notified import kinds, notified_fleet
 from tests.support.one_cluster import ONE, files, pool, pools, ready, record
 from tests.support.pipeline_runs import phases, push, status
 from tests.support.replaced_ports import on_azure
-from tests.support.sweeps import change_pool_by_hand, drifted, in_sync, reads_of
+from tests.support.sweeps import change_pool_by_hand, drifted, in_sync, reads_of, sweep
 
 
 @pytest.fixture
@@ -372,3 +373,41 @@ def test_an_edit_is_in_the_chat_within_a_minute() -> None:
         tagged(cloud, owner="ann")
     heard(cloud)
     assert kinds(cloud) == [(NotificationKind.DRIFT, "one", False)]
+
+
+def test_what_a_sweep_finds_that_no_event_announced_is_counted_and_health_names_it(
+    cloud: MemoryCloud,
+) -> None:
+    with cloud.azure.called_by(ANN):
+        tagged(cloud, owner="ann")
+    heard(cloud)
+    sweep(cloud)
+    assert [listing.missed for listing in cloud.state.sweep().listings] == [()], "an event announced it"
+    with cloud.azure.called_by(ANN):
+        cloud.azure.patch_tags(
+            ONE.subscription,
+            ONE.resource_group,
+            {"operation": "Delete", "properties": {"tags": {"owner": ""}}},
+            ONE.name,
+        )
+    heard(cloud, 7 * 3600)
+    cloud.azure.engine.grid.fate = lambda _: ()
+    with cloud.azure.called_by(ANN):
+        tagged(cloud, lost="x")
+    sweep(cloud)
+    assert [listing.missed for listing in cloud.state.sweep().listings] == [("one",)]
+    sweep(cloud)
+    (missed,) = Health(cloud.ports).read().missed
+    assert missed.missed == ("one",)
+    cloud.clock.advance(timedelta(days=8).total_seconds())
+    sweep(cloud)
+    assert [listing.missed for listing in cloud.state.sweep().listings] == [()]
+
+
+def test_without_any_event_of_a_subscription_none_is_missed(cloud: MemoryCloud) -> None:
+    cloud.azure.engine.grid.fate = lambda _: ()
+    with cloud.azure.called_by(ANN):
+        tagged(cloud, owner="ann")
+    sweep(cloud)
+    assert [*drifted(record(cloud))] == ["tags.owner"]
+    assert [listing.missed for listing in cloud.state.sweep().listings] == [()]
