@@ -318,7 +318,7 @@ _TAGS = _GROUP + (
     r"(?:/providers/microsoft\.containerservice/managedclusters/(?P<name>[^/]+))?"
     r"/providers/microsoft\.resources/tags/default"
 )
-"""The tags of a group or a cluster: ``Microsoft.Resources/tags``, with which the portal and ``az tag`` write."""
+"""The tags of a group or a cluster (Microsoft.Resources/tags): the portal and ``az tag`` write these."""
 _POOL = _CLUSTER + "/agentpools/(?P<pool>[^/]+)"
 _BELOW_CLUSTER = _CLUSTER + r"/providers/microsoft\.kubernetesconfiguration"
 _EXTENSION = _BELOW_CLUSTER + "/extensions/(?P<extension>[^/]+)"
