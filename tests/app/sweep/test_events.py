@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from bench.sweep import fleet_of
+from localcloud.azure.world.access.directory import FUNCTION_APP
 from localcloud.memory.memory_cloud import EVENTS, MemoryCloud
 from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX
 from localcloud.servicebus.world.broker_values import Draft
@@ -411,3 +413,22 @@ def test_without_any_event_of_a_subscription_none_is_missed(cloud: MemoryCloud) 
     sweep(cloud)
     assert [*drifted(record(cloud))] == ["tags.owner"]
     assert [listing.missed for listing in cloud.state.sweep().listings] == [()]
+
+
+def test_of_a_thousand_clusters_the_edited_one_is_read_and_no_other() -> None:
+    cloud = fleet_of(1000, 3)
+    cloud.ports = replace(
+        cloud.ports, config=replace(cloud.ports.config, principals=frozenset((FUNCTION_APP.id,)))
+    )
+    cloud.hear_events()
+    cloud.clock.advance(3600)
+    reads, edited = reads_of(cloud), cloud.state.clusters()[500]
+    with cloud.azure.called_by(ANN):
+        cluster = edited.desired.id
+        body = {"operation": "Merge", "properties": {"tags": {"owner": "ann"}}}
+        cloud.azure.patch_tags(cluster.subscription, cluster.resource_group, body, cluster.name)
+    heard(cloud)
+    after = cloud.state.cluster(edited.name)
+    assert after is not None
+    assert drifted(after) == {"tags.owner": ("", '"ann"')}
+    assert [read.target for read in reads] == [cluster]
