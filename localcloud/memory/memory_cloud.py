@@ -339,7 +339,7 @@ class MemoryCloud:
         self.azure.engine.grid.subscribe(take)
 
     def deliver_event(self, queue: str, ports: Ports) -> bool:
-        """Deliver an event of Azure, if there is one."""
+        """Deliver an event of Azure, or one of the dead letters, if there is one."""
         delivery = None if self.broker.quiet(queue) else self.broker.receive(queue)
         if delivery is None:
             return False
@@ -349,6 +349,8 @@ class MemoryCloud:
         except Crash:
             return True  # the lock stays until it ends, as after kill -9
         except (ReconcileError, NotReady):
+            if queue != EVENTS:
+                return True  # a dead letter that fails waits until its lock ends
             settle = self.broker.abandon
         with suppress(MessageLockLost):
             settle(queue, delivery.lock_token)

@@ -1,4 +1,4 @@
-"""Azure's events over the wire: an edit by hand is shown without a refresh, and what the app writes is not."""
+"""Azure's events over the wire: an edit by hand is shown without a refresh, at the price of one read."""
 
 from __future__ import annotations
 

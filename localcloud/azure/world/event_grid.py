@@ -71,6 +71,11 @@ class EventGrid:
         """Let somebody have the events from now on, but for those of some apps, by their ``appid``."""
         self._subscribers.append((deliver, frozenset(without)))
 
+    @property
+    def has_subscribers(self) -> bool:
+        """Whether anybody has an event subscription."""
+        return bool(self._subscribers)
+
     def event(self, kind: str, resource: str, caller: str, correlation: str) -> Event | None:
         """Return the event of a write as far as it is known when it is accepted; None for no such event."""
         operation = OPERATIONS.get(kind) or AROUND.get(kind)
