@@ -136,6 +136,10 @@ class AzureEngine:
     def announce(self, kind: str, resource: str, operation: ArmOperation | None = None) -> None:
         """Record a write in the activity log; Event Grid delivers it once its operation has succeeded."""
         self.activity.record(kind, resource, self._clock())
+        self.send_event(kind, resource, operation)
+
+    def send_event(self, kind: str, resource: str, operation: ArmOperation | None = None) -> None:
+        """Let Event Grid deliver a write, once its operation has succeeded."""
         event = self.grid.event(kind, resource, *self.activity.call)
         if event is None:
             return

@@ -91,8 +91,11 @@ class Interventions:
         self._set_power(cluster, "Running")
 
     def scale(self, cluster: ClusterId, pool: str, count: int) -> None:
-        """Set a pool's node count, as the cluster autoscaler does."""
+        """Set a pool's node count: without an autoscaler, somebody does that in the portal."""
         self._change_pool(cluster, pool, count=count)
+        with self._engine.lock, self._engine.activity.called_by(SOMEBODY):
+            if not self._engine.cluster(cluster).pools[pool].get("enableAutoScaling"):
+                self._engine.send_event("update-pool", f"{cluster.resource}/agentPools/{pool}")
 
     def set_node_image(self, cluster: ClusterId, pool: str, image: str) -> None:
         """Set an older node image, as if a newer one had been released."""
