@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from shared.app.outbox import send, send_all
 from shared.app.records import again
-from shared.app.sweep.verdicts import place_of_summary
+from shared.app.sweep.verdicts import cluster_of
 from shared.azure.drift.activity import Activity
 from shared.azure.drift.events import AzureChange, changes_in, is_own
 from shared.azure.identity_access import CredentialCompanion
@@ -26,7 +26,6 @@ from shared.cluster.reporting.measurements import AZURE_EVENTS, Measurement
 from shared.frozen import replace
 from shared.ports import Ports
 from shared.ports.state.clusters import readable
-from shared.resource_ids import ClusterId
 
 log = logging.getLogger(__name__)
 
@@ -74,37 +73,36 @@ def _take(change: AzureChange, ports: Ports) -> str:
         return "own"
     if change.activity.at < ports.clock() - OLDEST:
         return "old"
-    records = [record for name in _named(change, ports) if (record := readable(name, ports.state))]
+    records = _concerned(change, ports)
     for record in records:
         if change.is_of_companion:
             _ask_for_check(record, ports)
-        elif not record.desired.is_attached:
+        else:
             _ask(record, change.activity, ports)
     return "taken" if records else "elsewhere"
 
 
-def _named(change: AzureChange, ports: Ports) -> Sequence[str]:
+def _concerned(change: AzureChange, ports: Ports) -> Sequence[ClusterRecord]:
     """Return the clusters that a change may be of: by its place, its group, or the name that is ours."""
-    place = change.place
+    place, group, around = change.place, change.group, ""
     if place is not None:
-        record = readable(place.name, ports.state)
-        at = record.desired.id.resource.lower() if record and not record.desired.is_attached else ""
-        return (place.name,) if at == place.resource.lower() else ()
-    named = CredentialCompanion.segment in change.resource
-    if not (named or change.group):
-        return ()
+        names, around = [place.name], place.resource.lower()
+    elif group is not None:
+        members = ports.state.group_members(group.key)
+        names = sorted({member.cluster for member in members})
+        around = f"/subscriptions/{group.subscription}/resourcegroups/{group.name}/"
+    elif CredentialCompanion.segment in change.resource:
+        named = ((summary.name, cluster_of(summary)) for summary in ports.state.summaries())
+        names = [name for name, cluster in named if CredentialCompanion.is_ours(cluster, change.resource, {})]
+    else:
+        return []
+    records = (readable(name, ports.state) for name in names)
     return [
-        summary.name
-        for summary in ports.state.summaries()
-        if (
-            CredentialCompanion.is_ours(
-                ClusterId(summary.place.subscription, summary.place.resource_group, summary.name),
-                change.resource,
-                {},
-            )
-            if named
-            else place_of_summary(summary).startswith(f"{change.group}/")
-        )
+        record
+        for record in records
+        if record is not None
+        and not record.desired.is_attached
+        and record.desired.id.resource.lower().startswith(around)
     ]
 
 

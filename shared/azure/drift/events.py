@@ -18,7 +18,7 @@ from shared.azure.drift.activity import CALLER_LIMIT, Activity, is_read
 from shared.azure.ownership import is_marked
 from shared.frozen import dataclass
 from shared.masking import cut
-from shared.resource_ids import ClusterId
+from shared.resource_ids import ClusterId, GroupId
 
 MOST_BYTES = 256 * 1024
 """The largest message of Service Bus Standard (learn.microsoft.com/azure/service-bus-messaging/
@@ -59,12 +59,11 @@ class AzureChange:
         return ClusterId.of("/".join(self.resource.split("/")[:9]))
 
     @property
-    def group(self) -> str:
-        """The id of the resource group that is changed itself, or that it is around; "" for neither."""
+    def group(self) -> GroupId | None:
+        """The resource group that is changed itself, or that it is around; None for neither."""
         parts = self.resource.split("/")
-        below = parts[5:7] == ["providers", "microsoft.authorization"]
-        inside = len(parts) >= 5 and parts[3] == "resourcegroups"
-        return "/".join(parts[:5]) if inside and (len(parts) == 5 or below) else ""
+        around = len(parts) == 5 or parts[5:7] == ["providers", "microsoft.authorization"]
+        return GroupId(parts[2], parts[4]) if around and parts[3:4] == ["resourcegroups"] else None
 
     @property
     def is_of_companion(self) -> bool:

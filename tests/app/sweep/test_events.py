@@ -18,6 +18,7 @@ from localcloud.servicebus.world.broker_values import Draft
 from shared.app.health import Health
 from shared.app.sweep.events import handle
 from shared.azure.drift.events import MOST_BYTES
+from shared.azure.identity_access import credential_name
 from shared.azure.ownership import correlation_id
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.messages import SweepRequest, request_of
@@ -432,3 +433,21 @@ def test_of_a_thousand_clusters_the_edited_one_is_read_and_no_other() -> None:
     assert after is not None
     assert drifted(after) == {"tags.owner": ("", '"ann"')}
     assert [read.target for read in reads] == [cluster]
+
+
+def test_a_federated_credential_of_ours_has_its_cluster_checked_wherever_the_identity_is(
+    cloud: MemoryCloud,
+) -> None:
+    identity = (
+        f"{SUBSCRIPTION}/resourceGroups/ids/providers/Microsoft.ManagedIdentity/userAssignedIdentities/a"
+    )
+    for name in (credential_name(ONE, "dns"), "somebody-elses"):
+        handle(event(f"{identity}/federatedIdentityCredentials/{name}"), cloud.ports)
+    assert cloud.broker.counts("jobs").scheduled == 1
+
+
+def test_the_events_of_a_group_read_no_cluster_of_another_one() -> None:
+    cloud = fleet_of(1000, 1)
+    called = counted_state(cloud)
+    handle(event(GROUP.replace("rg-one", "rg-other")), cloud.ports)
+    assert called == ["group_members"]
