@@ -122,7 +122,7 @@ def _ask(record: ClusterRecord, write: Activity, ports: Ports) -> None:
     if after != known:
         ports.state.save_changes(after)
     if asked is not None and asked > now and (due or write in known.changes):
-        send(_comparison(record.name, asked), ports, at=None, after=(asked - now).total_seconds())
+        send(_comparison(record.name, asked), ports, after=(asked - now).total_seconds())
 
 
 def _comparison(name: str, at: datetime) -> SweepRequest:
