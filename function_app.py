@@ -143,6 +143,7 @@ class Adapters:
             self._credential(),
             base_url=settings.azure_resource_manager_url,
             api_versions=settings.api_versions,
+            app=settings.fleet_config.mark,
         )
 
     def kubernetes(self, azure: Azure) -> KubernetesConnections:

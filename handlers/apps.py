@@ -46,6 +46,7 @@ def blueprints(
         system_approvals.blueprint(ports, keys=approval_keys),
         queues.planner(ports),
         queues.previewer(ports),
+        queues.azure_events(ports),
         dead_letters.blueprint(ports, "plans"),
         dead_letters.blueprint(ports, "previews"),
         timers.blueprint(ports, sweep_schedule=sweep_schedule, check_schedule=check_schedule),

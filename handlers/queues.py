@@ -14,7 +14,7 @@ from datetime import UTC
 
 import azure.functions as func
 
-from shared.app.door import receive
+from shared.app.door import enter, receive
 from shared.cluster.job import JobQueue
 from shared.cluster.messages import (
     CheckMessage,
@@ -104,6 +104,34 @@ def previewer(ports: Ports) -> func.Blueprint:
     )
     def preview(message: func.ServiceBusMessage) -> None:
         _receive(message, "previews", ports, handle)
+
+    return bp
+
+
+def azure_events(ports: Ports) -> func.Blueprint:
+    """Return the functions for Azure's events, which have no session.
+
+    One that failed ten times, as while the tables do not answer, comes again from the dead letters until it
+    is handled: that queue gives up no message.
+    """
+    bp = func.Blueprint()
+
+    def take(message: func.ServiceBusMessage) -> None:
+        from shared.app.sweep import events
+
+        events.handle(message.get_body(), enter(ports))
+
+    @bp.function_name("azure_events")
+    @bp.service_bus_queue_trigger("message", "ServiceBus", "events", data_type=func.DataType.BINARY)
+    def azure_events(message: func.ServiceBusMessage) -> None:
+        take(message)
+
+    @bp.function_name("dead_events")
+    @bp.service_bus_queue_trigger(
+        "message", "ServiceBus", "events/$deadletterqueue", data_type=func.DataType.BINARY
+    )
+    def dead_events(message: func.ServiceBusMessage) -> None:
+        take(message)
 
     return bp
 

@@ -177,6 +177,17 @@ var rules = [
       | summarize unsigned = sum(valueSum)
       | where unsigned > 20'''
   }
+  {
+    name: 'azure-events-dropped'
+    severity: 2
+    window: 'PT1H'
+    description: 'Events of Azure are dropped: sweeps find what they were about, hours later. The log says why.'
+    query: '''
+      customMetrics
+      | where name == "roadstead.azure_events" and customDimensions.result in ("unreadable", "failed")
+      | summarize dropped = sum(valueSum)
+      | where dropped > 20'''
+  }
 ]
 
 resource component 'Microsoft.Insights/components@2020-02-02' existing = {

@@ -16,3 +16,4 @@ resource identity 'Microsoft.ManagedIdentity/userAssignedIdentities@2023-01-31' 
 
 output name string = identity.name
 output principalId string = identity.properties.principalId
+output clientId string = identity.properties.clientId

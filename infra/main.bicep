@@ -149,6 +149,9 @@ param alertActionGroupIds array = []
 @description('Settings of docs/settings.md that have no parameter here, by their names; every app gets them.')
 param moreSettings object = {}
 
+@description('Also create a system topic in each target subscription, which says when somebody changes a cluster there.')
+param hearAzureEvents bool = true
+
 @description('Tags for every resource.')
 param tags object = {}
 
@@ -175,11 +178,22 @@ var vaultAddresses = join(
   map(bootstrapVaults, each => 'https://${each.name}${environment().suffixes.keyvaultDns}'),
   ','
 )
+var appIds = [
+  controlIdentity.outputs.clientId
+  workerIdentity.outputs.clientId
+  deleterIdentity.outputs.clientId
+]
+var principalIds = [
+  controlIdentity.outputs.principalId
+  workerIdentity.outputs.principalId
+  deleterIdentity.outputs.principalId
+]
 // What every app reads. The modules of the apps add what only one of them uses.
 var settings = {
   ROADSTEAD_FLEET: fleet
   ROADSTEAD_INSTALLATION: installationId
   APP_RESOURCE_GROUP: group.id
+  APP_PRINCIPALS: join(concat(appIds, principalIds), ',')
   GITHUB_API_URL: githubApiUrl
   GITHUB_REPOSITORY: githubRepository
   GITHUB_REPOSITORY_PREVIOUS: githubRepositoryPrevious
@@ -479,6 +493,19 @@ module access 'access.bicep' = [
   }
 ]
 
+module events 'events.bicep' = [
+  for target in hearAzureEvents ? targetSubscriptions : []: {
+    scope: subscription(target)
+    name: 'roadstead-events-${unique}'
+    params: {
+      fleet: fleet
+      location: location
+      queueId: serviceBus.outputs.eventsQueueId
+      appIds: appIds
+    }
+  }
+]
+
 module federatedIdentity 'federated_identity.bicep' = [
   for target in federatedIdentities: {
     scope: resourceGroup(target.subscriptionId, target.resourceGroup)
@@ -528,6 +555,12 @@ output webhookUrl string = 'https://${control.outputs.hostName}/api/github'
 
 @description('The identity of the app that writes clusters, for role assignments of your own.')
 output principalId string = workerIdentity.outputs.principalId
+
+@description('The queue of Azure\'s events, for whoever deploys events.bicep to a subscription.')
+output eventsQueueId string = serviceBus.outputs.eventsQueueId
+
+@description('The client ids of the apps, likewise.')
+output appIds array = appIds
 
 @description('The Key Vault that holds the secrets.')
 output keyVaultName string = vault.outputs.name

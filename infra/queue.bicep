@@ -8,6 +8,9 @@ param namespaceName string
 @description('The name of the queue.')
 param name string
 
+@description('Whether it has sessions. Event Grid delivers to no queue that has them.')
+param sessions bool = true
+
 @description('The identity of the app that receives the messages.')
 param receiverPrincipalId string
 
@@ -28,7 +31,7 @@ resource queue 'Microsoft.ServiceBus/namespaces/queues@2024-01-01' = {
   parent: namespace
   name: name
   properties: {
-    requiresSession: true
+    requiresSession: sessions
     lockDuration: 'PT1M'
     maxDeliveryCount: 10
     requiresDuplicateDetection: true
@@ -39,6 +42,8 @@ resource queue 'Microsoft.ServiceBus/namespaces/queues@2024-01-01' = {
     maxSizeInMegabytes: 5120
   }
 }
+
+output id string = queue.id
 
 resource owner 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   scope: queue

@@ -83,4 +83,18 @@ module deletes 'queue.bicep' = {
   }
 }
 
+// What Azure says of the target subscriptions: events.bicep lets their topics send.
+module events 'queue.bicep' = {
+  name: 'queue-events'
+  params: {
+    namespaceName: namespace.name
+    name: 'events'
+    sessions: false
+    receiverPrincipalId: controlPrincipalId
+    senderPrincipalIds: []
+  }
+}
+
+output eventsQueueId string = events.outputs.id
+
 output fullyQualifiedNamespace string = '${namespace.name}.servicebus.windows.net'

@@ -67,6 +67,8 @@ class Settings(BaseModel):
     """The id of this app on the tags of its clusters, which outlives the tables; infra/ derives it."""
     app_resource_group: AppGroup = ""
     """The resource id of the group of the app, whose tag has the epoch of the tables; infra/ names it."""
+    app_principals: str = ""
+    """The object or client ids of the apps' identities, separated by commas; infra/ names them."""
     roadstead_app: App | None = None
     """Which functions this app runs; None for all, as on a developer's machine."""
 
@@ -197,6 +199,7 @@ class Settings(BaseModel):
             branch=self.github_branch,
             installation=self.roadstead_installation,
             app_group=_group(self.app_resource_group),
+            principals=frozenset(filter(None, map(str.strip, self.app_principals.lower().split(",")))),
             public_url=(self.public_url or host).rstrip("/"),
             timing=Timing(
                 lease_seconds=self.lease_seconds,

@@ -58,7 +58,7 @@ class Cast:
             self.others[named.TEAM_REVIEWS] = Reviewers(seed, first)
         self.second: SecondApp | None = None
         self.upkeep: dict[str, ActorUpkeep] = {}
-        if named.SWEEPS in kinds:
+        if {named.SWEEPS, named.AZURE_EVENTS} & set(kinds):  # people change clusters by hand
             self.upkeep[named.SWEEPS] = SweepActor(seed, everybody, loop, oracle, history, replaced)
         if named.CHECKS in kinds:
             self.upkeep[named.CHECKS] = Checks(seed, everybody, loop, history)

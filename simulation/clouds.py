@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from localcloud.azure.world.access.directory import FUNCTION_APP
+from localcloud.azure.world.event_grid import Event
 from localcloud.kubernetes.world.controllers import Delays
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.kubernetes.flux_objects import GitCredentials
@@ -48,6 +50,7 @@ def clouds_of(
                 handover_clusters=hand_overs[0], handover_seconds=hand_overs[1], small_change=small_change
             ),
             timing=Timing(unhealthy_seconds=UNHEALTHY_SECONDS),
+            principals=frozenset((FUNCTION_APP.id,)),
         )
         cloud = MemoryCloud(
             seed=chance.getrandbits(32),
@@ -59,6 +62,20 @@ def clouds_of(
         )
         clouds.append(cloud)
     return clouds
+
+
+def hear_events(clouds: Sequence[MemoryCloud], seed: int, *, peaceful: Callable[[], bool]) -> None:
+    """Let Azure send events: while there are faults also late, twice, out of order, or not at all."""
+    chance = random.Random(f"{seed} azure events")  # noqa: S311
+
+    def fate(_: Event) -> Sequence[float]:
+        if peaceful():
+            return (chance.uniform(0, 10),)
+        return [chance.choice((0, 5, 60, 1800)) * chance.random() for _ in range(chance.choice((0, 1, 1, 2)))]
+
+    clouds[0].azure.engine.grid.fate = fate
+    for cloud in clouds:
+        cloud.hear_events()
 
 
 def names_of(fleets: int) -> tuple[tuple[str, ...], ...]:

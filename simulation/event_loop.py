@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from localcloud.memory.memory_cloud import JOB_QUEUES, QUEUES, Crash, MemoryCloud
+from localcloud.memory.memory_cloud import EVENTS, JOB_QUEUES, QUEUES, Crash, MemoryCloud
 from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX
 from localcloud.servicebus.world.broker_values import Draft, SessionLock
 from shared.app.door import NotReady, enter
@@ -222,6 +222,12 @@ class EventLoop:
                 dead_letters = queue + DEAD_LETTER_SUFFIX
                 if not cloud.broker.quiet(dead_letters) and self._deliver_dead_letter(cloud, queue):
                     return True
+            for queue in (EVENTS, EVENTS + DEAD_LETTER_SUFFIX):
+                if not cloud.broker.quiet(queue):
+                    with self.as_actor(Actor(self.clock(), cloud)):
+                        delivered = cloud.deliver_event(queue, self._worker(cloud))
+                    if delivered:
+                        return True
         return False
 
     def _in_turn(self, cloud: MemoryCloud) -> Iterable[str]:

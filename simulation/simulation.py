@@ -13,10 +13,10 @@ from typing import Any
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from shared.ports import Ports
-from simulation.actors.kinds import CHECKS, SECOND_APP, rare_kinds
+from simulation.actors.kinds import AZURE_EVENTS, CHECKS, SECOND_APP, rare_kinds
 from simulation.actors.second_app import SecondApp
 from simulation.cast import Cast
-from simulation.clouds import clouds_of, names_of
+from simulation.clouds import clouds_of, hear_events, names_of
 from simulation.desired_state import DesiredCluster, RequestedFleet
 from simulation.event_loop import MAX_SKEW, EventLoop
 from simulation.fault_injector import FaultInjector
@@ -116,6 +116,8 @@ class Simulation:
         states = [ObservedState() for _ in range(2 if chance.random() < 0.15 else 1)]
         clouds = clouds_of(states, chance, seed, with_ids=disasters.LOST in kinds)
         self.loop = EventLoop(chance, clouds, verbose=verbose)
+        if AZURE_EVENTS in kinds:
+            hear_events(clouds, seed, peaceful=lambda: self.loop.peaceful)
         oracle, history = Oracle(self.loop.azure, clouds[0].kubernetes), AzureHistory(self.loop.clock)
         workloads = Workloads(clouds[0].kubernetes, chance.choice)
         create = partial(Operators, self.loop, oracle, history, workloads)

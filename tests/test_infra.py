@@ -13,6 +13,7 @@ from azure.identity._constants import DEVELOPER_SIGN_ON_CLIENT_ID
 from cronsim import CronSim
 
 from handlers.routes import who_may_call
+from localcloud.azure.world import event_grid
 from localcloud.memory import memory_cloud
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.runtime.parts import servicebus_part
@@ -69,10 +70,13 @@ def test_the_queues_are_what_the_engine_relies_on() -> None:
     declared = {
         queue.value["params"]["name"] for queue in TEMPLATES["servicebus.bicep"].of("module").values()
     }
-    assert declared == set(memory_cloud.QUEUES) == set(servicebus_part.QUEUES)
+    assert declared - {memory_cloud.EVENTS} == set(memory_cloud.QUEUES) == set(servicebus_part.QUEUES)
+    events = TEMPLATES["servicebus.bicep"].of("module")[memory_cloud.EVENTS].value["params"]
+    assert events["sessions"] is False, "Event Grid delivers to no queue with sessions"
+    assert TEMPLATES["queue.bicep"].of("param")["sessions"].value is True
     queues = TEMPLATES["queue.bicep"].resource("Microsoft.ServiceBus/namespaces/queues")
     expected = {
-        "requiresSession": True,
+        "requiresSession": "sessions",
         "lockDuration": "PT1M",
         "maxDeliveryCount": 10,
         "requiresDuplicateDetection": True,
@@ -83,6 +87,28 @@ def test_the_queues_are_what_the_engine_relies_on() -> None:
     assert expected.items() <= queues.value["properties"].items()
     namespace = TEMPLATES["servicebus.bicep"].resource("Microsoft.ServiceBus/namespaces")
     assert namespace.value["sku"]["name"] == "Standard"  # Basic has neither sessions nor duplicate detection
+
+
+def test_the_events_are_filtered_at_the_source_within_the_limits_of_event_grid() -> None:
+    """25 filters and 25 values (learn.microsoft.com/azure/event-grid/event-filtering)."""
+    template = TEMPLATES["event_subscription.bicep"]
+    operations, reads = (template.of("var")[name].value for name in ("operations", "reads"))
+    most = next(line for line in TEMPLATES["events.bicep"].text.splitlines() if line.startswith("@maxLength"))
+    assert len(operations) + len(reads) + int(re.sub(r"\D", "", most)) <= 25
+    written = [
+        *("Microsoft.ContainerService/managedClusters/write", "Microsoft.Resources/tags/write"),
+        "Microsoft.ContainerService/managedClusters/agentPools/delete",
+        "Microsoft.ContainerService/managedClusters/stop/action",
+        "Microsoft.Authorization/locks/write",
+        *event_grid.AROUND.values(),
+    ]
+    assert [name for name in written if not name.startswith(tuple(operations))] == []
+    assert [name for name in written if any(read in name for read in reads)] == []
+    listing = "Microsoft.ContainerService/managedClusters/listClusterAdminCredential/action"
+    assert any(read in listing for read in reads)
+    properties = template.resource("Microsoft.EventGrid/systemTopics/eventSubscriptions").value["properties"]
+    assert "destination" not in properties, "the identity of the topic delivers, and no key"
+    assert properties["deliveryWithResourceIdentity"]["identity"] == {"type": "SystemAssigned"}
 
 
 def test_the_tables_are_those_that_the_adapter_uses() -> None:

@@ -90,7 +90,7 @@ def test_only_the_control_app_reads_the_addresses_of_notifications_and_the_keys_
 def test_the_page_on_infrastructure_has_the_rights_on_each_queue() -> None:
     page = (INFRA / "README.md").read_text()
     rows = dict(re.findall(r"^\| queue `(\w+)` \|(.*)\|$", page, re.MULTILINE))
-    assert set(rows) == set(memory_cloud.QUEUES)
+    assert set(rows) == {*memory_cloud.QUEUES, memory_cloud.EVENTS}
     for queue, row in rows.items():
         found = dict(zip(App, (cell.strip() for cell in row.split("|")), strict=True))
         expected = {app: "Data Sender" if app in senders(queue) else "" for app in App}

@@ -29,10 +29,11 @@ def drift(view: schema.DriftView, name: str, now: datetime) -> RenderableType:
     parts = [part for cluster in view["clusters"] for part in _cluster(cluster, now)]
     parts += _inside(view, now)
     if not parts:
-        return Text(_nothing(view, name))
+        return Text(f"{_nothing(view, name)}{_compared(view['comparedAt'], now)}")
     said = bool(view["inside"] or view["outside"])
     own = "" if view["clusters"] else "; no field is reported to differ"
     remarks = {
+        "Last comparison": f"{age(view['comparedAt'], now)} ago" if said and view["comparedAt"] else "",
         "Compared": f"what Azure shows{own}" if said else "",
         "Not compared": _not_compared(view) if said else "",
         "Who changed what": view["activityLog"] if view["clusters"] else "",
@@ -40,6 +41,11 @@ def drift(view: schema.DriftView, name: str, now: datetime) -> RenderableType:
     }
     lines = [Text(f"{what}: {text}", style="dim") for what, text in remarks.items() if text]
     return Group(*parts, *lines) if lines else Group(*parts[:-1])
+
+
+def _compared(at: str | None, now: datetime) -> str:
+    """Return how old a comparison is, "" where there is none."""
+    return f"; compared {age(at, now)} ago" if at else ""
 
 
 def _nothing(view: schema.DriftView, name: str) -> str:
@@ -85,9 +91,9 @@ def changed(field: schema.DriftedFieldView) -> str:
 
 
 def _cluster(cluster: schema.DriftedCluster, now: datetime) -> Iterator[RenderableType]:
-    fields = cluster["fields"]
+    fields, compared = cluster["fields"], _compared(cluster["comparedAt"], now)
     if cluster["finding"]:
-        yield Text(f"{cluster['name']}: {cluster['finding']}", style="red")
+        yield Text(f"{cluster['name']}: {cluster['finding']}{compared}", style="red")
     if not fields:
         yield from _held(cluster["held"])
         yield Text("")
@@ -103,6 +109,8 @@ def _cluster(cluster: schema.DriftedCluster, now: datetime) -> Iterator[Renderab
         yield indented(Text(f"{field['path']}: for {age(field['since'], now)}{note}", style="dim"), 2)
     if cluster["more"]:
         yield indented(Text(f"and {many(cluster['more'], 'more field')}", style="dim"), 2)
+    if compared:
+        yield indented(Text(compared.removeprefix("; "), style="dim"), 2)
     yield from _held(cluster["held"])
     if cluster["needsApproval"]:
         command = f"roadstead approve --cluster {cluster['name']}"

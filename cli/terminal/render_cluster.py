@@ -188,6 +188,8 @@ def why(view: schema.Why, now: datetime) -> RenderableType:
     table.add_row("cluster", Text.assemble(view["name"], ", ", phase(view["phase"])))
     table.add_row("doing", Text(view["doing"]))
     table.add_row("since", Text(f"{view['since']} ({age(view['since'], now)} ago)"))
+    if view["comparedAt"]:
+        table.add_row("compared", Text(f"with Azure {age(view['comparedAt'], now)} ago"))
     _add_plan(table, view["plan"], now)
     if view["rollout"]:
         table.add_row("rollout", Text(view["rollout"]["waits"], style="yellow"))

@@ -16,6 +16,7 @@ from itertools import count
 from typing import Any
 from uuid import UUID
 
+from localcloud.azure.world.access.directory import FUNCTION_APP
 from localcloud.azure.world.azure_ports import WorldAzure
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.clock import ManualClock
@@ -36,6 +37,7 @@ from localcloud.memory.memory_endpoints import MemoryEndpoints
 from localcloud.memory.memory_stores import MemoryStores
 from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX, Broker, BrokerQueue
 from localcloud.servicebus.world.broker_values import (
+    Draft,
     MessageLockLost,
     QueueConfig,
     SessionLock,
@@ -53,7 +55,7 @@ from shared.app.planner.recovery import end_recovery
 from shared.app.proposals import promote, proposals
 from shared.app.pull_requests import pull_requests
 from shared.app.recovery import dead_letters, missed_work
-from shared.app.sweep import sweep
+from shared.app.sweep import events, sweep
 from shared.app.worker import worker
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.job import JobQueue
@@ -67,6 +69,8 @@ LOCK_SECONDS = 30.0
 TIMER_SECONDS = 300.0
 """As ``PLAN_SCHEDULE`` has it."""
 QUEUES = ("plans", "jobs", "changes", "deletes", "previews")
+EVENTS = "events"
+"""The queue of Azure's events, which has no sessions."""
 _PROMOTES = dict.fromkeys(("promote", "promotion"), promote)
 _HANDLERS: Mapping[str, Any] = {"sweep": sweep, "propose": proposals, "notify": notifier, **_PROMOTES}
 """Whom a message of the queue ``plans`` is for, if not for the planner."""
@@ -127,7 +131,10 @@ class MemoryCloud:
         self.stores: MemoryStores = peer.stores if peer else MemoryStores()
         tokens = map(UUID, map("{:032x}".format, count(1)))
         self.broker = Broker(
-            [QueueConfig(name, lock_seconds=lock_seconds) for name in QUEUES],
+            [
+                *(QueueConfig(name, lock_seconds=lock_seconds) for name in QUEUES),
+                QueueConfig(EVENTS, lock_seconds=lock_seconds, requires_session=False),
+            ],
             self.clock,
             new_token=lambda: next(tokens),
         )
@@ -159,7 +166,12 @@ class MemoryCloud:
         self._timer_due = self.clock() + self._timers
         self.ports = Ports(
             config=config
-            or FleetConfig("example", "example/fleet", timing=Timing(lease_seconds=20, poll_seconds=5)),
+            or FleetConfig(
+                "example",
+                "example/fleet",
+                timing=Timing(lease_seconds=20, poll_seconds=5),
+                principals=frozenset((FUNCTION_APP.id,)),
+            ),
             state=self.state,
             plans=BrokerQueue(self.broker, "plans"),
             jobs=BrokerQueue(self.broker, "jobs"),
@@ -228,6 +240,8 @@ class MemoryCloud:
             if lock is not None:
                 self.deliver(queue, lock, self.ports)
                 return True
+        if any(self.deliver_event(queue, self.ports) for queue in (EVENTS, EVENTS + DEAD_LETTER_SUFFIX)):
+            return True
         return any(
             self.deliver_dead_letter(queue, self.ports)
             for queue in QUEUES
@@ -247,7 +261,7 @@ class MemoryCloud:
 
     def idle(self) -> bool:
         """Return whether no message waits and the work of every record and plan is done."""
-        counts = [self.broker.counts(queue) for queue in QUEUES]
+        counts = [self.broker.counts(queue) for queue in (*QUEUES, EVENTS)]
         if any(count.active or count.scheduled for count in counts):
             return False
         open_plans = any(not record.settled for record in self.state.open_plans())
@@ -315,6 +329,32 @@ class MemoryCloud:
             self.broker.release_session(queue, lock)
         except (MessageLockLost, SessionLockLost):
             return
+
+    def hear_events(self) -> None:
+        """Give the app an event subscription, as ``infra/events.bicep`` does."""
+
+        def take(identifier: str, body: bytes, at: datetime) -> None:
+            self.broker.send(EVENTS, Draft(body, id=identifier, at=at if at > self.clock() else None))
+
+        self.azure.engine.grid.subscribe(take)
+
+    def deliver_event(self, queue: str, ports: Ports) -> bool:
+        """Deliver an event of Azure, or one of the dead letters, if there is one."""
+        delivery = None if self.broker.quiet(queue) else self.broker.receive(queue)
+        if delivery is None:
+            return False
+        settle = self.broker.complete
+        try:
+            events.handle(delivery.message.draft.body, enter(ports))
+        except Crash:
+            return True  # the lock stays until it ends, as after kill -9
+        except (ReconcileError, NotReady):
+            if queue != EVENTS:
+                return True  # a dead letter that fails waits until its lock ends
+            settle = self.broker.abandon
+        with suppress(MessageLockLost):
+            settle(queue, delivery.lock_token)
+        return True
 
     def deliver_dead_letter(self, queue: str, ports: Ports) -> bool:
         """Deliver a dead letter, if there is one; one that fails waits until its lock ends."""

@@ -24,7 +24,7 @@ from shared.cluster.forms import UnreadableRecord
 from shared.frozen import dataclass
 from shared.ports import BranchHead, Capability, Ports
 from shared.ports.git_host import CREDENTIAL_SOON
-from shared.ports.state import TimerRun
+from shared.ports.state import Listing, TimerRun
 from shared.schedules import next_time
 from shared.sentences import days_until
 
@@ -118,8 +118,8 @@ class HealthReading:
     """What was found at a time; ``credentials`` are those whose end a service has stated.
 
     ``lacks`` says what the git host does not offer, and what is lost. ``unreadable`` records are of single
-    clusters, and the like. Neither makes an instance less ready. The records are None before this instance
-    has read them.
+    clusters, and the like. ``missed`` are the lists that found what no event had announced. None of these
+    makes an instance less ready. The records are None before this instance has read them.
     """
 
     at: datetime
@@ -128,6 +128,7 @@ class HealthReading:
     credentials: Sequence[CredentialState] = ()
     unreadable: Sequence[UnreadableRecord] | None = None
     lacks: Sequence[str] = ()
+    missed: Sequence[Listing] = ()
 
     @property
     def problems(self) -> Mapping[str, str]:
@@ -151,6 +152,7 @@ class Health:
         self._calls: dict[str, Future[Any]] = {}
         self._last: tuple[float, HealthReading] | None = None
         self._unreadable: Sequence[UnreadableRecord] | None = None
+        self._missed: Sequence[Listing] = ()
         self._read_at = 0.0
 
     def read(self) -> HealthReading:
@@ -183,12 +185,13 @@ class Health:
         ]
         credentials = _credentials(host.credential, answers.get(host.name), now)
         lacks = [capability.value for capability in Capability if capability not in host.capabilities]
-        return HealthReading(now, services, timers, credentials, self._unreadable, lacks)
+        return HealthReading(now, services, timers, credentials, self._unreadable, lacks, self._missed)
 
     def _read_records(self) -> None:
         """Read the records; what takes longer, as the first time in a large fleet, is for a later reading."""
         began = self._ports.elapsed()
         self._unreadable = self._ports.state.unreadable()
+        self._missed = [listing for listing in self._ports.state.sweep().listings if listing.missed]
         ended = self._ports.elapsed()
         self._read_at = ended + READ_SHARE * (ended - began)
 
@@ -232,7 +235,13 @@ def _credentials(name: str, head: BranchHead | None, now: datetime) -> Sequence[
 def health_view(reading: HealthReading) -> HttpResult:
     """Return all that was found, with the status 503 for an app that is not ready."""
     unreadable = None if reading.unreadable is None else unreadable_records(reading.unreadable)
-    body = projected(schema.HealthView, reading, live=True, checkedAt=reading.at, unreadable=unreadable)
+    missed = [
+        projected(schema.MissedChanges, listing, clusters=listing.missed, since=listing.missed_since)
+        for listing in reading.missed
+    ]
+    body = projected(
+        schema.HealthView, reading, live=True, checkedAt=reading.at, unreadable=unreadable, missed=missed
+    )
     return HttpResult(200 if reading.ready else 503, body)
 
 

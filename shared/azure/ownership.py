@@ -9,6 +9,7 @@ its contest tag there, so that the other one sees it too, and writes nothing els
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -186,3 +187,25 @@ def created_for(life: str) -> str:
     except ValueError:
         return ""
     return moment.astimezone(UTC).isoformat(timespec="seconds") if moment else ""
+
+
+# The ids of the app's requests, by which it knows in Azure's events what followed from them.
+
+
+def correlation_id(random: str, app: str) -> str:
+    """Return an id for a request that ``app`` sends; ``random`` are 16 hexadecimal digits or more.
+
+    Azure takes it over (the header x-ms-correlation-request-id), and what it does in consequence has it too.
+    """
+    digits = f"{random[:16]}{_mark(random[:16], app)}"
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+def is_marked(correlation: str, app: str) -> bool:
+    """Return whether an id, in lower case, is of a request of ``app``; anybody may use one."""
+    digits = correlation.replace("-", "")
+    return len(digits) == 32 and digits[16:] == _mark(digits[:16], app)
+
+
+def _mark(random: str, app: str) -> str:
+    return hashlib.sha256(f"{app}|{random}".encode()).hexdigest()[:16]

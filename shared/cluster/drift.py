@@ -165,11 +165,13 @@ class Verification:
 
     ``digest`` is that of the cluster if nothing differed, "" otherwise: such a cluster is compared again with
     each sweep. ``unmanaged`` names the tags, labels, taints and node pools that git does not have and that
-    the cluster had when it became Ready.
+    the cluster had when it became Ready. ``added`` names those that came afterwards: they count until git has
+    them or they no longer exist, whatever is committed meanwhile.
     """
 
     digest: str = ""
     unmanaged: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
 
 
 def drift_from(
@@ -248,15 +250,17 @@ def attributed(
     return replace(drift, first=asked(drift.first), rest=tuple(map(asked, drift.rest)))
 
 
-def remaining_after(drift: Drift | None, left: Collection[str], *, same_generation: bool) -> Drift | None:
+def remaining_after(
+    drift: Drift | None, left: Collection[str], added: Collection[str], *, same_generation: bool
+) -> Drift | None:
     """Return what of a drift remains after a job that leaves some fields as they are, None for nothing.
 
-    What no job changes remains as well, unless a new generation has accepted it.
+    What no job changes remains as well: in a new generation, what Azure still shows of it (``added``).
     """
     fields = [
         field
         for field in (drift.fields if drift else ())
-        if field.path in left or (same_generation and field.left_alone)
+        if field.path in left or (field.left_alone and (same_generation or field.path in added))
     ]
     if drift is None or not fields:
         return None

@@ -305,6 +305,12 @@ class PromotionRequest(QueueRequest):
     promotion: PromotionAsked
 
 
+EVENT = "event:"
+"""How the id of a sweep or a check begins that an event of Azure asked for."""
+CLUSTER_SESSIONS = 4
+"""In how many sessions the messages of single clusters are: none of them waits for the end of a list."""
+
+
 class SweepRequest(QueueRequest):
     """Compare with Azure every subscription after ``after``, or one, or some ``clusters`` alone.
 
@@ -324,6 +330,12 @@ class SweepRequest(QueueRequest):
     absent: bool = False
     reservations: dict[str, tuple[datetime, ...]] = {}
     early: int = 0
+
+    def session(self, fleet: str, digest: str) -> str:
+        """Return the session of lists, or one of those of single clusters."""
+        if self.subscription or not self.clusters:
+            return super().session(fleet, digest)
+        return f"{fleet}:clusters:{int(digest[:8], 16) % CLUSTER_SESSIONS}"
 
 
 class PreviewRequest(QueueRequest):

@@ -20,7 +20,8 @@ class Done:
     ``retained``: the step of a deletion left its resource in Azure, and ``note`` says why. ``life`` is the
     life of the cluster as its tag says it, "" for that of the record. ``running`` is what a verification saw.
     ``verified`` is how Azure shows the cluster after the last step of a job, None where no step has compared
-    it. ``in_sync``: it differs from git in nothing but the fields that the job leaves as they are. ``facts``
+    it. ``in_sync``: it differs from git in nothing but the fields that the job leaves as they are. ``added``
+    are the fields that somebody added, which no job changes and no exemption ignores. ``facts``
     are those of the cluster, None where the step has not read them. ``cluster_uid`` is the
     identity of a cluster that exists outside Roadstead, "" where the step has not read it. ``had_systems``:
     objects of teams are on the cluster, whatever the record knows. ``pin`` is the one that Flux has and the
@@ -33,6 +34,7 @@ class Done:
     running: RunningVersions | None = None
     verified: Verification | None = None
     in_sync: bool = False
+    added: tuple[str, ...] = ()
     facts: Mapping[str, str] | None = None
     cluster_uid: str = ""
     had_systems: bool = False

@@ -167,6 +167,8 @@ class FleetConfig:
     """The vaults that manifests may name, in lower case; None where nobody says, as without an app."""
     reaches_private: bool | None = None
     """Whether the app is in a network that reaches private API servers; None where nobody says."""
+    principals: frozenset[str] = frozenset()
+    """The ids of the app's identities, in lower case: what these do is no change by hand."""
     app_group: GroupId | None = None
     """The resource group of the app, whose tag has the epoch of the tables; None where nobody names it."""
     approval_by_others: bool = False
@@ -179,6 +181,11 @@ class FleetConfig:
     """The settings by name as acts may show them; of a secret, a few bits that change with it."""
     timers: Mapping[str, str] = field(default_factory=dict)
     """The schedules of the timers, as NCRONTAB in UTC, by the names of their functions."""
+
+    @property
+    def mark(self) -> str:
+        """What marks the requests of this app to Azure: what they cause is no change by hand either."""
+        return f"{self.fleet}|{self.repository}|{self.branch}|{self.installation}"
 
     @property
     def source(self) -> FleetSource:

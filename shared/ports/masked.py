@@ -28,7 +28,7 @@ NAMES = frozenset(
         *("planning", "in_flight", "contested", "deletion", "approve_again", "branch", "queue"),
         *("state", "context", "target", "target_url", "conclusion", "path"),
         *("action", "by_id", "subscription", "subscriptions", "resource", "ca", "unmanaged", "undecided"),
-        *("check", "stage"),
+        *("check", "stage", "added"),
         *("key", "subject", "names", "environment", "location", "labels"),
         *("values", "commits", "declined", "parents"),
         *("replacing", "ready"),

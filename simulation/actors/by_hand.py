@@ -9,6 +9,7 @@ from datetime import timedelta
 
 from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.azure_engine import key_of
+from localcloud.azure.world.interventions import SOMEBODY
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record import ClusterRecord
 from shared.json_tree import Json
@@ -47,7 +48,8 @@ class ByHand:
     def _changing(self, cluster: ClusterId) -> Iterator[None]:
         """Change a cluster as a person does; what Azure does not allow now does not happen."""
         self._history.disturb(cluster)
-        with suppress(ArmError), self._loop.as_actor(Actor(self._loop.clock())):
+        somebody = self._loop.azure.called_by(SOMEBODY)
+        with suppress(ArmError), self._loop.as_actor(Actor(self._loop.clock())), somebody:
             yield
 
     def _after_operations(self) -> None:

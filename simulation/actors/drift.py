@@ -20,7 +20,7 @@ from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.resource_ids import ClusterId
-from simulation.actors.by_hand import ByHand
+from simulation.actors.by_hand import OPERATION, ByHand
 from simulation.actors.proposals import LiveDifference, ProposalActor
 from simulation.desired_state import CORRECTED, EXEMPT, PROPOSED, RECREATED
 from simulation.event_loop import EventLoop
@@ -98,7 +98,9 @@ class DriftActor(ByHand):
                 for change in self._change(cloud, record)
             ]
             self.acts += len(changes)
-            self._after_operations()
+            self._loop.run_until(self._loop.clock() + OPERATION)
+            self._is_shown_by_events(changes)
+            self._sweep()
             for change in changes:
                 self._is_as_the_policy_says(change)
             proposed = [change for change in changes if change.name in PROPOSED and _has_value(change)]
@@ -207,6 +209,20 @@ class DriftActor(ByHand):
         else:
             tags = {**live["tags"], field.removeprefix("tags."): str(value)}
             cloud.azure.patch_cluster(cluster, {"tags": tags})
+
+    def _is_shown_by_events(self, changes: list[ManualChange]) -> None:
+        """Check that no sweep is needed to see what somebody wrote, where Azure sends events."""
+        if not self._loop.azure.engine.grid.has_subscribers:
+            return
+        for change in changes:
+            record = change.cloud.state.cluster(change.name)
+            if not change.field.startswith("tags.") or change.expected != "reported" or record is None:
+                continue
+            differing = (
+                {field.path for field in record.divergence.drift.fields} if record.divergence.drift else ()
+            )
+            if record.ready and change.field not in differing:
+                raise RuleViolated(RULE, f"no event has {change.field} of {change.name} shown: {differing}")
 
     def _is_as_the_policy_says(self, change: ManualChange) -> None:
         record, live = change.cloud.state.cluster(change.name), self._oracle.live(change.cluster)

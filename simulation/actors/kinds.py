@@ -22,6 +22,7 @@ REPLACEMENTS = "replacements"
 ROLLBACKS = "rollbacks"
 PROMOTIONS = "promotions"
 PLATFORM = "platform"
+AZURE_EVENTS = "azure-events"
 
 RARE: Mapping[str, float] = {
     PULL_REQUESTS: 0.1,
@@ -41,6 +42,7 @@ RARE: Mapping[str, float] = {
     ROLLBACKS: 0.08,
     PROMOTIONS: 0.08,
     PLATFORM: 0.15,
+    AZURE_EVENTS: 0.12,
 }
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.app.api.parts import FIRST_PAGE
+from shared.app.api.views.drift import drift_of_cluster, drift_view
+from shared.cluster.messages import SweepRequest
 from shared.ports.state import Listing, Orphan, PathsCheck, SweepRecord
 from tests.support.one_cluster import ONE, ready, record
 from tests.support.roadstead_command import on_terminal, plain, roadstead
-from tests.support.sweeps import delete_by_hand
+from tests.support.sweeps import delete_by_hand, handle, sweep, tag_by_hand
 
 
 @pytest.fixture
@@ -65,3 +69,39 @@ def test_the_status_shows_lists_that_failed_and_orphans(url: str, cloud: MemoryC
     assert "what aaaaaaaa changes is not known: no answer" in text
     assert "what Flux applies of bbbbbbbb is checked on the clusters up to north-aks" in text
     assert max(len(line) for line in plain(shown).splitlines()) <= 80
+
+
+@pytest.mark.parametrize("arguments", [("one",), ("--all",)])
+def test_a_refresh_that_waits_ends_once_it_was_compared_and_says_what_differs(
+    url: str, cloud: MemoryCloud, arguments: tuple[str, ...]
+) -> None:
+    cloud.clock.advance(3600)
+    tag_by_hand(cloud, ONE, owner="ann")
+    done = threading.Event()
+
+    def app() -> None:
+        while not done.wait(0.1):
+            cloud.run(5, until=lambda: False)
+
+    runner = threading.Thread(target=app)
+    runner.start()
+    asked = roadstead("refresh", *arguments, "--wait", ROADSTEAD_URL=url)
+    done.set()
+    runner.join()
+    assert "compared with Azure: 1 cluster with drift; see roadstead drift" in asked.stdout, asked.stderr
+
+
+def test_each_view_of_drift_says_how_old_it_is(url: str, cloud: MemoryCloud) -> None:
+    tag_by_hand(cloud, ONE, owner="ann")
+    sweep(cloud)
+    for command in (("drift",), ("drift", "one"), ("why", "one")):
+        _, shown = on_terminal(*command, ROADSTEAD_URL=url)
+        assert "compared" in plain(shown), command
+    cloud.clock.advance(3600)
+    before = drift_of_cluster("one", cloud.ports)
+    handle(cloud, SweepRequest(clusters=("one",)))
+    after = drift_of_cluster("one", cloud.ports)
+    assert before is not None
+    assert after is not None
+    assert (after["comparedAt"] or "") > (before["comparedAt"] or "")
+    assert (drift_view(cloud.ports, FIRST_PAGE)["comparedAt"] or "") < (after["comparedAt"] or "")

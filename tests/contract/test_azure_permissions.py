@@ -16,7 +16,7 @@ import azure.functions as func
 import pytest
 
 from localcloud.azure.wire.authorization import action_of, allows
-from localcloud.memory.memory_cloud import QUEUES
+from localcloud.memory.memory_cloud import EVENTS, QUEUES
 from localcloud.servicebus.world.broker_values import Draft
 from shared.cluster.envelopes import job_message
 from shared.cluster.failures.errors import Unauthorized
@@ -282,6 +282,11 @@ def _call_the_rest(cloud: CloudWithRights) -> None:
     bodies["notify_test"] = b'{"route": "platform-team"}'
     for queue in QUEUES:
         cloud.broker.send(queue, Draft(b"not a message", session="another"))
+    for subject in (b"one", b"two"):
+        cloud.broker.send(EVENTS, Draft(subject))
+    event = cloud.broker.receive(EVENTS)
+    assert event is not None
+    cloud.broker.dead_letter(EVENTS, event.lock_token)
     cloud.run()
     received = cloud.received | {f"{letter.queue}/$deadletterqueue" for letter in cloud.dead_letters}
     for name, function in functions(cloud.acting_as(App.CONTROL, cloud.ports)).items():

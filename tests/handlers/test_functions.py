@@ -50,8 +50,11 @@ def test_the_queues_have_sessions_and_the_schedules_are_settings() -> None:
     assert triggers["dead_jobs"]["queueName"] == "jobs/$deadletterqueue"
     assert triggers["dead_changes"]["queueName"] == "changes/$deadletterqueue"
     assert triggers["dead_deletes"]["queueName"] == "deletes/$deadletterqueue"
+    assert triggers["azure_events"]["queueName"] == "events"
+    assert triggers["dead_events"]["queueName"] == "events/$deadletterqueue"
+    assert not triggers["azure_events"].get("isSessionsEnabled")
     queues = [trigger for trigger in triggers.values() if trigger["type"] == "serviceBusTrigger"]
-    assert [trigger["dataType"] for trigger in queues] == [func.DataType.BINARY] * 10, (
+    assert [trigger["dataType"] for trigger in queues] == [func.DataType.BINARY] * 12, (
         "bytes, as they were sent"
     )
     assert triggers["plan_missed_head"]["schedule"] == "%PLAN_SCHEDULE%"

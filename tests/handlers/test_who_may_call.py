@@ -94,6 +94,8 @@ NOT_CALLABLE = {
     "dead_jobs": "serviceBusTrigger",
     "dead_plans": "serviceBusTrigger",
     "dead_previews": "serviceBusTrigger",
+    "azure_events": "serviceBusTrigger",
+    "dead_events": "serviceBusTrigger",
     "plan_missed_head": "timerTrigger",
     "resend_overdue": "timerTrigger",
     "sweep": "timerTrigger",

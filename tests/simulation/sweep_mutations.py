@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Any
 
@@ -19,7 +19,7 @@ from shared.app.outbox import send
 from shared.app.planner import reporter
 from shared.app.planner.reporter import reopen
 from shared.app.proposals import cluster, proposals
-from shared.app.sweep import clusters, conclusions, corrections, lists, sweep, verdicts
+from shared.app.sweep import clusters, conclusions, corrections, events, lists, sweep, verdicts
 from shared.app.sweep.lists import orphans_of
 from shared.azure.differences import drift_of
 from shared.azure.drift import policy
@@ -36,7 +36,7 @@ from shared.ports.state import Listing, Orphan
 from shared.resource_ids import ClusterId
 from simulation.actors.approved_corrections import RULE
 from simulation.actors.drift import STATUS
-from simulation.actors.kinds import SWEEPS
+from simulation.actors.kinds import AZURE_EVENTS, SWEEPS
 from tests.simulation.mutations import Mutation, mutation
 
 
@@ -231,6 +231,22 @@ def _mutation(remove: Callable[[pytest.MonkeyPatch], None]) -> Mutation:
     return mutation(remove, SWEEPS, "stale ready")
 
 
+def no_event_has_a_cluster_compared(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(events, "handle", lambda *_: None)
+
+
+def what_a_person_does_counts_as_the_apps(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(events, "is_own", lambda *_: True)
+
+
+def a_comparison_of_long_ago_serves_every_later_event(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(events, "SHOWN", timedelta(days=-1000))
+
+
+def _of_events(remove: Callable[[pytest.MonkeyPatch], None]) -> Mutation:
+    return mutation(remove, AZURE_EVENTS, "drift")
+
+
 def _view(remove: Callable[[pytest.MonkeyPatch], None]) -> Mutation:
     return mutation(remove, SWEEPS, "untrue")
 
@@ -271,6 +287,9 @@ SWEEP_MUTATIONS = (
     mutation(an_orphan_that_is_gone_is_still_reported, SWEEPS, "orphan"),
     mutation(a_sweep_deletes_orphans, SWEEPS, "identity", "foreign write", "orphan"),
     _mutation(a_status_stays_red_when_all_is_well_again),
+    _of_events(no_event_has_a_cluster_compared),
+    _of_events(what_a_person_does_counts_as_the_apps),
+    _of_events(a_comparison_of_long_ago_serves_every_later_event),
     _view(the_api_shows_no_fields),
     _view(the_api_shows_no_values),
     _view(the_api_shows_another_value),

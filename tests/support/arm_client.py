@@ -21,10 +21,11 @@ def path(name: str, action: str = "") -> str:
 
 
 @contextmanager
-def arm(operator: Operator) -> Iterator[httpx.Client]:
-    """Yield a client of Resource Manager with the rights of the function app."""
+def arm(operator: Operator, account: str = "") -> Iterator[httpx.Client]:
+    """Yield a client of Resource Manager with the rights of the function app, or of an account by its id."""
     cloud = operator.cloud
     query = {"api-version": "2019-08-01", "resource": cloud.urls.arm}
+    query |= {"client_id": account} if account else {}
     headers = {"X-IDENTITY-HEADER": cloud.settings["IDENTITY_HEADER"]}
     endpoint = cloud.settings["IDENTITY_ENDPOINT"]
     answer = httpx.get(endpoint, params=query, headers=headers, trust_env=False, verify=NO_TLS).json()

@@ -20,7 +20,7 @@ from azure.mgmt.kubernetesconfiguration.fluxconfigurations import (
 from azure.mgmt.resource.resources import ResourceManagementClient
 
 from localcloud.azure.wire.authorization import action_of, allows
-from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
+from localcloud.memory.memory_cloud import EVENTS, QUEUES, MemoryCloud
 from localcloud.servicebus.world.broker_values import SessionLock
 from shared.adapters.arm import ArmRequests
 from shared.cluster.failures.errors import Unauthorized
@@ -161,6 +161,12 @@ class CloudWithRights(MemoryCloud):
         """Deliver a message to the function that receives from the queue."""
         self.received.add(queue)
         super().deliver(queue, lock, self.acting_as(receiver(queue), ports))
+
+    def deliver_event(self, queue: str, ports: Ports) -> bool:
+        """Deliver an event of Azure to the function of the control app."""
+        delivered = super().deliver_event(queue, self.acting_as(receiver(EVENTS), ports))
+        self.received |= {queue.lower()} if delivered else set()
+        return delivered
 
     def deliver_dead_letter(self, queue: str, ports: Ports) -> bool:
         """Deliver a dead letter to the function that receives from the queue."""

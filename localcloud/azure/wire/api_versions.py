@@ -70,6 +70,10 @@ def check_version(path: str, version: str, location: str) -> None:
         if version not in taken:
             raise ArmError(400, "InvalidApiVersionParameter", _invalid(version, taken))
         return
+    if provider == "microsoft.resources" and kind.startswith("tags"):
+        if version not in _RESOURCES:
+            raise ArmError(400, "InvalidApiVersionParameter", _invalid(version, _RESOURCES))
+        return
     match, below = _TYPE.search(path), _BELOW_CLUSTER.search(path)
     if below is not None:
         taken = _BELOW.get(below["type"].lower(), ())

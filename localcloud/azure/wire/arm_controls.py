@@ -1,8 +1,9 @@
 """Controls of the local Azure, for faults and for what people do: ``POST /_local/clusters/NAME/CONTROL``.
 
 ``fail`` {"code", "message"}, ``stick``, ``vanish`` and ``lag`` {"pool"} wait for the next operation of the
-cluster of that name, which need not exist yet; ``stop``, ``start``, ``abort``, ``scale`` {"pool", "count"},
-``image`` {"pool", "image"}, ``tag`` {"name", "value"} and ``delete`` happen at once, or begin to.
+cluster of that name, which need not exist yet, and ``event`` {"after"} for its next event; ``stop``,
+``start``, ``abort``, ``scale`` {"pool", "count"}, ``image`` {"pool", "image"}, ``tag`` {"name", "value"} and
+``delete`` happen at once, or begin to.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ _NEXT: Mapping[str, Callable[..., None]] = {
     "stick": Interventions.stick_next,
     "vanish": Interventions.vanish_next,
     "lag": Interventions.lag_next,
+    "event": Interventions.deliver_next,
 }
 _NOW: Mapping[str, Callable[..., None]] = {
     "stop": Interventions.stop,

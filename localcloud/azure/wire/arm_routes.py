@@ -58,11 +58,12 @@ def _patch_group(world: AzureWorld, request: Request, at: re.Match[str]) -> Resp
 
 
 def _get_tags(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, world.get_tags(at["subscription"], at["group"]))
+    return json_response(200, world.get_tags(at["subscription"], at["group"], at["name"] or ""))
 
 
 def _patch_tags(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    return _accepted(request, at, world.patch_tags(at["subscription"], at["group"], read_body(request)))
+    place = at["subscription"], at["group"], read_body(request), at["name"] or ""
+    return _accepted(request, at, world.patch_tags(*place))
 
 
 def _delete_group(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
@@ -309,6 +310,11 @@ _GROUP = _SUBSCRIPTION + "/resourcegroups/(?P<group>[^/]+)"
 _CLUSTERS = "/providers/microsoft.containerservice/managedclusters"
 _ACTIVITY = r"/providers/microsoft\.insights/eventtypes/management/values"
 _CLUSTER = _GROUP + r"/providers/microsoft\.containerservice/managedclusters/(?P<name>[^/]+)"
+_TAGS = _GROUP + (
+    r"(?:/providers/microsoft\.containerservice/managedclusters/(?P<name>[^/]+))?"
+    r"/providers/microsoft\.resources/tags/default"
+)
+"""The tags of a group or a cluster (Microsoft.Resources/tags): the portal and ``az tag`` write these."""
 _POOL = _CLUSTER + "/agentpools/(?P<pool>[^/]+)"
 _BELOW_CLUSTER = _CLUSTER + r"/providers/microsoft\.kubernetesconfiguration"
 _EXTENSION = _BELOW_CLUSTER + "/extensions/(?P<extension>[^/]+)"
@@ -358,8 +364,9 @@ _TABLE: tuple[tuple[str, str, _Handler], ...] = (
     ("PUT", _CONFIGURATION, _put_configuration),
     ("DELETE", _CONFIGURATION, _delete_configuration),
     ("GET", _CONFIGURATION + "/operations/(?P<operation>[^/]+)", _operation),
-    ("GET", f"{_GROUP}/providers/microsoft.resources/tags/default", _get_tags),
-    ("PATCH", f"{_GROUP}/providers/microsoft.resources/tags/default", _patch_tags),
+    ("GET", _TAGS, _get_tags),
+    ("PATCH", _TAGS, _patch_tags),
+    ("PUT", _TAGS, _patch_tags),
     ("GET", _GROUP, _get_group),
     ("HEAD", _GROUP, _group_exists),
     ("PUT", _GROUP, _put_group),

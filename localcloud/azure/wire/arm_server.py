@@ -75,12 +75,13 @@ class ArmServer:
             return json_response(200, endpoints(self._http.url))
         try:
             token = self._admit(request)
-            with self._world.called_by(self._caller(token)):
+            given = request.headers.get("x-ms-correlation-request-id", "")
+            with self._world.called_by(self._caller(token), given):
                 reply = route(self._world, request)
         except ArmError as error:
             reply = _refusal(error)
         reply.headers["x-ms-request-id"] = str(uuid4())
-        given = request.headers.get("x-ms-correlation-request-id")
+        given = request.headers.get("x-ms-correlation-request-id", "")
         reply.headers["x-ms-correlation-request-id"] = given or str(uuid4())
         self._count(request, reply)
         return reply

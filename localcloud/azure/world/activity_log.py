@@ -22,7 +22,7 @@ from localcloud.azure.world.arm_errors import ArmError
 PAGE = 200
 RETAINED = timedelta(days=90)
 _CONTAINERS = "Microsoft.ContainerService/managedClusters"
-_OPERATIONS: Mapping[str, str] = {
+OPERATIONS: Mapping[str, str] = {
     **dict.fromkeys(("create", "update"), f"{_CONTAINERS}/write"),
     "delete": f"{_CONTAINERS}/delete",
     **{kind: f"{_CONTAINERS}/{kind}/action" for kind in ("stop", "start", "abort")},
@@ -52,28 +52,33 @@ class ActivityEvents:
 
     def __init__(self) -> None:
         self._events: list[tuple[datetime, dict[str, Any]]] = []
-        self._caller: ContextVar[str] = ContextVar("caller", default=FUNCTION_APP.id)
+        self._caller: ContextVar[tuple[str, str]] = ContextVar("caller", default=(FUNCTION_APP.id, ""))
 
     @contextmanager
-    def called_by(self, caller: str) -> Iterator[None]:
-        """Let somebody be the caller of what happens meanwhile."""
-        token = self._caller.set(caller)
+    def called_by(self, caller: str, correlation: str = "") -> Iterator[None]:
+        """Let somebody be the caller of what happens meanwhile, with an id of the client's choice."""
+        token = self._caller.set((caller, correlation))
         try:
             yield
         finally:
             self._caller.reset(token)
 
+    @property
+    def call(self) -> tuple[str, str]:
+        """Who calls now, and the client's id, "" for none."""
+        return self._caller.get()
+
     def record(self, kind: str, resource: str, now: datetime) -> None:
         """Record a write that was accepted; one of another provider is in no list here."""
-        operation = _OPERATIONS.get(kind)
+        operation = OPERATIONS.get(kind)
         if operation is None:
             return
         _, _, subscription, _, group, *_ = resource.split("/")
         identifier = str(uuid5(NAMESPACE_OID, f"event {len(self._events)}"))
         at = now.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
         event = {
-            "caller": self._caller.get(),
-            "correlationId": identifier,
+            "caller": self.call[0],
+            "correlationId": self.call[1] or identifier,
             "eventDataId": identifier,
             "id": f"{resource}/events/{identifier}/ticks/{int(now.timestamp())}",
             "eventName": _text("EndRequest"),

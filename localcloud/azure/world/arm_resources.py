@@ -86,7 +86,7 @@ class ArmOperation:
     """A long-running operation; ``kind`` is create, stop, abort, delete, create-pool ... or delete-group.
 
     ``fault`` is the fault that a test set for it. ``on_end`` is what its end does where that is not a change
-    of a cluster, of a pool or of a group.
+    of a cluster, of a pool or of a group. ``event`` is what Event Grid delivers once it has succeeded.
     """
 
     id: str
@@ -99,6 +99,7 @@ class ArmOperation:
     status: str = "InProgress"
     fault: OperationFault = OperationFault()
     on_end: Callable[[ArmOperation], None] | None = None
+    event: dict[str, Any] | None = None
 
     @property
     def error(self) -> tuple[str, str] | None:

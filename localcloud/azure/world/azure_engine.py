@@ -41,6 +41,7 @@ from localcloud.azure.world.clusters.managed_clusters import (
     resource_uid,
     updated_cluster,
 )
+from localcloud.azure.world.event_grid import EventGrid
 from localcloud.azure.world.pools import rollbacks
 from localcloud.azure.world.pools.aks_nodes import nodes_of
 from localcloud.azure.world.pools.pool_changes import Pools, cores, pools_after_update, pools_of_new_cluster
@@ -83,7 +84,7 @@ class AzureEngine:
         self.next_faults: dict[str, OperationFault] = {}
         self.quotas: dict[tuple[str, str], int] = {}
         self.accepted: list[dict[str, str]] = []
-        self.activity = ActivityEvents()
+        self.activity, self.grid = ActivityEvents(), EventGrid()
         self.page_size = PAGE_SIZE
 
     def complete_due(self) -> None:
@@ -129,12 +130,23 @@ class AzureEngine:
         """Record an accepted write, and return it."""
         if accepted.kind:
             self.accepted.append({"accepted": accepted.kind, "resource": accepted.resource})
-            self.log_activity(accepted.kind, accepted.resource)
+            self.announce(accepted.kind, accepted.resource, accepted.operation)
         return accepted
 
-    def log_activity(self, kind: str, resource: str) -> None:
-        """Record a write in the activity log."""
+    def announce(self, kind: str, resource: str, operation: ArmOperation | None = None) -> None:
+        """Record a write in the activity log; Event Grid delivers it once its operation has succeeded."""
         self.activity.record(kind, resource, self._clock())
+        self.send_event(kind, resource, operation)
+
+    def send_event(self, kind: str, resource: str, operation: ArmOperation | None = None) -> None:
+        """Let Event Grid deliver a write, once its operation has succeeded."""
+        event = self.grid.event(kind, resource, *self.activity.call)
+        if event is None:
+            return
+        if operation is None:
+            self.grid.publish(event, self._clock())
+        else:
+            operation.event = event
 
     def app_group(self, subscription: str, name: str) -> None:
         """Let the resource group of an app exist, as its deployment creates it."""
@@ -274,6 +286,8 @@ class AzureEngine:
 
     def _complete(self, operation: ArmOperation) -> None:
         operation.status = "Failed" if operation.error else "Succeeded"
+        if operation.event is not None and not operation.error:
+            self.grid.publish(operation.event, operation.due)
         if operation.on_end is not None:
             operation.on_end(operation)
             return

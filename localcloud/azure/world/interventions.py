@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from localcloud.azure.world import request_limits as limits
-from localcloud.azure.world.arm_resources import ArmCluster, OperationFault
+from localcloud.azure.world.arm_resources import ArmCluster, ArmOperation, OperationFault
 from localcloud.azure.world.azure_engine import AzureEngine
 from localcloud.azure.world.pools.rollbacks import age_last
 from shared.resource_ids import ClusterId
@@ -35,6 +35,10 @@ class Interventions:
     def vanish_next(self, name: str) -> None:
         """Remove the resource of the next operation at the end of that operation."""
         self._set_fault(name, OperationFault(vanishes=True))
+
+    def deliver_next(self, name: str, after: str) -> None:
+        """Deliver the next event of a cluster after so many seconds: "0,30" is twice, and "" is never."""
+        self._engine.grid.fate_of_next(name, [float(seconds) for seconds in after.split(",") if seconds])
 
     def withdraw(self, name: str) -> bool:
         """Take back the fault for the next operation; return whether none has started since it was set."""
@@ -87,8 +91,11 @@ class Interventions:
         self._set_power(cluster, "Running")
 
     def scale(self, cluster: ClusterId, pool: str, count: int) -> None:
-        """Set a pool's node count, as the cluster autoscaler does."""
+        """Set a pool's node count: without an autoscaler, somebody does that in the portal."""
         self._change_pool(cluster, pool, count=count)
+        with self._engine.lock, self._engine.activity.called_by(SOMEBODY):
+            if not self._engine.cluster(cluster).pools[pool].get("enableAutoScaling"):
+                self._engine.send_event("update-pool", f"{cluster.resource}/agentPools/{pool}")
 
     def set_node_image(self, cluster: ClusterId, pool: str, image: str) -> None:
         """Set an older node image, as if a newer one had been released."""
@@ -111,8 +118,7 @@ class Interventions:
         """Start to delete a cluster, as somebody does in the portal."""
         with self._engine.request(cluster.subscription, limits.ARM_DELETE, limits.ANY_OTHER) as now:
             found = self._engine.cluster(cluster)
-            self._engine.start_delete(found, now)
-            self._record(found, "delete")
+            self._record(found, "delete", self._engine.start_delete(found, now))
 
     def _change_pool(self, cluster: ClusterId, pool: str, **change: object) -> None:
         with self._engine.lock:
@@ -129,10 +135,10 @@ class Interventions:
             self._engine.set_power(found, code)
             self._record(found, "stop" if code == "Stopped" else "start")
 
-    def _record(self, cluster: ArmCluster, kind: str) -> None:
+    def _record(self, cluster: ArmCluster, kind: str, operation: ArmOperation | None = None) -> None:
         """Record in the activity log what somebody did."""
         with self._engine.activity.called_by(SOMEBODY):
-            self._engine.log_activity(kind, cluster.id.resource)
+            self._engine.announce(kind, cluster.id.resource, operation)
 
     def _set_fault(self, name: str, fault: OperationFault) -> None:
         with self._engine.lock:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from datetime import timedelta
+from typing import Any
 
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.access.identities import Identities
@@ -14,7 +16,14 @@ from localcloud.azure.world.body_shapes import read_group, read_group_patch
 from localcloud.azure.world.catalog import REGIONS, region
 from localcloud.common.json_copy import copied
 from shared.json_tree import Json
+from shared.resource_ids import ClusterId
 
+_TAG_OPERATIONS: Mapping[str, Callable[[Json, Json], dict[str, Any]]] = {
+    "Merge": lambda before, given: {**before, **given},
+    "Replace": lambda _, given: dict(given),
+    "Delete": lambda before, given: {name: value for name, value in before.items() if name not in given},
+}
+"""The operations of a patch (specification/resources, tags, TagsPatchResource)."""
 _GROUP_NAME = re.compile(r"[-\w._()]{1,89}[-\w_()]|[-\w_()]")
 
 
@@ -64,30 +73,32 @@ class ResourceGroups:
                 document["tags"] = dict(tags)
             return self.engine.accept(WriteAnswer("update-group", document["id"], 200, copied(document)))
 
-    def get_tags(self, subscription: str, name: str) -> Json:
-        """Return the tags of a group."""
+    def get_tags(self, subscription: str, name: str, cluster: str = "") -> Json:
+        """Return the tags of a group, or of a cluster in it."""
         with self.engine.request(subscription, limits.ARM_READ):
-            return self._tags(subscription, name)
+            return _tags(self._tagged(subscription, name, cluster))
 
-    def patch_tags(self, subscription: str, name: str, body: Json) -> WriteAnswer:
-        """Set some tags of a group."""
+    def patch_tags(self, subscription: str, name: str, body: Json, cluster: str = "") -> WriteAnswer:
+        """Merge, replace or delete tags of a group, or of a cluster in it; without an operation, set them."""
         with self.engine.request(subscription, limits.ARM_WRITE):
-            document = self.engine.group(subscription, name).document
-            if body.get("operation") != "Merge":
-                raise ArmError(400, "InvalidTagPatchOperation", "The local Azure only merges tags.")
-            document["tags"] = {**(document.get("tags") or {}), **body["properties"]["tags"]}
-            return self.engine.accept(
-                WriteAnswer("update-tags", document["id"], 200, self._tags(subscription, name))
+            document = self._tagged(subscription, name, cluster)
+            change = _TAG_OPERATIONS.get(body.get("operation", "Replace"))
+            if change is None:
+                message = f"The operation '{body['operation']}' is invalid: Merge, Replace or Delete."
+                raise ArmError(400, "InvalidTagPatchOperation", message)
+            document["tags"] = change(
+                document.get("tags") or {}, (body.get("properties") or {}).get("tags") or {}
             )
+            if cluster:
+                document["eTag"] = self.engine.schedule.unique()
+            return self.engine.accept(WriteAnswer("update-tags", document["id"], 200, _tags(document)))
 
-    def _tags(self, subscription: str, name: str) -> Json:
-        document = self.engine.group(subscription, name).document
-        return {
-            "id": f"{document['id']}/providers/Microsoft.Resources/tags/default",
-            "name": "default",
-            "type": "Microsoft.Resources/tags",
-            "properties": {"tags": dict(document.get("tags") or {})},
-        }
+    def _tagged(self, subscription: str, name: str, cluster: str) -> dict[str, Any]:
+        if not cluster:
+            return self.engine.group(subscription, name).document
+        found = self.engine.cluster(ClusterId(subscription, name, cluster))
+        found.require_idle()
+        return found.document
 
     def delete_group(self, subscription: str, name: str) -> WriteAnswer:
         """Start to delete a group and all that is in it."""
@@ -137,3 +148,12 @@ def _check_group(name: str, location: str, existing: ArmGroup | None) -> None:
             f"Invalid resource group location '{location}'. The Resource group already exists in location "
             f"'{existing.document['location']}'.",
         )
+
+
+def _tags(document: Json) -> Json:
+    return {
+        "id": f"{document['id']}/providers/Microsoft.Resources/tags/default",
+        "name": "default",
+        "type": "Microsoft.Resources/tags",
+        "properties": {"tags": dict(document.get("tags") or {})},
+    }

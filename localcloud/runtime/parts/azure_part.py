@@ -14,6 +14,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from localcloud.azure.wire.arm_server import ArmServer
+from localcloud.azure.wire.event_delivery import EventDelivery
 from localcloud.azure.wire.identity_server import IdentityServer
 from localcloud.azure.world.access import directory
 from localcloud.azure.world.arm_resources import Timings
@@ -44,6 +45,8 @@ from localcloud.runtime.parts.part import (
     shown_notifications,
 )
 
+APP_IDS = (directory.FUNCTION_APP.id, *(app.id for app in directory.APPS.values()))
+"""Whose writes the event subscription leaves out, as that of ``infra/event_subscription.bicep`` does."""
 OpenPlane = Callable[[Config, Authority, IdentityServer], AbstractContextManager[ControlPlane]]
 """Opens the control planes of the clusters that Resource Manager creates."""
 
@@ -169,6 +172,8 @@ def serve(config: Config, clusters: OpenPlane = small_clusters) -> Iterator[None
         )
         _, _, subscription, _, group = settings["APP_RESOURCE_GROUP"].split("/")
         world.engine.app_group(subscription, group)
+        events = stack.enter_context(EventDelivery(settings["ServiceBus"]))
+        world.engine.grid.subscribe(events.take, without=APP_IDS)
         stack.enter_context(
             ArmServer(
                 world,

@@ -12,12 +12,15 @@ from localcloud.servicebus.world.broker import Broker
 from localcloud.servicebus.world.broker_values import QueueConfig
 
 QUEUES = ("plans", "jobs", "changes", "deletes", "previews")
+EVENTS = "events"
+"""The queue without sessions, to which Event Grid delivers."""
 
 
 @contextmanager
 def serve(config: Config) -> Iterator[None]:
     """Serve with the key of the connection string."""
     queues = [QueueConfig(name, lock_seconds=config.options["lock_seconds"]) for name in QUEUES]
+    queues.append(QueueConfig(EVENTS, lock_seconds=config.options["lock_seconds"], requires_session=False))
     fields = dict(field.split("=", 1) for field in config.settings["ServiceBus"].split(";"))
     broker = Broker(queues, system_clock)
     with ServiceBusServer(broker, port=config.ports["servicebus"], key=fields["SharedAccessKey"]):

@@ -108,6 +108,7 @@ def _lacks(value: Any, path: Sequence[str]) -> bool:
     return _lacks(below, path[1:])
 
 
+CORRELATION = "x-ms-correlation-request-id"
 PUBLIC_CLOUD = "https://management.azure.com"
 _METHODS = {"LIST": "GET", "QUERY": "POST"}
 _FINE = (HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.NO_CONTENT)
@@ -187,4 +188,4 @@ def written(response: Any) -> WriteResponse:
 
 def id_of(headers: Mapping[str, str]) -> str:
     """Return Azure's id of a request, "" for none."""
-    return str(headers.get("x-ms-correlation-request-id") or headers.get("x-ms-request-id") or "")
+    return str(headers.get(CORRELATION) or headers.get("x-ms-request-id") or "")

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from operator import attrgetter
 from typing import Any, TypeVar
+from uuid import uuid4
 
 from azure.core import MatchConditions
 from azure.core.credentials import TokenCredential
@@ -26,12 +27,14 @@ from azure.core.pipeline.policies import (
     HeadersPolicy,
     ProxyPolicy,
     RequestIdPolicy,
+    SansIOHTTPPolicy,
     UserAgentPolicy,
 )
 from azure.core.pipeline.transport import RequestsTransport
 from azure.mgmt.core.policies import ARMChallengeAuthenticationPolicy
 
 from shared.adapters.arm.arm_requests import (
+    CORRELATION,
     PUBLIC_CLOUD,
     UNREADABLE,
     ArmRequests,
@@ -40,6 +43,7 @@ from shared.adapters.arm.arm_requests import (
     written,
 )
 from shared.adapters.transport import pooled_transport
+from shared.azure.ownership import correlation_id
 from shared.cluster.failures.errors import ReconcileError, Unauthenticated, Unavailable, from_http
 from shared.cluster.failures.retry import retry_after
 from shared.ports.azure import AzureCall, Conditional, Page, PageCall, WriteResponse
@@ -49,10 +53,23 @@ _CONNECT_SECONDS = 5
 T = TypeVar("T")
 
 
+class _Correlation(SansIOHTTPPolicy[Any, Any]):
+    """Gives each request an id that Azure passes on to all that follows from it, as its events have it."""
+
+    def __init__(self, app: str) -> None:
+        super().__init__()
+        self._app = app
+
+    def on_request(self, request: Any) -> None:
+        """Set the header of a request."""
+        request.http_request.headers[CORRELATION] = correlation_id(uuid4().hex, self._app)
+
+
 class ArmAzure:
     """The ``Azure`` port; ``base_url`` is the cloud's Resource Manager. Safe to share between threads.
 
     ``api_versions`` has the API version for a service of ``AzureCall``, "" or none for the library's own.
+    ``app`` is what the ids of requests are marked with.
     """
 
     def __init__(
@@ -61,8 +78,9 @@ class ArmAzure:
         *,
         base_url: str = PUBLIC_CLOUD,
         api_versions: Mapping[str, str] | None = None,
+        app: str = "",
     ) -> None:
-        self._credential, self._base_url = credential, base_url.rstrip("/")
+        self._credential, self._base_url, self._app = credential, base_url.rstrip("/"), app
         self._scope = f"{self._base_url}/.default"
         self._api_versions = {name: version for name, version in (api_versions or {}).items() if version}
         self._lock = threading.Lock()
@@ -122,6 +140,7 @@ class ArmAzure:
     def _connect(self, service: str, subscription: str) -> Any:
         policies = [
             RequestIdPolicy(),
+            _Correlation(self._app),
             HeadersPolicy(),
             UserAgentPolicy("roadstead"),
             ProxyPolicy(),

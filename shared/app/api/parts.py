@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar, cast, get_args, get_origin, get_type_
 from shared.app.api import schema
 from shared.azure.policies import PolicyCompanion
 from shared.azure.retirements import retiring
+from shared.cluster.conditions import IN_SYNC, is_at_rest
 from shared.cluster.failures.errors import Unreadable, is_wait
 from shared.cluster.failures.remedies import suggested_action
 from shared.cluster.forms import RecordList, UnreadableRecord
@@ -27,7 +28,7 @@ from shared.json_tree import path_text
 from shared.kubernetes.kubeconfig import ending
 from shared.plan.plan import Item, with_since
 from shared.ports import FleetRecord, PlanRecord
-from shared.ports.state import Clusters
+from shared.ports.state import ClusterChanges, Clusters, SweepRecord
 from shared.sentences import some_of
 
 PAGE = 200
@@ -218,6 +219,19 @@ def condition_of(condition: Condition, listed: datetime | None = None) -> schema
 def event_of(event: Event) -> schema.EventView:
     """Return an event as Kubernetes writes one."""
     return projected(schema.EventView, event, type="Warning" if event.warning else "Normal")
+
+
+def compared_at(record: ClusterRecord, sweep: SweepRecord, changes: ClusterChanges) -> datetime | None:
+    """Return when a cluster was compared with Azure last: by a list, by itself or at the end of a job."""
+    in_sync = record.condition(IN_SYNC)
+    known = in_sync.verified if in_sync and in_sync.status is not None else None
+    listed = sweep.listed_at(record.desired.id.subscription, record.name) if is_at_rest(record) else None
+    return max(filter(None, (known, listed, changes.compared)), default=None)
+
+
+def exact(moment: datetime) -> str:
+    """Return a time that is compared with others."""
+    return moment.isoformat(timespec="milliseconds")
 
 
 def iso(moment: datetime | None) -> str | None:

@@ -237,10 +237,13 @@ def status_of(
     if rollout is not None and rollout.final:
         state = "failure" if rollout.stopped else "pending"
         return CommitStatus(state, status_line(rollout.text), CONTEXT, link)
-    exempt = f", {progress.exempt} exempt" if progress.exempt else ""
+    # A status that fails says which cluster differs; until that has lasted, their number shows an edit.
+    alike = progress.ready - progress.differing
+    drift = f", {progress.differing} with drift" if progress.differing else ""
+    exempt = drift + (f", {progress.exempt} exempt" if progress.exempt else "")
     if progress.ready + progress.exempt >= progress.total:
         done = (
-            f"{progress.ready} of {progress.total} clusters in sync{exempt} ({plan.summary})"
+            f"{alike} of {progress.total} clusters in sync{exempt} ({plan.summary})"
             if plan.items
             else "no clusters"
         )
@@ -249,14 +252,14 @@ def status_of(
     waiting = f"; {progress.first_wait}" if progress.first_wait else f" ({plan.summary})"
     if rollout is not None and not progress.first_wait:
         waiting = f"; {rollout.text}"
-    description = f"{progress.ready} of {progress.total} clusters in sync{exempt}{suspended}{waiting}"
+    description = f"{alike} of {progress.total} clusters in sync{exempt}{suspended}{waiting}"
     if superseded_by:
         return CommitStatus(
             "error", status_line(f"superseded by {superseded_by[:8]}: {description}"), CONTEXT, link
         )
     if progress.suspended and progress.ready + progress.suspended + progress.exempt >= progress.total:
         # No progress until a date, or a commit: neither pending, nor success, nor a failure of a cluster.
-        in_sync = f"{progress.ready} of {progress.total} clusters in sync{exempt}"
+        in_sync = f"{alike} of {progress.total} clusters in sync{exempt}"
         ended = f"suspended: {in_sync}; {progress.first_suspension}"
         return CommitStatus("error", status_line(ended), CONTEXT, link)
     left = rollout.left if rollout is not None else 0

@@ -1,4 +1,4 @@
-"""What the activity log says of the differences that a sweep finds, for the first hours of each."""
+"""What Azure's events, and then the activity log, say of what a sweep finds, for its first hours."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ class ActivityLog:
     listings: Mapping[str, Listing]
     problems: dict[str, str] = field(default_factory=dict)
     _read: dict[str, Sequence[Activity]] = field(default_factory=dict)
+    _told: dict[str, Sequence[Activity]] = field(default_factory=dict)
 
     def asked_since(self, subscription: str, now: datetime) -> datetime:
         """Return since when a value has been seen at most about which the log is asked.
@@ -80,8 +81,18 @@ class ActivityLog:
             times.append(before)
         elif listing.at and not finding_of_sweep(record.finding) and kind_of(field.path) is None:
             times.append(before if record.name in listing.undecided else listing.at - LATE)
-        writes, after = self._writes(cluster.subscription.lower()), max(times)
+        after = max(times)
+        told = changed_by(self._events(record.name), cluster.resource, field.path, pools, after, seen)
+        if told is not None:
+            return told
+        writes = self._writes(cluster.subscription.lower())
         return changed_by(writes, cluster.resource, field.path, pools, after, seen)
+
+    def _events(self, name: str) -> Sequence[Activity]:
+        """Return what Azure's events said of a cluster: that costs no call to Azure, and is not late."""
+        if name not in self._told:
+            self._told[name] = self.ports.state.changes_of(name).changes
+        return self._told[name]
 
     def _listing(self, subscription: str) -> Listing:
         return self.listings.get(subscription.lower(), Listing(subscription.lower()))
@@ -106,7 +117,9 @@ class ActivityLog:
         cluster, after = record.desired.id, max(now - LONGEST, record.job.step.since)
         if seen < self.asked_since(cluster.subscription, now):
             return None
-        return done_by(self._writes(cluster.subscription.lower()), cluster.resource, operation, after, seen)
+        told = done_by(self._events(record.name), cluster.resource, operation, after, seen)
+        writes = self._writes(cluster.subscription.lower()) if told is None else ()
+        return told or done_by(writes, cluster.resource, operation, after, seen)
 
     def _writes(self, subscription: str) -> Sequence[Activity]:
         if subscription not in self._read:

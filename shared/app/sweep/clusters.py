@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from datetime import datetime
 from functools import partial
 
 from shared.app.access.azure_state import busy
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.notifications import notifications_of
 from shared.app.outbox import is_at_time, send, send_all
-from shared.app.records import Transition, change
+from shared.app.records import Transition, again, change
 from shared.app.sweep.activity import ActivityLog
 from shared.app.sweep.conclusions import conclude
 from shared.app.sweep.corrections import sweep_of_held, unless_held
@@ -20,12 +21,13 @@ from shared.cluster.envelopes import Envelope, continuation
 from shared.cluster.failures.errors import ClusterMissing, ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.health import CORRECTED, applies_again
-from shared.cluster.messages import SweepRequest
+from shared.cluster.messages import EVENT, SweepRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import correction_event
 from shared.cluster.reporting.measurements import of_read, of_reservation
 from shared.cluster.transitions.acceptance import start_correction
-from shared.frozen import dataclass
+from shared.frozen import dataclass, replace
+from shared.json_tree import Json
 from shared.logs import about_record
 from shared.ports import Ports
 from shared.ports.azure import GetCluster
@@ -103,10 +105,11 @@ def request_checks(names: Sequence[str], part: SweepRequest, ports: Ports) -> No
 
 @dataclass(frozen=True)
 class ListCheck:
-    """The clusters that exist although a list lacks them, and whether a record changed."""
+    """The clusters that exist although a list lacks them, whether a record changed, and whose, for a list."""
 
     lacking: Sequence[str]
     changed: bool
+    news: Sequence[str] = ()
 
 
 def check(part: SweepRequest, end: float, sources: Sources, ports: Ports) -> ListCheck:
@@ -121,6 +124,7 @@ def check(part: SweepRequest, end: float, sources: Sources, ports: Ports) -> Lis
     absent: list[str] = []
     lacking: list[str] = []
     changing: list[str] = []
+    news: list[str] = []
     changed = False
     for position, name in enumerate(part.clusters):
         rest = part.model_copy(update={"clusters": part.clusters[position:], "reservations": {}})
@@ -135,6 +139,7 @@ def check(part: SweepRequest, end: float, sources: Sources, ports: Ports) -> Lis
             continue
         if is_at_time(part.sweep) and _is_held_on(record, ports):
             continue
+        read_at = ports.clock()
         try:
             live = limiter.over(ports).azure.call(GetCluster(record.desired.id))
         except RateLimited as limited:
@@ -151,10 +156,15 @@ def check(part: SweepRequest, end: float, sources: Sources, ports: Ports) -> Lis
             continue
         if live is not None and part.subscription:
             lacking.append(name)
-        if live is not None and busy(live["properties"]) and not part.subscription:
-            changing.append(name)
         try:
-            changed = conclude(record, live, sources, activity, ports) or changed
+            is_news = conclude(record, live, sources, activity, ports)
+            changed = is_news or changed
+            if is_news and part.subscription:
+                news.append(name)
+            if live is not None and _is_read_again(record, live, part, ports):
+                changing.append(name)
+            if live is None or not busy(live["properties"]):
+                _note_compared(name, read_at, ports)
         except (ReconcileError, RateLimited):
             raise
         except Exception:  # the next list names it
@@ -167,7 +177,29 @@ def check(part: SweepRequest, end: float, sources: Sources, ports: Ports) -> Lis
         again = {"clusters": tuple(changing), "reservations": {}}
         busy_again = part.next_attempt().model_copy(update=again)
         send(busy_again, ports, after=BUSY_SECONDS * 2**part.attempt)
-    return ListCheck(lacking, changed)
+    return ListCheck(lacking, changed, news)
+
+
+@again
+def _note_compared(name: str, at: datetime, ports: Ports) -> None:
+    """Store when a cluster was read by itself: whoever waits for that, and each view, knows by that."""
+    known = ports.state.changes_of(name)
+    if known.compared is None or at > known.compared:
+        ports.state.save_changes(replace(known, compared=at))
+
+
+def _is_read_again(record: ClusterRecord, live: Json, part: SweepRequest, ports: Ports) -> bool:
+    """Return whether a cluster changes later than somebody asked: an operation runs, or Azure shows it late.
+
+    ``record`` is the one before the comparison. Where an event of Azure asked, and the comparison saved
+    nothing new, one more read shows whether Azure is behind its event.
+    """
+    if part.subscription or busy(live["properties"]):
+        return not part.subscription
+    if part.attempt or not part.sweep.startswith(EVENT):
+        return False
+    after = readable(record.name, ports.state)
+    return after is not None and after.etag == record.etag
 
 
 def postpone(part: SweepRequest, limited: RateLimited, limiter: RateLimiter, ports: Ports) -> None:

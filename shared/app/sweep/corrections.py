@@ -343,9 +343,10 @@ def _compared(
 ) -> ClusterRecord:
     if decided is None:
         return record
-    before = record.observation.verified
-    unmanaged = before.unmanaged if before else unmanaged_names(record.desired, owner, live)
-    verified = Verification("" if decided else live_digest(live), unmanaged)
+    before, names = record.observation.verified, unmanaged_names(record.desired, owner, live)
+    unmanaged = before.unmanaged if before else names
+    added = tuple(name for name in names if name not in unmanaged)
+    verified = Verification("" if decided else live_digest(live), unmanaged, added)
     after = apply_comparison(record, decided, verified, now=now)
     if after.observation.running is None:
         return after

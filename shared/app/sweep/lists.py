@@ -39,7 +39,7 @@ class ListComparison:
 
     ``newer`` are those whose record is about as new as the list, or newer: it decides nothing about them. On
     those that are ``busy`` an operation runs: what it changes is for a later list. Those that are ``strange``
-    could not be compared, by an unforeseen error.
+    could not be compared, by an unforeseen error. ``news`` are those of which it changed the record.
     """
 
     lacking: Sequence[str]
@@ -47,6 +47,7 @@ class ListComparison:
     busy: Sequence[str]
     strange: Sequence[str]
     changed: bool
+    news: Sequence[str] = ()
 
     @property
     def undecided(self) -> tuple[str, ...]:
@@ -68,6 +69,7 @@ def compare(
     ``installations`` are the ids of this app, the present one first, ``started`` when the list was asked for.
     """
     lacking, newer, operated, strange, changed = [], [], [], list[str](), False
+    news = list[str]()
     for summary in summaries:
         if not summary.at_rest:
             continue
@@ -87,6 +89,8 @@ def compare(
                 concluded = conclude_from_list(summary.name, live, started, sources, activity, ports)
                 if concluded is None:
                     newer.append(summary.name)
+                elif concluded:
+                    news.append(summary.name)
                 changed = changed or bool(concluded)
         except (ReconcileError, RateLimited):
             raise
@@ -94,7 +98,7 @@ def compare(
             with about(cluster=summary.name):
                 log.exception("%s cannot be compared", summary.name)
             strange.append(summary.name)
-    return ListComparison(lacking, newer, operated, strange, changed)
+    return ListComparison(lacking, newer, operated, strange, changed, news)
 
 
 def read_list(subscription: str, ports: Ports) -> Mapping[str, Json]:

@@ -136,9 +136,14 @@ def place_of(resource: Json) -> str:
     return str(resource["id"]).lower()
 
 
+def cluster_of(summary: ClusterSummary) -> ClusterId:
+    """Return the cluster of a summary."""
+    return ClusterId(summary.place.subscription, summary.place.resource_group, summary.name)
+
+
 def place_of_summary(summary: ClusterSummary) -> str:
-    """Return where the cluster of a summary lives."""
-    return ClusterId(summary.place.subscription, summary.place.resource_group, summary.name).resource.lower()
+    """Return where the cluster of a summary lives, as a key."""
+    return cluster_of(summary).resource.lower()
 
 
 def tagged_as_ours(live: Json, config: FleetConfig) -> str:

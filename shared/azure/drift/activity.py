@@ -78,13 +78,18 @@ def writes_in(events: Iterable[Json]) -> list[Activity]:
         except ValidationError:
             continue
         operation, status = _value(event.operationName), _value(event.status)
-        if _READS.search(operation) or status in _FAILED:
+        if is_read(operation) or status in _FAILED:
             continue
         policy = _BY_POLICY.match(operation)
         if policy is None or policy[1] in _EFFECTS:
             who = AZURE_POLICY if policy else cut(event.caller, CALLER_LIMIT)
             found.append(Activity(event.resourceId.lower(), who, event.eventTimestamp, operation))
     return found
+
+
+def is_read(operation: str) -> bool:
+    """Return whether an operation changes no resource, by Azure's name of it."""
+    return bool(_READS.search(operation))
 
 
 def done_by(

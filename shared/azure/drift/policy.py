@@ -159,10 +159,10 @@ def _decided(
     exhausted: Collection[str],
     now: datetime,
 ) -> DriftDecision:
-    if policy.is_of_azure_policy(difference.path):
-        return DriftDecision(difference, DriftAction.IGNORE)
+    wanted = _wanted(policy, difference.path, now)
+    if wanted is DriftAction.IGNORE:
+        return DriftDecision(difference, wanted)
     rules = [rule for rule in policy.rules if rule.covers(difference.path)]
-    wanted = _careful(rule.action for rule in rules if not rule.expired(now)) or DriftAction(policy.action)
     note = next((_expired(rule) for rule in rules if rule.expired(now)), "")
     if wanted is DriftAction.PROPOSE:
         obstacle = _obstacle_to_proposal(difference, around)
@@ -177,6 +177,19 @@ def _decided(
     if effect in _HARMLESS:
         return DriftDecision(difference, DriftAction.CORRECT, note)
     return DriftDecision(difference, DriftAction.APPROVE, note, effect.value)
+
+
+def ignores(policy: DriftPolicy | None, path: str, now: datetime) -> bool:
+    """Return whether a policy has it that nothing is said of a field that differs."""
+    return policy is not None and _wanted(policy, path, now) is DriftAction.IGNORE
+
+
+def _wanted(policy: DriftPolicy, path: str, now: datetime) -> DriftAction:
+    """Return what a policy asks for of a field."""
+    if policy.is_of_azure_policy(path):
+        return DriftAction.IGNORE
+    rules = (rule for rule in policy.rules if rule.covers(path) and not rule.expired(now))
+    return _careful(rule.action for rule in rules) or DriftAction(policy.action)
 
 
 def _careful(actions: Iterable[str]) -> DriftAction | None:

@@ -113,6 +113,13 @@ WAITING_MESSAGES = Metric(
     "deliveries of messages that wait for a newer version of the app, or for a record that can be read",
     ("queue",),
 )
+AZURE_EVENTS = Metric(
+    "roadstead.azure_events",
+    MetricKind.COUNTER,
+    "{event}",
+    "events of Azure: taken, of the app's own writes, of what is elsewhere, old, unreadable, or failed",
+    ("result",),
+)
 CLUSTERS = Metric(
     "roadstead.clusters",
     MetricKind.GAUGE,
@@ -171,6 +178,7 @@ METRICS = (
     WEBHOOKS,
     DEAD_LETTERS,
     WAITING_MESSAGES,
+    AZURE_EVENTS,
 )
 """Every metric, as docs/telemetry.md lists them."""
 

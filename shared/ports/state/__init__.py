@@ -55,13 +55,22 @@ from shared.ports.state.promotions import (
     Rollouts,
 )
 from shared.ports.state.reading import RecordKind
-from shared.ports.state.sweeps import Listing, Orphan, PathsCheck, SweepRecord, Sweeps
+from shared.ports.state.sweeps import (
+    CHANGES,
+    ClusterChanges,
+    Listing,
+    Orphan,
+    PathsCheck,
+    SweepRecord,
+    Sweeps,
+)
 from shared.ports.tables import Condition, Table
 
 __all__ = [
     "TABLES",
     "AppIdentity",
     "BranchRead",
+    "ClusterChanges",
     "Clusters",
     "DeadLetter",
     "Deliveries",
@@ -90,7 +99,10 @@ TABLES = (EVENTS, BLOBS, DEAD_LETTERS, BUCKETS, PLANS, CLUSTERS, FLEETS, ACTS, D
 _SKEW = timedelta(seconds=10)
 """How much earlier a record may have been written that shows later: each partition has a clock of its own."""
 _READ_WHERE_CHANGED: Sequence[tuple[RecordKind[Any], tuple[Condition, ...]]] = (
-    *((kind, ()) for kind in (RECORD, ACT, DEAD_LETTER, PROMOTION, PROPOSAL, ROLLOUT, NOTICE, TIMER)),
+    *(
+        (kind, ())
+        for kind in (RECORD, ACT, DEAD_LETTER, PROMOTION, PROPOSAL, ROLLOUT, NOTICE, TIMER, CHANGES)
+    ),
     (PLAN, (("open", "eq", True),)),
 )
 

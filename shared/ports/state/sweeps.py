@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from shared.azure.drift.activity import Activity
+from shared.cluster.forms import RecordList
 from shared.frozen import dataclass, field
 from shared.ports.state.clusters import FLEETS
 from shared.ports.state.reading import TableRepository, TextKind
@@ -35,7 +37,8 @@ class Listing:
     is why the activity log could not be read when a sweep asked for it last, "" where it could.
     ``undecided`` are the clusters of which that list could not show a difference: an operation ran on them,
     it lacked them, or their record was about as new. ``before`` is when the list before it was asked for.
-    ``hidden`` are those that exist although that list lacked them.
+    ``hidden`` are those that exist although that list lacked them. ``missed`` are the clusters on which a
+    sweep found a change that no event of Azure had announced, since ``missed_since``: the newest ones.
     """
 
     subscription: str
@@ -46,6 +49,8 @@ class Listing:
     undecided: tuple[str, ...] = ()
     before: datetime | None = None
     hidden: tuple[str, ...] = ()
+    missed: tuple[str, ...] = ()
+    missed_since: datetime | None = None
 
     @property
     def problems(self) -> str:
@@ -86,13 +91,34 @@ class SweepRecord:
     paths: PathsCheck = PathsCheck()
     etag: str = field(default="", compare=False)
 
-    def listed_at(self, subscription: str) -> datetime | None:
-        """Return when the clusters of a subscription were listed last, None for never."""
-        return next((listing.at for listing in self.listings if listing.subscription == subscription), None)
+    def listed_at(self, subscription: str, cluster: str = "") -> datetime | None:
+        """Return when the clusters of a subscription were listed last, None for never.
+
+        Of a ``cluster`` about which that list decided nothing, it is the list before.
+        """
+        listing = next((own for own in self.listings if own.subscription == subscription.lower()), None)
+        if listing is None:
+            return None
+        return listing.before if cluster in listing.undecided else listing.at
+
+
+@dataclass(frozen=True)
+class ClusterChanges:
+    """What Azure's events said of a cluster: who wrote what lately, the last one last.
+
+    ``asked`` is the time of the comparison that was asked for last. ``compared`` is when it was last read by
+    itself, by whoever asked, and compared. ``etag`` is the version that was read, "" for one not saved yet.
+    """
+
+    cluster: str
+    changes: tuple[Activity, ...] = ()
+    asked: datetime | None = None
+    compared: datetime | None = None
+    etag: str = field(default="", compare=False)
 
 
 class Sweeps(TableRepository):
-    """The sweeps of the fleet."""
+    """The sweeps of the fleet, and what Azure's events said between them."""
 
     def sweep(self) -> SweepRecord:
         """Return the record of the sweeps; a new one when none was saved, or it cannot be read."""
@@ -105,5 +131,26 @@ class Sweeps(TableRepository):
         """Write the record over the version that was read; raise Stale."""
         self._write(SWEEP, self._fleet, record)
 
+    def changes(self) -> RecordList[ClusterChanges]:
+        """Return what events said of all clusters."""
+        return self._listed(CHANGES)
+
+    def changes_of(self, cluster: str) -> ClusterChanges:
+        """Return what events said of a cluster; nothing when nothing was saved, or it cannot be read."""
+        entity = self._entity(CHANGES, cluster)
+        if entity is None:
+            return ClusterChanges(cluster)
+        return self._reader.or_else(ClusterChanges(cluster, etag=entity.etag), CHANGES, entity)
+
+    def save_changes(self, changes: ClusterChanges) -> None:
+        """Write what events said of a cluster over the version that was read; raise Stale."""
+        at = max(filter(None, (changes.asked, changes.compared)), default=None)
+        self._write(CHANGES, changes.cluster, changes, at=at)
+
+    def prune_changes(self, before: datetime) -> int:
+        """Remove what events said of clusters of which none came since; return how many were removed."""
+        return self._remove(CHANGES, ("at", "lt", before))
+
 
 SWEEP = TextKind[SweepRecord]("sweep", FLEETS, SweepRecord, "sweeps")
+CHANGES = TextKind[ClusterChanges]("changes", FLEETS, ClusterChanges, "changes|{}")

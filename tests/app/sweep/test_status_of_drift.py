@@ -54,7 +54,8 @@ def test_a_difference_that_lasts_fails_the_commit_and_its_end_is_a_success_again
     before = written(cloud)
     sweep(cloud)
     cloud.run(seconds=HALF)
-    assert (state(cloud), written(cloud)) == ("success", before), "it has not lasted yet"
+    assert (state(cloud), written(cloud)) == ("success", before + 1), "it has not lasted yet"
+    assert status(cloud, head(cloud))[1] == "0 of 1 clusters in sync, 1 with drift (1 create)"
     cloud.run(seconds=HALF)
     failed, description = status(cloud, head(cloud))
     assert failed == "failure"
@@ -65,21 +66,22 @@ def test_a_difference_that_lasts_fails_the_commit_and_its_end_is_a_success_again
     assert view["progress"]["failed"] == 1
     cloud.run(seconds=4 * PATIENCE)
     sweep(cloud)
-    assert (state(cloud), written(cloud)) == ("failure", before + 1), "it is said once"
+    assert (state(cloud), written(cloud)) == ("failure", before + 2), "it is said once"
     cloud.azure.interventions.scale(ONE, "apps", 2)
     sweep(cloud)
     assert status(cloud, head(cloud)) == ("success", "1 of 1 clusters in sync (1 create)")
-    assert written(cloud) == before + 2
+    assert written(cloud) == before + 3
     assert cloud.state.open_plans() == []
 
 
-def test_a_difference_that_is_over_soon_costs_no_status(cloud: MemoryCloud) -> None:
+def test_a_difference_that_is_over_soon_fails_no_commit(cloud: MemoryCloud) -> None:
     before = written(cloud)
     sweep(cloud)
     cloud.azure.interventions.scale(ONE, "apps", 2)
     sweep(cloud)
     cloud.run(seconds=2 * PATIENCE)
-    assert (state(cloud), written(cloud)) == ("success", before)
+    assert (state(cloud), written(cloud)) == ("success", before + 2)
+    assert "with drift" not in status(cloud, head(cloud))[1]
     assert cloud.state.open_plans() == []
 
 
@@ -136,11 +138,11 @@ def test_without_patience_a_sweep_fails_the_commit_at_once(cloud: MemoryCloud) -
     assert state(cloud) == "failure"
 
 
-def test_the_differences_of_many_clusters_are_one_status() -> None:
+def test_the_differences_of_many_clusters_are_one_status_at_first_and_one_when_they_have_lasted() -> None:
     cloud = several("  tags: {cost: a}\n")
     before = written(cloud)
     for record in cloud.state.clusters():
         tag_by_hand(cloud, record.desired.id, cost="b")
     sweep(cloud)
     cloud.run(seconds=PATIENCE)
-    assert (state(cloud), written(cloud)) == ("failure", before + 1)
+    assert (state(cloud), written(cloud)) == ("failure", before + 2)

@@ -121,7 +121,9 @@ def test_a_cluster_that_is_missing_or_stopped_is_not_in_sync_and_stays_suspended
 def found(cloud: MemoryCloud) -> tuple[list[str], int]:
     """Return what the drift of the fleet says of whole clusters, and how many clusters it counts."""
     view = drift_view(cloud.ports, FIRST_PAGE)
-    assert drift_of_cluster("one", cloud.ports) == view
+    of_cluster = drift_of_cluster("one", cloud.ports)
+    assert of_cluster is not None
+    assert {**of_cluster, "comparedAt": view["comparedAt"]} == view, "the fleet is as old as its oldest list"
     return [each["finding"] for each in view["clusters"]], view["count"]
 
 

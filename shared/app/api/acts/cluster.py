@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from shared.app.api import schema
 from shared.app.api.acts import Refusal, answers, change_cluster, known_cluster, operator
+from shared.app.api.parts import exact
 from shared.app.outbox import request_whole_check, request_whole_sweep, send_all
 from shared.app.records import Transition
 from shared.azure.drift.policy import is_version
@@ -169,6 +170,7 @@ WRONG_BODY = (
 @answers(202)
 def refresh(names: Sequence[str], actor: str, ports: Ports) -> schema.RefreshReceipt:
     """Ask for a sweep, or that these clusters are read; one that only its job reads is refused."""
+    asked = ports.clock()
     for name in names:
         record = known_cluster(name, ports.state.cluster(name), ports)
         if not is_at_rest(record):
@@ -184,4 +186,4 @@ def refresh(names: Sequence[str], actor: str, ports: Ports) -> schema.RefreshRec
     else:
         request_whole_sweep(ports)
         request_whole_check(ports)
-    return {"clusters": list(names), "all": not names, "by": operator(actor)}
+    return {"clusters": list(names), "all": not names, "by": operator(actor), "at": exact(asked)}

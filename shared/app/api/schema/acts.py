@@ -16,11 +16,12 @@ class ReplayReceipt(TypedDict):
 
 @final
 class RefreshReceipt(TypedDict):
-    """``POST refresh``: which clusters are compared with Azure, or ``all``."""
+    """``POST refresh``: which clusters are compared with Azure, or ``all``; asked for ``at`` a time."""
 
     clusters: list[str]
     all: bool
     by: str
+    at: str
 
 
 @final

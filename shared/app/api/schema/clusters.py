@@ -207,12 +207,14 @@ class Why(FleetProblemView):
     """``GET clusters/NAME/why``: why a cluster is in its phase, in sentences.
 
     ``retirementsNote`` says that the table of retirements is old, "" otherwise. ``rollout`` is why the
-    rollout that is under way does not change the cluster now, None where it does not wait.
+    rollout that is under way does not change the cluster now, None where it does not wait. ``comparedAt`` is
+    when the cluster was compared with Azure last, None for never.
     """
 
     name: str
     phase: str
     doing: str
+    comparedAt: str | None
     since: str | None
     attempts: int
     lastError: Failure | None

@@ -58,7 +58,7 @@ class DriftedCluster(TypedDict):
     ``needsApproval`` identifies the corrections that wait for an approval, "" for none. ``approval`` is the
     one that they have, until the sweep has compared once more and started the job. ``finding`` is what a
     sweep found of the whole cluster, such as who deleted it, "" for nothing. ``held`` is what keeps a
-    correction from starting, None for nothing.
+    correction from starting, None for nothing. ``comparedAt`` is when it was compared with Azure last.
     """
 
     name: str
@@ -70,6 +70,7 @@ class DriftedCluster(TypedDict):
     approval: CorrectionApprovalView | None
     finding: str
     held: HeldCorrection | None
+    comparedAt: str | None
 
 
 class InsideFinding(TypedDict):
@@ -89,7 +90,8 @@ class DriftView(TypedDict):
     compared, because they are not in Azure.
 
     ``activityLog`` is why who changed something is not known of some subscriptions, ``proposals`` why pull
-    requests are not opened that should be; "" for nothing.
+    requests are not opened that should be; "" for nothing. ``comparedAt`` is how old all this is: when the
+    cluster that is asked for was compared last, and of the fleet the oldest list of a subscription.
     """
 
     clusters: list[DriftedCluster]
@@ -99,6 +101,7 @@ class DriftView(TypedDict):
     outside: int
     activityLog: str
     proposals: str
+    comparedAt: str | None
     next: str | None
 
 

@@ -51,11 +51,19 @@ class Readiness(TypedDict):
 
 
 @final
+class MissedChanges(TypedDict):
+    """A subscription whose events come, and ``clusters`` whose changes, ``since`` a time, none announced."""
+
+    subscription: str
+    clusters: list[str]
+    since: str | None
+
+
 class HealthView(TypedDict):
     """``GET health``: the services and timers as of ``checkedAt``, and the records that cannot be read.
 
     ``lacks`` says what the git host does not offer, and what is lost. ``unreadable`` is None before this
-    instance has read them.
+    instance has read them. ``missed`` is what events of Azure did not announce.
     """
 
     live: bool
@@ -65,6 +73,7 @@ class HealthView(TypedDict):
     credentials: list[CredentialHealth]
     timers: list[TimerHealth]
     lacks: list[str]
+    missed: list[MissedChanges]
     unreadable: list[UnreadableRecordView] | None
 
 

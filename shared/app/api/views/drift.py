@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 
 from shared.app.api import schema
-from shared.app.api.parts import ClusterPage, iso, projected
+from shared.app.api.parts import ClusterPage, compared_at, exact, iso, projected
 from shared.app.proposals.remembered import proposes
 from shared.cluster.conditions import found_of, is_exempt
 from shared.cluster.drift import DriftedField
@@ -15,7 +16,7 @@ from shared.cluster.record import ClusterRecord, finding_of_sweep
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.language.model.cluster.drift import DriftAction
 from shared.ports import Ports
-from shared.ports.state import Listing, Proposal
+from shared.ports.state import ClusterChanges, Listing, Proposal
 
 REASONS, FINDINGS = 3, 20
 
@@ -27,8 +28,18 @@ def drift_view(ports: Ports, page: ClusterPage) -> schema.DriftView:
     shown = [name for name in names if name > page.after][: page.limit]
     records = ports.state.clusters_named(shown)
     proposals = {proposal.cluster: proposal for proposal in ports.state.proposals()} if shown else {}
-    clusters = [_cluster(record, proposals.get(record.name)) for record in records if _differs(record)]
     sweep = ports.state.sweep()
+    listed = [listing.at for listing in sweep.listings] or [None]
+    changes = {known.cluster: known for known in ports.state.changes()} if shown else {}
+    clusters = [
+        _cluster(
+            record,
+            proposals.get(record.name),
+            compared_at(record, sweep, changes.get(record.name) or ClusterChanges(record.name)),
+        )
+        for record in records
+        if _differs(record)
+    ]
     found = [summary.name for summary in summaries if _is_found_inside(summary)]
     return {
         "clusters": clusters,
@@ -38,6 +49,7 @@ def drift_view(ports: Ports, page: ClusterPage) -> schema.DriftView:
         "outside": sum(summary.place.attached for summary in summaries),
         "activityLog": _unread(sweep.listings),
         "proposals": sweep.proposals,
+        "comparedAt": None if None in listed else exact(min(filter(None, listed))),
         "next": page.next(shown),
     }
 
@@ -47,8 +59,9 @@ def drift_of_cluster(name: str, ports: Ports) -> schema.DriftView | None:
     record = ports.state.cluster(name)
     if record is None:
         return None
-    clusters = [_cluster(record, ports.state.proposal(name))] if _differs(record) else []
     own, sweep = record.desired.id.subscription.lower(), ports.state.sweep()
+    compared = compared_at(record, sweep, ports.state.changes_of(name))
+    clusters = [_cluster(record, ports.state.proposal(name), compared)] if _differs(record) else []
     return {
         "clusters": clusters,
         "count": len(clusters),
@@ -57,6 +70,7 @@ def drift_of_cluster(name: str, ports: Ports) -> schema.DriftView | None:
         "outside": int(record.desired.is_attached),
         "activityLog": _unread([listing for listing in sweep.listings if listing.subscription == own]),
         "proposals": sweep.proposals,
+        "comparedAt": exact(compared) if compared else None,
         "next": None,
     }
 
@@ -99,7 +113,9 @@ def _differs(record: ClusterRecord) -> bool:
     return record.divergence.drift is not None or (bool(found_of(record)) and not is_exempt(record))
 
 
-def _cluster(record: ClusterRecord, proposal: Proposal | None) -> schema.DriftedCluster:
+def _cluster(
+    record: ClusterRecord, proposal: Proposal | None, compared: datetime | None
+) -> schema.DriftedCluster:
     drift, held = record.divergence.drift, None if record.job.active else record.divergence.held
     return projected(
         schema.DriftedCluster,
@@ -109,6 +125,7 @@ def _cluster(record: ClusterRecord, proposal: Proposal | None) -> schema.Drifted
         needsApproval=drift.correction if drift and drift.to_approve else "",
         finding="" if is_exempt(record) else found_of(record),
         held=projected(schema.HeldCorrection, held, because=held.reason) if held else None,
+        comparedAt=compared,
     )
 
 

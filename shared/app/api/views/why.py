@@ -6,6 +6,7 @@ from shared.app.api import schema
 from shared.app.api.audit import acts_on
 from shared.app.api.parts import (
     certificates_of,
+    compared_at,
     failure_of,
     fleet_problem,
     items_of,
@@ -60,6 +61,7 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
         name=name,
         phase=phase,
         doing=diagnosis.activity,
+        comparedAt=compared_at(record, ports.state.sweep(), ports.state.changes_of(name)) if record else None,
         lastError=failure_of(record) if record else None,
         plan=_plan_part(newest),
         rollout=waits,

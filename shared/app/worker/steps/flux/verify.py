@@ -14,6 +14,7 @@ from shared.app.worker.steps.flux.pinned import instance_wait
 from shared.app.worker.steps.flux.reconciled import applied_revision
 from shared.app.worker.steps.node_pools import drain
 from shared.azure.differences import drift_of, live_digest, unmanaged_names
+from shared.azure.drift.policy import ignores
 from shared.cluster.drift import Verification
 from shared.cluster.outcomes import Done, Outcome, Restart, Wait
 from shared.cluster.record_parts import AppliedRevision
@@ -142,31 +143,38 @@ def verified_in_azure(context: StepContext, applied: AppliedRevision | None) -> 
     if state_of(existing) == "Deleting":
         return Restart(f"somebody deletes the cluster {context.record.name} in Azure")
     running = running_of(existing, context.owner, applied)
-    verified, in_sync = _compared(context, existing)
+    ended = _compared(context, existing)
     needed = bool(context.desired.spec.node_pools) or not context.desired.has_extension
     behind = drain.behind(context, existing) if needed and context.enters else None
     note = str(applied or "Azure shows no revision that Flux applied")
-    return behind or Done(note, running=running, verified=verified, in_sync=in_sync)
+    return behind or replace(ended, note=note, running=running)
 
 
-def _compared(context: StepContext, existing: Json) -> tuple[Verification, bool]:
-    """Return how Azure shows the cluster, and whether nothing differs but what the job leaves as it is.
+def _compared(context: StepContext, existing: Json) -> Done:
+    """Return the end of the job with how Azure shows the cluster, and what differs although it has ended.
 
-    One that differs, also in such a field, is compared again by the next sweep. What it has beyond git counts
-    as of the generation's first verification: a later job of the same generation, such as a correction,
-    accepts nothing that came meanwhile.
+    One that differs, also in a field that the job leaves as it is, is compared again by the next sweep. What
+    the cluster has beyond git is accepted by the generation's first verification, but for what a comparison
+    saw somebody add: that stays reported. A later job of the same generation, such as a correction, accepts
+    nothing.
     """
-    before, record = context.record.observation.verified, context.record
-    again = before is not None and record.observed_generation == record.generation
-    unmanaged = (
-        before.unmanaged if before and again else unmanaged_names(context.desired, context.owner, existing)
+    before, record, desired = context.record.observation.verified, context.record, context.desired
+    names, unmanaged = unmanaged_names(desired, context.owner, existing), before.unmanaged if before else ()
+    if before is None or record.observed_generation != record.generation:
+        unmanaged = tuple(name for name in names if before is None or name not in before.added)
+    found = drift_of(desired, context.owner, existing, unmanaged)
+    shown = [
+        difference
+        for difference in found
+        if difference.path not in desired.left
+        and not ignores(desired.spec.drift, difference.path, context.ports.clock())
+    ]
+    digest = "" if busy(existing["properties"]) or found or desired.left else live_digest(existing)
+    return Done(
+        verified=Verification(digest, unmanaged, tuple(name for name in names if name not in unmanaged)),
+        in_sync=not (busy(existing["properties"]) or shown),
+        added=tuple(difference.path for difference in shown if difference.left_alone),
     )
-    left = context.desired.left
-    differs = bool(busy(existing["properties"])) or any(
-        difference.path not in left
-        for difference in drift_of(context.desired, context.owner, existing, unmanaged)
-    )
-    return Verification("" if differs or left else live_digest(existing), unmanaged), not differs
 
 
 def _deleted(context: StepContext, deployments: Sequence[Json], api: KubernetesApi) -> Restart | None:

@@ -1,0 +1,66 @@
+// What Azure says of a target subscription: a system topic, whose own identity delivers to the queue of the fleet
+// when somebody writes, deletes or acts on a cluster or on what is around one. No key, and no public endpoint.
+// main.bicep deploys it to each target subscription. Its owner can deploy it as well, on its own:
+//   az deployment sub create --subscription TARGET --location westeurope --template-file infra/events.bicep \
+//     --parameters fleet=FLEET queueId=QUEUE_ID appIds='["CLIENT_ID", ...]'
+targetScope = 'subscription'
+
+@description('The name of the fleet: the event subscription has it.')
+param fleet string
+
+@description('The resource id of the queue events, an output of main.bicep.')
+param queueId string
+
+@description('The client ids of the identities of the apps, whose own writes are left out; an output of main.bicep.')
+@maxLength(10)
+param appIds array
+
+@description('The region of the resource group; the topic is global.')
+param location string = deployment().location
+
+@description('The resource group of the topic. Azure takes one topic for a subscription: name that of an existing one.')
+param topicGroup string = 'roadstead-events'
+
+@description('The name of the topic.')
+param topicName string = 'roadstead'
+
+@description('Whether to give the topic the right to send to the queue. Without it, whoever owns the queue does that.')
+param assignSender bool = true
+
+resource group 'Microsoft.Resources/resourceGroups@2024-03-01' = {
+  name: topicGroup
+  location: location
+}
+
+module topic 'event_topic.bicep' = {
+  scope: group
+  name: 'roadstead-topic-${fleet}'
+  params: {
+    name: topicName
+  }
+}
+
+module sender 'event_sender.bicep' = if (assignSender) {
+  scope: resourceGroup(split(queueId, '/')[2], split(queueId, '/')[4])
+  name: 'roadstead-sender-${uniqueString(subscription().id)}'
+  params: {
+    namespaceName: split(queueId, '/')[8]
+    queueName: split(queueId, '/')[10]
+    principalId: topic.outputs.principalId
+  }
+}
+
+module subscribed 'event_subscription.bicep' = {
+  scope: group
+  name: 'roadstead-events-${fleet}'
+  params: {
+    topicName: topicName
+    name: 'roadstead-${fleet}'
+    queueId: queueId
+    appIds: appIds
+  }
+  dependsOn: [sender]
+}
+
+@description('The identity of the topic, which needs Azure Service Bus Data Sender on the queue.')
+output principalId string = topic.outputs.principalId
