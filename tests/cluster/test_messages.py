@@ -25,6 +25,7 @@ from shared.cluster.messages import (
     StatusRequest,
     SweepRequest,
     commit_of,
+    TryRequest,
     request_of,
 )
 from tests.support.cluster_records import record
@@ -40,6 +41,7 @@ REQUESTS = [
     PromoteRequest(pull=7),
     SweepRequest(sweep="1"),
     PreviewRequest(pull=7, head="c"),
+    TryRequest(pull=7),
     OutdatedRequest(commit="c"),
 ]
 
