@@ -24,8 +24,8 @@ from shared.cluster.messages import (
     RolloutRequest,
     StatusRequest,
     SweepRequest,
-    commit_of,
     TryRequest,
+    commit_of,
     request_of,
 )
 from tests.support.cluster_records import record

@@ -38,9 +38,9 @@ def try_pull(
     with connect(url, key_file, timeout) as api:
         if end:
             api.end_try(name, pull, reason)
-            told = f"{name} goes back from pull request {pull}; roadstead why {name} says how far it is"
+            text = f"{name} goes back from pull request {pull}; roadstead why {name} says how far it is"
         else:
-            begun = api.begin_try(name, pull, lasts, reason)
-            told = f"{name} tries pull request {pull} at {begun['commit'][:8]} until {begun['until']}"
-            told = f"{told}; the pull request says what becomes of it"
-    echo(Text(line(told)))
+            receipt = api.begin_try(name, pull, lasts, reason)
+            text = f"{name} tries pull request {pull} at {receipt['commit'][:8]} until {receipt['until']}"
+            text = f"{text}; the pull request says what becomes of it"
+    echo(Text(line(text)))

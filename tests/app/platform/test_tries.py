@@ -26,7 +26,7 @@ from tests.support.crash_points import run_with_crashes, wire
 from tests.support.extension_clusters import FLUX
 from tests.support.lost_tables import lose, ready
 from tests.support.operator_clusters import operated
-from tests.support.pipeline_runs import phases, push, pushed, status
+from tests.support.pipeline_runs import push, pushed, status
 from tests.support.proposals import Repo
 from tests.support.staged_fleets import DEV, NAMESPACE, PROD, ready_fleet, rollout_of, staged, with_file
 

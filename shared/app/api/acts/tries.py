@@ -107,9 +107,9 @@ def _pin_of(record: ClusterRecord, number: int, ports: Ports) -> Pin:
     if trial is None and not (record.ready and is_at_rest(record) and pin.is_known):
         why = f"roadstead why {name} says what it does"
         raise Refusal(409, f"{name} is {record.phase.value}, and only a Ready cluster tries something; {why}")
-    held = held_start(record, Start.CHANGE, ports.state.fleet().rules.calendar, ports.clock())
-    if held is not None:
-        raise Refusal(409, f"{name} tries nothing now: {held}")
+    hold = held_start(record, Start.CHANGE, ports.state.fleet().rules.calendar, ports.clock())
+    if hold is not None:
+        raise Refusal(409, f"{name} tries nothing now: {hold}")
     return pin
 
 

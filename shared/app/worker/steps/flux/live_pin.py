@@ -4,7 +4,7 @@ A pin goes forward, because Flux deletes what an older commit does not have. A j
 that the plan knew, or from an ancestor of the new one. One that is ahead, and one that the record never knew,
 stays: somebody moved it while the app was down, or the tables were lost, or are older than the cluster. The
 record then takes it over, and another plan decides what becomes of it. A revert is a newer commit. From
-the commit of a try a pin goes back, also where no table knows of it any more: the name of its branch tells.
+the commit of a try a pin goes back, also where no table knows of it any more: its branch has such a name.
 """
 
 from __future__ import annotations
