@@ -97,6 +97,7 @@ COMMANDS: Sections = {
         "promote": Entry(
             "cli.commands.act.promote:promote", "Give an environment what is proven in another one."
         ),
+        "try": Entry("cli.commands.act.try_pull:try_pull", "Try a pull request on a cluster for some hours."),
         "rollback": Entry("cli.commands.act.rollback:rollback", "Propose to roll a node pool back."),
         "takeover": Entry(
             "cli.commands.act.takeover:takeover", "Take over clusters that another app manages."

@@ -18,7 +18,7 @@ from handlers.reply import reply
 from handlers.routes import Routes
 from shared.app.api import schema
 from shared.app.api.access import Caller, Role, decide
-from shared.app.api.acts import azure, cluster, fleet, pulls, rollout
+from shared.app.api.acts import azure, cluster, fleet, pulls, rollout, tries
 from shared.app.api.acts.approval import approve
 from shared.app.api.audit import MAX_TEXT, AuditedAct, audited
 from shared.app.http_result import HttpResult, rejected
@@ -199,6 +199,28 @@ ACTS = (
         act=lambda call: pulls.roll_back(
             call.path["name"], call.path["pool"], call.by, call.ports, call.reason
         ),
+    ),
+    ActRoute(
+        "try",
+        "clusters/{name}/try",
+        Role.OPERATOR,
+        schema.TryReceipt,
+        audit=lambda call: _on_cluster("try", call, str(call.body.pull)),
+        act=lambda call: tries.begin_try(
+            call.path["name"], call.body.pull, call.body.lasts, call.by, call.ports, call.reason
+        ),
+        body=bodies.TryBody,
+        wrong=tries.WRONG_TRY,
+    ),
+    ActRoute(
+        "end_try",
+        "clusters/{name}/try/end",
+        Role.OPERATOR,
+        schema.TryEndReceipt,
+        audit=lambda call: _on_cluster("try-end", call, str(call.body.pull)),
+        act=lambda call: tries.end_try(call.path["name"], call.body.pull, call.by, call.ports),
+        body=bodies.PullBody,
+        wrong=tries.WRONG_END,
     ),
     ActRoute(
         "takeover",

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from shared.app.api.acts.cluster import MAX_CLUSTERS
+from shared.app.api.acts.tries import LONGEST, USUAL
 from shared.app.api.schema import LIVE_CLUSTERS
+from shared.language.model.change_windows import span_of
 
 Text = Annotated[str, Field(min_length=1)]
 Name = Annotated[str, Field(pattern=r"^[\x00-\x7f]*$")]
 """The name of a cluster is ASCII. The record of the act has all names, and has room for those."""
+
+
+def _span(given: Any) -> Any:
+    """Return a time such as "4h"; what is none is refused."""
+    fits = isinstance(given, str) and re.fullmatch(r"[1-9][0-9]{0,4}[mhd]", given)
+    return span_of(given) if fits else given
 
 
 class Body(BaseModel):
@@ -38,6 +48,20 @@ class ReplayBody(Body):
     """Whether a freeze or a change window is overridden."""
 
     override: Annotated[bool, BeforeValidator(lambda given: given is True)] = False
+
+
+class PullBody(Body):
+    """The number of a pull request."""
+
+    pull: Annotated[int, Field(gt=0, lt=1 << 31)]
+
+
+class TryBody(PullBody):
+    """A pull request, and for how long its head is tried."""
+
+    lasts: Annotated[timedelta, BeforeValidator(_span), Field(gt=timedelta(0), le=LONGEST)] = Field(
+        USUAL, alias="for"
+    )
 
 
 class RefreshBody(Body):

@@ -25,6 +25,7 @@ from shared.cluster.messages import (
     ProposeRequest,
     QueueRequest,
     SweepRequest,
+    TryRequest,
     commit_of,
     message_of_worker,
     request_of,
@@ -56,6 +57,18 @@ def handle_request(request: QueueRequest, ports: Ports) -> None:
         from shared.app.planner import planner
 
         planner.handle(request, ports)
+
+
+def handle_preview(request: QueueRequest, ports: Ports) -> None:
+    """Hand a message of the queue ``previews`` to whom it is for."""
+    if isinstance(request, TryRequest):
+        from shared.app import tries
+
+        tries.handle(request, ports)
+    else:
+        from shared.app.pull_requests import pull_requests
+
+        pull_requests.handle(request, ports)
 
 
 def _receive(
@@ -92,11 +105,9 @@ def previewer(ports: Ports) -> func.Blueprint:
     bp = func.Blueprint()
 
     def handle(body: bytes, ports: Ports) -> None:
-        from shared.app.pull_requests import pull_requests
-
         request = request_of(body)
         with about(commit=commit_of(request)):
-            pull_requests.handle(request, ports)
+            handle_preview(request, ports)
 
     @bp.function_name("previewer")
     @bp.service_bus_queue_trigger(

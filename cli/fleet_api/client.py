@@ -102,6 +102,16 @@ class Api:
         body = {"reason": reason, **({"override": True} if override else {})}
         return self._typed(schema.ReplayReceipt, self.post(f"clusters/{name}/replay", body))
 
+    def begin_try(self, name: str, pull: int, lasts: str, reason: str = "") -> schema.TryReceipt:
+        """Give a cluster the head of a pull request for a time; raise NotFound, or Refused with why not."""
+        body = {"pull": pull, "for": lasts, "reason": reason}
+        return self._typed(schema.TryReceipt, self.post(f"clusters/{name}/try", body))
+
+    def end_try(self, name: str, pull: int, reason: str = "") -> schema.TryEndReceipt:
+        """Let a cluster go back from the head of a pull request; raise NotFound, or Refused without a try."""
+        body = {"pull": pull, "reason": reason}
+        return self._typed(schema.TryEndReceipt, self.post(f"clusters/{name}/try/end", body))
+
     def refresh(self, names: Sequence[str], reason: str = "") -> schema.RefreshReceipt:
         """Have clusters compared with Azure, all without names; raise NotFound, or Refused for a busy one."""
         body = {"clusters": list(names)} if names else {"all": True}

@@ -13,7 +13,7 @@ from rich.text import Text
 from cli.terminal.columns import GAP, fitted
 from cli.times import age
 from shared.app.api import schema
-from shared.language.pin import PIN_BRANCHES
+from shared.language.pin import PIN_BRANCHES, TRIED
 
 BELOW = 4
 """Columns by which the lines below a cluster's first line are indented."""
@@ -146,9 +146,10 @@ def _revision(cluster: schema.ClusterSummaryView, now: datetime) -> str:
 
 
 def _short(text: str) -> str:
-    """Return a revision of Flux in short: "main@3f2c91aa", or "pin@3f2c91aa" for the branch of a pin."""
+    """Return a revision of Flux in short: "main@3f2c91aa", or "pin@" and "try@3f2c91aa" for such a branch."""
     place, _, commit = text.partition("@")
-    place = "pin" if place.startswith(PIN_BRANCHES) else place
+    if place.startswith(PIN_BRANCHES):
+        place = "try" if place.startswith(f"{PIN_BRANCHES}{TRIED}") else "pin"
     return f"{place}@{commit.rpartition(':')[2][:8]}" if commit else text
 
 

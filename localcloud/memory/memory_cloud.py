@@ -44,6 +44,7 @@ from localcloud.servicebus.world.broker_values import (
     SessionLockLost,
 )
 from localcloud.tables.memory_state import MemoryState
+from shared.app import tries
 from shared.app.check import check as checks
 from shared.app.door import NotReady, enter, receive
 from shared.app.http_result import HttpResult
@@ -89,7 +90,8 @@ def _handle(queue: str, body: bytes, ports: Ports) -> None:
         request = request_of(body)
         _HANDLERS.get(request.kind, planner).handle(request, ports)
     elif queue == "previews":
-        pull_requests.handle(request_of(body), ports)
+        request = request_of(body)
+        (tries if request.kind == "try" else pull_requests).handle(request, ports)
     else:
         message = message_of_worker(body)
         if isinstance(message, CheckMessage):

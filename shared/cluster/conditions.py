@@ -87,7 +87,10 @@ def with_in_sync(
     Where the whole cluster was not ``compared``, no drift means that nothing is known.
     """
     status: bool | None = False
-    if drift:
+    if record.trial:
+        differs = f"; differs from git in {drift}" if drift else ""
+        reason, message = ConditionReason.TRIED, cut(f"{record.trial}{differs}", MESSAGE_LIMIT)
+    elif drift:
         reason, message = ConditionReason.DRIFTED, cut(f"differs from git in {drift}", MESSAGE_LIMIT)
     elif compared:
         status, reason, message = True, ConditionReason.DONE, ""

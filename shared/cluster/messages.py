@@ -354,6 +354,17 @@ class PreviewRequest(QueueRequest):
     head: str = ""
 
 
+class TryRequest(QueueRequest):
+    """Bring the tries of a pull request up to date: end those that are over, and say what became of all."""
+
+    QUEUE = "previews"
+    SESSION = "pull-{pull}"
+    ID = "try:{pull}:{slot}"
+    WINDOW = 5
+    kind: Literal["try"] = "try"
+    pull: int
+
+
 class OutdatedRequest(QueueRequest):
     """Mark the plans of pull requests as out of date, because the branch moved to ``commit``."""
 

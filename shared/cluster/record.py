@@ -34,8 +34,10 @@ from shared.cluster.record_parts import (
     Phase,
     Removals,
 )
+from shared.cluster.trial import Trial
 from shared.frozen import dataclass, field
 from shared.language.desired import Desired
+from shared.language.pin import Pin
 from shared.language.stored_cluster import StoredCluster
 
 READY = CONDITIONS[Step.VERIFY]
@@ -111,9 +113,15 @@ class ClusterRecord:
         return bool(self.finding) or (self.phase is Phase.READY and not self.job.active)
 
     @property
+    def trial(self) -> Trial | None:
+        """The try that its Flux may have the commit of, None where it has what its stage gives it."""
+        trial = self.divergence.trial
+        return None if trial is None or trial.back else trial
+
+    @property
     def ready(self) -> bool:
-        """Whether its generation was verified Ready, and nothing was found since that ends it."""
-        verified = self.observed_generation == self.generation and not self.lost
+        """Whether its generation was verified Ready, and neither a finding nor a try has ended that since."""
+        verified = self.observed_generation == self.generation and not self.lost and self.trial is None
         return verified and self.idle and self.phase is Phase.READY
 
     @property
@@ -207,11 +215,13 @@ class ClusterRecord:
 
     @cached_property
     def desired(self) -> Desired:
-        """The spec that the job brings about."""
+        """The spec that the job brings about: that of git, with the commit of a try."""
         left = self.job.left if self.job.active else ()
-        return StoredCluster(
+        cluster = StoredCluster(
             self.document, removed_keys=self.removals.keys, left=left, had_systems=self.azure.had_systems
         )
+        own, trial = Pin.of(self.document), self.trial
+        return cluster.with_pin(trial.pin(own)) if own and trial and not trial.ended else cluster
 
     def condition(self, kind: str) -> Condition | None:
         """Return a condition by its type."""

@@ -10,6 +10,7 @@ from shared.azure.compliance import Compliance
 from shared.azure.differences import Difference
 from shared.azure.drift.activity import FieldAuthor
 from shared.cluster.drift import Correction, Drift, HeldStart, Verification
+from shared.cluster.trial import Trial
 from shared.frozen import dataclass, field
 from shared.kubernetes.inside import Inside
 from shared.kubernetes.kubeconfig import ApiServer
@@ -41,6 +42,7 @@ class ConditionReason(StrEnum):
     SUSPENDED = "Suspended"
     RESTARTED = "Restarted"
     DRIFTED = "Drifted"
+    TRIED = "Tried"
     NOT_COMPARED = "NotCompared"
 
 
@@ -206,9 +208,10 @@ class Divergence:
 
     ``drift`` are the fields that differed when it was compared last, None for none. ``corrections`` are those
     of this generation. ``held`` is what keeps a correction from starting that the last sweep wanted, None for
-    nothing.
+    nothing. ``trial`` is the last try, None once its pull request says what became of it.
     """
 
     drift: Drift | None = None
     corrections: tuple[Correction, ...] = ()
     held: HeldStart | None = None
+    trial: Trial | None = None

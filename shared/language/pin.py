@@ -14,6 +14,8 @@ from shared.frozen import dataclass
 
 PIN_BRANCHES = "roadstead/pin/"
 """What the names of the branches begin with that are pins; the commit follows."""
+TRIED = "try/"
+"""What follows that in the name of a branch with the commit of a try: whatever pulls it may go back."""
 PINNED_INTERVAL = "1h0m0s"
 """How often Flux looks at a pin, which never has anything new: a pin moves by a write, which Flux sees."""
 
@@ -23,7 +25,8 @@ class Pin:
     """The ``commit`` that Flux pulls; ``pulls`` is a digest of the files that it has for the cluster.
 
     ``before`` is the commit of the pin before it, "" for none. ``direct``: Flux names the commit itself,
-    because the app may not write branches. Two pins with the same digest are the same state of the cluster,
+    because the app may not write branches. ``tried``: it is that of a try, which no record's document has.
+    Two pins with the same digest are the same state of the cluster,
     whatever their commits: so a commit that changes none of the files moves no pin. ``pulls`` is "" where
     that is not known, which is another state than any plan's.
     """
@@ -32,6 +35,7 @@ class Pin:
     pulls: str
     before: str = ""
     direct: bool = False
+    tried: bool = False
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Pin | None:
@@ -39,7 +43,8 @@ class Pin:
         stored = document.get("pin")
         if not stored:
             return None
-        return cls(stored["commit"], stored["pulls"], stored.get("before", ""), stored.get("direct", False))
+        direct, tried = stored.get("direct", False), stored.get("tried", False)
+        return cls(stored["commit"], stored["pulls"], stored.get("before", ""), direct, tried)
 
     @property
     def is_known(self) -> bool:
@@ -47,15 +52,21 @@ class Pin:
         return bool(self.pulls)
 
     @property
+    def name(self) -> str:
+        """What its branch is called after ``PIN_BRANCHES``: its commit, after ``TRIED`` that of a try."""
+        return f"{TRIED}{self.commit}" if self.tried else self.commit
+
+    @property
     def branch(self) -> str:
         """The branch that Flux pulls, "" where it names the commit."""
-        return "" if self.direct else f"{PIN_BRANCHES}{self.commit}"
+        return "" if self.direct else f"{PIN_BRANCHES}{self.name}"
 
     def stored(self) -> dict[str, Any]:
         """Return it as it is stored."""
         before = {"before": self.before} if self.before else {}
         direct = {"direct": True} if self.direct else {}
-        return {"commit": self.commit, "pulls": self.pulls, **before, **direct}
+        tried = {"tried": True} if self.tried else {}
+        return {"commit": self.commit, "pulls": self.pulls, **before, **direct, **tried}
 
     def moved(self, commit: str, pulls: str) -> Pin:
         """Return the pin at a commit that has these files: the same one where they are the same."""

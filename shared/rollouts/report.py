@@ -65,7 +65,8 @@ def describe_wait(wait: StartWait, commit: str, *, answers: bool = True) -> str:
         case WaitReason.ABORTED:
             return f"is left as it is, because {_who(wait.by)} aborted the rollout of {commit[:8]}"
         case WaitReason.ASIDE:
-            return "is set aside, because it is suspended, stopped, missing or contested; it catches up later"
+            why = "it is suspended, stopped, missing or contested, or tries a pull request"
+            return f"is set aside, because {why}; it catches up later"
         case WaitReason.WINDOW:
             return f"waits until {_time(wait.until)}, when its change window {wait.window} lets it start"
         case WaitReason.FREEZE:

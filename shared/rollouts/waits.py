@@ -62,6 +62,8 @@ def standing(member: Member, rollout: Rollout, seen: Seen, now: datetime) -> Mem
         if _cannot_start(member, record, now):
             return MemberStanding.ASIDE
         return MemberStanding.BUSY if record.phase in _WORKING else MemberStanding.WAITING
+    if record.tried:
+        return MemberStanding.ASIDE
     if record.phase is Phase.SUSPENDED:
         return MemberStanding.SUSPENDED
     if record.phase is Phase.FAILED:

@@ -24,6 +24,7 @@ from shared.cluster.messages import (
     RolloutRequest,
     StatusRequest,
     SweepRequest,
+    TryRequest,
     commit_of,
     request_of,
 )
@@ -40,6 +41,7 @@ REQUESTS = [
     PromoteRequest(pull=7),
     SweepRequest(sweep="1"),
     PreviewRequest(pull=7, head="c"),
+    TryRequest(pull=7),
     OutdatedRequest(commit="c"),
 ]
 

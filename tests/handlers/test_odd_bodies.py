@@ -69,6 +69,8 @@ REQUESTS: Mapping[str, Any] = {
     "sync": {"reason": "why"},
     "dismiss": {"deadLetters": [{"queue": "jobs", "id": "7:m"}]},
     "replay": {"override": False, "reason": "why"},
+    "try": {"pull": 7, "for": "4h", "reason": "why"},
+    "end_try": {"pull": 7},
     "promote": {"from": "test", "to": "production", "what": ["kubernetesVersion"]},
     "notify_test": {"route": "team"},
     "rollout_approve": {"stage": "first"},

@@ -43,6 +43,8 @@ ROUTES = {
     "output": ("GET", "clusters/{name}/output", "Reader"),
     "drift": ("GET", "drift", "Reader"),
     "replay": ("POST", "clusters/{name}/replay", "Operator"),
+    "try": ("POST", "clusters/{name}/try", "Operator"),
+    "end_try": ("POST", "clusters/{name}/try/end", "Operator"),
     "approve_correction": ("POST", "clusters/{name}/approve", "Approver"),
     "takeover": ("POST", "clusters/{name}/takeover", "Approver"),
     "takeover_repository": ("POST", "takeover", "Approver"),

@@ -19,11 +19,21 @@ from shared.app.intake.webhook import (
 )
 from shared.app.outbox import send
 from shared.cluster.failures.errors import Retryable
-from shared.cluster.messages import PlanRequest, PreviewRequest, PromoteRequest, ProposeRequest, ReviewRequest
+from shared.cluster.messages import (
+    PlanRequest,
+    PreviewRequest,
+    PromoteRequest,
+    ProposeRequest,
+    ReviewRequest,
+    TryRequest,
+)
 from shared.cluster.reporting.measurements import WEBHOOKS, Measurement, Span
 from shared.logs import about
 from shared.ports import FleetRecord, Ports
 
+AFTER_MERGE = 60
+"""So many seconds after the end of a pull request its tries end: a merge is planned by then, and where a
+cluster gets its commit at once, nothing that it tried is taken from it first."""
 log = logging.getLogger(__name__)
 
 
@@ -86,6 +96,9 @@ def _queued(delivery: Push | PullChanged | ReviewDelivery, ports: Ports) -> Http
             send(ProposeRequest(pull=delivery.number), ports)
         if delivery.promotion and delivery.action in ("closed", "reopened"):
             send(PromoteRequest(pull=delivery.number), ports)
+        if delivery.action in ("closed", "synchronize"):
+            after = AFTER_MERGE if delivery.action == "closed" else 0
+            send(TryRequest(pull=delivery.number), ports, after=after)
         if delivery.action != "closed":
             preview = PreviewRequest(pull=delivery.number, head=commit)
             send(preview, ports)

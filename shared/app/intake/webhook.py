@@ -189,8 +189,7 @@ def _read_pull(payload: dict[str, Any], delivery: str, digest: str, branch: str)
     base_changed = action == "edited" and _at(payload, "changes.base") is not None
     name = str(_at(payload, "pull_request.head.ref"))
     proposal, promotion = name.startswith(BRANCHES), name.startswith(PROMOTIONS)
-    decided = (proposal or promotion) and action == "closed"
-    if action not in PLANNED_ACTIONS and not base_changed and not decided:
+    if action not in (*PLANNED_ACTIONS, "closed") and not base_changed:
         return IgnoredDelivery(f"a pull request that was {cut(action, 40)} needs no plan")
     if base != branch:
         return IgnoredDelivery(f"the pull request goes into {cut(base, 100)}, not {branch}")

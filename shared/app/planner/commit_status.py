@@ -97,6 +97,9 @@ def progress_of(
         if _is_exempt(item, record):
             exempt += 1
             continue
+        if record is not None and record.tried and record.uid == item.uid and not item.needs_action:
+            held.append(f"{item.cluster} {record.tried}")
+            continue
         if reached(item, record, newest=newest):
             since = record.divergence.differs_since if record and newest and differed else None
             lasting = since is not None and differed is not None and since <= differed
@@ -210,7 +213,7 @@ def reached(item: Item, record: ClusterSummary | None, *, newest: bool) -> bool:
         return not newest or (removed and not item.awaits_deletion)
     if record.uid != item.uid:  # a later cluster of that name, or a plan that a superseded planner wrote
         return not newest
-    if record.divergence.unplanned:  # another plan says what its Flux is to pull
+    if record.divergence.unplanned or record.tried:  # its Flux does not pull what the plan says
         return False
     return record.observed_generation >= item.generation and not record.lost
 

@@ -39,15 +39,18 @@ def write_pins(computed: ComputedPlan, ports: Ports) -> bool:
     try:
         for pin in sorted(filter(None, pins), key=lambda pin: pin.commit):
             if pin.branch:
-                _ensure(pin, ports.git_host)
+                ensure_branch(pin, ports.git_host)
     except Unauthorized as error:
         log.warning("a pin is no branch, because the app may write none: %s", error)
         return False
     return True
 
 
-def _ensure(pin: Pin, host: GitHost) -> None:
-    """Let the branch of a pin point to its commit, also where somebody has moved it."""
+def ensure_branch(pin: Pin, host: GitHost) -> None:
+    """Let the branch of a pin point to its commit, also where somebody has moved it.
+
+    Raise Unauthorized where the app may write no branches.
+    """
     tip = host.tip(pin.branch)
     if tip == pin.commit:
         return

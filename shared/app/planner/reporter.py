@@ -16,7 +16,7 @@ import logging
 from datetime import datetime, timedelta
 from operator import attrgetter
 
-from shared.app.outbox import send, send_unlike
+from shared.app.outbox import send, send_all, send_unlike
 from shared.app.planner.commit_status import (
     CONTEXT,
     LONGEST,
@@ -27,10 +27,11 @@ from shared.app.planner.commit_status import (
     status_of,
 )
 from shared.app.records import again
+from shared.cluster.envelopes import Envelope
 from shared.cluster.failures.errors import ReconcileError, Retryable, Stale, Unreadable, Withheld
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.forms import RecordList
-from shared.cluster.messages import NotifyRequest, PlanRequest, ReportRequest, StatusRequest
+from shared.cluster.messages import NotifyRequest, PlanRequest, ReportRequest, StatusRequest, TryRequest
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.frozen import replace
 from shared.logs import about
@@ -45,6 +46,8 @@ from shared.rollouts.waits import Seen
 log = logging.getLogger(__name__)
 
 OPEN_PLANS = 20
+OVERDUE = timedelta(minutes=1)
+"""How long after the end of a try the message about it counts as lost."""
 STANDS_STILL = timedelta(minutes=10)
 """No invocation lasts so long: ``functionTimeout`` of host.json is half of it."""
 
@@ -80,6 +83,11 @@ def report_open_plans(ports: Ports) -> None:
     summaries = ports.state.summaries()
     clusters: Seen = summaries.keyed(attrgetter("name"))
     _save_contested(fleet, summaries, ports)
+    over = ports.clock() - OVERDUE
+    late = {
+        trial.pull for found in summaries if (trial := found.trial) and not trial.ended and trial.until < over
+    }
+    send_all((Envelope(TryRequest(pull=pull)) for pull in sorted(late)), ports)
     rollout = _rollout_progress(fleet, clusters, ports)
     for position, plan_record in enumerate(plan_records):
         if _is_overwritten(plan_record, fleet):

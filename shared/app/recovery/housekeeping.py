@@ -51,6 +51,7 @@ def _prune_pins(ports: Ports) -> int:
         return 0
     pins = filter(None, (Pin.of(record.document) for record in listed))
     used = {fleet.commit, fleet.planning, fleet.rollout}.union(*({pin.commit, pin.before} for pin in pins))
+    used |= {record.trial.pin().name for record in listed if record.trial}
     unused = [name for name in branches if name.removeprefix(PIN_BRANCHES) not in used]
     for name in unused:
         host.delete_branch(name)

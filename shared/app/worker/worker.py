@@ -37,7 +37,7 @@ from shared.cluster.envelopes import Envelope, checks_of, continuation, continua
 from shared.cluster.failures.errors import NOT_FOUND, ReconcileError, Retryable, Stale, Unexpected, Unreadable
 from shared.cluster.health import needs_check
 from shared.cluster.job import JobQueue
-from shared.cluster.messages import JobMessage, ReportRequest, RolloutRequest
+from shared.cluster.messages import JobMessage, ReportRequest, RolloutRequest, TryRequest
 from shared.cluster.outcomes import Done, Fail, Outcome, Restart, Retry
 from shared.cluster.recipes import Step, next_step
 from shared.cluster.record import ClusterRecord
@@ -224,6 +224,9 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
         outbox.send(RolloutRequest(), ports, after=ROLLOUT_AFTER_SECONDS)
     if not after.job.active and following is None:
         outbox.request_plan_of_pin(after, ports)
+    tried = after.divergence.trial
+    if tried and (changed or not after.job.active):
+        outbox.send(TryRequest(pull=tried.pull), ports, after=ROLLOUT_AFTER_SECONDS)
     try:
         leased.save(following or after, events, notifications)
     except Stale:

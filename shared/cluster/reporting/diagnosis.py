@@ -133,6 +133,8 @@ def diagnose(
 ) -> Diagnosis:
     """Explain a record as it is at a time."""
     diagnosis = _of_job(record, now, retries)
+    if record.trial:
+        diagnosis = replace(diagnosis, activity=f"{record.trial}; it {diagnosis.activity}")
     stopped = newest.stopped
     if stopped and not record.job.active:
         activity = f"{diagnosis.activity}; {_not_carried_out(stopped, newest.commit)}"

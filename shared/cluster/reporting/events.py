@@ -13,6 +13,7 @@ from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retr
 from shared.cluster.recipes import Step
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
+from shared.cluster.trial import Trial
 from shared.frozen import replace
 from shared.masking import cut
 
@@ -47,6 +48,17 @@ def replayed_event(record: ClusterRecord, by: str, reason: str = "") -> Event:
     """Return the event of a job that an operator started again."""
     message = f"replayed by {by_whom(by, reason)}"
     return replace(_event(record, "Replayed", message), step=record.job.step.name)
+
+
+def tried_event(record: ClusterRecord, trial: Trial) -> Event:
+    """Return the event of a cluster that gets the head of a pull request for a time."""
+    return _event(record, "Tried", f"{trial}" + (f" ({trial.reason})" if trial.reason else ""))
+
+
+def trial_ended_event(record: ClusterRecord, trial: Trial) -> Event:
+    """Return the event of a cluster that goes back from a try."""
+    by = f" ({trial.ended_by})" if trial.ended_by else ""
+    return _event(record, "TrialEnded", f"{trial}{by}; until then: {trial.result}")
 
 
 def recovery_event(record: ClusterRecord) -> Event:

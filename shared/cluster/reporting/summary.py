@@ -11,6 +11,7 @@ from shared.cluster.drift import Drift, digest_of_proposal
 from shared.cluster.recipes import STEPS, Recipe, Step
 from shared.cluster.record import READY, ClusterRecord
 from shared.cluster.record_parts import Phase
+from shared.cluster.trial import Trial
 from shared.frozen import dataclass, field
 from shared.masking import cut
 
@@ -87,7 +88,7 @@ class ClusterSummary:
     where it is not. ``failed_since`` is since when its job has failed, or a sweep has found something, for
     the same reason; None likewise. ``life`` is that of the cluster in Azure, "" where it is the ``uid``.
     ``took`` are the seconds from the start of its last change until it was Ready, 0 where that is not known.
-    ``details`` are None where they were not asked for.
+    ``trial`` is the last try, which may be over. ``details`` are None where they were not asked for.
     """
 
     name: str
@@ -109,6 +110,12 @@ class ClusterSummary:
     life: str = ""
     took: int = 0
     failed_since: datetime | None = None
+    trial: Trial | None = None
+
+    @property
+    def tried(self) -> str:
+        """Which commit of a pull request it may have instead of its own, as a sentence; "" for none."""
+        return str(self.trial) if self.trial and not self.trial.back else ""
 
     @property
     def shown_phase(self) -> Phase:
@@ -183,6 +190,7 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         life=record.azure.life,
         took=_took(record),
         failed_since=record.job.step.failure.since if record.failed and record.job.step.failure else None,
+        trial=record.divergence.trial,
     )
 
 

@@ -25,6 +25,7 @@ from shared.cluster.job import Contest, ContestKind, Job, job_after, new_job
 from shared.cluster.recipes import CONDITIONS, STEPS, Recipe, Step
 from shared.cluster.record import ClusterRecord, working_phase
 from shared.cluster.record_parts import UNREAD_COMPANIONS, AzureLife, Condition, Phase, Removals
+from shared.cluster.trial import Trial, TrialEnd
 from shared.frozen import replace
 from shared.language.cluster_systems import systems_in
 from shared.language.desired import Desired
@@ -189,15 +190,40 @@ def accept_takeover(record: ClusterRecord, contest: Contest, *, now: datetime) -
     return with_summary(taken, now)
 
 
+def accept_trial(record: ClusterRecord, trial: Trial, *, now: datetime) -> ClusterRecord:
+    """Return the record with a try that begins or has ended: a job brings its commit, or takes it back.
+
+    The generation stays. What drift waits for an approval of, stays too.
+    """
+    drift, same = record.divergence.drift, record.observed_generation == record.generation
+    left = tuple(field.path for field in drift.to_approve) if drift and same else ()
+    job = job_after(record.job, record.job.recipe, now=now, lease=record.job.lease, left=left)
+    tried = replace(
+        record,
+        phase=working_phase(record),
+        job=job,
+        divergence=replace(record.divergence, trial=trial, held=None),
+        updated=now,
+    )
+    tried = with_in_sync(tried, drift, now) if record.condition(IN_SYNC) else tried
+    return with_summary(tried, now)
+
+
 def accept_recovery(record: ClusterRecord, *, now: datetime) -> ClusterRecord:
-    """Return the record of tables that are older than Azure: its job starts again, and only compares."""
+    """Return the record of tables that are older than Azure: its job starts again, and only compares.
+
+    A try of it is over: nobody knows whether somebody ended it.
+    """
+    trial = record.trial
+    if trial and not trial.ended:
+        trial = replace(trial, ended=now, end=TrialEnd.RESTORED)
     return with_summary(
         replace(
             record,
             ownership=replace(record.ownership, recovering=True),
             phase=working_phase(record),
             job=job_after(record.job, record.job.recipe, now=now),
-            divergence=replace(record.divergence, held=None),
+            divergence=replace(record.divergence, held=None, trial=trial),
             updated=now,
         ),
         now,

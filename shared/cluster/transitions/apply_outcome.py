@@ -185,6 +185,9 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
     following = next_step(record.job.recipe, step.name)
     if following is None:
         step = replace(start_step(step.name, now), since=step.since)
+        if record.trial and record.trial.ended:
+            trial = replace(record.trial, back=True)
+            record = replace(record, divergence=replace(record.divergence, trial=trial))
         if outcome.verified is not None:
             again = (
                 record.observation.verified is not None and record.observed_generation == record.generation

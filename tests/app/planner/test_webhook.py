@@ -160,7 +160,16 @@ def test_a_proposal_of_drift_is_looked_at_when_somebody_closes_or_reopens_it(act
     cloud = MemoryCloud()
     assert accept(expected, cloud.ports).status == 202
     assert cloud.broker.counts("plans").scheduled == 1
-    assert cloud.broker.counts("previews").scheduled == (action == "reopened")
+    assert cloud.broker.counts("previews").scheduled == 1
+
+
+def test_a_pull_request_that_is_closed_ends_its_tries() -> None:
+    cloud = MemoryCloud()
+    closed = read(pull("closed"), X_GitHub_Event="pull_request")
+    assert isinstance(closed, PullChanged)
+    assert accept(closed, cloud.ports).status == 202
+    assert cloud.broker.counts("previews").scheduled == 1
+    assert cloud.broker.counts("plans").scheduled == 0
 
 
 def test_an_edited_pull_request_is_accepted_only_when_its_base_changed() -> None:
@@ -177,7 +186,6 @@ def test_an_edited_pull_request_is_accepted_only_when_its_base_changed() -> None
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        (pull("closed"), "a pull request that was closed needs no plan"),
         (pull("labeled"), "a pull request that was labeled needs no plan"),
         (pull(base="next"), "the pull request goes into next, not main"),
         (

@@ -15,6 +15,26 @@ class ReplayReceipt(TypedDict):
 
 
 @final
+class TryReceipt(TypedDict):
+    """``POST clusters/NAME/try``: the commit of the pull request that the cluster gets, and until when."""
+
+    cluster: str
+    pull: int
+    commit: str
+    until: str
+    by: str
+
+
+@final
+class TryEndReceipt(TypedDict):
+    """``POST clusters/NAME/try/end``: the pull request from whose head the cluster goes back."""
+
+    cluster: str
+    pull: int
+    by: str
+
+
+@final
 class RefreshReceipt(TypedDict):
     """``POST refresh``: which clusters are compared with Azure, or ``all``; asked for ``at`` a time."""
 

@@ -116,11 +116,27 @@ class Policy(TypedDict):
     readAt: str | None
 
 
+class TrialView(TypedDict):
+    """A try of a pull request: the commit that Flux pulls instead of the cluster's own, and until when.
+
+    From ``endedAt`` on the cluster goes back; ``result`` is what had become of it then.
+    """
+
+    pull: int
+    commit: str
+    by: str
+    startedAt: str | None
+    until: str | None
+    reason: str
+    endedAt: str | None
+    result: str
+
+
 class ClusterSummaryView(TypedDict):
     """A cluster: its phase, the reason for it and since when, and when it is checked next.
 
     ``actionRequired`` is what an operator must do before the job continues, "" for nothing; with
-    ``awaitsTakeover`` a takeover is one way.
+    ``awaitsTakeover`` a takeover is one way. ``trial`` is a try of a pull request, None for none.
     """
 
     name: str
@@ -152,6 +168,7 @@ class ClusterSummaryView(TypedDict):
     fluxRevision: str
     fluxReadAt: str | None
     conditions: list[ConditionView]
+    trial: TrialView | None
     retirements: list[RetirementView]
     certificates: list[EndingCertificate]
     createdAt: str | None

@@ -251,6 +251,7 @@ def cluster_view(
             condition_of(condition, confirmed if _is_confirmed(condition, found=found) else None)
             for condition in record.conditions
         ],
+        trial=projected(schema.TrialView, record.trial, startedAt=record.trial.at) if record.trial else None,
         retirements=retirements_of(record, now),
         certificates=certificates_of(record, now),
     )
@@ -285,7 +286,7 @@ def _is_confirmed(condition: Condition, *, found: bool) -> bool:
 
 def _reason(record: ClusterRecord) -> str:
     told = record.job.reason or problem_of(record) or _difference(record)
-    return "; ".join(filter(None, (told, exempt_text(record))))
+    return "; ".join(filter(None, (str(record.trial or ""), told, exempt_text(record))))
 
 
 def _difference(record: ClusterRecord) -> str:

@@ -3,7 +3,8 @@
 A pin goes forward, because Flux deletes what an older commit does not have. A job moves it from the commit
 that the plan knew, or from an ancestor of the new one. One that is ahead, and one that the record never knew,
 stays: somebody moved it while the app was down, or the tables were lost, or are older than the cluster. The
-record then takes it over, and another plan decides what becomes of it. A revert is a newer commit.
+record then takes it over, and another plan decides what becomes of it. A revert is a newer commit. From
+the commit of a try a pin goes back, also where no table knows of it any more: its branch has such a name.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ from shared.cluster.outcomes import Wait
 from shared.frozen import replace
 from shared.json_tree import Json
 from shared.language.desired import Desired
-from shared.language.pin import PIN_BRANCHES, Pin
+from shared.language.pin import PIN_BRANCHES, TRIED, Pin
 
 
 def commit_in(ref: Json | None) -> str:
-    """Return the commit of a ``ref`` of Flux, or of Azure; "" for one that follows a branch, and for none."""
+    """Return the pin in a ``ref`` of Flux, or of Azure, as the commit or the name of its branch has it.
+
+    That is its commit, after ``TRIED`` that of a try; "" for a ref that follows a branch, and for none.
+    """
     given = ref or {}
     branch = str(given.get("branch") or "")
     return str(given.get("commit") or "") or (
@@ -35,7 +39,7 @@ def as_live(context: StepContext, live: str) -> Desired:
     plan did not know it.
     """
     desired, pin = context.desired, context.desired.pin
-    if pin is None or live in ("", pin.commit):
+    if pin is None or pin.tried or live.startswith(TRIED) or live in ("", pin.commit):
         return desired
     known = bool(pin.before) and not context.record.recovering
     if known and (live == pin.before or _contains(context, pin.commit, live)):
@@ -51,7 +55,9 @@ def taken_over(context: StepContext, desired: Desired) -> Pin | None:
 def held_back(context: StepContext, live: str) -> Wait | None:
     """Return the wait of a job whose pin would go back from the commit ``live``, None for any other."""
     pin = as_live(context, live).pin
-    if pin is None or live in ("", pin.commit, pin.before) or _contains(context, pin.commit, live):
+    if pin is None or live.startswith(TRIED) or live in ("", pin.commit, pin.before):
+        return None
+    if _contains(context, pin.commit, live):
         return None
     reason = (
         f"Flux: it is pinned to {live[:8]}, which {pin.commit[:8]} does not contain; Flux would delete what "
