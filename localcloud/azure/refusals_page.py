@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from localcloud.azure.world.refusals import (
+    capacity_rules,
     cluster_rules,
     extension_rules,
     fixed,
@@ -39,6 +40,7 @@ def page() -> str:
         _rules("Clusters: network", network_rules.RULES),
         _rules("Clusters: everything else", cluster_rules.RULES),
         _rules("Agent pools", pool_rules.RULES),
+        _rules("All agent pools of a cluster together", capacity_rules.RULES),
         _rules("Maintenance configurations", maintenance_rules.RULES),
         _rules("Extensions", extension_rules.EXTENSIONS),
         _rules("Configurations of Flux", extension_rules.CONFIGURATIONS),

@@ -23,7 +23,7 @@ from tests.support.arm_bodies import OWNER, bodies, cluster_body, created, desir
 GROUP = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg/providers"
 SUBNET = f"{GROUP}/Microsoft.Network/virtualNetworks/v/subnets/s"
 PREFIX = f"{GROUP}/Microsoft.Network/publicIPPrefixes/p"
-ZONE = f"{GROUP}/Microsoft.Network/privateDnsZones/privatelink.westeurope.azmk8s.io"
+ZONE = f"{GROUP}/Microsoft.Network/privateDnsZones/privatelink.eastus.azmk8s.io"
 USER = f"{GROUP}/Microsoft.ManagedIdentity/userAssignedIdentities/kubelet"
 ON = {"enabled": True}
 SIZES = ("Standard_D4s_v5", "Standard_D8s_v5")
@@ -43,8 +43,17 @@ TOGETHER: list[dict[str, Any]] = [
     },
     {"sku": {"tier": "Premium"}, "supportPlan": "AKSLongTermSupport"},
     user(scaleSetPriority="Spot", scaleSetEvictionPolicy="Delete", spotMaxPrice=-1),
-    user(vnetSubnetID=SUBNET, podSubnetID=SUBNET, enableNodePublicIP=True, nodePublicIPPrefixID=PREFIX),
-    user(mode="Gateway", count=2, gatewayProfile={"publicIPPrefixSize": 30}),
+    {
+        "nodePools": [
+            pool(
+                vnetSubnetID=SUBNET, podSubnetID=SUBNET, enableNodePublicIP=True, nodePublicIPPrefixID=PREFIX
+            )
+        ]
+    },
+    {
+        "networkProfile": {"staticEgressGatewayProfile": ON},
+        **user(mode="Gateway", count=2, gatewayProfile={"publicIPPrefixSize": 30}),
+    },
     {
         "networkProfile": {"outboundType": "managedNATGateway"},
         **user(osType="Windows", osSKU="Windows2022", windowsProfile={"disableOutboundNat": True}),

@@ -22,7 +22,7 @@ from tests.support.arm_bodies import OWNER, bodies, cluster_body, created, desir
         {"nodePools": [pool(count=None, minCount=1, maxCount=3)]},
         {
             "nodePools": [
-                pool(nodeLabels={"a": "b"}, nodeTaints=["k=v:NoSchedule"], availabilityZones=["2", "1"])
+                pool(nodeLabels={"a": "b"}, nodeTaints=["k=v:PreferNoSchedule"], availabilityZones=["2", "1"])
             ]
         },
         {"nodePools": [pool(), pool(name="apps", mode="User", maxPods=50, osDiskSizeGB=64)]},
@@ -137,16 +137,16 @@ def test_a_pool_is_stopped_after_a_write_that_succeeded_and_keeps_the_count_that
 
 
 def test_labels_and_taints_that_git_no_longer_has_are_removed_and_others_stay() -> None:
-    labels, taints = {"a": "b", "policy": "x"}, ["k=v:NoSchedule", "policy=x:NoExecute"]
+    labels, taints = {"a": "b", "policy": "x"}, ["k=v:PreferNoSchedule", "policy=x:PreferNoSchedule"]
     cluster = desired(nodePools=[pool(nodeLabels=labels, nodeTaints=taints)])
     profile = created(cluster)["properties"]["agentPoolProfiles"][0]
     plain = desired()
     assert pool_body(plain.spec.node_pools[0], plain, OWNER, profile) is None
-    after = replace(plain, removed_keys={"system": ("a", "k=v:NoSchedule")})
+    after = replace(plain, removed_keys={"system": ("a", "k=v:PreferNoSchedule")})
     body = pool_body(after.spec.node_pools[0], after, OWNER, profile)
     assert body is not None
     assert body["properties"]["nodeLabels"] == {"policy": "x"}
-    assert body["properties"]["nodeTaints"] == ["policy=x:NoExecute"]
+    assert body["properties"]["nodeTaints"] == ["policy=x:PreferNoSchedule"]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_labels_and_taints_that_git_no_longer_has_are_removed_and_others_stay() 
     ],
 )
 def test_a_change_of_a_fixed_field_is_refused_with_alternatives(fields: dict[str, Any], message: str) -> None:
-    live = created(desired(networkProfile={"podCidr": "10.9.0.0/16"}))
+    live = created(desired(networkProfile={"networkPluginMode": "overlay", "podCidr": "10.9.0.0/16"}))
     with pytest.raises(ImmutableChange, match=message):
         cluster_body(desired(**fields), OWNER, live)
 
@@ -244,7 +244,7 @@ def test_a_creation_switches_kubernetes_rbac_on() -> None:
 
 
 def test_the_spelling_that_azure_returns_is_no_difference() -> None:
-    pools = [pool(nodeTaints=["a=b:NoSchedule", "c=d:NoExecute"], availabilityZones=["1", "2"])]
+    pools = [pool(nodeTaints=["a=b:PreferNoSchedule", "c=d:PreferNoSchedule"], availabilityZones=["1", "2"])]
     cluster = desired(tags={"Cost": "X"}, nodePools=pools)
     live = created(cluster)
     live["tags"] = {key.upper(): value for key, value in live["tags"].items()}

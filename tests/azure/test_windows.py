@@ -24,9 +24,10 @@ KINDS: list[dict[str, Any]] = [
 ]
 
 
-def cluster(schedule: dict[str, Any], hours: int = 4) -> Desired:
+def cluster(schedule: dict[str, Any], hours: int = 4, start: str | None = None) -> Desired:
     """Return a cluster whose manifest has one window with this schedule."""
     window = {"schedule": schedule, "durationHours": hours, "startTime": "01:00"}
+    window |= {"startDate": start} if start else {}
     return desired(maintenanceWindows=[{"name": NAME, "maintenanceWindow": window}])
 
 
@@ -64,3 +65,32 @@ def test_a_schedule_that_the_job_leaves_stays_the_only_one() -> None:
     (document,) = found.values()
     window = document["properties"]["maintenanceWindow"]
     assert (window["schedule"], window["durationHours"]) == ({"daily": {"intervalDays": 2}}, 8)
+
+
+@pytest.mark.parametrize(
+    ("in_git", "in_azure", "sent"),
+    [
+        (None, "2026-01-05", None),
+        ("2026-01-05", "2026-01-05", None),
+        ("2026-01-05", "2026-03-01", None),
+        (None, "2026-06-01", "2026-06-01"),
+        ("2026-06-01", "2026-06-01", "2026-06-01"),
+        ("2026-05-01", "2026-06-01", "2026-05-01"),
+        ("2026-05-01", "2026-01-05", "2026-05-01"),
+    ],
+)
+def test_a_change_sends_no_start_of_the_past_back_and_every_other_one(
+    in_git: str | None, in_azure: str, sent: str | None
+) -> None:
+    (before,) = WindowCompanion.of(cluster(WEEKLY))
+    body = before.written(None, ())
+    assert body is not None
+    live = maintenance_document(before.cluster, NAME, body, date.fromisoformat(in_azure))
+    (window,) = WindowCompanion.of(cluster(WEEKLY, hours=6, start=in_git))
+    today = date(2026, 3, 2)
+    changed = window.as_of(today).written(live, ())
+    assert changed is not None
+    assert changed["properties"]["maintenanceWindow"].get("startDate") == sent
+    after = maintenance_document(before.cluster, NAME, changed, today)
+    assert not list(window.as_of(today).differences(after))
+    assert window.as_of(date(2026, 12, 1)).written(after, ()) is None

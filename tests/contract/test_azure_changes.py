@@ -40,6 +40,9 @@ VAULT = "https://example.vault.azure.net/keys/etcd/0123456789abcdef0123456789abc
 KMS = {"enabled": True, "keyId": VAULT, "keyVaultNetworkAccess": "Public"}
 
 
+OWN_IDENTITY = {"identity": {"type": "UserAssigned", "userAssignedIdentity": USER}}
+
+
 def balancer(profile: dict[str, Any]) -> dict[str, Any]:
     return {"networkProfile": {"outboundType": "loadBalancer", "loadBalancerProfile": profile}}
 
@@ -62,15 +65,11 @@ def outbound(kind: str, **gateway: Any) -> dict[str, Any]:
             {**outbound("userDefinedRouting"), "nodePools": [pool(vnetSubnetID=SUBNET)]},
             1,
         ),
-        ({"identity": {"type": "UserAssigned", "userAssignedIdentity": USER}}, {"identity": None}, 0),
+        (OWN_IDENTITY, {"identity": None}, 0),
+        (OWN_IDENTITY, {"identity": {"type": "SystemAssigned"}}, 1),
         (
-            {"identity": {"type": "UserAssigned", "userAssignedIdentity": USER}},
-            {"identity": {"type": "SystemAssigned"}},
-            1,
-        ),
-        (
-            {"securityProfile": {"azureKeyVaultKms": KMS}},
-            {"securityProfile": {"azureKeyVaultKms": {"enabled": False}}},
+            {"securityProfile": {"azureKeyVaultKms": KMS}, **OWN_IDENTITY},
+            {"securityProfile": {"azureKeyVaultKms": {"enabled": False}}, **OWN_IDENTITY},
             1,
         ),
         ({"networkProfile": KUBENET}, {"networkProfile": CILIUM}, 2),

@@ -87,3 +87,17 @@ def test_two_clusters_that_azure_cannot_both_have_are_both_invalid() -> None:
         "clusters/three/cluster.yaml:6:3 spec.nodeResourceGroup: two has nodeResourceGroup nodes in the same "
         "subscription too; they must differ"
     ]
+
+
+def test_a_folder_whose_name_no_cluster_can_have_is_the_only_thing_that_is_wrong() -> None:
+    text = GOOD["clusters/two/cluster.yaml"].replace("two", "my cluster")
+    fleet = resolved(
+        {
+            path: content.encode()
+            for path, content in (GOOD | {"clusters/my cluster/cluster.yaml": text}).items()
+        }
+    )
+    rule = "1 to 63 lowercase letters, digits and hyphens, with a letter or digit at both ends"
+    assert [str(problem) for problem in fleet.problems] == [
+        f"clusters/my cluster:1:1: the folder's name must be {rule}"
+    ]

@@ -10,7 +10,9 @@ from localcloud.azure.world.refusals.node_settings import SYSCTLS
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 GROUP = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg/providers"
 SUBNET = f"{GROUP}/Microsoft.Network/virtualNetworks/v/subnets/s"
+ZONE = f"{GROUP}/Microsoft.Network/privateDnsZones/privatelink.{{}}.azmk8s.io"
 USER = f"{GROUP}/Microsoft.ManagedIdentity/userAssignedIdentities/u"
+OWN_IDENTITY: dict[str, Any] = {"identity": {"type": "UserAssigned", "userAssignedIdentities": {USER: {}}}}
 ADDRESS = {"publicIPs": [{"id": f"{GROUP}/Microsoft.Network/publicIPAddresses/a"}]}
 ON, OVERLAY = {"enabled": True}, {"networkPlugin": "azure", "networkPluginMode": "overlay"}
 FLAT = {"networkPlugin": "azure"}
@@ -63,6 +65,30 @@ CREATED: dict[str, dict[str, Any]] = {
     "basic-load-balancer-retired": net(loadBalancerSku="basic"),
     "ranges-are-ranges": net(**OVERLAY, podCidr="10.1.0.0/33"),
     "families-are-one-or-both": net(**OVERLAY, ipFamilies=["IPv6"]),
+    "dns-is-not-the-first": net(**OVERLAY, serviceCidr="10.0.0.0/16", dnsServiceIP="10.0.0.1"),
+    "services-fit": net(**OVERLAY, serviceCidr="10.0.0.0/11", dnsServiceIP="10.0.0.10"),
+    "ranges-of-aks": net(**OVERLAY, podCidr="172.30.0.0/16"),
+    "pods-and-services-are-apart": net(**OVERLAY, podCidr="10.0.0.0/8"),
+    "pod-range-of-a-flat-network": net(**FLAT, podCidr="10.244.0.0/16"),
+    "azure-policy-is-azure": net(networkPlugin="kubenet", networkPolicy="azure"),
+    "cilium-has-its-policy": net(**OVERLAY, networkDataplane="cilium", networkPolicy="calico"),
+    "load-balancer-ports-of-all-nodes": lb(allocatedOutboundPorts=32008),
+    "pod-range-of-all-nodes": net(**OVERLAY, podCidr="10.244.0.0/24"),
+    "pod-range-of-kubenet": net(networkPlugin="kubenet", podCidr="10.244.0.0/24") | {"pool": {"count": 2}},
+    "zone-needs-user-identity": access(enablePrivateCluster=True, privateDNSZone=ZONE.format("westeurope")),
+    "zone-of-the-region": access(enablePrivateCluster=True, privateDNSZone=ZONE.format("eastus"))
+    | OWN_IDENTITY,
+    "nodes-only-range-alone": access(authorizedIPRanges=["0.0.0.0/32", "192.0.2.7"]),
+    "api-subnet-needs-integration": access(subnetId=SUBNET),
+    "integration-needs-api-subnet": access(enableVnetIntegration=True) | {"pool": {"vnetSubnetID": SUBNET}},
+    "kms-needs-user-identity": kms(enabled=True, keyId="https://v.vault.azure.net/keys/k/1"),
+    "kms-private-vault-needs-integration": kms(
+        enabled=True, keyId="k", keyVaultNetworkAccess="Private", keyVaultResourceId="v"
+    )
+    | OWN_IDENTITY,
+    "node-images-by-one-channel": {
+        "autoUpgradeProfile": {"upgradeChannel": "node-image", "nodeOSUpgradeChannel": "SecurityPatch"}
+    },
     "ranges-match-families": net(**OVERLAY, podCidrs=["10.1.0.0/16", "fd00::/64"]),
     "dual-stack-needs-overlay": net(**FLAT, ipFamilies=["IPv4", "IPv6"]),
     "dns-inside-services": net(dnsServiceIP="10.9.0.10"),
@@ -127,6 +153,10 @@ UPDATED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 CILIUM = net(**OVERLAY, networkDataplane="cilium")
 WINDOWS = {"osType": "Windows"}
+MACHINES: dict[str, Any] = {
+    "type": "VirtualMachines",
+    "virtualMachinesProfile": {"scale": {"manual": [{"size": "Standard_D4s_v5", "count": 1}]}},
+}
 POOLS: dict[str, dict[str, Any]] = {
     "system-is-linux-and-regular": {"mode": "System", "scaleSetPriority": "Spot"},
     "windows-name": {**WINDOWS, "name": "windows"},
@@ -138,6 +168,30 @@ POOLS: dict[str, dict[str, Any]] = {
     "taint-form": {"nodeTaints": ["key:NoSchedule"]},
     "labels-of-aks": {"nodeLabels": {"kubernetes.azure.com/x": "y"}},
     "labels-of-kubernetes": {"nodeLabels": {"node-restriction.kubernetes.io/x": "y"}},
+    "spot-without-surge": {"scaleSetPriority": "Spot", "upgradeSettings": {"maxSurge": "1"}},
+    "system-pods-are-tolerated": {"mode": "System", "nodeTaints": ["team=a:NoSchedule"]},
+    "thirty-pods": {"maxPods": 29},
+    "no-unavailable-system-nodes": {"mode": "System", "upgradeSettings": {"maxUnavailable": "1"}},
+    "machines-are-linux": {**WINDOWS, **MACHINES},
+    "machines-without-zones": {**MACHINES, "availabilityZones": ["1"]},
+    "deallocates-managed-disks": {"scaleDownMode": "Deallocate", "osDiskType": "Ephemeral"},
+    "placement-in-one-zone": {"proximityPlacementGroupID": "p", "availabilityZones": ["1", "2"]},
+    "kata-is-azure-linux": {"workloadRuntime": "KataVmIsolation"},
+    "trusted-launch-is-linux": {**WINDOWS, "securityProfile": {"enableVTPM": True}},
+    "gateway-fits-its-prefix": {"mode": "Gateway", "count": 3},
+    "gateway-needs-static-egress": {"mode": "Gateway"},
+    "dns-does-not-loop": {
+        "localDNSProfile": {
+            "mode": "Required",
+            "vnetDNSOverrides": {".": {"forwardDestination": "ClusterCoreDNS"}},
+        }
+    },
+    "dns-serves-stale": {
+        "localDNSProfile": {
+            "mode": "Required",
+            "kubeDNSOverrides": {"a": {"protocol": "ForceTCP", "serveStale": "Verify"}},
+        }
+    },
     "gateway-profile-of-gateways": {"gatewayProfile": {"publicIPPrefixSize": 30}},
     "gateway-prefix": {"mode": "Gateway", "gatewayProfile": {"publicIPPrefixSize": 27}},
     "zones-of-scale-sets": {"type": "AvailabilitySet", "availabilityZones": ["1"]},
@@ -168,9 +222,21 @@ POOLS: dict[str, dict[str, Any]] = {
         for name, (low, _) in SYSCTLS.items()
     },
 }
+LONG_TERM = {"kubernetesVersion": "1.33", "supportPlan": "AKSLongTermSupport", "sku": {"tier": "Premium"}}
 POOLS_OF: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "windows-needs-azure-network": (net(networkPlugin="kubenet"), WINDOWS),
     "windows-without-cilium": (CILIUM, WINDOWS),
+    **{
+        f"image-{image}": ({"kubernetesVersion": version}, {"osSKU": image})
+        for image, version in (("Ubuntu2204", "1.37"), ("AzureLinux3", "1.37"))
+    },
+    "image-Windows2022": ({"kubernetesVersion": "1.37"}, {**WINDOWS, "osSKU": "Windows2022"}),
+    "image-AzureContainerLinux": (LONG_TERM, {"osSKU": "AzureContainerLinux"}),
+    "own-and-managed-subnets": ({}, {"vnetSubnetID": SUBNET}),
+    "one-virtual-network": (
+        {"pool": {"vnetSubnetID": SUBNET}},
+        {"vnetSubnetID": SUBNET.replace("Networks/v/", "Networks/other/")},
+    ),
 }
 STOPPED = {"powerState": {"code": "Stopped"}}
 POOLS_UPDATED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -200,6 +266,7 @@ MAINTENANCE: dict[str, tuple[str, dict[str, Any]]] = {
     "default-is-weekly": ("default", scheduled(daily={"intervalDays": 1})),
     "duration": (AUTO, window(durationHours=3)),
     "start-time": (AUTO, window(startTime="25:00")),
+    "start-date-to-come": (AUTO, window(startDate="2020-01-01")),
     "offset": (AUTO, window(utcOffset="1")),
     "dates-in-order": (AUTO, window(notAllowedDates=[{"start": "2026-02-02", "end": "2026-02-01"}])),
     "interval-daily.intervalDays": (AUTO, scheduled(daily={"intervalDays": 8})),

@@ -24,6 +24,7 @@ from localcloud.azure.world.body_shapes import (
 )
 from localcloud.azure.world.catalog import SUBSCRIPTION
 from localcloud.azure.world.clusters.credentials import given_kubeconfig
+from localcloud.azure.world.clusters.managed_clusters import check_pools
 from localcloud.azure.world.clusters.managed_namespaces import NamespaceRequests
 from localcloud.azure.world.clusters.power import PowerOperations
 from localcloud.azure.world.clusters.upkeep import MaintenanceRequests
@@ -295,6 +296,7 @@ class AzureWorld:
                 rollbacks.begin(after, back)
             pools = {**existing.pools, pool: after}
             require_system_pool(pools)
+            check_pools(existing.document, [*pools.values()])
             self.engine.check_quota(existing.id, existing.document["location"], pools)
             kind = "update-pool" if before else "create-pool"
             existing.pools[pool] = after

@@ -311,6 +311,7 @@ WINDOWS = WrittenCompanions(
     WindowCompanion,
     _windows,
     put=lambda cluster, _, name, body: PutMaintenance(cluster, name, body),
+    resolved=lambda reads, wanted: [window.as_of(reads.context.ports.clock().date()) for window in wanted],
 )
 POLICIES = WrittenCompanions(
     PolicyCompanion,

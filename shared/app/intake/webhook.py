@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import parse_qs
 
 from shared.cluster.drift import BRANCHES, PROMOTIONS
 from shared.frozen import dataclass
@@ -103,13 +104,13 @@ def read_delivery(
     if refused:
         return refused
     event, delivery = header.get("x-github-event", ""), header.get("x-github-delivery", "")
-    if event == "ping":
+    payload = _payload(body, header.get("content-type", ""))
+    if event == "ping" and payload is not None:
         return IgnoredDelivery("pong")
     read = _READERS.get(event)
-    if read is None:
+    if read is None and event != "ping":
         return IgnoredDelivery(f"the event {cut(event, 40) or '(none)'} is none of {', '.join(_READERS)}")
-    payload = _json_object(body)
-    if payload is None:
+    if payload is None or read is None:
         return DeliveryRefusal(
             400, "the body is not a JSON object; set the webhook's content type to application/json"
         )
@@ -141,6 +142,17 @@ def _check_signature(signature: str, body: bytes, secrets: Sequence[str]) -> Del
             401, "the signature is wrong; the secret in GitHub is not GITHUB_WEBHOOK_SECRET"
         )
     return None
+
+
+def _payload(body: bytes, content_type: str) -> dict[str, Any] | None:
+    """Return the payload; GitHub sends a form with it unless the webhook says application/json."""
+    if content_type.partition(";")[0].strip().lower() != "application/x-www-form-urlencoded":
+        return _json_object(body)
+    try:
+        fields = parse_qs(body.decode(), max_num_fields=10)
+    except ValueError:
+        return None
+    return _json_object("".join(fields.get("payload", ())).encode())
 
 
 def _json_object(body: bytes) -> dict[str, Any] | None:

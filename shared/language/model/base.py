@@ -93,6 +93,7 @@ def _without_credentials(word: str) -> str:
 @lru_cache(maxsize=256)
 def git_url(value: str) -> str:
     """Return an address of a git repository; raise ValueError for any other text."""
+    not_a_page(value)
     if _GIT_URL.fullmatch(value):
         return value
     if "@" in value or value.startswith(("ssh:", "git:", "http:")):
@@ -103,6 +104,18 @@ def git_url(value: str) -> str:
     raise ValueError(f"must be an address such as https://github.com/OWNER/NAME, got {shown(value)}")
 
 
+def not_a_page(url: str) -> None:
+    """Raise ValueError for the address of a page in a browser, where that of its repository is wanted."""
+    page = _PAGE.match(url)
+    if page:
+        raise ValueError(
+            f"is the address of a page in a browser, got {shown(url)}; write the repository's, "
+            f"{shown(page[1])}, and what follows as branch and path"
+        )
+
+
+_PAGE = re.compile(r"(https://[^/]+/[^/]+/[^/]+(?:/[^/]+)*?)/(-/)?(tree|blob|raw|commits?|pull|issues)/")
+"""The address of a repository, and what GitHub and GitLab append to it for a page."""
 _GIT_URL = re.compile(r"https://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._~%+-]+)+/?")
 
 
@@ -268,7 +281,10 @@ GitUrl = Annotated[
 ]
 RepositoryPath = Annotated[
     StrictStr,
-    rule(r"(?!.*(^|/)\.\.(/|$))(\./)?[^/\s][^\s]*|\./?", "a path inside the repository, such as ./platform"),
+    rule(
+        r"(?!.*(^|/)\.\.(/|$))(\./)?[^/\s\\][^\s\\]*|\./?",
+        "a path inside the repository, such as ./platform",
+    ),
 ]
 Cidr = Annotated[StrictStr, AfterValidator(_network), stated_rule("a network such as 10.0.0.0/16")]
 Address = Annotated[StrictStr, AfterValidator(_address), stated_rule("an address such as 10.0.0.10")]

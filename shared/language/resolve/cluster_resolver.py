@@ -32,7 +32,7 @@ from shared.language.resolve.manifest_file import (
 from shared.language.resolve.problems import Problem, described, problem_at, problem_in
 from shared.language.resolve.repository_layout import NOT_PLAIN, Files, cluster_path
 from shared.language.resolve.reuse import Common, CommonSpecs, OwnManifest
-from shared.language.resolve.rules.cross_field_rules import Finding, findings, group_too_long
+from shared.language.resolve.rules.cross_field_rules import Finding, findings, findings_of_place
 from shared.language.resolve.validation import problems_of
 from shared.language.yaml.nodes import Items, Node, plain_value, without_nulls, without_removed
 
@@ -77,7 +77,9 @@ class ClusterResolver:
         if placeholders.failed or misnamed or size > MAX_RESOLVED_BYTES:
             return None
         cluster = common.with_own(name, metadata, own.spec)
-        if group_too_long(name, cluster.spec) and not cluster.adopt:
+        if first.adopt and not cluster.adopt:  # less was asked of the first one
+            return None
+        if any(findings_of_place(name, cluster.spec, adopted=bool(cluster.adopt))):
             return None
         self._reader.merges(read)
         return cluster
@@ -115,9 +117,10 @@ class ClusterResolver:
         if annotations.replaces == name:
             place = merged.node.find(("metadata", "annotations", REPLACES)).mark
             return (problem_at(place, f"metadata.annotations.{REPLACES}", _ITSELF), *merged.problems)
-        violations = list(findings(manifest.spec))
-        if merged.model is Cluster and not annotations.adopt:
-            violations += filter(None, [group_too_long(name, manifest.spec)])
+        adopted = bool(annotations.adopt)
+        violations = list(findings(manifest.spec, adopted=adopted))
+        if merged.model is Cluster:
+            violations += findings_of_place(name, manifest.spec, adopted=adopted)
         components = manifest.spec.flux.components.removeprefix("./")
         if not manifest.spec.flux.is_extension and components not in self._files.blobs:
             violations.append((("flux", "components"), self._no_components(components)))

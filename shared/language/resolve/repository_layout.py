@@ -75,7 +75,8 @@ class Files:
         if parts[0] != CLUSTERS or len(parts) == 1:
             return
         right = f"{CLUSTERS}/{{}}/{CLUSTER_FILE}"
-        if len(parts) > 2 and _shown(parts[1]) != parts[1]:
+        unnamed = parts[2:] == [CLUSTER_FILE] and not _NAME.match(parts[1])
+        if unnamed or (len(parts) > 2 and _shown(parts[1]) != parts[1]):
             yield parts[1], f"{CLUSTERS}/{parts[1]}", f"the folder's name must be {_NAME_RULE}"
         elif path in self.other and (len(parts) == 2 or parts[2:] == [CLUSTER_FILE]):
             yield parts[1], path, NOT_PLAIN.format(path)

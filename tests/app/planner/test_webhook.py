@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -268,3 +269,29 @@ def test_a_refused_delivery_queues_nothing() -> None:
     cloud = MemoryCloud()
     assert accept(DeliveryRefusal(401, "no"), cloud.ports).status == 401
     assert cloud.broker.counts("plans").active == 0
+
+
+def form(body: bytes) -> bytes:
+    return urlencode({"payload": body.decode()}).encode()
+
+
+FORM = "application/x-www-form-urlencoded; charset=utf-8"
+
+
+def test_a_form_which_is_what_github_sends_by_default_has_the_payload() -> None:
+    body = form(payload())
+    pushed = read(body, Content_Type=FORM)
+    assert isinstance(pushed, Push)
+    assert (pushed.commit, pushed.digest) == (COMMIT, digest(body))
+    assert read(form(b'{"zen": 1}'), Content_Type=FORM, X_GitHub_Event="ping") == IgnoredDelivery("pong")
+
+
+@pytest.mark.parametrize("body", [b"", b"payload=", b"payload=[]", b"a=1", b"payload=%FF", b"a=1&" * 20])
+def test_a_body_that_no_push_could_be_read_from_is_refused_already_when_the_webhook_is_saved(
+    body: bytes,
+) -> None:
+    for event in ("ping", "push"):
+        for content_type in (FORM, "application/json"):
+            refused = read(body, Content_Type=content_type, X_GitHub_Event=event)
+            assert isinstance(refused, DeliveryRefusal)
+            assert refused.status == 400

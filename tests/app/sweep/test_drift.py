@@ -272,7 +272,7 @@ def test_labels_taints_and_mode_of_a_pool_are_compared() -> None:
         ONE,
         "apps",
         nodeLabels={"tier": "back", "own": "x"},
-        nodeTaints=["k=v:NoSchedule"],
+        nodeTaints=["k=v:PreferNoSchedule"],
         mode="System",
     )
     sweep(cloud)
@@ -280,7 +280,7 @@ def test_labels_taints_and_mode_of_a_pool_are_compared() -> None:
         "nodePools[apps].mode": ('"User"', '"System"'),
         "nodePools[apps].nodeLabels.tier": ('"front"', '"back"'),
         "nodePools[apps].nodeLabels.own": ("", '"x"'),
-        "nodePools[apps].nodeTaints": ("[]", '["k=v:NoSchedule"]'),
+        "nodePools[apps].nodeTaints": ("[]", '["k=v:PreferNoSchedule"]'),
     }
 
 

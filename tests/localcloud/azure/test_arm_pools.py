@@ -17,6 +17,7 @@ from tests.support.refused_writes import (
     MANAGED,
     ON,
     OVERLAY,
+    OWN_IDENTITY,
     STOPPED,
     SUBNET,
     WINDOWS,
@@ -157,7 +158,7 @@ ALLOWED: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"pool": {"vnetSubnetID": SUBNET}}, net(outboundType="userDefinedRouting")),
     (access(enableVnetIntegration=True), access(enablePrivateCluster=True)),
     (access(enablePrivateCluster=True, privateDNSZone="system"), access(privateDNSZone="none")),
-    (kms(enabled=True, keyId="k"), kms(enabled=False)),
+    (kms(enabled=True, keyId="k") | OWN_IDENTITY, kms(enabled=False)),
 ]
 
 

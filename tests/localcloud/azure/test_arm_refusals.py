@@ -6,6 +6,7 @@ import pytest
 
 from localcloud.azure.world.arm_errors import AksError, ArmError
 from localcloud.azure.world.refusals import (
+    capacity_rules,
     cluster_rules,
     extension_rules,
     fixed,
@@ -38,7 +39,7 @@ ELSEWHERE = {
 def test_every_rule_has_an_example_and_a_source() -> None:
     rules = [
         *(network_rules.RULES + cluster_rules.RULES + pool_rules.RULES + maintenance_rules.RULES),
-        *(extension_rules.EXTENSIONS + extension_rules.CONFIGURATIONS),
+        *(capacity_rules.RULES + extension_rules.EXTENSIONS + extension_rules.CONFIGURATIONS),
     ]
     names = [each.name for each in rules]
     examples = {*CREATED, *UPDATED, *POOLS, *POOLS_OF, *POOLS_UPDATED, *MAINTENANCE, *ELSEWHERE}

@@ -24,7 +24,8 @@ def maintenance_document(cluster: ClusterId, name: str, body: Json, today: date)
     if name not in NAMES:
         raise AksError(400, "InvalidParameter", _NO_SUCH_NAME)
     properties = dict(body.get("properties") or {})
-    check(maintenance_rules.RULES, RequestedWrite(given=properties, after=properties | {"name": name}))
+    after = properties | {"name": name, "today": today.isoformat()}
+    check(maintenance_rules.RULES, RequestedWrite(given=properties, after=after))
     if "maintenanceWindow" in properties:
         filled = {"utcOffset": "+00:00", "startDate": today.isoformat()}
         properties["maintenanceWindow"] = filled | properties["maintenanceWindow"]

@@ -24,7 +24,7 @@ from localcloud.azure.world.catalog import (
     region,
 )
 from localcloud.azure.world.clusters.cluster_profiles import merged_properties, shown_profiles
-from localcloud.azure.world.refusals import cluster_rules, fixed, network_rules
+from localcloud.azure.world.refusals import capacity_rules, cluster_rules, fixed, network_rules
 from localcloud.azure.world.refusals.rule import RequestedWrite, check
 from shared.json_tree import Json
 from shared.resource_ids import ClusterId
@@ -110,6 +110,13 @@ def check_cluster(body: Json, after: Json, pools: Sequence[Json], before: Json |
     fixed.check_fixed(fixed.CLUSTER, asked)
     check(network_rules.RULES, asked)
     check(cluster_rules.RULES, asked)
+    check(capacity_rules.RULES, asked)
+
+
+def check_pools(document: Json, pools: Sequence[Json]) -> None:
+    """Refuse what AKS refuses of all pools together, when one of them is put."""
+    after = _whole(document, document["properties"]) | {"agentPoolProfiles": pools}
+    check(capacity_rules.RULES, RequestedWrite(given={}, after=after))
 
 
 def refuse_fields_of_pools_only(body: Json) -> None:
@@ -125,7 +132,11 @@ def refuse_fields_of_pools_only(body: Json) -> None:
 
 
 def _whole(document: Json, properties: Json) -> dict[str, Any]:
-    return {**properties, "sku": document.get("sku") or {}, "identity": document.get("identity") or {}}
+    top = {
+        "location": document.get("location"),
+        **{key: document.get(key) or {} for key in ("sku", "identity")},
+    }
+    return {**properties, **top}
 
 
 def default_max_pods(document: Json) -> int:

@@ -60,6 +60,8 @@ def changed_pool(
         # AKS takes them of azure-cli, and does not return them (recording test_aks_create_again_should_fail).
         settable = {k: v for k, v in settable.items() if k not in _SPOT}
     defaults = {**_DEFAULTS, "maxPods": max_pods, "orchestratorVersion": control_plane}
+    if settable.get("scaleSetPriority") == "Spot":
+        defaults["upgradeSettings"] = {}  # docs spot-node-pool: maxSurge is null
     if settable.get("osType") == "Windows":
         defaults["osSKU"] = "Windows2022"  # since Kubernetes 1.25: rest/api/aks/agent-pools, OSSKU
     pool: dict[str, Any] = {**defaults, **(existing or {}), **settable, "name": name}

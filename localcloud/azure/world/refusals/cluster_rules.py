@@ -107,7 +107,95 @@ def _pools_without_fips(asked: RequestedWrite) -> bool:
     )
 
 
+_SYSTEM_ASSIGNED = "SystemAssigned"
+
+
+def _zone_name(asked: RequestedWrite) -> str:
+    """Return the name of a private DNS zone of one's own, "" without one."""
+    zone = str(asked.now(f"{_ACCESS}.privateDNSZone") or "").lower()
+    return zone.split("/")[-1] if "/" in zone else ""
+
+
+def _foreign_zone(asked: RequestedWrite) -> bool:
+    zone, region = _zone_name(asked), str(asked.now("location"))
+    if not zone or region.startswith(("china", "usgov", "usdod")):
+        return False
+    kinds = [f"{kind}.{region}.azmk8s.io" for kind in ("privatelink", "private")]
+    below = any(
+        zone.endswith(f".{kind}") and 0 < len(zone) - len(kind) - 1 <= 32 and zone.count(".") == 4
+        for kind in kinds
+    )
+    return not (zone in (*kinds, f"{region}.azmk8s.io") or below)
+
+
+def _turns_kms_on(asked: RequestedWrite) -> bool:
+    return bool(asked.now(f"{_KMS}.enabled") and not asked.was(f"{_KMS}.enabled"))
+
+
+def _on_subnets(asked: RequestedWrite) -> bool:
+    return any(pool.get("vnetSubnetID") for pool in asked.now("agentPoolProfiles") or ())
+
+
 RULES = (
+    RefusalRule(
+        "zone-needs-user-identity",
+        "docs private-clusters: a user-assigned identity with roles; "
+        "hashicorp/terraform-provider-azurerm#10940",
+        f"{_ACCESS}.privateDNSZone",
+        "A private DNS zone of one's own needs identity type UserAssigned.",
+        lambda asked: _zone_name(asked) and asked.now("identity.type") == _SYSTEM_ASSIGNED,
+    ),
+    RefusalRule(
+        "zone-of-the-region",
+        "docs private-clusters: the format of the name; MicrosoftDocs/azure-docs#111880",
+        f"{_ACCESS}.privateDNSZone",
+        "The private DNS zone must be privatelink.<region>.azmk8s.io or "
+        "<subzone>.privatelink.<region>.azmk8s.io.",
+        _foreign_zone,
+    ),
+    RefusalRule(
+        "nodes-only-range-alone",
+        "Azure/terraform-azurerm-aks#378",
+        f"{_ACCESS}.authorizedIPRanges",
+        "Setting apiServerAuthorizedIPRange to 0.0.0.0/32 is not allowed with other IP ranges. Refer to "
+        "https://aka.ms/aks/auth-ip-ranges for more details",
+        lambda asked: (
+            "0.0.0.0/32" in (asked.now(f"{_ACCESS}.authorizedIPRanges") or ())
+            and len(asked.now(f"{_ACCESS}.authorizedIPRanges")) > 1
+        ),
+    ),
+    RefusalRule(
+        "api-subnet-needs-integration",
+        "azure-cli get_apiserver_subnet_id",
+        f"{_ACCESS}.subnetId",
+        "apiServerAccessProfile.subnetId needs enableVnetIntegration.",
+        lambda asked: (
+            asked.now(f"{_ACCESS}.subnetId")
+            and not asked.now(f"{_ACCESS}.enableVnetIntegration")
+            and asked.now("sku.name") != "Automatic"
+        ),
+    ),
+    RefusalRule(
+        "integration-needs-api-subnet",
+        "models ManagedClusterAPIServerAccessProfile.subnet_id: required when creating with BYO Vnet",
+        f"{_ACCESS}.subnetId",
+        "apiServerAccessProfile.enableVnetIntegration needs subnetId in a virtual network of one's own.",
+        lambda asked: (
+            asked.now(f"{_ACCESS}.enableVnetIntegration")
+            and not asked.now(f"{_ACCESS}.subnetId")
+            and _on_subnets(asked)
+        ),
+    ),
+    RefusalRule(
+        "node-images-by-one-channel",
+        "docs auto-upgrade-node-os-image; azurerm cluster: node_os_upgrade_channel",
+        "autoUpgradeProfile.nodeOSUpgradeChannel",
+        "autoUpgradeProfile.nodeOSUpgradeChannel must be NodeImage with upgradeChannel node-image.",
+        lambda asked: (
+            asked.now("autoUpgradeProfile.upgradeChannel") == "node-image"
+            and asked.now("autoUpgradeProfile.nodeOSUpgradeChannel") not in (None, "NodeImage")
+        ),
+    ),
     RefusalRule(
         "system-identity-alone",
         "models ManagedClusterIdentity.user_assigned_identities; docs use-managed-identity",
@@ -239,6 +327,25 @@ RULES = (
             asked.now(f"{_KMS}.enabled")
             and bool(asked.now(f"{_KMS}.keyVaultResourceId"))
             is not (asked.now(f"{_KMS}.keyVaultNetworkAccess") == "Private")
+        ),
+    ),
+    RefusalRule(
+        "kms-needs-user-identity",
+        "docs use-kms-etcd-encryption: doesn't work with system-assigned managed identity",
+        _KMS,
+        "securityProfile.azureKeyVaultKms needs identity type UserAssigned.",
+        lambda asked: _turns_kms_on(asked) and asked.now("identity.type") == _SYSTEM_ASSIGNED,
+    ),
+    RefusalRule(
+        "kms-private-vault-needs-integration",
+        "docs use-kms-etcd-encryption: must use the API Server VNet Integration",
+        f"{_KMS}.keyVaultNetworkAccess",
+        "keyVaultNetworkAccess Private needs apiServerAccessProfile.enableVnetIntegration.",
+        lambda asked: (
+            _turns_kms_on(asked)
+            and asked.now(f"{_KMS}.keyVaultNetworkAccess") == "Private"
+            and not asked.now(f"{_ACCESS}.enableVnetIntegration")
+            and asked.now("sku.name") != "Automatic"
         ),
     ),
     RefusalRule(

@@ -1,4 +1,4 @@
-"""Refusals about a maintenance configuration; ``now("name")`` is its name."""
+"""Refusals about a maintenance configuration; ``now("name")`` is its name, ``now("today")`` the day."""
 
 from __future__ import annotations
 
@@ -80,6 +80,14 @@ RULES = (
         lambda asked: (
             asked.now(_WINDOW) and _OFFSET.fullmatch(asked.now(f"{_WINDOW}.utcOffset") or "+00:00") is None
         ),
+    ),
+    RefusalRule(
+        "start-date-to-come",
+        "hashicorp/terraform-provider-azurerm#22762, #23985; MicrosoftDocs/azure-docs#114302: also in a "
+        "later PUT",
+        "startDate",
+        "maintenanceWindow.startDate must not be in the past.",
+        lambda asked: (asked.says(f"{_WINDOW}.startDate") or "9999") < asked.now("today"),
     ),
     RefusalRule(
         "dates-in-order",

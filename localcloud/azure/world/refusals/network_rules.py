@@ -10,6 +10,10 @@ from localcloud.azure.world.refusals.egress_rules import families
 from localcloud.azure.world.refusals.rule import RefusalRule, RequestedWrite, same, unless
 
 _NET = "networkProfile"
+_OF_AKS = [
+    ipaddress.ip_network(text)
+    for text in ("169.254.0.0/16", "172.30.0.0/16", "172.31.0.0/16", "192.0.2.0/24")
+]
 
 
 def _ranges(asked: RequestedWrite, name: str) -> list[str]:
@@ -85,6 +89,33 @@ def _families_change(asked: RequestedWrite) -> bool:
     return asked.changes(path) and not (adds and asked.was(f"{_NET}.networkPluginMode") == "overlay")
 
 
+def _all_ranges(asked: RequestedWrite, name: str) -> list[Any]:
+    texts = asked.now(f"{_NET}.{name}s") or [asked.now(f"{_NET}.{name}")]
+    return [found for text in texts if text and (found := _network_of(text)) is not None]
+
+
+def _ranges_meet(asked: RequestedWrite) -> bool:
+    return any(
+        pods.version == services.version and pods.overlaps(services)
+        for pods in _all_ranges(asked, "podCidr")
+        for services in _all_ranges(asked, "serviceCidr")
+    )
+
+
+def _reserved(asked: RequestedWrite) -> bool:
+    ranges = [*_all_ranges(asked, "podCidr"), *_all_ranges(asked, "serviceCidr")]
+    return any(found.version == 4 and found.overlaps(kept) for found in ranges for kept in _OF_AKS)
+
+
+def _dns_is_first(asked: RequestedWrite) -> bool:
+    """The first address of the services is that of the API, and the one before it that of the network."""
+    address = asked.now(f"{_NET}.dnsServiceIP")
+    return any(
+        address and ipaddress.ip_address(address) in [network.network_address, network.network_address + 1]
+        for network in _all_ranges(asked, "serviceCidr")
+    )
+
+
 RULES = (
     *egress_rules.RULES,
     RefusalRule(
@@ -128,6 +159,69 @@ RULES = (
         f"{_NET}.dnsServiceIP",
         "dnsServiceIP must be within serviceCidr.",
         _dns_outside,
+    ),
+    RefusalRule(
+        "dns-is-not-the-first",
+        "docs configure-kubenet: not the first address of the range; Azure/AKS#2579",
+        f"{_NET}.dnsServiceIP",
+        "dnsServiceIP must not be the first address of serviceCidr.",
+        _dns_is_first,
+    ),
+    RefusalRule(
+        "services-fit",
+        "docs concepts-network-ip-address-planning: smaller than /12",
+        f"{_NET}.serviceCidr",
+        "serviceCidr must not be larger than /12.",
+        lambda asked: any(
+            found.prefixlen < (12 if found.version == 4 else 108)
+            for found in _all_ranges(asked, "serviceCidr")
+        ),
+    ),
+    RefusalRule(
+        "ranges-of-aks",
+        "docs concepts-network-ip-address-planning; Azure/AKS#2234",
+        _NET,
+        "The ranges of pods and services must not overlap 169.254.0.0/16, 172.30.0.0/16, 172.31.0.0/16 and "
+        "192.0.2.0/24.",
+        _reserved,
+    ),
+    RefusalRule(
+        "pods-and-services-are-apart",
+        "docs concepts-network-azure-cni-overlay: must not overlap",
+        f"{_NET}.podCidr",
+        "podCidr and serviceCidr must not overlap.",
+        _ranges_meet,
+    ),
+    RefusalRule(
+        "pod-range-of-a-flat-network",
+        "azure-cli get_network_plugin; azurerm cluster: pod_cidr with the plugin azure needs overlay",
+        f"{_NET}.podCidr",
+        "podCidr is not allowed with networkPlugin azure without networkPluginMode overlay.",
+        lambda asked: (
+            _ranges(asked, "podCidr")
+            and asked.now(f"{_NET}.networkPlugin") == "azure"
+            and asked.now(f"{_NET}.networkPluginMode") != "overlay"
+        ),
+    ),
+    RefusalRule(
+        "azure-policy-is-azure",
+        "docs use-network-policies: Azure NPM is for Azure CNI; azurerm cluster: network_policy",
+        f"{_NET}.networkPolicy",
+        "networkPolicy azure needs networkPlugin azure.",
+        lambda asked: (
+            asked.now(f"{_NET}.networkPolicy") == "azure" and asked.now(f"{_NET}.networkPlugin") == "kubenet"
+        ),
+    ),
+    RefusalRule(
+        "cilium-has-its-policy",
+        "Azure/bicep-registry-modules#3361, Azure/AKS-Construction#535",
+        f"{_NET}.networkPolicy",
+        "Cilium dataplane requires network policy cilium.",
+        lambda asked: (
+            asked.says(f"{_NET}.networkPolicy") in ("azure", "calico")
+            and asked.now(f"{_NET}.networkDataplane") == "cilium"
+        ),
+        code="BadRequest",
     ),
     RefusalRule(
         "overlay-is-azure",

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 
+from localcloud.azure.world.catalog import parse
 from localcloud.azure.world.refusals import node_settings, windows_rules
-from localcloud.azure.world.refusals.rule import RefusalRule, RequestedWrite, outside, without
+from localcloud.azure.world.refusals.rule import Broken, RefusalRule, RequestedWrite, outside, without
 from localcloud.azure.world.refusals.windows_rules import windows
+from shared.json_tree import Json
 
 _TAINT = re.compile(r"[^=:\s]+=[^=:\s]*:(NoSchedule|PreferNoSchedule|NoExecute)")
 _SURGE = re.compile(r"\d+%?")
@@ -73,6 +75,35 @@ def _stops_unready(asked: RequestedWrite) -> bool:
     return bool(stops and asked.was("provisioningState") != "Succeeded")
 
 
+def _pods_of_all(asked: RequestedWrite) -> int:
+    nodes = asked.now("maxCount") if asked.now("enableAutoScaling") else asked.now("count")
+    return (nodes or 0) * (asked.now("maxPods") or 0)
+
+
+def _of_other_versions(image: str, first: tuple[int, int], last: tuple[int, int]) -> Broken:
+    def broken(asked: RequestedWrite) -> bool:
+        version = parse(str(asked.now("orchestratorVersion")))[:2]
+        return asked.now("osSKU") == image and not first <= version <= last
+
+    return broken
+
+
+def _dns_overrides(asked: RequestedWrite) -> list[tuple[str, str, Json]]:
+    return [
+        (kind, domain, override)
+        for kind in ("vnetDNSOverrides", "kubeDNSOverrides")
+        for domain, override in (asked.now(f"localDNSProfile.{kind}") or {}).items()
+    ]
+
+
+def _dns_loops(asked: RequestedWrite) -> bool:
+    pairs = [
+        (kind, domain, override.get("forwardDestination")) for kind, domain, override in _dns_overrides(asked)
+    ]
+    root = ("vnetDNSOverrides", ".", "ClusterCoreDNS") in pairs
+    return root or any(domain == "cluster.local" and to == "VnetDNS" for _, domain, to in pairs)
+
+
 RULES = (
     RefusalRule(
         "system-is-linux-and-regular",
@@ -84,6 +115,126 @@ RULES = (
         ),
     ),
     *windows_rules.RULES,
+    RefusalRule(
+        "spot-without-surge",
+        "hashicorp/terraform-provider-azurerm#19355; Azure/bicep-types-az#2217; "
+        "XenitAB/terraform-modules#755",
+        "agentPoolProfile.upgrade.maxSurge",
+        "The value of parameter agentPoolProfile.upgrade.maxSurge is invalid. Error details: Spot pools "
+        "can't set max surge. Please see https://aka.ms/aks-naming-rules for more details.",
+        lambda asked: (
+            asked.now("scaleSetPriority") == "Spot" and asked.says("upgradeSettings.maxSurge") is not None
+        ),
+    ),
+    RefusalRule(
+        "system-pods-are-tolerated",
+        "Azure/AKS#2578",
+        "nodeTaints",
+        "Operation failed due to insufficient nodes for system pod scheduling. Placing custom taints on "
+        "system pool is not supported(except 'CriticalAddonsOnly' taint or taint effect is "
+        "'PreferNoSchedule'). Please refer to https://aka.ms/aks/system-taints for detail",
+        lambda asked: (
+            asked.now("mode") == "System"
+            and not all(
+                taint.startswith("CriticalAddonsOnly=") or taint.endswith(":PreferNoSchedule")
+                for taint in asked.now("nodeTaints") or ()
+            )
+        ),
+        code="SystemPoolHasRestrictedTaint",
+    ),
+    RefusalRule(
+        "no-unavailable-system-nodes",
+        "docs upgrade-aks-node-pools-rolling: you can't set max unavailable on system node pools",
+        "upgradeSettings.maxUnavailable",
+        "maxUnavailable is not allowed on a System agent pool.",
+        lambda asked: (
+            asked.now("mode") == "System"
+            and asked.says("upgradeSettings.maxUnavailable") not in (None, "", "0", "0%")
+        ),
+    ),
+    RefusalRule(
+        "machines-are-linux",
+        "docs virtual-machines-node-pools: Windows node pools aren't supported",
+        "osType",
+        "An agent pool of type VirtualMachines must have Linux nodes.",
+        lambda asked: asked.now("type") == "VirtualMachines" and windows(asked),
+    ),
+    RefusalRule(
+        "machines-without-zones",
+        "docs virtual-machines-node-pools: availability zones aren't supported",
+        "availabilityZones",
+        "availabilityZones are not allowed with type VirtualMachines.",
+        lambda asked: asked.now("type") == "VirtualMachines" and asked.now("availabilityZones"),
+    ),
+    RefusalRule(
+        "deallocates-managed-disks",
+        "docs scale-down-mode: ephemeral OS disks aren't supported",
+        "scaleDownMode",
+        "scaleDownMode Deallocate needs osDiskType Managed.",
+        lambda asked: asked.now("scaleDownMode") == "Deallocate" and asked.now("osDiskType") == "Ephemeral",
+    ),
+    RefusalRule(
+        "placement-in-one-zone",
+        "docs reduce-latency-ppg: a proximity placement group can map to at most one availability zone",
+        "proximityPlacementGroupID",
+        "proximityPlacementGroupID needs at most one of availabilityZones.",
+        lambda asked: (
+            asked.now("proximityPlacementGroupID") and len(asked.now("availabilityZones") or ()) > 1
+        ),
+    ),
+    *(
+        RefusalRule(
+            f"image-{image}",
+            "docs upgrade-os-version: the Kubernetes versions that support each OS SKU",
+            "osSKU",
+            f"osSKU {image} is supported from Kubernetes {first[0]}.{first[1]} to {last[0]}.{last[1]} only.",
+            _of_other_versions(image, first, last),
+        )
+        for image, first, last in (
+            ("Ubuntu2204", (1, 25), (1, 36)),
+            ("AzureLinux3", (1, 28), (1, 36)),
+            ("AzureContainerLinux", (1, 34), (1, 99)),
+            ("Windows2022", (1, 23), (1, 36)),
+        )
+    ),
+    RefusalRule(
+        "kata-is-azure-linux",
+        "docs use-pod-sandboxing: only the Azure Linux os-sku supports this feature",
+        "workloadRuntime",
+        "workloadRuntime KataVmIsolation needs osSKU AzureLinux.",
+        lambda asked: (
+            asked.now("workloadRuntime") == "KataVmIsolation"
+            and asked.now("osSKU") not in ("AzureLinux", "AzureLinux3")
+        ),
+    ),
+    RefusalRule(
+        "trusted-launch-is-linux",
+        "docs use-trusted-launch: not with Windows Server, and not with Pod Sandboxing",
+        "securityProfile",
+        "Trusted launch is not supported on this agent pool.",
+        lambda asked: (
+            (asked.now("securityProfile.enableVTPM") or asked.now("securityProfile.enableSecureBoot"))
+            and (windows(asked) or asked.now("workloadRuntime") == "KataVmIsolation")
+        ),
+    ),
+    RefusalRule(
+        "dns-does-not-loop",
+        "docs localdns-custom: root zone and cluster.local restrictions",
+        "localDNSProfile",
+        "forwardDestination of the root zone must not be ClusterCoreDNS, and that of cluster.local not "
+        "VnetDNS.",
+        _dns_loops,
+    ),
+    RefusalRule(
+        "dns-serves-stale",
+        "docs localdns-custom: protocol and serveStale compatibility",
+        "localDNSProfile",
+        "serveStale Verify is not allowed with protocol ForceTCP.",
+        lambda asked: any(
+            override.get("protocol") == "ForceTCP" and override.get("serveStale") == "Verify"
+            for _, _, override in _dns_overrides(asked)
+        ),
+    ),
     RefusalRule(
         "wasm-retired",
         "Azure/AKS#4770: no new WASI node pools from 5 May 2025",
@@ -99,6 +250,13 @@ RULES = (
         "maxPods",
         "maxPods must be between 10 and 250.",
         outside("maxPods", 10, 250),
+    ),
+    RefusalRule(
+        "thirty-pods",
+        "docs concepts-network-ip-address-planning: space for a minimum of 30 pods in each node pool",
+        "maxPods",
+        "The nodes of an agent pool must have room for 30 pods.",
+        lambda asked: 0 < _pods_of_all(asked) < 30,
     ),
     RefusalRule(
         "taint-form",
@@ -138,6 +296,26 @@ RULES = (
         "gatewayProfile.publicIPPrefixSize",
         "publicIPPrefixSize must be between 28 and 31.",
         outside("gatewayProfile.publicIPPrefixSize", 28, 31),
+    ),
+    RefusalRule(
+        "gateway-fits-its-prefix",
+        "docs configure-static-egress-gateway: the number of nodes must fit within the prefix",
+        "count",
+        "The nodes of a Gateway agent pool must fit within publicIPPrefixSize.",
+        lambda asked: (
+            asked.now("mode") == "Gateway"
+            and asked.now("count") > 2 ** (32 - (asked.now("gatewayProfile.publicIPPrefixSize") or 31))
+        ),
+    ),
+    RefusalRule(
+        "gateway-needs-static-egress",
+        "docs configure-static-egress-gateway: you must enable the feature for your cluster before",
+        "mode",
+        "A Gateway agent pool needs networkProfile.staticEgressGatewayProfile.enabled.",
+        lambda asked: (
+            asked.now("mode") == "Gateway"
+            and not asked.now("cluster.networkProfile.staticEgressGatewayProfile.enabled")
+        ),
     ),
     RefusalRule(
         "zones-of-scale-sets",

@@ -46,7 +46,10 @@ Broken = Callable[[RequestedWrite], object]
 
 @dataclass(frozen=True)
 class RefusalRule:
-    """A refusal: its name, its source, the message with its target, and when it applies."""
+    """A refusal: its name, its source, the message with its target, and when it applies.
+
+    Where what it finds is a mapping, that has the values for the braces of the message.
+    """
 
     name: str
     source: str
@@ -59,8 +62,10 @@ class RefusalRule:
 def check(rules: Iterable[RefusalRule], asked: RequestedWrite) -> None:
     """Raise the refusal of the first rule that a write breaks."""
     for rule in rules:
-        if rule.broken(asked):
-            error = AksError(400, rule.code, rule.message, target=rule.target)
+        found = rule.broken(asked)
+        if found:
+            message = rule.message.format(**found) if isinstance(found, Mapping) else rule.message
+            error = AksError(400, rule.code, message, target=rule.target)
             error.rule = rule.name
             raise error
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, StrictStr, ValidationError, model_validator
 
-from shared.language.model.base import Manifest, git_url, rule, shown, stated_rule
+from shared.language.model.base import Manifest, git_url, not_a_page, rule, shown, stated_rule
 
 MAIN = "flux-system"
 """The name of the first source and of the first Kustomization, as ``flux bootstrap`` names them."""
@@ -27,7 +27,13 @@ Duration = Annotated[
     StrictStr, rule(r"([0-9]{1,9}(\.[0-9]{1,9})?(ms|s|m|h))+", 'a duration such as "30s", "10m" or "1h30m"')
 ]
 Text = Annotated[StrictStr, Field(min_length=1, max_length=1000)]
-Ref = Annotated[StrictStr, rule(r"[^\s~^:?*\[\\]{1,250}", "the name of a branch or a tag")]
+Ref = Annotated[
+    StrictStr,
+    rule(
+        r"(?!refs/(heads|tags)/)[^\s~^:?*\[\\]{1,250}",
+        "the name of a branch or a tag without refs/heads/, such as main",
+    ),
+]
 Digest = Annotated[StrictStr, rule(r"sha256:[0-9a-f]{64}", "a digest: sha256: and 64 hexadecimal digits")]
 Commit = Annotated[StrictStr, rule(r"[0-9a-f]{40}|[0-9a-f]{64}", "a whole commit: 40 hexadecimal digits")]
 
@@ -47,6 +53,7 @@ def seconds_of(duration: str) -> Fraction:
 
 
 def _source_url(url: str) -> str:
+    not_a_page(url)
     if url.startswith(("https://", "ssh://")) and "@" in url.removeprefix("ssh://git@"):
         raise ValueError(f"must have no user and no token in it, got {shown(url)}; secretRef names a Secret")
     if not re.fullmatch(r"(https|ssh|oci)://[^\s/?#]+(/[^\s?#]*)?", url):
@@ -218,7 +225,7 @@ class FirstSource(Manifest):
     repository: FluxRepository
     """What Flux pulls: a git repository (https:// or ssh://), an artifact in a registry (oci://), or, with
     bucketName, the blob endpoint of a storage account."""
-    branch: Annotated[StrictStr, Field(min_length=1)] = "main"
+    branch: Ref = "main"
     """The branch of a git repository."""
     tag: Ref | None = None
     """A tag of the git repository, in place of the branch, or of the artifact; latest by default."""

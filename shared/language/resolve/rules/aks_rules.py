@@ -5,14 +5,18 @@ A source without a site is a page below learn.microsoft.com/azure/aks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shared.frozen import dataclass
 from shared.kubernetes_versions import numbers
+from shared.language.model.arm_types import Switch
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.node_pool import NodePool
+from shared.language.model.node_pool_system import DnsOverride
 from shared.language.resolve.problems import Path
+from shared.language.resolve.rules import network_rules
+from shared.language.resolve.rules.network_rules import hosted_subnets, in_own_network, own_zone
+from shared.language.resolve.rules.refusal import Broken, ClusterRule, PoolRule, completed, most_nodes
 
 # The settings that AKS Automatic presets; a source is a page below learn.microsoft.com/azure/aks.
 
@@ -55,38 +59,18 @@ def _at(written: dict[str, Any], path: tuple[str, ...]) -> Any:
     return below
 
 
-@dataclass(frozen=True)
-class PoolRule:
-    """A rule of each node pool: the field to correct, when it is broken, and what to do.
-
-    ``path`` is the field where that is one of the cluster. ``{pool}`` in the message is the pool's name.
-    """
-
-    field: str
-    broken: Callable[[ClusterSpec, NodePool], bool]
-    message: str
-    source: str
-    path: Path = ()
-
-
-@dataclass(frozen=True)
-class ClusterRule:
-    """The same for the cluster as a whole."""
-
-    path: Path
-    broken: Callable[[ClusterSpec], bool]
-    message: str
-    source: str
-
-
-def _image(os_sku: str, *, below: tuple[int, int] = (9, 0), since: tuple[int, int] = (0, 0)) -> PoolRule:
+def _image(os_sku: str, *, last: tuple[int, int] = (9, 0), since: tuple[int, int] = (0, 0)) -> PoolRule:
     """Return the rule that an image exists only for some versions of Kubernetes."""
-    last = f"ends with Kubernetes {below[0]}.{below[1] - 1}; choose a newer osSKU"
+    begin, end = (f"{major}.{minor}" for major, minor in (since, last))
+    if since == (0, 0):
+        text = f"ends with Kubernetes {end}; choose a newer osSKU"
+    else:
+        text = f"needs Kubernetes {begin}{'' if last == (9, 0) else f' to {end}'}"
     return PoolRule(
         "osSKU",
-        lambda spec, pool: pool.os_sku == os_sku and not since <= _version(spec, pool) < below,
-        f"{os_sku} {last if since == (0, 0) else f'needs Kubernetes {since[0]}.{since[1]}'}",
-        "upgrade-windows-os",
+        lambda spec, pool: pool.os_sku == os_sku and not since <= _version(spec, pool) <= last,
+        f"{os_sku} {text}",
+        "upgrade-windows-os, upgrade-os-version",
     )
 
 
@@ -104,20 +88,51 @@ def _lacks_size(spec: ClusterSpec, pool: NodePool) -> bool:
     return pool.vm_size is None and not chosen_by_aks
 
 
-def _zone(spec: ClusterSpec) -> str:
-    profile = spec.api_server_access_profile
-    return (profile.private_dns_zone or "") if profile else ""
+_OWN_TAINT = "CriticalAddonsOnly"
 
 
-def _hosted_subnets(spec: ClusterSpec) -> int:
-    """Return how many of the three subnets that go together a cluster has."""
-    hosted, access = spec.hosted_system_profile, spec.api_server_access_profile
-    own = (hosted.system_node_subnet_id, hosted.node_subnet_id) if hosted else ()
-    return sum(1 for subnet in (*own, access and access.subnet_id) if subnet) if any(own) else 0
+def _keeps_system_pods_out(_spec: ClusterSpec, pool: NodePool) -> Broken:
+    """Return the first taint of a System pool that pods of AKS do not tolerate."""
+    for taint in pool.node_taints if pool.mode == "System" else ():
+        key, _, effect = taint.partition("=")[0], *taint.rpartition(":")[1:]
+        if key != _OWN_TAINT and effect != "PreferNoSchedule":
+            return {"taint": taint}
+    return False
 
 
-def _in_own_network(spec: ClusterSpec) -> bool:
-    return bool(_hosted_subnets(spec)) or any(pool.vnet_subnet_id for pool in spec.node_pools)
+def _trusted_launch(pool: NodePool) -> bool:
+    profile = pool.security_profile
+    return bool(profile and (profile.enable_vtpm or profile.enable_secure_boot))
+
+
+def _unlimited(_spec: ClusterSpec, pool: NodePool) -> bool:
+    settings = pool.upgrade_settings
+    return pool.mode == "System" and int(((settings and settings.max_unavailable) or "0").rstrip("%")) > 0
+
+
+def _beyond_the_prefix(_spec: ClusterSpec, pool: NodePool) -> Broken:
+    size = pool.gateway_profile and pool.gateway_profile.public_ip_prefix_size
+    room = 2 ** (32 - (size or 31))
+    return (
+        {"nodes": most_nodes(pool), "room": room}
+        if pool.mode == "Gateway" and most_nodes(pool) > room
+        else False
+    )
+
+
+def _overrides(pool: NodePool) -> Iterator[tuple[str, str, DnsOverride]]:
+    profile = pool.local_dns_profile
+    if profile is not None:
+        for kind, overrides in (("vnet", profile.vnet_dns_overrides), ("kube", profile.kube_dns_overrides)):
+            yield from ((kind, domain, override) for domain, override in (overrides or {}).items())
+
+
+def _loops(_spec: ClusterSpec, pool: NodePool) -> bool:
+    return any(
+        (kind == "vnet" and domain == "." and override.forward_destination == "ClusterCoreDNS")
+        or (domain == "cluster.local" and override.forward_destination == "VnetDNS")
+        for kind, domain, override in _overrides(pool)
+    )
 
 
 def _not_with_machines(field: str, attribute: str) -> PoolRule:
@@ -187,9 +202,103 @@ POOL_RULES: tuple[PoolRule, ...] = (
         "must be true in every node pool while enableFIPS of the cluster is true",
         "learn.microsoft.com/rest/api/aks/managed-clusters, enableFIPS",
     ),
-    _image("Windows2019", below=(1, 33)),
-    _image("Windows2022", below=(1, 36)),
+    _image("Windows2019", last=(1, 32)),
+    _image("Windows2022", last=(1, 36)),
     _image("Windows2025", since=(1, 32)),
+    _image("Ubuntu2204", last=(1, 36)),
+    _image("Ubuntu2404", since=(1, 32), last=(1, 38)),
+    _image("AzureLinux3", last=(1, 36)),
+    _image("AzureContainerLinux", since=(1, 34)),
+    PoolRule(
+        "upgradeSettings.maxSurge",
+        lambda _spec, pool: (
+            pool.scale_set_priority == "Spot"
+            and pool.upgrade_settings is not None
+            and pool.upgrade_settings.max_surge is not None
+        ),
+        "a Spot pool has no surge; remove this line, or write null where a default sets it",
+        "spot-node-pool; hashicorp/terraform-provider-azurerm#19355, Azure/bicep-types-az#2217",
+    ),
+    PoolRule(
+        "upgradeSettings.maxUnavailable",
+        _unlimited,
+        "a System pool has no maxUnavailable; write maxSurge",
+        "upgrade-aks-node-pools-rolling: You can't set max unavailable on system node pools",
+    ),
+    PoolRule(
+        "nodeTaints",
+        _keeps_system_pods_out,
+        "{taint} keeps AKS's own pods from a System pool; it may have CriticalAddonsOnly, or the effect "
+        "PreferNoSchedule: write one of these, or give the taint to a User pool",
+        "Azure/AKS#2578, Azure/AKS#1833: SystemPoolHasRestrictedTaint",
+    ),
+    PoolRule(
+        "osType",
+        lambda _spec, pool: pool.of_machines and pool.os_type == "Windows",
+        "Windows does not go with type: VirtualMachines; remove one of the two",
+        "virtual-machines-node-pools",
+    ),
+    PoolRule(
+        "availabilityZones",
+        lambda _spec, pool: pool.of_machines and bool(pool.availability_zones),
+        "does not go with type: VirtualMachines; remove it, or write [] where a default sets it",
+        "virtual-machines-node-pools",
+    ),
+    PoolRule(
+        "scaleDownMode",
+        lambda _spec, pool: pool.scale_down_mode == "Deallocate" and pool.os_disk_type == "Ephemeral",
+        "Deallocate needs osDiskType: Managed, since an ephemeral disk does not outlive its host",
+        "scale-down-mode",
+    ),
+    PoolRule(
+        "proximityPlacementGroupID",
+        lambda _spec, pool: (
+            pool.proximity_placement_group_id is not None and len(pool.availability_zones) > 1
+        ),
+        "needs nodes in at most one of availabilityZones; keep one zone",
+        "reduce-latency-ppg",
+    ),
+    PoolRule(
+        "workloadRuntime",
+        lambda _spec, pool: (
+            pool.workload_runtime == "KataVmIsolation"
+            and (pool.os_type == "Windows" or pool.os_sku not in (None, "AzureLinux", "AzureLinux3"))
+        ),
+        "KataVmIsolation needs osSKU: AzureLinux",
+        "use-pod-sandboxing: only the Azure Linux os-sku",
+    ),
+    PoolRule(
+        "securityProfile",
+        lambda _spec, pool: (
+            _trusted_launch(pool)
+            and (pool.os_type == "Windows" or pool.workload_runtime == "KataVmIsolation")
+        ),
+        "enableVTPM and enableSecureBoot are for Linux nodes without KataVmIsolation; remove one of the two",
+        "use-trusted-launch",
+    ),
+    PoolRule(
+        "count",
+        _beyond_the_prefix,
+        "{nodes} nodes do not fit in the addresses of gatewayProfile.publicIPPrefixSize, which are {room}; "
+        "write fewer nodes, or a shorter prefix",
+        "configure-static-egress-gateway: the number of nodes must fit within the prefix",
+    ),
+    PoolRule(
+        "localDNSProfile",
+        _loops,
+        "vnetDNSOverrides of . cannot go to ClusterCoreDNS, and cluster.local never to VnetDNS; change "
+        "forwardDestination",
+        "localdns-custom",
+    ),
+    PoolRule(
+        "localDNSProfile",
+        lambda _spec, pool: any(
+            override.protocol == "ForceTCP" and override.serve_stale == "Verify"
+            for _, _, override in _overrides(pool)
+        ),
+        "protocol: ForceTCP does not go with serveStale: Verify; write Immediate",
+        "localdns-custom",
+    ),
     PoolRule(
         "maxCount",
         lambda spec, pool: _provisions_nodes(spec) and pool.autoscaling,
@@ -205,8 +314,29 @@ POOL_RULES: tuple[PoolRule, ...] = (
         "node-auto-provisioning",
         _MODE,
     ),
+    *network_rules.POOL_RULES,
 )
 CLUSTER_RULES: tuple[ClusterRule, ...] = (
+    *network_rules.CLUSTER_RULES,
+    ClusterRule(
+        ("autoUpgradeProfile", "nodeOSUpgradeChannel"),
+        lambda spec: (
+            spec.auto_upgrade_profile is not None
+            and spec.auto_upgrade_profile.upgrade_channel == "node-image"
+            and spec.auto_upgrade_profile.node_os_upgrade_channel not in (None, "NodeImage")
+        ),
+        "is NodeImage with upgradeChannel: node-image; write that, or another upgradeChannel",
+        "auto-upgrade-node-os-image; azurerm kubernetes_cluster: node_os_upgrade_channel",
+    ),
+    ClusterRule(
+        ("networkProfile", "staticEgressGatewayProfile"),
+        lambda spec: (
+            any(pool.mode == "Gateway" for pool in spec.node_pools)
+            and spec.network_profile.static_egress_gateway_profile == Switch(enabled=False)
+        ),
+        "needs enabled: true for a node pool with mode: Gateway",
+        "configure-static-egress-gateway: enable it before you create gateway node pools",
+    ),
     ClusterRule(
         _MODE,
         lambda spec: _provisions_nodes(spec) and "IPv6" in (spec.network_profile.ip_families or ()),
@@ -221,7 +351,7 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
     ),
     ClusterRule(
         ("fqdnSubdomain",),
-        lambda spec: spec.fqdn_subdomain is not None and not _zone(spec).startswith("/"),
+        lambda spec: spec.fqdn_subdomain is not None and not own_zone(spec),
         "needs apiServerAccessProfile.privateDNSZone with the resource id of your own zone",
         "private-clusters",
     ),
@@ -239,7 +369,7 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
     ),
     ClusterRule(
         ("hostedSystemProfile",),
-        lambda spec: _hosted_subnets(spec) in (1, 2),
+        lambda spec: hosted_subnets(spec) in (1, 2),
         "needs systemNodeSubnetID, nodeSubnetID and apiServerAccessProfile.subnetId together, or none of "
         "them",
         "learn.microsoft.com/rest/api/aks/managed-clusters, ManagedClusterHostedSystemProfile",
@@ -249,7 +379,7 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
         lambda spec: (
             spec.sku.automatic
             and spec.network_profile.outbound_type not in (None, "managedNATGateway")
-            and not _in_own_network(spec)
+            and not in_own_network(spec)
         ),
         "AKS Automatic has managedNATGateway here, unless node pools have a vnetSubnetID; remove this line",
         "intro-aks-automatic",
@@ -257,19 +387,31 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
 )
 
 
-def broken_rules(spec: ClusterSpec) -> Iterator[tuple[Path, str]]:
-    """Yield the field and the message of each rule that a cluster breaks."""
+def broken_rules(spec: ClusterSpec, *, adopted: bool = False) -> Iterator[tuple[Path, str]]:
+    """Yield the field and the message of each rule that a cluster breaks.
+
+    Of one that is ``adopted``, git may leave out what Azure has.
+    """
     yield from other_than_preset(spec)
+    whole = spec if adopted else completed(spec)
     for rule in CLUSTER_RULES:
-        if rule.broken(spec):
-            yield _place(rule.path, spec), rule.message
-    for pool in spec.node_pools:
+        found = rule.broken(whole)
+        if found:
+            yield _place(rule.path, spec), _text(rule.message, found)
+    for pool in whole.node_pools:
         for pool_rule in POOL_RULES:
-            if pool_rule.broken(spec, pool):
-                path = pool_rule.path or ("nodePools", pool.name, pool_rule.field)
-                yield _place(path, spec), pool_rule.message.format(pool=pool.name)
+            found = pool_rule.broken(whole, pool)
+            if found:
+                path = pool_rule.path or ("nodePools", pool.name, *pool_rule.field.split("."))
+                yield _place(path, spec), _text(pool_rule.message, found, pool=pool.name)
+
+
+def _text(message: str, found: Broken, **values: object) -> str:
+    return message.format(**values, **(found if isinstance(found, Mapping) else {}))
 
 
 def _place(path: Path, spec: ClusterSpec) -> Path:
-    """Return the field to correct: AKS Automatic always has node auto-provisioning."""
+    """Return the field to correct as git writes it: AKS Automatic always has node auto-provisioning."""
+    if path == ("networkProfile", "podCidr") and spec.network_profile.pod_cidrs:
+        return ("networkProfile", "podCidrs")
     return ("sku", "name") if path == _MODE and spec.sku.automatic else path

@@ -21,6 +21,8 @@ from shared.language.model.cluster.spec import ClusterSpec, ExistingSpec
 from shared.language.resolve.problems import Path
 from shared.language.resolve.rules.aks_rules import broken_rules
 from shared.language.resolve.rules.common_rules import broken_references, findings_elsewhere, unknown_fields
+from shared.language.resolve.rules.network_rules import zone_of_another_region
+from shared.language.resolve.rules.refusal import DNS, PODS, SERVICES, completed, pod_ranges, service_ranges
 
 # What Flux as Microsoft's extension cannot do, and where it is the only way.
 #
@@ -137,13 +139,17 @@ _LARGEST_SERVICE_RANGE = {4: 12, 6: 108}
 _LONGEST_GROUP = 80
 
 
-def findings(spec: ClusterSpec) -> Iterator[Finding]:
-    """Yield the violations in a spec whose fields are all valid by themselves."""
+def findings(spec: ClusterSpec, *, adopted: bool = False) -> Iterator[Finding]:
+    """Yield the violations in a spec whose fields are all valid by themselves.
+
+    Of an ``adopted`` cluster, git may leave out what Azure has.
+    """
     if isinstance(spec, ExistingSpec):
         yield from findings_elsewhere(spec)
         return
-    yield from _of_network(spec.network_profile or NetworkProfile())
-    yield from broken_rules(spec)
+    network = spec.network_profile or NetworkProfile()
+    yield from _of_network(network, network if adopted else completed(spec).network_profile)
+    yield from broken_rules(spec, adopted=adopted)
     yield from unknown_fields(spec.drift)
     yield from broken_references(spec)
     yield from impossible_ways(spec)
@@ -157,31 +163,40 @@ def findings(spec: ClusterSpec) -> Iterator[Finding]:
                 yield ("nodePools", pool.name, field), f"has {twice} twice; keep one"
 
 
-def group_too_long(name: str, spec: ClusterSpec) -> Finding | None:
-    """Return what is wrong with the node resource group of a new cluster that does not name it, if anything.
-
-    AKS makes its name of the cluster's, and creates no cluster for which that is too long.
-    """
-    if spec.node_resource_group is not None:
-        return None
+def findings_of_place(name: str, spec: ClusterSpec, *, adopted: bool) -> Iterator[Finding]:
+    """Yield the violations that the name, the group or the region of a cluster decides."""
+    zone = zone_of_another_region(spec)
+    if zone is not None:
+        message = (
+            "{zone} is no name for a zone of {region}; choose privatelink.{region}.azmk8s.io, or "
+            "private.{region}.azmk8s.io with enableVnetIntegration, or a zone below one of them "
+            "(private-clusters)"
+        )
+        yield ("apiServerAccessProfile", "privateDNSZone"), message.format(**zone)
     group = f"MC_{spec.resource_group}_{name}_{spec.location}"
-    if len(group) <= _LONGEST_GROUP:
-        return None
+    if adopted or spec.node_resource_group is not None or len(group) <= _LONGEST_GROUP:
+        return
     message = (
         f"without nodeResourceGroup, AKS calls that group {group}: {len(group)} characters, and it may have "
         f"{_LONGEST_GROUP}; add nodeResourceGroup with a shorter name"
     )
-    return ("resourceGroup",), message
+    yield ("resourceGroup",), message
 
 
-def _of_network(profile: NetworkProfile) -> Iterator[Finding]:
-    pods = profile.pod_cidrs or ((profile.pod_cidr,) if profile.pod_cidr else ())
-    services = profile.service_cidrs or ((profile.service_cidr,) if profile.service_cidr else ())
+def _of_network(profile: NetworkProfile, whole: NetworkProfile) -> Iterator[Finding]:
+    """Yield the violations in the ranges as git writes them; ``whole`` has those that AKS chooses too."""
     written = {
         "pods": "podCidrs" if profile.pod_cidrs else "podCidr",
         "services": "serviceCidrs" if profile.service_cidrs else "serviceCidr",
     }
-    for field, message in _network(pods, services, profile.dns_service_ip or "", profile.ip_families or ()):
+    pods, services = pod_ranges(profile), service_ranges(profile)
+    if not pods:  # what AKS chooses contradicts what git has of the services
+        written["pods"] = written["services"]
+    if not profile.dns_service_ip:
+        written["dnsServiceIP"] = written["services"]
+    ranges = _network(pods, services, profile.ip_families or ())
+    between = _between(pod_ranges(whole), service_ranges(whole), whole.dns_service_ip or "")
+    for field, message in (*ranges, *between):
         yield ("networkProfile", written.get(field, field)), message
 
 
@@ -196,9 +211,9 @@ def _twice(values: Iterable[T]) -> T | None:
 
 @lru_cache(maxsize=1024)
 def _network(
-    pods: tuple[str, ...], services: tuple[str, ...], dns: str, families: tuple[str, ...]
+    pods: tuple[str, ...], services: tuple[str, ...], families: tuple[str, ...]
 ) -> tuple[tuple[str, str], ...]:
-    """Return the field and the message of each violation in a cluster's networks."""
+    """Return the field and the message of each violation in a cluster's ranges."""
     violations: list[tuple[str, str]] = []
     for field, cidrs in (("pods", pods), ("services", services)):
         networks = [ipaddress.ip_network(cidr) for cidr in cidrs]
@@ -206,8 +221,14 @@ def _network(
         wanted = [int(family.removeprefix("IPv")) for family in families] or [4]
         if networks and [network.version for network in networks] != wanted:
             violations.append((field, _family_message(cidrs, families)))
-    violations += [("pods", message) for message in _overlaps(services, pods)]
-    if dns:
+    return tuple(violations)
+
+
+@lru_cache(maxsize=1024)
+def _between(pods: tuple[str, ...], services: tuple[str, ...], dns: str) -> tuple[tuple[str, str], ...]:
+    """Return the field and the message of each violation between the ranges, and of the DNS service."""
+    violations = [("pods", message) for message in _overlaps(services, pods)]
+    if dns and services:
         violations += [("dnsServiceIP", message) for message in _dns(dns, services)]
     return tuple(violations)
 
@@ -216,7 +237,14 @@ def _overlaps(services: tuple[str, ...], pods: tuple[str, ...]) -> Iterator[str]
     for service in map(ipaddress.ip_network, services):
         for pod in map(ipaddress.ip_network, pods):
             if service.version == pod.version and service.overlaps(pod):
-                yield f"{pod} overlaps the network of the services, {service}; they must be apart"
+                yield (
+                    f"the pods' range {_shown(pod, PODS)} overlaps the services' range "
+                    f"{_shown(service, SERVICES)}; they must be apart"
+                )
+
+
+def _shown(value: object, default: str) -> str:
+    return f"{value} (AKS's default)" if str(value) == default else str(value)
 
 
 def _range(field: str, network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> Iterator[str]:
@@ -246,10 +274,12 @@ def _dns(dns: str, services: tuple[str, ...]) -> Iterator[str]:
     address = ipaddress.ip_address(dns)
     networks = [ipaddress.ip_network(service) for service in services]
     network = next((network for network in networks if address in network), None)
-    if not networks:
-        yield "needs serviceCidr, which it lies in; add it"
-    elif network is None:
-        yield f"{dns} must lie in serviceCidr {', '.join(services)}"
+    if network is None:
+        ranges = ", ".join(_shown(service, SERVICES) for service in services)
+        yield (
+            f"{_shown(dns, DNS)} must lie in serviceCidr {ranges}; write dnsServiceIP, such as "
+            f"{networks[0].network_address + 10}"
+        )
     elif int(address) - int(network.network_address) < 2:
         yield (
             f"{dns} cannot be the DNS service: the first address of {network} is that of the Kubernetes "

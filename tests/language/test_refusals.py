@@ -1,0 +1,325 @@
+"""What AKS refuses of a request, by `validate` and by the local Azure, each of which has its own reading.
+
+Both are compared with refusals.yaml, which has answers that are recorded or documented, and with each other
+on requests that are generated near the borders.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from localcloud.azure.world.arm_errors import AksError
+from localcloud.azure.world.azure_world import AzureWorld
+from localcloud.common.clock import ManualClock
+from localcloud.common.control_plane import NullPlane
+from shared.resource_ids import ClusterId
+from tests.support.resolved_fleets import HEAD, resolved
+
+SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
+NETWORK = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/net/providers/Microsoft.Network"
+NAMES = {
+    **{"V1": f"{NETWORK}/virtualNetworks/v1/subnets/a", "V1B": f"{NETWORK}/virtualNetworks/v1/subnets/b"},
+    "V2": f"{NETWORK}/virtualNetworks/v2/subnets/a",
+    "USER": f"{NETWORK.replace('Network', 'ManagedIdentity')}/userAssignedIdentities/one",
+    "PPG": f"{NETWORK.replace('Network', 'Compute')}/proximityPlacementGroups/one",
+}
+SPEC: dict[str, Any] = {
+    **{"subscriptionId": SUBSCRIPTION, "resourceGroup": "rg", "location": "westeurope"},
+    "kubernetesVersion": "1.36",
+    "nodePools": [
+        {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 3},
+        {"name": "apps", "vmSize": "Standard_D4s_v5", "count": 3},
+    ],
+    "flux": {"repository": "https://github.com/example/fleet", "path": "./platform"},
+}
+NOT_OF_ARM = {"subscriptionId", "resourceGroup", "location", "nodePools", "flux", "identity"}
+FLEET = {
+    "fleet.yaml": HEAD.format("Fleet", "example") + "spec:\n  environments: [dev]\n",
+    "environments/dev.yaml": HEAD.format("Environment", "dev") + "spec: {}\n",
+    "classes/plain.yaml": HEAD.format("ClusterClass", "plain") + "spec: {}\n",
+    "flux/gotk-components.yaml": "",
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A request, and what AKS answers to it; without a rule, AKS takes it."""
+
+    source: str
+    spec: dict[str, Any]
+    code: str = ""
+    rule: str = ""
+    field: str = ""
+
+
+def answers() -> list[Answer]:
+    text = (Path(__file__).parent / "refusals.yaml").read_text()
+    return [Answer(**entry) for entry in yaml.safe_load(text)]
+
+
+ANSWERS = answers()
+IDS = [f"{number}-{answer.rule or 'taken'}" for number, answer in enumerate(ANSWERS)]
+
+
+def named(value: Any) -> Any:
+    """Return a value with the resource ids in the place of their names."""
+    if isinstance(value, dict):
+        return {key: named(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [named(inner) for inner in value]
+    if isinstance(value, str) and value.startswith("ZONE/"):
+        return f"{NETWORK}/privateDnsZones/{value.removeprefix('ZONE/')}"
+    return NAMES.get(value, value) if isinstance(value, str) else value
+
+
+def spec_of(change: dict[str, Any]) -> dict[str, Any]:
+    """Return a whole spec; node pools are merged by name, and null removes a field."""
+    change, spec = named(change), copy.deepcopy(SPEC)
+    pools = {pool["name"]: pool for pool in spec["nodePools"]}
+    for pool in change.get("nodePools", ()):
+        merged = pools.get(pool["name"], {}) | pool
+        pools[pool["name"]] = {key: value for key, value in merged.items() if value is not None}
+    spec |= {key: value for key, value in change.items() if key != "nodePools"}
+    return spec | {"nodePools": [pool for pool in pools.values() if "$patch" not in pool]}
+
+
+def problems_of(spec: dict[str, Any]) -> dict[str, str]:
+    """Return what `validate` and a plan say of a cluster: the message of each field."""
+    text = HEAD.format("Cluster", "one") + yaml.safe_dump(
+        {"spec": spec | {"class": "plain", "environment": "dev"}}
+    )
+    files = {**FLEET, "clusters/one/cluster.yaml": text}
+    problems = resolved({path: content.encode() for path, content in files.items()}).problems
+    return {problem.field.removeprefix("spec."): problem.message for problem in problems}
+
+
+def refusal_of(spec: dict[str, Any]) -> tuple[str, str]:
+    """Return the rule and the code with which the local Azure refuses a new cluster, "" for none."""
+    world, cluster = (
+        AzureWorld(ManualClock(), plane=NullPlane(), throttle=False),
+        ClusterId(SUBSCRIPTION, "rg", "one"),
+    )
+    world.put_group(SUBSCRIPTION, "rg", {"location": spec["location"]})
+    identity = spec.get("identity") or {"type": "SystemAssigned"}
+    users = [identity[key] for key in ("userAssignedIdentity",) if key in identity]
+    pools = [
+        pool | ({"enableAutoScaling": True, "count": pool["minCount"]} if "maxCount" in pool else {})
+        for pool in spec["nodePools"]
+    ]
+    properties = {key: value for key, value in spec.items() if key not in NOT_OF_ARM}
+    body: dict[str, Any] = {
+        "location": spec["location"],
+        "identity": {
+            "type": identity["type"],
+            **({"userAssignedIdentities": {users[0]: {}}} if users else {}),
+        },
+        "properties": {"dnsPrefix": "one", "agentPoolProfiles": pools, **properties},
+    }
+    try:
+        world.put_cluster(cluster, body)
+    except AksError as error:
+        return error.rule, error.code
+    return "", ""
+
+
+def test_the_answers_have_a_source_and_both_kinds() -> None:
+    assert all(answer.source for answer in ANSWERS)
+    assert all(bool(answer.rule) == bool(answer.code) == bool(answer.field) for answer in ANSWERS)
+    assert {bool(answer.rule) for answer in ANSWERS} == {True, False}
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=IDS)
+def test_validate_says_before_the_merge_what_aks_answers(answer: Answer) -> None:
+    problems = problems_of(spec_of(answer.spec))
+    assert ([*problems] == []) is not bool(answer.rule), problems
+    assert not answer.field or answer.field in problems
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=IDS)
+def test_the_local_azure_answers_as_aks_does(answer: Answer) -> None:
+    assert refusal_of(spec_of(answer.spec)) == (answer.rule, answer.code)
+
+
+# Near the borders
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """A node pool of a generated cluster."""
+
+    most: int
+    surge: str | None
+    spot: bool
+    scaled: bool
+
+    def pool(self, number: int) -> dict[str, Any]:
+        size = {"minCount": 1, "maxCount": self.most} if self.scaled else {"count": self.most}
+        name = "system" if number == 0 else f"pool{number}"
+        settings_of = {} if self.surge is None else {"upgradeSettings": {"maxSurge": self.surge}}
+        spot = {"scaleSetPriority": "Spot"} if self.spot else {}
+        mode = {"mode": "System"} if number == 0 else {}
+        return {"name": name, "vmSize": "Standard_D2s_v5", **mode, **size, **settings_of, **spot}
+
+    def whole(self) -> int:
+        """Return the nodes with those of an upgrade, as Microsoft's pages count them."""
+        if self.spot:
+            return self.most
+        surge = self.surge or "10%"
+        share = ceil(self.most * int(surge[:-1]) / 100) if surge.endswith("%") else int(surge)
+        return self.most + share
+
+
+SURGES = st.sampled_from([None, "1", "3", "10%", "33%", "50%"])
+USUAL = st.builds(Nodes, st.integers(1, 20), SURGES, st.just(False), st.booleans())
+SPOT = st.builds(Nodes, st.integers(1, 20), st.none(), st.just(True), st.booleans())
+POOLS = st.tuples(USUAL, st.lists(USUAL | SPOT, max_size=3)).map(lambda found: [found[0], *found[1]])
+NEAR = st.integers(-2, 2)
+BORDER = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def check_all_agree(spec: dict[str, Any], *, refused: bool, field: str) -> None:
+    problems, (rule, _) = problems_of(spec), refusal_of(spec)
+    assert (field in problems, bool(rule)) == (refused, refused), (problems, rule)
+
+
+@BORDER
+@given(POOLS, st.integers(1, 6), NEAR)
+def test_validate_and_azure_agree_about_the_outbound_ports_of_all_nodes(
+    pools: list[Nodes], addresses: int, near: int
+) -> None:
+    nodes = sum(pool.whole() for pool in pools)
+    ports = max(8, min(64_000, (addresses * 64_000 // nodes // 8 + near) * 8))
+    balancer = {"allocatedOutboundPorts": ports, "managedOutboundIPs": {"count": addresses}}
+    spec = {**SPEC, "nodePools": [pool.pool(number) for number, pool in enumerate(pools)]}
+    spec["networkProfile"] = {"loadBalancerProfile": balancer}
+    refused = nodes * ports > addresses * 64_000
+    check_all_agree(spec, refused=refused, field="networkProfile.loadBalancerProfile.allocatedOutboundPorts")
+
+
+@BORDER
+@given(POOLS, st.sampled_from([-1, 0, 1]), st.sampled_from(["overlay", "kubenet"]))
+def test_validate_and_azure_agree_about_the_range_of_the_pods(
+    pools: list[Nodes], near: int, kind: str
+) -> None:
+    nodes = sum(pool.most if kind == "kubenet" else pool.whole() for pool in pools)
+    bits = max(0, (nodes - 1).bit_length() + near)
+    plugin = (
+        {"networkPlugin": "kubenet"}
+        if kind == "kubenet"
+        else {"networkPlugin": "azure", "networkPluginMode": kind}
+    )
+    spec = {**SPEC, "nodePools": [pool.pool(number) for number, pool in enumerate(pools)]}
+    spec["networkProfile"] = {**plugin, "podCidr": f"10.128.0.0/{24 - bits}"}
+    check_all_agree(spec, refused=nodes > 2**bits, field="networkProfile.podCidr")
+
+
+@BORDER
+@given(st.integers(10, 35), st.integers(1, 4), st.booleans())
+def test_validate_and_azure_agree_about_thirty_pods_in_a_node_pool(
+    pods: int, most: int, scaled: bool
+) -> None:
+    pool = Nodes(most, None, spot=False, scaled=scaled).pool(1) | {"maxPods": pods}
+    spec = {**SPEC, "nodePools": [*SPEC["nodePools"], pool]}
+    check_all_agree(spec, refused=most * pods < 30, field="nodePools[pool1].maxPods")
+
+
+RANGES = st.sampled_from(
+    [None, *(f"10.{second}.0.0/{bits}" for second in (0, 1, 244, 245) for bits in (15, 16, 17, 20))]
+)
+SERVICES = st.sampled_from([None, "10.0.0.0/16", "10.1.0.0/16", "10.244.0.0/16", "10.245.128.0/17"])
+
+
+def _valid(text: str | None) -> str | None:
+    import ipaddress
+
+    return str(ipaddress.ip_network(text, strict=False)) if text else None
+
+
+@BORDER
+@given(RANGES.map(_valid), SERVICES, st.sampled_from([None, 0, 1, 2, 10, 65_536]))
+def test_validate_and_azure_agree_about_pods_services_and_dns_with_the_defaults_of_aks(
+    pods: str | None, services: str | None, dns: int | None
+) -> None:
+    import ipaddress
+
+    network = ipaddress.ip_network(services or "10.0.0.0/16")
+    address = None if dns is None else network.network_address + dns
+    written = {"podCidr": pods, "serviceCidr": services, "dnsServiceIP": str(address) if address else None}
+    spec = {**SPEC, "networkProfile": {key: value for key, value in written.items() if value}}
+    name = address or ipaddress.ip_address("10.0.0.10")
+    apart = not ipaddress.ip_network(pods or "10.244.0.0/16").overlaps(network)
+    fits = name in network and int(name) - int(network.network_address) >= 2
+    problems, (rule, _) = problems_of(spec), refusal_of(spec)
+    assert (bool(problems), bool(rule)) == (not (apart and fits),) * 2, (problems, rule)
+
+
+KEYS = st.sampled_from(["CriticalAddonsOnly", "team", "CriticalAddons"])
+EFFECTS = st.sampled_from(["NoSchedule", "NoExecute", "PreferNoSchedule"])
+TAINTS = st.lists(st.tuples(KEYS, EFFECTS), max_size=2, unique=True)
+
+
+@BORDER
+@given(TAINTS, st.sampled_from(["System", "User"]))
+def test_validate_and_azure_agree_about_taints(taints: list[tuple[str, str]], mode: str) -> None:
+    pool = {
+        **SPEC["nodePools"][1],
+        "mode": mode,
+        "nodeTaints": [f"{key}=a:{effect}" for key, effect in taints],
+    }
+    refused = mode == "System" and any(
+        key != "CriticalAddonsOnly" and effect != "PreferNoSchedule" for key, effect in taints
+    )
+    spec = {**SPEC, "nodePools": [SPEC["nodePools"][0], pool]}
+    check_all_agree(spec, refused=refused, field="nodePools[apps].nodeTaints")
+
+
+@BORDER
+@given(
+    st.sampled_from([None, "V1", "V1B", "V2"]),
+    st.sampled_from([None, "V1", "V1B", "V2"]),
+    st.sampled_from(
+        [None, "loadBalancer", "managedNATGateway", "userAssignedNATGateway", "userDefinedRouting"]
+    ),
+)
+def test_validate_and_azure_agree_about_subnets_and_the_way_out(
+    first: str | None, second: str | None, outbound: str | None
+) -> None:
+    subnets = [{"name": "system", "vnetSubnetID": first}, {"name": "apps", "vnetSubnetID": second}]
+    spec = spec_of({"nodePools": subnets, "networkProfile": {"outboundType": outbound} if outbound else {}})
+    own = bool(first or second)
+    mixed = bool(first) is not bool(second) or (first or "")[:2] != (second or "")[:2]
+    needs = outbound in ("userAssignedNATGateway", "userDefinedRouting") and not own
+    refused = mixed or needs or (outbound == "managedNATGateway" and own)
+    problems, (rule, _) = problems_of(spec), refusal_of(spec)
+    assert (bool(problems), bool(rule)) == (refused, refused), (problems, rule)
+
+
+@BORDER
+@given(
+    st.sampled_from([None, "system", "none", "own"]),
+    st.sampled_from(
+        ["privatelink.", "private.", "a.privatelink.", "a.b.privatelink.", "x" * 33 + ".private.", ""]
+    ),
+    st.sampled_from(["westeurope", "northeurope"]),
+    st.booleans(),
+)
+def test_validate_and_azure_agree_about_private_zones(
+    kind: str | None, prefix: str, region: str, user: bool
+) -> None:
+    zone = f"ZONE/{prefix}westeurope.azmk8s.io" if kind == "own" else kind
+    access = {"enablePrivateCluster": True, **({"privateDNSZone": zone} if zone else {})}
+    identity = {"identity": {"type": "UserAssigned", "userAssignedIdentity": "USER"}} if user else {}
+    spec = spec_of({"apiServerAccessProfile": access, "location": region, **identity})
+    named_well = prefix in ("privatelink.", "private.", "a.privatelink.", "")
+    refused = kind == "own" and (region == "northeurope" or not user or not named_well)
+    problems, (rule, _) = problems_of(spec), refusal_of(spec)
+    assert (bool(problems), bool(rule)) == (refused, refused), (problems, rule)
