@@ -2,7 +2,7 @@
 
 A window that the manifest does not name is left alone, even if it named it before. AKS fills ``startDate``
 with the day of a write that has none, and refuses a write with one of the past, though it is its own answer
-(github.com/hashicorp/terraform-provider-azurerm/issues/22762). So a window that has begun has no such date
+(github.com/hashicorp/terraform-provider-azurerm/issues/22762). So a window that is in force already has no such date
 here: none is compared, and none is sent back.
 """
 
@@ -29,7 +29,7 @@ class WindowCompanion(Companion):
     has_name_of_entry, is_removed = True, False
 
     today: str = ""
-    """The day of the comparison, in ISO 8601; without one, no window has begun."""
+    """The day of the comparison, in ISO 8601; without one, no window is in force."""
 
     def as_of(self, today: date) -> Self:
         """Return the window as it is compared and written on a day."""
