@@ -2,8 +2,8 @@
 
 A window that the manifest does not name is left alone, even if it named it before. AKS fills ``startDate``
 with the day of a write that has none, and refuses a write with one of the past, though it is its own answer
-(github.com/hashicorp/terraform-provider-azurerm/issues/22762). So a window that is in force already has no such date
-here: none is compared, and none is sent back.
+(github.com/hashicorp/terraform-provider-azurerm/issues/22762). So a window that is in force already has no
+such date here: none is compared, and none is sent back.
 """
 
 from __future__ import annotations
