@@ -1,7 +1,8 @@
 """Names, labels and annotations as the API server takes them.
 
 Source: ``k8s.io/apimachinery/pkg/util/validation`` and ``pkg/api/validation/objectmeta.go``, and for each
-kind its ``Validate...Name`` in ``pkg/apis/*/validation``.
+kind its ``Validate...Name`` in ``pkg/apis/*/validation``. What was exported from a cluster has an identity
+there, which no other one has: hmcts/sds-flux-config#4176, fluxcd/flux#2938.
 """
 
 from __future__ import annotations
@@ -109,6 +110,12 @@ def _described(form: tuple[re.Pattern[str], int, str]) -> str:
 
 def _metadata_faults(manifest: Json) -> Iterator[tuple[tuple[str, ...], str]]:
     metadata = mapping(manifest.get("metadata"))
+    for field in ("uid", "resourceVersion"):
+        if metadata.get(field):
+            message = (
+                "belongs to one object of one cluster, so every apply is refused as a conflict; remove it"
+            )
+            yield ("metadata", field), message
     for field in ("labels", "annotations"):
         if metadata.get(field) is not None and not isinstance(metadata[field], Mapping):
             yield ("metadata", field), "must be an object of names and strings"
