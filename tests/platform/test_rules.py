@@ -41,6 +41,25 @@ def test_a_platform_that_is_right_has_no_problem() -> None:
     assert platform.notes == []
 
 
+@pytest.mark.parametrize(
+    ("name", "creates", "hint"),
+    [
+        ("platfrom", False, "did you mean platform?"),
+        ("elsewhere", False, "add it, unless something else creates it"),
+        ("elsewhere", True, ""),
+        ("kube-system", False, ""),
+        ("${team}", False, ""),
+    ],
+)
+def test_a_namespace_that_nothing_defines_is_a_note(name: str, creates: bool, hint: str) -> None:
+    spec = {"targetNamespace": name, "install": {"createNamespace": creates}}
+    text = deployment().replace("namespace: platform", f"namespace: {name}")
+    platform = Platform(NAMESPACE, CHARTS, release("web", "podinfo", **spec), text)
+    assert platform.problems == []
+    found = [note for note in platform.notes if "nothing here defines the namespace" in note]
+    assert [hint in note for note in found] == ([True] if hint else [])
+
+
 def test_every_rule_has_a_source() -> None:
     assert all(rule.source for rule in RULES)
 
@@ -245,7 +264,7 @@ def test_variables_without_value_are_refused_at_their_lines() -> None:
 
 def test_a_script_that_loses_its_defaults_is_a_note() -> None:
     file, built = "platform/layers/jobs/all.yaml", SCRIPT.replace("${target}/${file##*/}", "/tmp")
-    platform = Platform().kustomize("jobs", built, variables={"cluster_name": "one"})
+    platform = Platform(NAMESPACE).kustomize("jobs", built, variables={"cluster_name": "one"})
     platform.files[file] = SCRIPT.replace("${target}/${file##*/}", "${target:-/tmp}")
     assert platform.problems == []
     assert "Flux replaces ${target:-...} by its default" in platform.notes[0]
