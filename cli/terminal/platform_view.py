@@ -23,12 +23,13 @@ _STATES = {"refused": "bold red", "needs approval": "yellow"}
 class PlatformView:
     """What changes of what Flux applies, as wide as the terminal is; unwrapped in a pipe.
 
-    ``problems`` are those of what would be applied, ``builder`` is what built it, "" for nothing, and
-    ``note`` says what was not built.
+    ``problems`` are those of what would be applied, and ``notes`` what may be one, and was not before.
+    ``builder`` is what built it, "" for nothing, and ``note`` says what was not built.
     """
 
     sections: tuple[Section, ...] = ()
     problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     builder: str = ""
     note: str = ""
 
@@ -37,6 +38,7 @@ class PlatformView:
         return {
             "builtWith": self.builder,
             "note": self.note,
+            "notes": list(self.notes),
             "changes": [as_json(section) for section in self.sections],
         }
 
@@ -54,6 +56,11 @@ class PlatformView:
                 yield indented(Text(few(section.clusters), style="dim"), 2)
             for text in text_of(section, options.max_width - 2):
                 yield Text(f"  {_plain(text)}", style=_STYLES.get(text[0], ""))
+
+        if self.notes:
+            yield Text("\nFlux: may be wrong", style="bold")
+        for known in self.notes:
+            yield indented(Text(line(known, _LONGEST), style="yellow"), 2)
 
 
 NO_PLATFORM = PlatformView()

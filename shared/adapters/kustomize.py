@@ -6,6 +6,7 @@ limits of time, memory, processor and output.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -45,6 +46,10 @@ _WRAPPED = (
 )
 """What kustomize says around the fault, once for each folder that leads to it."""
 _PREFIX = re.compile(r"^error: ", re.IGNORECASE)
+_LOGGED = re.compile(
+    r'^E[0-9]{4} .*?\] "command failed" err=(?:<\n(.*)\n >|("(?:[^"\\]|\\.)*"))\s*$', re.DOTALL
+)
+"""How kubectl says it: as an entry of a log, with the time and its process (k8s.io/klog ``serialize``)."""
 
 
 OWN = Path(__file__).parents[2] / "bin" / "kustomize"
@@ -190,7 +195,19 @@ def _readable(problem: str, root: Path) -> str:
     places = {str(root), str(root.resolve())}
     for place in sorted(places, key=len, reverse=True):
         problem = problem.replace(f"{place}/", "").replace(place, "the root")
+    if logged := _LOGGED.match(problem):
+        problem = logged[1] or _unquoted(logged[2])
     for pattern, text in _WRAPPED:
         problem = pattern.sub(text, problem)
-    lines = [line for line in problem.strip().splitlines() if not line.startswith(("# Warning", "20"))]
+    lines = [
+        line.strip() for line in problem.strip().splitlines() if not line.startswith(("# Warning", "20"))
+    ]
     return without_secrets(_PREFIX.sub("", " ".join(lines)).strip() or "it gives no reason", _MESSAGE)
+
+
+def _unquoted(text: str) -> str:
+    """Return a string of Go's ``%q``, whose escapes here are those of JSON; another one stays as it is."""
+    try:
+        return str(json.loads(text))
+    except ValueError:
+        return text.strip('"')

@@ -104,13 +104,13 @@ def _judged(
     earlier = _Earlier(builds, check, ports)
     before = {name: earlier.of(record) for name in now if (record := records.get(name))}
     found = findings(resolved.desired, now, tree.contents.get, running)
-    if found.problems:  # what clusters have already is no reason to keep a commit from them
+    if found.problems or found.notes:  # what clusters have already is no reason to keep a commit from them
         known = earlier.faults({name: records[name] for name in before}, before, running)
         found = findings(resolved.desired, now, tree.contents.get, running, known)
     changes = judge_all({name: before.get(name, EMPTY) for name in now}, now, _budget(resolved.desired))
     built = builds.version()
     note = "; ".join(filter(None, (f"built with {built}" if built else "", earlier.note)))
-    return PlatformPlan(changes, found.problems, note)
+    return PlatformPlan(changes, found.problems, note, found.notes)
 
 
 def _budget(desired: DesiredFleet) -> int:
@@ -143,7 +143,7 @@ class _Earlier:
         inventories: Mapping[str, Inventory],
         running: Mapping[str, str],
     ) -> frozenset[Fault]:
-        """Return what is wrong with what Flux applies to these clusters now."""
+        """Return what is wrong with what Flux applies to these clusters now, with what is worth a note."""
         fleet = DesiredFleet({name: record.desired for name, record in records.items()})
         groups: dict[int, tuple[Tree, dict[str, Inventory]]] = {}
         for name, record in records.items():

@@ -22,13 +22,14 @@ SHOWN = 3
 class PlatformPlan:
     """The changes of the clusters whose pins the commit would move, by their names.
 
-    ``problems`` are what is wrong with what Flux would apply. ``note`` says what built it, and what was not
-    built.
+    ``problems`` are what is wrong with what Flux would apply, and ``notes`` what may be, or is right for
+    some. ``note`` says what built it, and what was not built.
     """
 
     changes: Mapping[str, PlatformChange] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     note: str = ""
+    notes: tuple[Problem, ...] = ()
 
     def holds(self, approved: Iterable[str] = ()) -> Mapping[str, Hold]:
         """Return why pins stay where they are, by cluster; an operator ``approved`` some of the removals.

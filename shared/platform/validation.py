@@ -63,9 +63,9 @@ def findings(
 def faults(
     fleet: DesiredFleet, inventories: Mapping[str, Inventory], files: Files, running: Mapping[str, str]
 ) -> frozenset[Fault]:
-    """Return what is wrong with the platform that clusters have already."""
+    """Return what is wrong with the platform that clusters have already, and what was worth a note."""
     found = _found(fleet, inventories, files, running)
-    return frozenset(_fault(problem) for is_note, problem, _ in found if not is_note)
+    return frozenset(_fault(problem) for _, problem, _ in found)
 
 
 def _fault(problem: Problem) -> Fault:

@@ -62,6 +62,26 @@ def planned(folder: Path, before: Texts, after: Texts, *arguments: str) -> tuple
     return done.returncode, rest if not arguments else done.stdout
 
 
+def test_what_may_be_wrong_is_told_where_it_is_new(tmp_path: Path) -> None:
+    known = {"kustomization.yaml": kustomization(resources=["a.yaml"]), "a.yaml": namespace("platform")}
+    early = applied("m", "./platform/layers/m").replace("  wait: true\n", "")
+    new = {
+        "kustomization.yaml": kustomization(resources=["a.yaml", "m.yaml"]),
+        "m.yaml": early,
+        "layers/m/c.yaml": config_map("c"),
+    }
+    code, text = planned(tmp_path / "one", known, {**known, **new})
+    assert code == 0
+    assert "\nFlux: may be wrong\n  platform/m.yaml:" in text
+    assert "Kustomization flux-system/m: Ready as soon as applied" in text
+    _, text = planned(
+        tmp_path / "two",
+        {**known, **new},
+        {**known, **new, "a.yaml": namespace("platform") + "---\n" + namespace("b")},
+    )
+    assert "Ready as soon as applied" not in text
+
+
 def test_a_renamed_kustomization_takes_along_what_it_owns_and_the_hint_is_a_way_without_loss(
     tmp_path: Path,
 ) -> None:

@@ -149,6 +149,21 @@ def test_a_program_without_end_is_ended(tmp_path: Path, script: str, message: st
         program(tmp_path, script).build({"a/a.yaml": b""}, "a")
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        'err="no match for \\"ConfigMap\\" in platform"',
+        'err=<\n\tno match for "ConfigMap"\n\tin platform\n >',
+    ],
+)
+def test_an_error_that_is_logged_is_told_without_its_time_and_process(tmp_path: Path, error: str) -> None:
+    entry = f'E1129 02:52:35.335809   28625 run.go:72] "command failed" {error}'
+    logging = program(tmp_path, f"/bin/cat >&2 <<'END'\n{entry}\nEND\nexit 1")
+    with pytest.raises(BuildFailed) as failure:
+        logging.build({"a/a.yaml": b""}, "a")
+    assert str(failure.value) == 'no match for "ConfigMap" in platform'
+
+
 def test_what_leads_out_of_the_files_is_not_read_even_where_the_caller_let_it_pass(tmp_path: Path) -> None:
     for resource in ("https://127.0.0.1:9/a.yaml", "https://github.com/example/base?ref=main"):
         with pytest.raises(BuildFailed):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shared.platform.changes.effects import DESTROYING
+from shared.platform.changes.effects import DESTROYING, Effect
 from shared.platform.changes.fixed_fields import FIXED
 from shared.platform.changes.guards import LOSSES, SENTENCES, GuardKind, Hint, judge
 from shared.platform.changes.report import sections_of, text_of
@@ -98,6 +98,17 @@ def test_a_stateful_set_that_is_made_again_says_whether_its_claims_go(
         "spec.volumeClaimTemplates[data].spec.resources.requests.storage never changes and force is on, "
         f"{loss}"
     )
+
+
+@pytest.mark.parametrize("name", ["source-controller", "kustomize-controller", "helm-controller"])
+def test_a_controller_of_flux_neither_goes_nor_stops_without_an_approval(name: str) -> None:
+    running, stopped = deployment(f"flux-system/{name}"), deployment(f"flux-system/{name}")
+    stopped["spec"] = {**stopped["spec"], "replicas": 0}
+    for rest, effect in (((REST,), Effect.DELETED), ((REST, stopped), Effect.STOPPED)):
+        (guard,) = judge(inventory(owner("p", REST, running)), inventory(owner("p", *rest)), 20).guards
+        assert (guard.kind, guard.effect) == (GuardKind.LOSS, effect)
+        assert "Flux brings no commit to these clusters any more" in guard.cause
+    assert not judge(inventory(owner("p", stopped)), inventory(owner("p", running)), 20).guards
 
 
 def test_without_force_it_is_refused_and_no_approval_helps() -> None:

@@ -242,6 +242,19 @@ def test_what_only_the_cluster_has_leaves_variables_as_they_are() -> None:
             "did you mean resources?",
         ),
         (
+            {"platform/kustomization.yaml": "helmCharts: [{name: a}]\n"},
+            "platform/kustomization.yaml:1",
+            "Flux renders no charts of a kustomization file; write a HelmRelease",
+        ),
+        (
+            {
+                "platform/kustomization.yaml": kustomization(resources=["a/kustomization.yaml"]),
+                "platform/a/kustomization.yaml": kustomization(),
+            },
+            "platform/a/kustomization.yaml:1",
+            "is a file of kustomize and no object; list its folder platform/a instead",
+        ),
+        (
             {
                 "platform/kustomization.yaml": "resources:\n- a.yaml\n- gone.yaml\n",
                 "platform/a.yaml": namespace("a"),

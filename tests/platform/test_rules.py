@@ -11,7 +11,7 @@ import yaml
 
 from shared.platform.inventory import ObjectId
 from shared.platform.rules import RULES
-from tests.support.built_platforms import SOURCE, Platform, deployment
+from tests.support.built_platforms import MAIN, SOURCE, Platform, deployment
 
 NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: platform}\n"
 
@@ -39,6 +39,25 @@ def test_a_platform_that_is_right_has_no_problem() -> None:
     platform = Platform(NAMESPACE, deployment()).kustomize("core", deployment("gateway"))
     assert platform.problems == []
     assert platform.notes == []
+
+
+@pytest.mark.parametrize(
+    ("name", "creates", "hint"),
+    [
+        ("platfrom", False, "did you mean platform?"),
+        ("elsewhere", False, "add it, unless something else creates it"),
+        ("elsewhere", True, ""),
+        ("kube-system", False, ""),
+        ("${team}", False, ""),
+    ],
+)
+def test_a_namespace_that_nothing_defines_is_a_note(name: str, creates: bool, hint: str) -> None:
+    spec = {"targetNamespace": name, "install": {"createNamespace": creates}}
+    text = deployment().replace("namespace: platform", f"namespace: {name}")
+    platform = Platform(NAMESPACE, CHARTS, release("web", "podinfo", **spec), text)
+    assert platform.problems == []
+    found = [note for note in platform.notes if "nothing here defines the namespace" in note]
+    assert [hint in note for note in found] == ([True] if hint else [])
 
 
 def test_every_rule_has_a_source() -> None:
@@ -245,7 +264,7 @@ def test_variables_without_value_are_refused_at_their_lines() -> None:
 
 def test_a_script_that_loses_its_defaults_is_a_note() -> None:
     file, built = "platform/layers/jobs/all.yaml", SCRIPT.replace("${target}/${file##*/}", "/tmp")
-    platform = Platform().kustomize("jobs", built, variables={"cluster_name": "one"})
+    platform = Platform(NAMESPACE).kustomize("jobs", built, variables={"cluster_name": "one"})
     platform.files[file] = SCRIPT.replace("${target}/${file##*/}", "${target:-/tmp}")
     assert platform.problems == []
     assert "Flux replaces ${target:-...} by its default" in platform.notes[0]
@@ -549,6 +568,9 @@ def test_names_are_those_that_the_api_server_takes(kind: str, name: str, wrong: 
         ("labels: {app: true}", 'must be a string, got true; write it in quotes, as "true"'),
         ("annotations: {a.b/c: any thing}", ""),
         ("annotations: {a b: c}", "must be at most 63 letters"),
+        ("uid: 0d6f1c1e", "every apply is refused as a conflict"),
+        ("resourceVersion: '7'", "every apply is refused as a conflict"),
+        ("creationTimestamp: null", ""),
     ],
 )
 def test_labels_and_annotations_are_those_that_the_api_server_takes(metadata: str, problem: str) -> None:
@@ -569,11 +591,120 @@ def test_labels_and_annotations_are_those_that_the_api_server_takes(metadata: st
         ("spec: {clusterIP: None, selector: {a: b}}", ""),
         ("spec: {type: ExternalName, externalName: a.example.com}", ""),
         ("spec: {ports: [{port: 80, targetPort: http}]}", ""),
+        ("spec: {ports: [{port: 80, targetPort: '8080'}]}", "write it without quotes"),
+        ("spec: {ports: [{name: a, port: 80}, {name: b, port: 80}]}", "the port 80 is here twice"),
+        ("spec: {ports: [{name: a, port: 53}, {name: b, port: 53, protocol: UDP}]}", ""),
     ],
 )
 def test_what_the_api_server_always_refuses_is_refused(text: str, problem: str) -> None:
     found = Platform(f"apiVersion: v1\nkind: Service\nmetadata: {{name: a, namespace: b}}\n{text}\n").problems
     assert [problem in text for text in found] == ([True] if problem else [])
+
+
+@pytest.mark.parametrize(
+    ("container", "problem"),
+    [
+        ("ports: [{containerPort: 80, name: a-name-of-sixteen}]", "must be at most 15"),
+        ("ports: [{containerPort: 80, name: http-metrics}]", ""),
+        ("readinessProbe: {httpGet: {port: '80'}}", "write it without quotes"),
+        ("env: [{name: A, value: b, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]", "does not go with"),
+        ("env: [{name: A, value: b}, {name: A, value: c}]", "the name A is here twice"),
+        ("env: [{name: A, value: ''}, {name: B, value: ''}]", ""),
+        (
+            "volumeMounts: [{name: v, mountPath: /a}, {name: v, mountPath: /a}]",
+            "the mountPath /a is here twice",
+        ),
+    ],
+)
+def test_a_container_is_one_that_the_api_server_takes(container: str, problem: str) -> None:
+    given = {"name": "web", "image": "web:1", **yaml.safe_load(container)}
+    spec = {"containers": [given], "volumes": [{"name": "v", "emptyDir": {}}]}
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": spec}
+    found = Platform(NAMESPACE, deployment(template=template)).problems
+    assert [problem in text for text in found] == ([True] if problem else [])
+
+
+IN_B = "metadata: {name: a, namespace: b}"
+SCALED = "scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: a}"
+GROUP = "subjects: [{kind: Group, name: g, apiGroup: rbac.authorization.k8s.io}]"
+
+
+@pytest.mark.parametrize(
+    ("api", "kind", "text", "problem"),
+    [
+        (
+            "autoscaling/v2",
+            "HorizontalPodAutoscaler",
+            f"spec: {{minReplicas: 2, maxReplicas: 1, {SCALED}}}",
+            "at least",
+        ),
+        (
+            "autoscaling/v2",
+            "HorizontalPodAutoscaler",
+            f"spec: {{minReplicas: 2, maxReplicas: 2, {SCALED}}}",
+            "",
+        ),
+        ("networking.k8s.io/v1", "Ingress", "spec: {rules: [{host: A_b.example.com}]}", "no name of a host"),
+        ("networking.k8s.io/v1", "Ingress", "spec: {rules: [{host: '*.example.com'}]}", ""),
+        (
+            "networking.k8s.io/v1",
+            "NetworkPolicy",
+            "spec: {podSelector: {}, egress: [{to: [{ipBlock: {cidr: 10.0.0.0/33}}]}]}",
+            "no block of addresses",
+        ),
+        (
+            "rbac.authorization.k8s.io/v1",
+            "ClusterRoleBinding",
+            f"roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: Role, name: a}}\n{GROUP}",
+            "must be ClusterRole",
+        ),
+    ],
+)
+def test_objects_of_many_kinds_are_those_that_the_api_server_takes(
+    api: str, kind: str, text: str, problem: str
+) -> None:
+    found = Platform(f"apiVersion: {api}\nkind: {kind}\n{IN_B}\n{text}\n").problems
+    assert [problem in text for text in found] == ([True] if problem else [])
+
+
+@pytest.mark.parametrize(
+    ("strategy", "problem"),
+    [
+        ({"type": "Recreate", "rollingUpdate": {"maxSurge": 1}}, "does not go with type Recreate"),
+        ({"rollingUpdate": {"maxSurge": 0, "maxUnavailable": "0%"}}, "must not be 0"),
+        ({"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}, ""),
+        ({"rollingUpdate": {"maxUnavailable": 0}}, ""),
+    ],
+)
+def test_a_deployment_can_replace_its_pods(strategy: dict[str, Any], problem: str) -> None:
+    found = Platform(NAMESPACE, deployment(strategy=strategy)).problems
+    assert [problem in text for text in found] == ([True] if problem else [])
+
+
+@pytest.mark.parametrize(
+    ("schedule", "right"),
+    [
+        ("0 3 * * 1", True),
+        ("*/15 0-6,18 1,15 JAN-JUN MON-FRI", True),
+        ("@daily", True),
+        ("@every 1h30m", True),
+        ("${schedule}", True),
+        ("61 * * * *", False),
+        ("0 3 * *", False),
+        ("0 3 * * 7", False),
+        ("0 6-3 * * *", False),
+        ("*/0 * * * *", False),
+        ("@dayly", False),
+    ],
+)
+def test_a_schedule_is_one_that_the_api_server_reads(schedule: str, right: bool) -> None:
+    pod = {"restartPolicy": "Never", "containers": [{"name": "a", "image": "a:1"}]}
+    spec = {"schedule": schedule, "jobTemplate": {"spec": {"template": {"spec": pod}}}}
+    metadata = {"name": "a", "namespace": "b"}
+    given = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": metadata, "spec": spec}
+    assert ["is no schedule" in text for text in Platform(yaml.safe_dump(given)).problems] == [True] * (
+        not right
+    )
 
 
 @pytest.mark.parametrize(
@@ -605,6 +736,48 @@ def test_a_source_that_roadstead_applies_is_a_note() -> None:
     )
     assert Platform(source).problems == []
     assert "Roadstead applies it too" in Platform(source).notes[0]
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({}, ""),
+        ({"timeout": "5m"}, ""),
+        ({"path": "platform/"}, ""),
+        ({"path": "./other"}, "spec.path"),
+        ({"prune": False}, "spec.prune"),
+        ({"suspend": True}, "spec.suspend"),
+        ({"sourceRef": {"kind": "GitRepository", "name": "other"}}, "spec.sourceRef"),
+    ],
+)
+def test_the_platform_points_no_kustomization_of_the_fleet_elsewhere(
+    spec: dict[str, Any], field: str
+) -> None:
+    main = {
+        "path": "./platform",
+        "prune": True,
+        "sourceRef": {"kind": "GitRepository", "name": "flux-system"},
+    }
+    given = {
+        "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
+        "kind": "Kustomization",
+        "metadata": {"name": "flux-system", "namespace": "flux-system"},
+        "spec": {"interval": "10m", **main, **spec},
+    }
+    platform = Platform(yaml.safe_dump(given), provided=(SOURCE, MAIN))
+    found = [text for text in platform.problems if "two owners" in text]
+    assert [f"{field} differs" in text for text in found] == ([True] if field else [])
+
+
+@pytest.mark.parametrize(("marks", "refused"), [("", True), (", annotations: {MARK/prune: disabled}", False)])
+def test_a_namespace_of_a_team_is_in_the_platform_only_where_it_stays_when_it_leaves(
+    marks: str, refused: bool
+) -> None:
+    text = f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: shop{marks}}}\n"
+    shop = ObjectId("", "Namespace", "", "shop")
+    platform = Platform(text.replace("MARK", "kustomize.toolkit.fluxcd.io"), provided=(SOURCE, shop))
+    assert ["two owners: Roadstead" in text for text in platform.problems] == [True] * refused
+    assert ["two owners: Roadstead" in text for text in platform.notes] == [True] * (not refused)
 
 
 @pytest.mark.parametrize(

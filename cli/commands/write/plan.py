@@ -124,6 +124,7 @@ def _platform(base: Worktree, tree: Worktree, desired: DesiredFleet, names: list
     return PlatformView(
         sections_of(chosen, environments, (*desired.environments,)),
         tuple(map(str, new.problems)),
+        tuple(str(note) for note in new.notes if note not in old.notes),
         new.builder,
         "; ".join(dict.fromkeys(filter(None, (old.note, new.note)))),
     )

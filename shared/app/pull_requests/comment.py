@@ -70,7 +70,8 @@ class PullPlan:
     that the table of the former is old. ``rollout`` is the one that the commit would have, None for none, and
     ``durations`` are those of earlier changes. ``held`` are the items that a freeze or a change window would
     hold now. ``short`` is what the commit needs and Azure does not have. ``platform`` is what changes of what
-    Flux applies, and ``platform_note`` says what built it, and what was not built.
+    Flux applies, ``platform_notes`` are what may be wrong with it, and ``platform_note`` says what built it,
+    and what was not built.
     """
 
     fleet: str
@@ -92,6 +93,7 @@ class PullPlan:
     held: tuple[Item, ...] = ()
     platform: tuple[Section, ...] = ()
     platform_note: str = ""
+    platform_notes: tuple[Problem, ...] = ()
 
     @property
     def conclusion(self) -> str:
@@ -181,7 +183,7 @@ def _parts(view: PullPlan) -> Iterator[str]:
     yield from shortages_of(view.short)
     yield from stages_of(view.rollout, view.durations)
     yield from held_items(view.held)
-    yield from platform_parts(view.platform, view.platform_note)
+    yield from platform_parts(view.platform, view.platform_note, view.platform_notes)
     yield from _items(view)
 
 

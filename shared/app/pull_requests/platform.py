@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shared.app.pull_requests.markdown import code, fence, line, names, prose
-from shared.platform.changes.report import Section, text_of
+from shared.language.resolve.problems import Problem, number_of
+from shared.platform.changes.report import Section, text_of, wrapped
 from shared.sentences import not_shown
 
 WIDTH = 78
 """Columns of a line, so that a narrow window shows it whole."""
 CHANGES_SHOWN = 25
 SECTIONS_SHOWN = 30
+NOTES_SHOWN = 5
 
 
-def platform_parts(sections: Sequence[Section], note: str = "") -> Iterator[str]:
+def platform_parts(
+    sections: Sequence[Section], note: str = "", notes: Sequence[Problem] = ()
+) -> Iterator[str]:
     """Yield the changes of Flux on the clusters, what is refused or needs an approval first.
 
-    ``note`` says what built them, and what was not built.
+    ``note`` says what built them, and what was not built; ``notes`` are what may be wrong.
     """
     if note:
         yield f"Flux: {prose(note)}."
@@ -29,6 +33,12 @@ def platform_parts(sections: Sequence[Section], note: str = "") -> Iterator[str]
         yield fence("\n".join(map(line_of, text_of(section, WIDTH, CHANGES_SHOWN))), "diff")
     if len(sections) > SECTIONS_SHOWN:
         yield not_shown(len(sections) - SECTIONS_SHOWN, "group of changes")
+    if notes:
+        known = [text for found in notes[:NOTES_SHOWN] for text in wrapped(str(found), WIDTH, "")]
+        hidden = number_of(notes[NOTES_SHOWN:])
+        rest = [not_shown(hidden, "note")] if hidden else []
+        yield "#### Flux: may be wrong"
+        yield fence("\n".join(map(line_of, [*known, *rest])))
 
 
 def line_of(text: str) -> str:

@@ -247,6 +247,7 @@ def _planned(
             tuple(desired.environments),
         ),
         platform_note=inputs.platform.note,
+        platform_notes=inputs.platform.notes,
         held=held_now(plan, desired.clusters, records, calendar_of(desired.rollout), ports.clock()),
     )
 

@@ -25,6 +25,8 @@ from shared.platform.source.tree import KUSTOMIZATION_FILES, Tree
 _KUSTOMIZE = "kustomize.config.k8s.io/"
 _FIELDS = {name.lower() for name in FIELDS}
 _NAMES = {name.lower() for name in KUSTOMIZATION_FILES}
+_RENDERS_CHARTS = ("helmCharts", "helmChartInflationGenerator")
+"""What needs plugins, which Flux disables (fluxcd/pkg ``kustomize_generator.go``, ``Build``)."""
 
 
 def problems_of(tree: Tree, reach: Reach) -> Iterator[Problem]:
@@ -66,7 +68,11 @@ def _unknown_fields(path: str, content: bytes) -> Iterator[Problem]:
             near = nearest(name, FIELDS)
             hint = f"did you mean {near}?" if near else "remove it"
             message = f"there is no such field of a kustomization file; {hint}"
-            yield problem_at(Mark(path, node.mark.line, node.mark.column), name, message)
+        elif name in _RENDERS_CHARTS:
+            message = "Flux renders no charts of a kustomization file; write a HelmRelease"
+        else:
+            continue
+        yield problem_at(Mark(path, node.mark.line, node.mark.column), name, message)
 
 
 def _wrong(tree: Tree, path: str, manifest: Node) -> str:
@@ -74,7 +80,10 @@ def _wrong(tree: Tree, path: str, manifest: Node) -> str:
     api, kind = field_of(manifest, "apiVersion"), field_of(manifest, "kind")
     name = field_of(manifest, "metadata", "name")
     if kind in ("Kustomization", "Component") and (api.startswith(_KUSTOMIZE) or not api):
-        if path.rpartition("/")[2].lower() in _NAMES:
+        folder, _, name = path.rpartition("/")
+        if name in KUSTOMIZATION_FILES:
+            return f"is a file of kustomize and no object; list its folder {folder} instead"
+        if name.lower() in _NAMES:
             return misspelt(path)
         return f"is a file of kustomize and no object; list its folder, and call it {KUSTOMIZATION_FILES[0]}"
     written = manifest.find(("metadata", "name")).value

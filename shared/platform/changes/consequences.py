@@ -55,6 +55,7 @@ from shared.platform.changes.objects import (
     mapping_at,
     other_release,
     stem,
+    stops,
 )
 from shared.platform.inventory import BuiltObject, ObjectId, Owner
 
@@ -327,6 +328,8 @@ class _Judge:
             return replace(plain, effect=Effect.UNINSTALLED, cause=Cause.RELEASE_TARGET, detail=target)
         if loses_claims(old.manifest, new.manifest):
             return replace(plain, effect=Effect.SHRUNK, detail="spec.replicas")
+        if stops(change.id, old.manifest, new.manifest):
+            return replace(plain, effect=Effect.STOPPED, detail="spec.replicas")
         if version := lost_version(old.manifest, new.manifest, "served"):
             return replace(plain, cause=Cause.UNSERVED, detail=version)
         return plain

@@ -35,6 +35,8 @@ class Effect(StrEnum):
     """The release of a HelmRelease is uninstalled, and another one installed."""
     SHRUNK = "shrunk"
     """A StatefulSet stays and loses replicas, and with them their claims."""
+    STOPPED = "stopped"
+    """A controller of Flux stays and loses all of its pods."""
     UNKNOWN = "unknown"
     """What its Kustomization owns after is not known: it may be deleted."""
     EMPTIED = "emptied"
@@ -65,7 +67,10 @@ class Cause(StrEnum):
 
 
 DESTROYING = frozenset(
-    (Effect.DELETED, Effect.MOVED, Effect.RECREATED, Effect.UNINSTALLED, Effect.SHRUNK, Effect.UNKNOWN)
+    (
+        *(Effect.DELETED, Effect.MOVED, Effect.RECREATED, Effect.UNINSTALLED),
+        *(Effect.SHRUNK, Effect.STOPPED, Effect.UNKNOWN),
+    )
 )
 REFUSED = frozenset((Effect.EMPTIED, Effect.BROKEN, Effect.STUCK))
 

@@ -17,6 +17,7 @@ from shared.platform.changes.effects import REFUSED, Cause, Consequence, Effect
 from shared.platform.changes.moving import Moving, moving_parts
 from shared.platform.changes.objects import (
     claims_go,
+    is_controller,
     is_definition,
     is_owner,
     is_release,
@@ -83,6 +84,7 @@ class Hint(StrEnum):
         "to keep its release, first commit spec.suspend: true for it; once every cluster has applied that,"
         " remove it in a second commit"
     )
+    KEEP = "restore {field}: only what installs Flux stops it"
     BUILD = "make it build, or run `roadstead plan --against COMMIT` where kustomize is installed"
     BUDGET = "or a commit that raises the budget"
     PATH = "restore the files, correct spec.path, or remove the Kustomization"
@@ -160,6 +162,7 @@ LOSSES: Mapping[Effect, str] = {
     ),
     Effect.UNINSTALLED: "the release of {id} is uninstalled, and another one installed: {detail} differs",
     Effect.SHRUNK: "{id} gets fewer replicas, and the claims of the others are deleted (whenScaled: Delete)",
+    Effect.STOPPED: "{id} gets no pods, and Flux brings no commit to these clusters any more",
     Effect.UNKNOWN: "{id} gets another source, so what it owns may be deleted{taken}",
 }
 """What is said of a loss."""
@@ -311,7 +314,7 @@ def _kind(consequence: Consequence) -> GuardKind | None:
     name = consequence.id
     if is_owner(name):
         return GuardKind.LOSS if consequence.cause is Cause.NONE else None
-    guarded = name[:2] in _GUARDED or is_definition(name) or is_release(name)
+    guarded = name[:2] in _GUARDED or is_definition(name) or is_release(name) or is_controller(name)
     return GuardKind.LOSS if guarded else None
 
 
@@ -329,6 +332,8 @@ def _hint(consequence: Consequence) -> Hint:
             return Hint.BUILD
         case Effect.SHRUNK:
             return Hint.RETAIN
+        case Effect.STOPPED:
+            return Hint.KEEP
         case Effect.RECREATED:
             return Hint.RETAIN if claims else Hint.SUCCESSOR
         case Effect.UNINSTALLED:
@@ -354,6 +359,8 @@ def _loss(name: ObjectId, manifest: Json, effect: Effect) -> str:
         return "with its data, unless its StorageClass retains the volume"
     if name[:2] == ("apps", "StatefulSet"):
         return "with its claims" if claims_go(manifest, "whenDeleted") else "its claims stay"
+    if is_controller(name):
+        return "and Flux brings no commit to these clusters any more" if effect is not Effect.STOPPED else ""
     if is_release(name) and effect is not Effect.UNINSTALLED:
         return "and its release is uninstalled"
     return "with what it owns" if is_owner(name) else ""

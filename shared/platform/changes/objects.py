@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shared.json_tree import Json
+from shared.kubernetes.flux_objects import NAMESPACE
 from shared.platform.inventory import ObjectId
 
 FLUX = "kustomize.toolkit.fluxcd.io"
@@ -35,6 +36,20 @@ def is_owner(name: ObjectId) -> bool:
 def is_definition(name: ObjectId) -> bool:
     """Return whether an object is a CustomResourceDefinition."""
     return (name.group, name.kind) == (DEFINITIONS, "CustomResourceDefinition")
+
+
+_CONTROLLERS = ("source-controller", "kustomize-controller", "helm-controller")
+
+
+def is_controller(name: ObjectId) -> bool:
+    """Return whether an object is a controller without which Flux brings nothing to the cluster any more."""
+    return name[:3] == ("apps", "Deployment", NAMESPACE) and name.name in _CONTROLLERS
+
+
+def stops(name: ObjectId, old: Json, new: Json) -> bool:
+    """Return whether a controller of Flux loses all of its pods."""
+    counts = [value_at(manifest, "spec.replicas") for manifest in (old, new)]
+    return is_controller(name) and counts[1] == 0 and counts[0] != 0
 
 
 _HASHED = re.compile(r"(.+)-[245-9bcdfghkmt]{10}")

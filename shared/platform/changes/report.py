@@ -22,6 +22,7 @@ FIELDS_SHOWN = 5
 """How many fields of an object are shown."""
 NAMED = 6
 """How many objects or clusters are named in a sentence."""
+_INDENT = " " * 4
 _SIGNS: Mapping[Effect, str] = {
     Effect.ADDED: "+",
     Effect.DELETED: "-",
@@ -251,9 +252,9 @@ def text_of(section: Section, width: int, most: int = 1_000) -> Iterator[str]:
         if guard is None:
             continue
         what = "needs approval" if guard.needs_approval else "refused"
-        yield from _wrapped(f"{what}: {guard.cause}", width)
+        yield from wrapped(f"{what}: {guard.cause}", width)
         if guard.remedy != hint:
-            yield from _wrapped(f"hint: {guard.remedy}", width)
+            yield from wrapped(f"hint: {guard.remedy}", width)
         hint = guard.remedy
     if len(section.lines) > most:
         yield not_shown(len(section.lines) - most, "change")
@@ -271,7 +272,7 @@ def _change(line: Line, width: int) -> Iterator[str]:
         return
     yield head
     for part in parts:
-        yield from _wrapped(part, width)
+        yield from wrapped(part, width)
 
 
 def _field(field: FieldDifference) -> str:
@@ -280,13 +281,13 @@ def _field(field: FieldDifference) -> str:
     return f"{field.path} {field.old or 'nothing'} -> {field.new or 'nothing'}"
 
 
-def _wrapped(text: str, width: int) -> list[str]:
-    indent = " " * 4
+def wrapped(text: str, width: int, first: str = _INDENT) -> list[str]:
+    """Return a text as lines of at most ``width`` columns, indented; ``first`` stands before it."""
     return textwrap.wrap(
         text,
         width,
-        initial_indent=indent,
-        subsequent_indent=indent,
+        initial_indent=first,
+        subsequent_indent=_INDENT,
         break_long_words=False,
         break_on_hyphens=False,
     )

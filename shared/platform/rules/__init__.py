@@ -11,7 +11,7 @@ from shared.language.yaml.nodes import Mark
 from shared.platform.rules.dependencies import cycles, missing_dependencies
 from shared.platform.rules.finding import ClusterPlatform, Files, Finding
 from shared.platform.rules.kinds import kinds_of_charts, wrong_fields, wrong_kinds
-from shared.platform.rules.names import missing_namespaces, wrong_labels, wrong_names
+from shared.platform.rules.names import missing_namespaces, unknown_namespaces, wrong_labels, wrong_names
 from shared.platform.rules.ownership import owned_by_roadstead, two_owners
 from shared.platform.rules.places import place_of, place_of_text
 from shared.platform.rules.readiness import keeps_everything, reports_early
@@ -68,6 +68,7 @@ RULES: tuple[Rule, ...] = (
     Rule(_plain(wrong_names), f"{_API_MACHINERY}/util/validation/validation.go"),
     Rule(_plain(wrong_labels), f"{_API_MACHINERY}/api/validation/objectmeta.go"),
     Rule(_plain(missing_namespaces), "fluxcd/pkg ssa/utils: an object without a namespace is one of default"),
+    Rule(_plain(unknown_namespaces), "k8s.io/apiserver pkg/admission/plugin/namespace/lifecycle"),
     Rule(_plain(too_large), "etcd.io/docs/latest/dev-guide/limit, pkg/apis/core/types.go MaxSecretSize"),
     Rule(_plain(reports_early), f"{_CONTROLLER} checkHealth"),
     Rule(_plain(keeps_everything), "fluxcd.io/flux/components/kustomize/kustomizations, Prune"),

@@ -1,7 +1,8 @@
 """Names, labels and annotations as the API server takes them.
 
 Source: ``k8s.io/apimachinery/pkg/util/validation`` and ``pkg/api/validation/objectmeta.go``, and for each
-kind its ``Validate...Name`` in ``pkg/apis/*/validation``.
+kind its ``Validate...Name`` in ``pkg/apis/*/validation``. What was exported from a cluster has an identity
+there, which no other one has: hmcts/sds-flux-config#4176, fluxcd/flux#2938.
 """
 
 from __future__ import annotations
@@ -11,8 +12,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from shared.json_tree import Json
-from shared.platform.inventory import ObjectId
-from shared.platform.rules.finding import ClusterPlatform, Finding, is_open, mapping
+from shared.language.resolve.problems import nearest
+from shared.platform.inventory import BuiltObject, ObjectId, Owner
+from shared.platform.rules.finding import (
+    HELM,
+    ClusterPlatform,
+    Finding,
+    full_name,
+    is_kind,
+    is_open,
+    mapping,
+    named,
+)
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -74,6 +85,45 @@ def missing_namespaces(platform: ClusterPlatform) -> Iterator[Finding]:
             )
 
 
+def unknown_namespaces(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield a note for each namespace that objects are in and nothing here defines.
+
+    Without it, the dry run of its objects fails, and Flux applies nothing of their Kustomization.
+    """
+    defined = {known.name for known in platform.known if is_kind(known, "", "Namespace")}
+    releases = (built for _, name, built in platform.objects if is_kind(name, HELM, "HelmRelease"))
+    defined |= {"", "default", *(known.namespace for known in platform.provided), *map(_created, releases)}
+    having: dict[str, list[tuple[Owner, ObjectId, BuiltObject]]] = {}
+    for owner, object_id, built in platform.objects:
+        name = object_id.namespace
+        if not (name in defined or is_open(name) or name.startswith(_OF_AKS)):
+            having.setdefault(name, []).append((owner, object_id, built))
+    for name, objects in having.items():
+        owner, object_id, built = objects[0]
+        owners = named(list(dict.fromkeys(full_name(other.id) for other, _, _ in objects)))
+        near = nearest(name, sorted(defined - {""}))
+        yield Finding(
+            built.file or owner.file,
+            object_id,
+            ("metadata", "namespace"),
+            f"nothing here defines the namespace {name}: until it is there, Flux applies nothing of "
+            f"Kustomization {owners}; "
+            + (f"did you mean {near}?" if near else "add it, unless something else creates it"),
+            is_note=True,
+        )
+
+
+_OF_AKS = ("kube-", "aks-", "gatekeeper-system", "app-routing-system", "dapr-system", "azure-")
+"""Namespaces that Kubernetes, or an add-on of AKS, brings."""
+
+
+def _created(release: BuiltObject) -> str:
+    """Return the namespace that a HelmRelease creates for its release, "" for none."""
+    spec = mapping(release.manifest.get("spec"))
+    creates = mapping(spec.get("install")).get("createNamespace")
+    return str(spec.get("targetNamespace") or "") if creates else ""
+
+
 def _name_faults(object_id: ObjectId, manifest: Json) -> Iterator[tuple[tuple[str, ...], str]]:
     name, namespace = object_id.name, object_id.namespace
     given = mapping(manifest.get("metadata")).get("name")
@@ -109,6 +159,12 @@ def _described(form: tuple[re.Pattern[str], int, str]) -> str:
 
 def _metadata_faults(manifest: Json) -> Iterator[tuple[tuple[str, ...], str]]:
     metadata = mapping(manifest.get("metadata"))
+    for field in ("uid", "resourceVersion"):
+        if metadata.get(field):
+            message = (
+                "belongs to one object of one cluster, so every apply is refused as a conflict; remove it"
+            )
+            yield ("metadata", field), message
     for field in ("labels", "annotations"):
         if metadata.get(field) is not None and not isinstance(metadata[field], Mapping):
             yield ("metadata", field), "must be an object of names and strings"

@@ -12,13 +12,9 @@ from shared.json_tree import Json
 from shared.platform.changes.objects import is_marked
 from shared.platform.inventory import BuiltObject, ObjectId, Owner
 from shared.platform.rules.finding import (
-    KUSTOMIZATION,
-    KUSTOMIZE,
-    SOURCE,
     ClusterPlatform,
     Finding,
     full_name,
-    is_kind,
     is_open,
     mapping,
     named,
@@ -84,21 +80,59 @@ def _of_several(placed: ObjectId, owned: Sequence[Owned]) -> Iterator[Finding]:
 
 
 def owned_by_roadstead(platform: ClusterPlatform) -> Iterator[Finding]:
-    """Yield a note for each source and Kustomization that the manifest of the cluster asks for too.
+    """Yield each object that Roadstead applies too, as a manifest of the fleet asks.
 
-    What ``flux bootstrap`` writes has them. The two keep each other's fields, so equal ones do no harm.
+    What ``flux bootstrap`` writes has some. The two keep each other's fields, so equal ones are a note; a
+    Kustomization that the platform points elsewhere, and an object that takes others along, are faults.
     """
     for owner, object_id, built in platform.objects:
-        is_sync = object_id.group == SOURCE or is_kind(object_id, KUSTOMIZE, KUSTOMIZATION)
-        if is_sync and object_id in platform.provided:
-            yield Finding(
-                built.file or owner.file,
-                object_id,
-                ("metadata", "name"),
-                f"{object_id.kind} {full_name(object_id)} has two owners: Roadstead applies it too, as the "
-                "manifest of the cluster asks; remove it from the platform, or what differs changes in turns",
-                is_note=True,
+        if object_id not in platform.provided:
+            continue
+        field = _pointed_elsewhere(platform.inventory.owners.get(object_id), built)
+        is_kept = is_marked(built.manifest, "prune", "disabled")
+        deleted = object_id.kind in _OF_SYSTEMS and owner.prunes and not is_kept
+        if field:
+            what = (
+                f"{field} differs, and Flux would follow one and then the other; remove it from the platform"
             )
+        elif deleted:
+            what = (
+                "when it leaves the platform, Flux deletes it with everything in it; remove it from the "
+                "platform, or commit the annotation kustomize.toolkit.fluxcd.io/prune: disabled for it"
+            )
+        else:
+            what = "remove it from the platform, or what differs changes in turns"
+        yield Finding(
+            built.file or owner.file,
+            object_id,
+            ("spec", field.partition(".")[2]) if field else ("metadata", "name"),
+            f"{object_id.kind} {full_name(object_id)} has two owners: Roadstead applies it too, as the "
+            f"manifests of the fleet ask; {what}",
+            is_note=not (field or deleted),
+        )
+
+
+_OF_SYSTEMS = ("Namespace",)
+"""What Roadstead applies and takes other objects along."""
+_PLACES = ("targetNamespace", "prune", "suspend")
+"""What a Kustomization does with its path: fields of its spec."""
+
+
+def _pointed_elsewhere(asked: Owner | None, built: BuiltObject) -> str:
+    """Return the field by which the platform points a Kustomization of a manifest elsewhere, "" for none."""
+    if asked is None or asked.file:
+        return ""
+    own = Owner(asked.id, mapping(built.manifest.get("spec")))
+    if "path" in own.spec and own.path != asked.path:
+        return "spec.path"
+    sources = [mapping(owner.spec.get("sourceRef")).get("name") for owner in (own, asked)]
+    if sources[0] not in (None, sources[1]):
+        return "spec.sourceRef"
+    differing = (name for name in _PLACES if name in own.spec)
+    found = next(
+        (name for name in differing if (own.spec[name] or None) != (asked.spec.get(name) or None)), ""
+    )
+    return f"spec.{found}" if found else ""
 
 
 def _placed(object_id: ObjectId, manifest: Json, kinds: KnownKinds) -> ObjectId:

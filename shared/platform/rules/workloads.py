@@ -1,13 +1,14 @@
 """Combinations of fields that the API server refuses always.
 
-Source: ``pkg/apis/{core,apps,batch,policy}/validation/validation.go`` of Kubernetes. It is a part of those
-rules: what people get wrong, and what is certain without the cluster.
+Source: ``pkg/apis/{core,apps,autoscaling,batch,networking,policy,rbac}/validation/validation.go`` of
+Kubernetes. It is a part of those rules: what people get wrong, and what is certain without the cluster.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from ipaddress import ip_network
 from typing import Any
 
 from shared.language.resolve.problems import Path
@@ -24,6 +25,9 @@ _PODS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("batch", "CronJob"): ("spec", "jobTemplate", "spec", "template", "spec"),
 }
 _LONGEST, _LAST_PORT = 63, 65535
+_PORT_NAME = re.compile(r"(?=.*[a-z])(?!.*--)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_LONGEST_PORT_NAME = 15
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 
 
 def impossible_objects(platform: ClusterPlatform) -> Iterator[Finding]:
@@ -81,6 +85,15 @@ def _container(container: Mapping[str, Any], place: Path, volumes: set[str]) -> 
         yield place, "image is missing; add it"
     for number, port in objects_in(container.get("ports")):
         yield from _port(port, "containerPort", (*place, "ports", number))
+        yield from _port_name(port, "name", (*place, "ports", number))
+    for probe in _PROBES:
+        for action in ("httpGet", "tcpSocket"):
+            yield from _port_name(_at(container, (probe, action)), "port", (*place, probe, action))
+    for field, keys in (("env", ("name",)), ("ports", _OF_PORT), ("volumeMounts", ("mountPath",))):
+        yield from _once(container.get(field), keys, (*place, field))
+    for number, variable in objects_in(container.get("env")):
+        if variable.get("value") and variable.get("valueFrom"):
+            yield (*place, "env", number, "valueFrom"), "does not go with value; keep one of the two"
     for number, mount in objects_in(container.get("volumeMounts")):
         wanted = mount.get("name")
         if isinstance(wanted, str) and not is_open(wanted) and wanted not in volumes:
@@ -112,6 +125,40 @@ def _port(port: Mapping[str, Any], field: str, place: Path) -> Iterator[Fault]:
         yield (*place, field), f"must be 1 to {_LAST_PORT}, got {number}"
 
 
+def _once(value: Any, keys: tuple[str, ...], place: Path) -> Iterator[Fault]:
+    """Yield the entries of a list with the keys of one before them, which server-side apply refuses.
+
+    Source: structured-merge-diff ``typed/validate.go``; fluxcd/kustomize-controller#457.
+    """
+    seen: set[tuple[Any, ...]] = set()
+    for number, entry in objects_in(value):
+        key = tuple(str(entry.get(name, _PROTOCOL if name == "protocol" else "")) for name in keys)
+        if key in seen and not any(map(is_open, key)):
+            message = (
+                f"the {keys[0]} {key[0]} is here twice, which Flux's server-side apply refuses; keep one"
+            )
+            yield (*place, number), message
+        seen.add(key)
+
+
+_PROTOCOL = "TCP"
+_OF_PORT = ("containerPort", "protocol")
+
+
+def _port_name(port: Any, field: str, place: Path) -> Iterator[Fault]:
+    """Yield a fault where a text is no name of a port (``IsValidPortName``): "8080" is neither."""
+    name = mapping(port).get(field)
+    if isinstance(name, str) and name and not is_open(name):
+        if name.isdecimal():
+            yield (*place, field), f"is the text {name}, and so the name of a port; write it without quotes"
+        elif len(name) > _LONGEST_PORT_NAME or not _PORT_NAME.fullmatch(name):
+            yield (
+                (*place, field),
+                f"the name of a port, {name}, must be at most {_LONGEST_PORT_NAME} lowercase letters, digits "
+                "and single hyphens, with a letter, and a letter or digit at both ends",
+            )
+
+
 def _is_label(name: str) -> bool:
     return len(name) <= _LONGEST and _LABEL.fullmatch(name) is not None
 
@@ -138,10 +185,12 @@ def _service(manifest: Mapping[str, Any]) -> Iterator[Fault]:
         yield ("spec",), "externalName is missing, and type ExternalName needs it"
     if not ports and kind != "ExternalName" and spec.get("clusterIP") != "None":
         yield ("spec",), "ports is missing; add at least one port"
+    yield from _once(spec.get("ports"), ("port", "protocol"), ("spec", "ports"))
     seen: set[str] = set()
     for number, port in ports:
         place: Path = ("spec", "ports", number)
         yield from _port(port, "port", place)
+        yield from _port_name(port, "targetPort", place)
         if kind in ("ClusterIP", "ExternalName") and port.get("nodePort"):
             yield (*place, "nodePort"), f"does not go with type {kind}; remove it, or write type: NodePort"
         name = str(port.get("name") or "")
@@ -150,6 +199,102 @@ def _service(manifest: Mapping[str, Any]) -> Iterator[Fault]:
         if name and name in seen:
             yield (*place, "name"), f"two ports are called {name}"
         seen.add(name)
+
+
+def _rolling(manifest: Mapping[str, Any]) -> Iterator[Fault]:
+    strategy = mapping(_at(manifest, ("spec", "strategy")))
+    rolling = mapping(strategy.get("rollingUpdate"))
+    place = ("spec", "strategy", "rollingUpdate")
+    if rolling and strategy.get("type") == "Recreate":
+        yield place, "does not go with type Recreate; remove it"
+    amounts = [str(rolling.get(field)).rstrip("%") for field in ("maxUnavailable", "maxSurge")]
+    if amounts == ["0", "0"]:
+        yield (*place, "maxUnavailable"), "must not be 0 where maxSurge is 0: no pod could be replaced"
+
+
+def _always(manifest: Mapping[str, Any]) -> Iterator[Fault]:
+    path = (*_PODS["apps", "Deployment"], "restartPolicy")
+    policy = _at(manifest, path)
+    if policy not in (None, "Always") and not is_open(policy):
+        yield path, f"must be Always, got {policy}"
+
+
+def _autoscaler(manifest: Mapping[str, Any]) -> Iterator[Fault]:
+    spec = mapping(manifest.get("spec"))
+    least, most = spec.get("minReplicas"), spec.get("maxReplicas")
+    if isinstance(least, int) and isinstance(most, int) and least > most:
+        yield ("spec", "maxReplicas"), f"must be at least minReplicas, {least}, got {most}"
+
+
+def _cron(manifest: Mapping[str, Any]) -> Iterator[Fault]:
+    schedule = _at(manifest, ("spec", "schedule"))
+    if isinstance(schedule, str) and not (is_open(schedule) or _is_schedule(schedule)):
+        yield (
+            ("spec", "schedule"),
+            f"{schedule} is no schedule; write minute, hour, day, month and weekday, as 0 3 * * 1, or @daily",
+        )
+
+
+_UNITS_OF_TIME = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
+_NAMES_OF_TIME = re.compile(
+    "(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|sun|mon|tue|wed|thu|fri|sat)", re.I
+)
+_MACROS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
+
+
+def _is_schedule(text: str) -> bool:
+    """Return whether a text is a schedule (robfig/cron ``ParseStandard``); what it names is not looked at."""
+    if text.startswith("@"):
+        return text in _MACROS or text.startswith("@every ")
+    parts = text.split()
+    return len(parts) == len(_UNITS_OF_TIME) and all(
+        _is_part(item, *limits)
+        for part, limits in zip(parts, _UNITS_OF_TIME, strict=True)
+        for item in part.split(",")
+    )
+
+
+def _is_part(item: str, first: int, last: int) -> bool:
+    if _NAMES_OF_TIME.search(item):
+        return True
+    found = re.fullmatch(r"(?:[*?]|([0-9]+)(?:-([0-9]+))?)(?:/([0-9]+))?", item)
+    if found is None:
+        return False
+    numbers = [int(number) for number in found.groups()[:2] if number]
+    return (
+        all(first <= number <= last for number in numbers) and numbers == sorted(numbers) and found[3] != "0"
+    )
+
+
+def _blocks(manifest: Mapping[str, Any]) -> Iterator[Fault]:
+    for field, peers in (("ingress", "from"), ("egress", "to")):
+        for number, rule in objects_in(_at(manifest, ("spec", field))):
+            for place, peer in objects_in(rule.get(peers)):
+                block = mapping(peer.get("ipBlock")).get("cidr")
+                if isinstance(block, str) and not (is_open(block) or _is_block(block)):
+                    path: Path = ("spec", field, number, peers, place, "ipBlock", "cidr")
+                    yield path, f"{block} is no block of addresses, such as 10.0.0.0/8"
+
+
+def _is_block(text: str) -> bool:
+    try:
+        return "/" in text and ip_network(text, strict=False) is not None
+    except ValueError:
+        return False
+
+
+def _hosts(manifest: Mapping[str, Any]) -> Iterator[Fault]:
+    for number, rule in objects_in(_at(manifest, ("spec", "rules"))):
+        host = str(rule.get("host") or "a")
+        if not (is_open(host) or all(map(_is_label, host.removeprefix("*.").split(".")))):
+            place = ("spec", "rules", number, "host")
+            yield place, f"{host} is no name of a host: lowercase letters, digits, hyphens and dots"
+
+
+def _cluster_role(manifest: Mapping[str, Any]) -> Iterator[Fault]:
+    kind = _at(manifest, ("roleRef", "kind"))
+    if isinstance(kind, str) and kind != "ClusterRole":
+        yield ("roleRef", "kind"), f"must be ClusterRole, got {kind}"
 
 
 def _budget(manifest: Mapping[str, Any]) -> Iterator[Fault]:
@@ -223,14 +368,18 @@ _Rule = Callable[[Mapping[str, Any]], Iterator[Fault]]
 _RULES: Mapping[tuple[str, str], tuple[_Rule, ...]] = {
     **{kind: (_pod(path),) for kind, path in _PODS.items()},
     **{("apps", kind): (_pod(_PODS["apps", kind]), _selector) for kind in _WORKLOADS},
+    ("apps", "Deployment"): (_pod(_PODS["apps", "Deployment"]), _selector, _rolling, _always),
+    ("autoscaling", "HorizontalPodAutoscaler"): (_autoscaler,),
+    ("networking.k8s.io", "NetworkPolicy"): (_blocks,),
+    ("networking.k8s.io", "Ingress"): (_hosts,),
     ("batch", "Job"): (_pod(_PODS["batch", "Job"]), _job(_PODS["batch", "Job"])),
-    ("batch", "CronJob"): (_pod(_PODS["batch", "CronJob"]), _job(_PODS["batch", "CronJob"])),
+    ("batch", "CronJob"): (_pod(_PODS["batch", "CronJob"]), _job(_PODS["batch", "CronJob"]), _cron),
     ("", "Service"): (_service,),
     ("", "PersistentVolumeClaim"): (_claim,),
     ("", "ConfigMap"): (_keys,),
     ("", "Secret"): (_keys,),
     ("policy", "PodDisruptionBudget"): (_budget,),
-    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): (_subjects,),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): (_subjects, _cluster_role),
     ("rbac.authorization.k8s.io", "Role"): (_policy_rules,),
     ("rbac.authorization.k8s.io", "ClusterRole"): (_policy_rules,),
     ("apiextensions.k8s.io", "CustomResourceDefinition"): (_definition,),

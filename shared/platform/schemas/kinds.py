@@ -209,8 +209,9 @@ class KnownKinds:
         group = _group(api_version)
         if self.knows_flux and group.endswith("toolkit.fluxcd.io"):
             return Standing.NOT_INSTALLED, (
-                f"the components of Flux here do not define {api_version} {kind}: export them with the "
-                "controller of this kind (flux install --components-extra), or correct the name"
+                f"the components of Flux here do not define {api_version} {kind}, so Flux applies nothing of "
+                "its Kustomization, unless something else brings it; export them with the controller of this "
+                "kind (flux install --components-extra), or correct the name"
             )
         same_kind = [other for other, other_kind in published.kinds() if other_kind == kind]
         served = [other for other in same_kind if self.minor in published.kinds()[other, kind].versions]

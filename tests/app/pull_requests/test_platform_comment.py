@@ -8,6 +8,7 @@ import pytest
 
 from shared.app.pull_requests.comment import PullPlan, comment_of
 from shared.azure.changes.field_effects import Effect
+from shared.language.resolve.problems import Problem
 from shared.plan.differences import FieldChange
 from shared.plan.plan import Action, Item, Plan
 from shared.platform.changes.guards import PlatformChange, judge
@@ -75,6 +76,17 @@ def test_one_class_line_and_two_platform_files_of_14_clusters_fit_a_page() -> No
     assert "\nFlux: built with kustomize v5.7.1.\n" in text
     assert "~ HelmRelease monitoring/prometheus spec.chart.spec.version 61.3.2 -> 62.0.0" in text
     assert shown.title == "14 update; Flux changes on 14, needs approval"
+
+
+def test_what_may_be_wrong_is_in_the_comment_as_lines_of_a_narrow_window() -> None:
+    message = "nothing here defines ConfigMap flux-system/extra, which Kustomization flux-system/m needs"
+    notes = tuple(Problem(f"platform/{number}.yaml", 3, 1, "spec", message) for number in range(7))
+    change = judge(inventory(), inventory(owner("core", deployment("ingress/nginx"))), 20)
+    text = comment_of(view(change, platform_notes=notes))
+    part = text.partition("#### Flux: may be wrong\n\n```\n")[2].partition("```")[0].splitlines()
+    assert part[0].startswith("platform/0.yaml:3:1 spec: nothing here defines ConfigMap")
+    assert max(map(len, part)) <= 80
+    assert part[-1] == "2 more notes are not shown."
 
 
 @pytest.mark.parametrize(
