@@ -131,8 +131,8 @@ def test_a_plan_refuses_an_invalid_components_file_with_its_name(components: byt
     commit = push(cloud, fleet_files.fleet("one") | {"flux/gotk-components.yaml": components})
     cloud.run()
     assert phases(cloud) == {}
-    refused = "one: the cluster is not created, because what Flux would apply is invalid: flux/gotk-components.yaml:"
-    assert status(cloud, commit)[1].startswith(refused)
+    refused = "one: the cluster is not created, because what Flux would apply is invalid:"
+    assert status(cloud, commit)[1].startswith(f"{refused} flux/gotk-components.yaml:")
 
 
 @each_invalid

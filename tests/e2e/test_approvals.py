@@ -40,7 +40,9 @@ def test_a_commit_that_deletes_every_cluster_waits_for_the_approval_of_exactly_t
 
     commit = operator.push(fleet_files.fleet())
     status = operator.wait_for_status(commit, "failure")
-    assert status.startswith("failure: one: the commit removes 2 clusters, guards.deleteBudget in fleet.yaml")
+    assert status.startswith(
+        "failure: one, two: the commit removes 2 clusters, guards.deleteBudget in fleet.yaml"
+    )
     author.wait_for("**Out of date**")
     release = f"2 deletes need approval (roadstead approve {commit[:8]}): one, two"
     assert release in " ".join(roadstead("status", "--url", url).stdout.split())

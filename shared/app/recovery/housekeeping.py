@@ -34,13 +34,18 @@ def _prune_blobs(ports: Ports) -> int:
 
 
 def _prune_pins(ports: Ports) -> int:
-    """Delete the branches of pins that no cluster has, or had before, and that no plan may give to one."""
+    """Delete the branches of pins that no cluster has, or had before, and that no plan may give to one.
+
+    While a record is recovering, nobody knows what its cluster pulls; nor before the first plan.
+    """
     host, fleet = ports.git_host, ports.state.fleet()
     if fleet.app.pins_directly or Capability.PROPOSALS not in host.capabilities:
         return 0
     branches = host.branches(PIN_BRANCHES)
     listed = ports.state.clusters() if branches else None
-    if listed is None or listed.unreadable:  # nobody knows what an unreadable one pulls
+    if listed is None or listed.unreadable or not fleet.commit:
+        return 0
+    if any(record.recovering for record in listed):
         return 0
     pins = filter(None, (Pin.of(record.document) for record in listed))
     used = {fleet.commit, fleet.planning, fleet.rollout}.union(*({pin.commit, pin.before} for pin in pins))

@@ -135,6 +135,23 @@ def test_a_pin_that_no_cluster_has_or_had_before_is_no_branch_any_more() -> None
     assert {*cloud.ports.git_host.branches(PIN_BRANCHES)} == {*pins[1:]}
 
 
+def test_no_pin_is_deleted_while_nobody_knows_what_a_cluster_pulls() -> None:
+    cloud = MemoryCloud()
+    first = push(cloud, fleet_files.fleet("one"))
+    cloud.run()
+    push(cloud, {**fleet_files.fleet("one"), "platform/version.yaml": VERSION.format(1).encode()})
+    cloud.run()
+    push(cloud, {**fleet_files.fleet("one"), "platform/version.yaml": VERSION.format(2).encode()})
+    cloud.run()
+    record = cloud.state.clusters()[0]
+    recovering = replace(record, ownership=replace(record.ownership, recovering=True))
+    saved = cloud.state.save(recovering)
+    assert purge_expired(cloud.ports)["branches of pins"] == 0
+    assert f"{PIN_BRANCHES}{first}" in cloud.ports.git_host.branches(PIN_BRANCHES)
+    cloud.state.save(replace(saved, ownership=record.ownership))
+    assert purge_expired(cloud.ports)["branches of pins"] == 1
+
+
 def test_once_a_day_the_log_says_that_anybody_could_move_a_pin(caplog: pytest.LogCaptureFixture) -> None:
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet("one"))
