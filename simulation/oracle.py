@@ -39,14 +39,17 @@ class Oracle:
 
     def differences(self, fleet: str, desired: DesiredCluster, key: ClusterId) -> str:
         """Return how the real cluster differs from the desired one, "" when it does not."""
+        found = self.in_azure(fleet, desired, key)
+        return found or self._flux_differences(self.live(key) or {})
+
+    def in_azure(self, fleet: str, desired: DesiredCluster, key: ClusterId) -> str:
+        """Return how the real cluster differs in Azure from the desired one, whatever Flux is able to do."""
         live = self.live(key)
         if live is None:
             return "it is not in Azure"
         keeps = key in self.keeps_labels
-        found = _azure_differences(live, fleet, desired, keeps_labels=keeps) or self._window_differs(
-            desired, key
-        )
-        return found or self._flux_differences(live)
+        found = _azure_differences(live, fleet, desired, keeps_labels=keeps)
+        return found or self._window_differs(desired, key)
 
     def _window_differs(self, desired: DesiredCluster, key: ClusterId) -> str:
         window = self._azure.peek_maintenance(key).get(WINDOW)

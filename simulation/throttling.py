@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -35,10 +36,16 @@ class Throttling:
         self._refusals: dict[tuple[str, str], _Refusal] = {}
         self.refused = 0
 
-    def refuse(self, limit: str, seconds: float) -> None:
-        """Note, and check, that Azure refuses the call of the present actor."""
+    def refuse(self, limit: str, key: Hashable, seconds: float) -> None:
+        """Note, and check, that Azure refuses the call of the present actor.
+
+        What an instance reads in the subscription of the apps, before any step, takes no token of a step.
+        """
         actor, now = self._loop.actor, self._loop.clock()
         if actor.cloud is None or limit not in SHARED:
+            return
+        apps = actor.cloud.ports.config.app_group
+        if apps is not None and key == apps.subscription:
             return
         fleet = _app(actor.cloud)
         before = self._refusals.get((fleet, limit))

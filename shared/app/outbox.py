@@ -25,7 +25,9 @@ from shared.cluster.messages import (
     SweepRequest,
     commit_of,
 )
+from shared.cluster.recipes import Step
 from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.measurements import WAITING_MESSAGES, Measurement
 from shared.json_tree import digest_of
 from shared.ports import FleetRecord, Message, Ports, Queue
@@ -204,12 +206,13 @@ PIN_SECONDS = 20
 
 
 def request_plan_of_pin(record: ClusterRecord, ports: Ports) -> None:
-    """Request a plan where it is not known what the Flux of a cluster pulls, whose job ends Ready.
+    """Request a plan where it is not known what the Flux of a cluster pulls, and it has applied that, or cannot.
 
     It goes before the record is saved, because nobody would send it again.
     """
-    pin = record.desired.pin
-    if record.ready and pin is not None and not pin.is_known:
+    pin, waits = record.desired.pin, record.needs_action or record.phase is Phase.STALLED
+    fails = record.job.active and record.job.step.name is Step.VERIFY and waits
+    if (record.ready or fails) and pin is not None and not pin.is_known:
         request = PlanRequest(again=True, reason="pin")
         send(
             request,

@@ -151,7 +151,7 @@ class ClusterRecord:
     @property
     def to_compare(self) -> bool:
         """Whether the record is recovering, and its job has neither ended nor shown what it would write."""
-        waits = self.needs_action or self.phase is Phase.SUSPENDED
+        waits = self.needs_action or self.phase in (Phase.SUSPENDED, Phase.STALLED)
         return self.recovering and self.job.active and not waits
 
     @property

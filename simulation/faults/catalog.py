@@ -44,9 +44,8 @@ WITHOUT_ROLLBACKS = frozenset({LARGE_RECORDS, SECOND_APP})
 """With these no node pool is rolled back, and nothing is promoted: a record may be too large, and the rules
 know one app."""
 
-WITHOUT_PLATFORM = frozenset({CHECKS, *disasters.FAULTS})
-"""With these nobody changes the platform: people delete a Kustomization, with all that it has applied, and a
-recovery does not end by itself where Flux cannot apply the commit that it has (docs/limits.md)."""
+WITHOUT_PLATFORM = frozenset({CHECKS})
+"""With these nobody changes the platform: people delete a Kustomization, with all that it has applied."""
 
 
 def compatible(kinds: frozenset[str]) -> frozenset[str]:

@@ -1,7 +1,7 @@
 """The rules of lost tables, for an app that knows its clusters by the id of its settings.
 
 "written after a loss": an app wrote to a cluster whose record it had lost, before that cluster was Ready
-again or somebody had taken it over. "generation": a record that was rebuilt has a generation that the lost
+again, or as git has it but for what Flux cannot apply, or somebody had taken it over. "generation": a record that was rebuilt has a generation that the lost
 one may have had.
 """
 
@@ -12,6 +12,7 @@ from datetime import datetime
 
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.cluster.recipes import Step
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.resource_ids import ClusterId
@@ -58,8 +59,9 @@ class RebuildInvariant:
         self._losses.pop(cloud.ports.config.fleet, None)
 
     def saved(self, cloud: MemoryCloud, before: ClusterRecord | None, record: ClusterRecord) -> None:
-        """Check the generation of a record that is new, and note that one is Ready."""
-        loss = self._losses.get(cloud.ports.config.fleet)
+        """Check the generation of a record that is new, and note that one is Ready, or as git has it."""
+        fleet = cloud.ports.config.fleet
+        loss = self._losses.get(fleet)
         if loss is None:
             return
         old, key = loss.generations.get(record.name, 0), key_of(record.desired.id)
@@ -68,7 +70,11 @@ class RebuildInvariant:
         if before is None and exists and record.generation <= old:
             what = f"{record.name} has the generation {record.generation}"
             raise RuleViolated("generation", f"{what}, and its lost record had {old}")
-        if record.phase is Phase.READY:
+        wanted = self._context.history(cloud).desired(record.commit).clusters.get(record.name)
+        compared = wanted if record.job.step.name is Step.VERIFY else None
+        if record.phase is Phase.READY or (
+            compared is not None and not self._context.oracle.in_azure(fleet, compared, key)
+        ):
             loss.lives.pop(key, None)
 
     def taken_over(self, cloud: MemoryCloud, record: ClusterRecord) -> None:

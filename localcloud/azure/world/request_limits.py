@@ -71,14 +71,14 @@ class Limits:
     """The buckets of one principal, created at their first use; ``enabled=False`` switches limits off.
 
     ``counts`` has the requests of each limit, ``refusals`` which limit refused, and when.
-    ``on_refusal`` is called with the limit and its Retry-After.
+    ``on_refusal`` is called with the limit, whose it is, and its Retry-After.
     """
 
     def __init__(self, *, enabled: bool) -> None:
         self.enabled = enabled
         self.counts: Counter[str] = Counter()
         self.refusals: list[tuple[str, datetime]] = []
-        self.on_refusal: Callable[[str, float], None] = lambda _limit, _seconds: None
+        self.on_refusal: Callable[[str, Hashable, float], None] = lambda *_: None
         self._buckets: dict[tuple[RequestLimit, Hashable], TokenBucket] = {}
 
     def left(self, limit: RequestLimit, key: Hashable) -> int:
@@ -104,7 +104,7 @@ class Limits:
         wait = self._bucket(limit, key, now).take(now)
         if wait > 0:
             self.refusals.append((limit.name, now))
-            self.on_refusal(limit.name, math.ceil(wait))
+            self.on_refusal(limit.name, key, math.ceil(wait))
             raise _throttled(limit, math.ceil(wait))
 
 

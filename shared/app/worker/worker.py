@@ -222,7 +222,7 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
         outbox.send_all(checks_of([after.name], moment, CHECK_AFTER_SECONDS), ports)
     if (changed or not after.job.active) and after.rollout:
         outbox.send(RolloutRequest(), ports, after=ROLLOUT_AFTER_SECONDS)
-    if not after.job.active and following is None:
+    if (changed or not after.job.active) and following is None:
         outbox.request_plan_of_pin(after, ports)
     tried = after.divergence.trial
     if tried and (changed or not after.job.active):

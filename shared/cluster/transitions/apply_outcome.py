@@ -244,6 +244,8 @@ def _wait(record: ClusterRecord, outcome: Wait, now: datetime) -> ClusterRecord:
     record = with_condition(record, _condition(record, False, reason, outcome.reason, now))
     if outcome.contest:
         record = apply_finding(record, ClusterContested(outcome.reason), now)
+    elif step.name is Step.VERIFY:  # every step before has compared what it would write
+        record = replace(record, ownership=replace(record.ownership, recovering=False))
     at = now + timedelta(seconds=seconds)
     delay = Delay.RESTORED if outcome.restored else Delay.WAIT
     next_run = NextRun(at, delay, outcome.reason, outcome.action_required, contest=outcome.contest)

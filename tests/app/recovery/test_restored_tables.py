@@ -14,6 +14,8 @@ from shared.cluster.job import ContestKind
 from shared.cluster.recipes import IN_THE_CLUSTER, STEPS, Recipe, Step
 from shared.cluster.record_parts import Phase
 from shared.frozen import replace
+from shared.kubernetes.flux_objects import SOURCE
+from shared.language.pin import PIN_BRANCHES
 from shared.ports.azure import GetCluster, GetGroup, GetTags, PatchTags
 from shared.ports.state.fleet import TablesAge
 from shared.resource_ids import ObjectRef
@@ -22,7 +24,7 @@ from tests.support import fleet_files
 from tests.support.bootstrap_secrets import AGE, SOPS, with_value
 from tests.support.identity_access import ACCESS, ISSUER, access_writes, with_identity
 from tests.support.lost_tables import APP_GROUP, CONFIG, ready, with_epoch
-from tests.support.one_cluster import ENTRA, ONE, WINDOW, advice, api, cluster, files, pool, pools, record
+from tests.support.one_cluster import ENTRA, ONE, WINDOW, advice, api, cluster, files, live, pool, pools, record
 from tests.support.pipeline_runs import (
     accepted,
     deliver_due,
@@ -229,6 +231,53 @@ def test_what_a_lost_commit_changed_waits_for_a_person(
     assert take_over("one", "jo", cloud.ports).status == 202
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
+
+
+# Flux could not apply its commit at the moment when the tables were lost, or were restored.
+
+UNKNOWN = b"apiVersion: example.org/v1\nkind: Unknown\nmetadata: {name: a, namespace: default}\n"
+
+
+@pytest.mark.parametrize("lost", [True, False])
+@pytest.mark.parametrize("repaired", ["meanwhile", "later"])
+def test_it_ends_where_flux_fails_and_a_repair_moves_the_pin_forward(repaired: str, *, lost: bool) -> None:
+    cloud = ready(files())
+    older = cloud.state.backup()
+    broken = files() | {"platform/unknown.yaml": UNKNOWN}
+    push(cloud, broken)
+    cloud.run(seconds=600, until=lambda: False)
+    before = accepted(cloud)
+    cloud.restore(None if lost else older)
+    push(cloud, (files() if repaired == "meanwhile" else broken) | AGAIN)
+    assert recovered(cloud)
+    assert not record(cloud).recovering
+    if repaired == "later":
+        assert "Unknown" in record(cloud).job.reason
+        push(cloud, files())
+        cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert pulled(cloud) == cloud.git_host.tip("main")
+    assert accepted(cloud) == before
+
+
+def test_a_secret_that_git_lacks_waits_for_a_person_also_where_flux_fails() -> None:
+    cloud = with_epoch(with_value(MemoryCloud(config=CONFIG, throttle=False)))
+    push(cloud, files())
+    cloud.run()
+    older = cloud.state.backup()
+    push(cloud, files(AGE) | {"platform/unknown.yaml": UNKNOWN})
+    cloud.run(seconds=600, until=lambda: False)
+    cloud.restore(older)
+    push(cloud, files() | AGAIN)
+    assert recovered(cloud)
+    assert live(cloud, SOPS)
+    assert (record(cloud).recovering, record(cloud).contested) == (True, True)
+    assert "the job would delete the Secret" in record(cloud).job.reason
+
+
+def pulled(cloud: MemoryCloud) -> str:
+    """Return the commit that Flux pulls on the cluster."""
+    return str(live(cloud, SOURCE)["spec"]["ref"]["branch"]).removeprefix(PIN_BRANCHES)
 
 
 # Deletes wait for a person.

@@ -106,8 +106,13 @@ _OF_FLUX = ("Deployment", flux_objects.NAMESPACE)
 
 
 def verify(context: StepContext) -> Outcome:
-    """Wait until Flux has applied the commit of the job, or a newer one, and the nodes are up to date."""
+    """Wait until Flux has applied the commit of the job, or a newer one, and the nodes are up to date.
+
+    A wait ends the recovery of a record, so what the last part would remove is compared before.
+    """
     api = context.kubernetes()
+    if context.record.recovering:
+        remove_former_secrets(context, api)
     deployments = api.list("apps/v1", "Deployment", namespace=flux_objects.NAMESPACE)
     rollouts = unfinished([deployment for deployment in deployments if flux_objects.is_ours(deployment)])
     if rollouts:
