@@ -206,7 +206,7 @@ PIN_SECONDS = 20
 
 
 def request_plan_of_pin(record: ClusterRecord, ports: Ports) -> None:
-    """Request a plan where it is not known what the Flux of a cluster pulls, and it has applied that, or cannot.
+    """Request a plan where nobody knows what a cluster pulls, and Flux has applied that, or cannot.
 
     It goes before the record is saved, because nobody would send it again.
     """

@@ -1,8 +1,8 @@
 """The rules of lost tables, for an app that knows its clusters by the id of its settings.
 
 "written after a loss": an app wrote to a cluster whose record it had lost, before that cluster was Ready
-again, or as git has it but for what Flux cannot apply, or somebody had taken it over. "generation": a record that was rebuilt has a generation that the lost
-one may have had.
+again, or as git has it but for what Flux cannot apply, or somebody had taken it over. "generation": a
+record that was rebuilt has a generation that the lost one may have had.
 """
 
 from __future__ import annotations

@@ -24,7 +24,19 @@ from tests.support import fleet_files
 from tests.support.bootstrap_secrets import AGE, SOPS, with_value
 from tests.support.identity_access import ACCESS, ISSUER, access_writes, with_identity
 from tests.support.lost_tables import APP_GROUP, CONFIG, ready, with_epoch
-from tests.support.one_cluster import ENTRA, ONE, WINDOW, advice, api, cluster, files, live, pool, pools, record
+from tests.support.one_cluster import (
+    ENTRA,
+    ONE,
+    WINDOW,
+    advice,
+    api,
+    cluster,
+    files,
+    live,
+    pool,
+    pools,
+    record,
+)
 from tests.support.pipeline_runs import (
     accepted,
     deliver_due,
