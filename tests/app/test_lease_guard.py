@@ -33,6 +33,7 @@ READS = {
     *("get_identity", "list_federated_credentials", "get_federated_credential", "list_roles"),
     *("list_role_assignments", "get_role_assignment", "certificates"),
     *("list_policy_assignments", "query_policy_states", "list_managed_namespaces"),
+    *("list_locations", "list_sizes", "list_compute_usages", "list_network_usages", "list_networks"),
 }
 GROUP = GroupId("subscription", "rg")
 

@@ -16,7 +16,7 @@ from tests.support.roadstead_command import on_terminal, plain, roadstead, write
 from tests.support.served_api import served
 
 DAY = ("--on", "2027-02-01")
-WINDOWS = "    - {name: win, vmSize: Standard_D4s_v5, count: 1, osType: Windows, osSKU: Windows2019}\n"
+OLD_POOL = "    - {name: old, vmSize: Standard_D4s_v5, count: 1, osSKU: Ubuntu2204}\n"
 
 
 @pytest.fixture
@@ -49,13 +49,11 @@ def test_a_value_of_a_shared_file_is_one_warning_and_the_manifests_are_valid(fle
 def test_a_warning_of_a_pool_names_the_pool_at_its_line(tmp_path: Path) -> None:
     pool = fleet_files.fleet() | {
         "clusters/one/cluster.yaml": fleet_files.cluster(
-            "one", extra=f"{WINDOWS}  kubernetesVersion: '1.32'\n"
+            "one", extra=f"{OLD_POOL}  kubernetesVersion: '1.32'\n"
         )
     }
-    done = roadstead("validate", "--on", "2026-01-01", cwd=write(tmp_path, pool))
-    assert (
-        "spec.nodePools[win].osSKU: warning: Windows Server 2019 leaves support on 2026-03-01" in done.stdout
-    )
+    done = roadstead("validate", *DAY, cwd=write(tmp_path, pool))
+    assert "spec.nodePools[old].osSKU: warning: Ubuntu 22.04 leaves support on 2027-06-30" in done.stdout
 
 
 def test_no_warning_comes_more_than_180_days_ahead(fleet: Path) -> None:

@@ -233,7 +233,10 @@ def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
     _with_extension(cloud, newer)
     _contest(cloud, newer)
     _roll_back(cloud)
-    Repo(cloud).propose(files(pool()))
+    group = ONE.resource.partition("/providers")[0]
+    subnet = f"{group}/providers/Microsoft.Network/virtualNetworks/hub/subnets/aks"
+    networked = fleet_files.cluster("net", extra=f"      vnetSubnetID: {subnet}\n")
+    Repo(cloud).propose(files(pool()) | {"clusters/net/cluster.yaml": networked})
     if until_deleted:
         _delete(cloud)
         _call_the_rest(cloud)

@@ -298,8 +298,8 @@ def an_older_rollout_is_shown_as_under_way(patch: pytest.MonkeyPatch) -> None:
 def what_waits_takes_the_spec_of_the_older_rollout(patch: pytest.MonkeyPatch) -> None:
     original = read_resolved
 
-    def read(head: str, known: Any, ports: Any) -> Any:
-        found, under_way = original(head, known, ports), ports.state.fleet().rollout
+    def read(head: str, known: Any, ports: Any, *tombstones: Any) -> Any:
+        found, under_way = original(head, known, ports, *tombstones), ports.state.fleet().rollout
         desired = found.desired
         rollout = ports.state.rollout(under_way) if under_way not in ("", head) else None
         if rollout is None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.rollout import act_on_rollout
 from shared.cluster.record_parts import Phase
+from shared.kubernetes.flux_objects import SOURCE
+from shared.language.pin import Pin
 from shared.rollouts.rollout import ActKind, Rollout
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push
@@ -79,3 +81,26 @@ NAMESPACE = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: monitoring}\n"
 def with_file(name: str, content: bytes, files: dict[str, bytes] | None = None) -> dict[str, bytes]:
     """Return the fleet with one more manifest in the folder that every cluster applies."""
     return (files or staged()) | {f"platform/{name}": content}
+
+
+def pin(cloud: MemoryCloud, name: str) -> Pin:
+    """Return the pin in the record of a cluster."""
+    record = cloud.state.cluster(name)
+    assert record is not None
+    found = Pin.of(record.document)
+    assert found is not None
+    return found
+
+
+def pulls(cloud: MemoryCloud, name: str) -> str:
+    """Return the branch that Flux pulls on a cluster, as the cluster has it."""
+    record = cloud.state.cluster(name)
+    assert record is not None
+    live = cloud.kubernetes.connect(record.desired.id).get(SOURCE)
+    assert live is not None
+    return str(live["spec"]["ref"]["branch"])
+
+
+def on(cloud: MemoryCloud, commit: str) -> set[str]:
+    """Return the clusters whose Flux pulls a commit."""
+    return {name for name in (*DEV, *PROD) if pulls(cloud, name) == f"roadstead/pin/{commit}"}

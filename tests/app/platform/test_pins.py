@@ -10,33 +10,10 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.why import why_view
 from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import SOURCE
-from shared.language.pin import Pin
 from shared.plan.plan import Action
 from tests.support import one_cluster
 from tests.support.pipeline_runs import phases, push, status
-from tests.support.staged_fleets import DEV, NAMESPACE, PROD, ready_fleet, staged, with_file
-
-
-def pin(cloud: MemoryCloud, name: str) -> Pin:
-    record = cloud.state.cluster(name)
-    assert record is not None
-    found = Pin.of(record.document)
-    assert found is not None
-    return found
-
-
-def pulls(cloud: MemoryCloud, name: str) -> str:
-    """Return the branch that Flux pulls on a cluster, as the cluster has it."""
-    record = cloud.state.cluster(name)
-    assert record is not None
-    live = cloud.kubernetes.connect(record.desired.id).get(SOURCE)
-    assert live is not None
-    return str(live["spec"]["ref"]["branch"])
-
-
-def on(cloud: MemoryCloud, commit: str) -> set[str]:
-    """Return the clusters whose Flux pulls a commit."""
-    return {name for name in (*DEV, *PROD) if pulls(cloud, name) == f"roadstead/pin/{commit}"}
+from tests.support.staged_fleets import DEV, NAMESPACE, PROD, on, pin, pulls, ready_fleet, staged, with_file
 
 
 def test_a_commit_that_changes_what_flux_applies_goes_through_the_stages() -> None:

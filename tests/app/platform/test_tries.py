@@ -20,7 +20,6 @@ from shared.cluster.record_parts import Phase
 from shared.language.pin import PIN_BRANCHES, TRIED
 from shared.resource_ids import ObjectRef
 from shared.rollouts.rollout import RolloutState
-from tests.app.platform.test_pins import on, pin, pulls
 from tests.support import one_cluster
 from tests.support.crash_points import run_with_crashes, wire
 from tests.support.extension_clusters import FLUX
@@ -28,7 +27,18 @@ from tests.support.lost_tables import lose, ready
 from tests.support.operator_clusters import operated
 from tests.support.pipeline_runs import push, pushed, status
 from tests.support.proposals import Repo
-from tests.support.staged_fleets import DEV, NAMESPACE, PROD, ready_fleet, rollout_of, staged, with_file
+from tests.support.staged_fleets import (
+    DEV,
+    NAMESPACE,
+    PROD,
+    on,
+    pin,
+    pulls,
+    ready_fleet,
+    rollout_of,
+    staged,
+    with_file,
+)
 
 HOURS = timedelta(hours=4)
 UNKNOWN = b"apiVersion: example.org/v1\nkind: Unknown\nmetadata: {name: a, namespace: default}\n"
