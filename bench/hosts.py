@@ -17,8 +17,9 @@ from itertools import count
 from typing import Any
 
 from handlers.queues import handle_request
-from localcloud.memory.memory_cloud import JOB_QUEUES, QUEUES, MemoryCloud, Tripwire
-from localcloud.memory.memory_cloud import Counter as Calls
+from localcloud.memory.crashes import Counter as Calls
+from localcloud.memory.crashes import Tripwire
+from localcloud.memory.memory_cloud import JOB_QUEUES, QUEUES, MemoryCloud
 from localcloud.runtime.options import ROOT
 from localcloud.servicebus.world.broker_values import Delivery, SessionLock
 from shared.app.worker import worker

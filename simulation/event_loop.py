@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from localcloud.memory.memory_cloud import EVENTS, JOB_QUEUES, QUEUES, Crash, MemoryCloud
+from localcloud.memory.crashes import Crash
+from localcloud.memory.memory_cloud import EVENTS, JOB_QUEUES, QUEUES, MemoryCloud
 from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX
 from localcloud.servicebus.world.broker_values import Draft, SessionLock
 from shared.app.door import NotReady, enter

@@ -31,6 +31,7 @@ from localcloud.keyvault.vaults_port import WorldVaults
 from localcloud.kubernetes.world.controllers import Delays
 from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
 from localcloud.memory.connections import Connections
+from localcloud.memory.crashes import Counter, Crash, Tripwire
 from localcloud.memory.memory_builds import BUILDS
 from localcloud.memory.memory_channels import MemoryChannels
 from localcloud.memory.memory_endpoints import MemoryEndpoints
@@ -98,10 +99,6 @@ def _handle(queue: str, body: bytes, ports: Ports) -> None:
             checks.handle(message, ports)
         else:
             worker.handle(message, JobQueue(queue), ports)
-
-
-class Crash(BaseException):
-    """The process ended here: its work is neither finished nor cleaned up."""
 
 
 class MemoryCloud:
@@ -381,47 +378,6 @@ class MemoryCloud:
         except (NotReady, Crash, ReconcileError, MessageLockLost):
             return True
         return True
-
-
-class Tripwire:
-    """A port that crashes at one call of the run, before or after the call took effect."""
-
-    def __init__(self, inner: object, counter: Counter) -> None:
-        self._inner, self._counter = inner, counter
-
-    def __getattr__(self, name: str) -> Callable[..., object]:
-        method: Callable[..., object] = getattr(self._inner, name)
-        if not callable(method):
-            return method
-
-        def call(*args: object, **kwargs: object) -> object:
-            self._counter.before()
-            result = method(*args, **kwargs)
-            self._counter.after()
-            return Tripwire(result, self._counter) if name in ("connect", "open") else result
-
-        return call
-
-
-class Counter:
-    """Counts the calls through all tripwires; point 2k crashes before the k-th call, 2k+1 after it."""
-
-    def __init__(self, *points: int) -> None:
-        self._points, self.calls = set(points), 0
-
-    def before(self) -> None:
-        """Crash here if this is the point."""
-        self._die_at(2 * self.calls)
-
-    def after(self) -> None:
-        """Crash here if this is the point."""
-        self.calls += 1
-        self._die_at(2 * self.calls - 1)
-
-    def _die_at(self, point: int) -> None:
-        if point in self._points:
-            self._points.remove(point)
-            raise Crash
 
 
 def tripwired(ports: Ports, counter: Counter) -> Ports:

@@ -10,21 +10,33 @@ import json
 from datetime import datetime, timedelta
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Tag, TypeAdapter, ValidationInfo, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    TypeAdapter,
+    ValidationInfo,
+    model_validator,
+)
 
 from shared.cluster.forms import VERSION, present
-from shared.cluster.history import FoundBy
+from shared.cluster.message_parts import (
+    Approval,
+    HeadConfirmation,
+    MissedHead,
+    PromotionAsked,
+    RolloutAct,
+    Wire,
+)
 
 CLOCKS_DIFFER = timedelta(seconds=5)
 """By how much the clocks of two instances may differ: that much later than the last event, by the sender's
 clock, the one message comes. An event whose message is a duplicate then never comes after it."""
 
 
-class _Wire(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-
-class QueueMessage(_Wire):
+class QueueMessage(Wire):
     """A message of a queue: its class says which ``QUEUE`` and session have it, and which messages are one.
 
     ``SESSION`` and ``ID`` have fields of the message in braces, and the ``fleet``, the ``digest`` of the
@@ -71,62 +83,6 @@ class JobMessage(_OfWorker):
     generation: int
     sequence: int
     at: datetime | None = None
-
-
-class Approval(_Wire):
-    """Who approved the deletes that need approval at a commit, all of them, when, and why."""
-
-    commit: str
-    clusters: tuple[str, ...]
-    by: str
-    at: datetime
-    reason: str = ""
-
-
-class RolloutAct(_Wire):
-    """What somebody decided of the rollout of a commit: who, when and why.
-
-    ``subject`` is the stage that is approved, or the cluster that is taken out, "" for any other act. A
-    resume ``lifts`` the pause of that time. ``person`` is False for the holder of a key, and for an app.
-    """
-
-    commit: str
-    kind: Literal["pause", "resume", "approve", "skip", "abort", "override"]
-    by: str
-    at: datetime
-    subject: str = ""
-    reason: str = ""
-    lifts: datetime | None = None
-    person: bool = True
-
-
-class PromotionAsked(_Wire):
-    """That a person wants an environment to get what is proven in another one: who, and when.
-
-    ``what`` is empty for everything that differs.
-    """
-
-    source: str
-    target: str
-    what: tuple[str, ...] = ()
-    by: str
-    at: datetime
-    reason: str = ""
-
-
-class HeadConfirmation(_Wire):
-    """A head that may be a stale read: how often it was read so far, and the commit planned last then."""
-
-    head: str
-    planned: str
-    reads: int
-
-
-class MissedHead(_Wire):
-    """What found a head that may be a missed one, and when."""
-
-    by: FoundBy
-    at: datetime
 
 
 CHECKED_TOGETHER = 20
@@ -328,7 +284,7 @@ class SweepRequest(QueueRequest):
     subscription: str = ""
     clusters: tuple[str, ...] = ()
     absent: bool = False
-    reservations: dict[str, tuple[datetime, ...]] = {}
+    reservations: dict[str, tuple[datetime, ...]] = Field(default_factory=dict)
     early: int = 0
 
     def session(self, fleet: str, digest: str) -> str:

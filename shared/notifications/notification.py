@@ -10,7 +10,7 @@ from shared.cluster.conditions import exempt_text, found_of, is_exempt, kind_fou
 from shared.cluster.drift import Drift, DriftedField, is_news
 from shared.cluster.failures.retry import DEFAULTS, Policies
 from shared.cluster.history import by_whom
-from shared.cluster.messages import Approval
+from shared.cluster.message_parts import Approval
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.diagnosis import diagnose

@@ -21,7 +21,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from localcloud.azure.world.azure_engine import key_of
-from localcloud.memory.memory_cloud import JOB_QUEUES, QUEUES, Crash, MemoryCloud
+from localcloud.memory.crashes import Crash
+from localcloud.memory.memory_cloud import JOB_QUEUES, QUEUES, MemoryCloud
 from localcloud.tables.memory_state import MemoryState
 from shared.cluster.failures.errors import ReconcileError, Throttled, Unavailable
 from shared.cluster.recipes import Step

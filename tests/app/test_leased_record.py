@@ -11,7 +11,8 @@ import pytest
 
 from bench.counting import Counted
 from localcloud.azure.world.arm_resources import Timings
-from localcloud.memory.memory_cloud import Crash, MemoryCloud
+from localcloud.memory.crashes import Crash
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.failures.errors import Unauthenticated
 from shared.cluster.job import Lease
 from shared.cluster.recipes import Step

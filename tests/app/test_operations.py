@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from localcloud.memory.memory_cloud import Crash, MemoryCloud
+from localcloud.memory.crashes import Crash
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.job import Failure
 from shared.cluster.recipes import Step

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from localcloud.memory.memory_cloud import Crash, MemoryCloud
+from localcloud.memory.crashes import Crash
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery import missed_work
 from shared.app.worker import worker
 from shared.cluster.envelopes import job_message

@@ -208,11 +208,11 @@ def test_versions_go_one_minor_at_a_time_and_the_control_plane_first(azure: Azur
 
 def test_a_subscription_without_room_is_a_quota_error(azure: Azure) -> None:
     azure.with_cluster()
-    azure.world.interventions.limit_vcpus(SUBSCRIPTION, "westeurope", 10)
+    azure.world.engine.quotas.limit(SUBSCRIPTION, "westeurope", "cores", 10)
     with pytest.raises(QuotaExceeded) as refused:
         azure.call(PutPool(CLUSTER, "big", pool(), etag=None))
     assert refused.value.code == "ErrCode_InsufficientVCPUQuota"
-    azure.world.interventions.limit_vcpus(SUBSCRIPTION, "westeurope", 12)
+    azure.world.engine.quotas.limit(SUBSCRIPTION, "westeurope", "cores", 12)
     azure.call(PutPool(CLUSTER, "big", pool(), etag=None))
 
 

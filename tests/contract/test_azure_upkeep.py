@@ -330,7 +330,7 @@ def test_the_lists_of_what_a_region_has_say_what_is_used_and_what_is_left(azure:
     here, region = SubscriptionId(SUBSCRIPTION), RegionId(SUBSCRIPTION, "westeurope")
     before = quotas_of(azure.call(ListComputeUsages(region)))[TOTAL].used
     azure.with_cluster()
-    azure.world.offers.limit(SUBSCRIPTION, "westeurope", TOTAL, 100)
+    azure.world.engine.quotas.limit(SUBSCRIPTION, "westeurope", TOTAL, 100)
     network = (
         f"/subscriptions/{SUBSCRIPTION}/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/hub"
     )

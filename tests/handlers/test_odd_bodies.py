@@ -20,18 +20,14 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from shared.cluster.envelopes import job_message
 from shared.cluster.history import FoundBy
+from shared.cluster.message_parts import Approval, HeadConfirmation, MissedHead, PromotionAsked, RolloutAct
 from shared.cluster.messages import (
     ActRequest,
-    Approval,
     CheckMessage,
-    HeadConfirmation,
-    MissedHead,
     PlanRequest,
     PreviewRequest,
-    PromotionAsked,
     PromotionRequest,
     ProposeRequest,
-    RolloutAct,
     SweepRequest,
 )
 from tests.support.function_calls import ADMIN, functions

@@ -14,7 +14,8 @@ from types import FrameType
 from typing import Any
 
 import shared
-from localcloud.memory.memory_cloud import Counter, MemoryCloud, Tripwire
+from localcloud.memory.crashes import Counter, Tripwire
+from localcloud.memory.memory_cloud import MemoryCloud
 from tests.support.sample import sample
 
 PRODUCTION = str(Path(shared.__file__).parent)

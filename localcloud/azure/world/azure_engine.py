@@ -16,7 +16,6 @@ from typing import Any
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.activity_log import ActivityEvents
 from localcloud.azure.world.arm_errors import (
-    AksError,
     group_being_deleted,
     no_group,
     no_resource,
@@ -44,8 +43,9 @@ from localcloud.azure.world.clusters.managed_clusters import (
 from localcloud.azure.world.event_grid import EventGrid
 from localcloud.azure.world.pools import rollbacks
 from localcloud.azure.world.pools.aks_nodes import nodes_of
-from localcloud.azure.world.pools.pool_changes import Pools, cores, pools_after_update, pools_of_new_cluster
+from localcloud.azure.world.pools.pool_changes import pools_after_update, pools_of_new_cluster
 from localcloud.azure.world.pools.pool_power import is_stopped_alone
+from localcloud.azure.world.quotas import Quotas
 from localcloud.common.control_plane import ControlPlane
 from localcloud.common.json_copy import copied
 from shared.json_tree import Json
@@ -82,7 +82,7 @@ class AzureEngine:
         self._deleted: dict[ClusterId, tuple[datetime, ArmCluster]] = {}
         self.schedule = OperationSchedule()
         self.next_faults: dict[str, OperationFault] = {}
-        self.quotas: dict[tuple[str, str], int] = {}
+        self.quotas = Quotas()
         self.accepted: list[dict[str, str]] = []
         self.activity, self.grid = ActivityEvents(), EventGrid()
         self.page_size = PAGE_SIZE
@@ -198,28 +198,6 @@ class AzureEngine:
         if cluster.properties["powerState"]["code"] == "Stopped":
             raise not_allowed("The operation is not allowed while the managed cluster is stopped.")
 
-    def check_quota(self, cluster: ClusterId, location: str, pools: Pools) -> None:
-        """Raise ArmError when the vCPUs of the pools exceed what the region has left."""
-        limit = self.quotas.get((cluster.subscription.lower(), location))
-        if limit is None:
-            return
-        key = key_of(cluster)
-        others = [
-            other
-            for other_key, other in self.clusters.items()
-            if other_key != key
-            and other_key.subscription == key.subscription
-            and other.document["location"] == location
-        ]
-        left = limit - sum(cores(other.pools) for other in others)
-        if cores(pools) > left:
-            raise AksError(
-                400,
-                "ErrCode_InsufficientVCPUQuota",
-                f"Insufficient vcpu quota requested {cores(pools)}, remaining {max(left, 0)} "
-                f"for region {location}.",
-            )
-
     # Operations begin
 
     def create(self, cluster: ClusterId, body: Json, now: datetime) -> WriteAnswer:
@@ -230,7 +208,7 @@ class AzureEngine:
         document["properties"]["currentKubernetesVersion"] = version
         pools = pools_of_new_cluster(document, body)
         check_cluster(body, document, [*pools.values()], None)
-        self.check_quota(cluster, document["location"], pools)
+        self.quotas.check(self.clusters, key_of(cluster), document["location"], pools)
         created = self.clusters[key_of(cluster)] = ArmCluster(cluster, document, pools)
         operation = self.begin(created, "create", now)
         document["properties"]["resourceUID"] = resource_uid(operation.id)
@@ -246,7 +224,7 @@ class AzureEngine:
         version = cluster_version(existing.id.name, wanted, current)
         pools = pools_after_update(existing, document, body, version)
         check_cluster(body, document, [*pools.values()], existing.document)
-        self.check_quota(existing.id, document["location"], pools)
+        self.quotas.check(self.clusters, key_of(existing.id), document["location"], pools)
         existing.document, existing.pools = document, pools
         operation = self.begin(existing, "update", now)
         self.set_all_states(existing, "Updating" if version == current else "Upgrading")

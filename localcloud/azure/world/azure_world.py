@@ -297,7 +297,9 @@ class AzureWorld:
             pools = {**existing.pools, pool: after}
             require_system_pool(pools)
             check_pools(existing.document, [*pools.values()])
-            self.engine.check_quota(existing.id, existing.document["location"], pools)
+            self.engine.quotas.check(
+                self.engine.clusters, key_of(existing.id), existing.document["location"], pools
+            )
             kind = "update-pool" if before else "create-pool"
             existing.pools[pool] = after
             operation = self.engine.begin(existing, kind, now, pool)

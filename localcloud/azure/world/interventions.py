@@ -74,11 +74,6 @@ class Interventions:
             else:
                 self._engine.set_all_states(found, "Canceled")
 
-    def limit_vcpus(self, subscription: str, location: str, vcpus: int) -> None:
-        """Limit the vCPUs of a subscription in a region; the default is no limit."""
-        with self._engine.lock:
-            self._engine.quotas[subscription.lower(), location] = vcpus
-
     def stop(self, cluster: ClusterId) -> None:
         """Stop a cluster, as ``az aks stop`` does: only a start or a delete is allowed then.
 

@@ -23,7 +23,8 @@ from shared.cluster.envelopes import Envelope
 from shared.cluster.failures.errors import ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.history import Act
-from shared.cluster.messages import Approval, PlanRequest, QueueRequest, ReviewRequest, ToPlan
+from shared.cluster.message_parts import Approval
+from shared.cluster.messages import PlanRequest, QueueRequest, ReviewRequest, ToPlan
 from shared.cluster.review_check import IgnoredReview, ReviewCheck, Verdict
 from shared.frozen import dataclass, replace
 from shared.masking import cut, without_secrets

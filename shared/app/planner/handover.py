@@ -23,7 +23,7 @@ from shared.app.records import Transition, change
 from shared.cluster.envelopes import continuation
 from shared.cluster.failures.errors import Stale, TooLarge, Unreadable
 from shared.cluster.history import Gaps, by_whom
-from shared.cluster.messages import Approval
+from shared.cluster.message_parts import Approval
 from shared.cluster.pace import starting, starts
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import accepted_event

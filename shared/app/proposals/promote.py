@@ -25,7 +25,8 @@ from shared.app.proposals.own_pull import (
 from shared.app.proposals.texts import commit_text, promotion_over_text, promotion_text
 from shared.cluster.drift import PROMOTIONS
 from shared.cluster.failures.errors import ReconcileError, Terminal, Unreadable
-from shared.cluster.messages import PromoteRequest, PromotionAsked, PromotionRequest
+from shared.cluster.message_parts import PromotionAsked
+from shared.cluster.messages import PromoteRequest, PromotionRequest
 from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.json_tree import digest_of

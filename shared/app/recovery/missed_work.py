@@ -18,14 +18,8 @@ from shared.cluster.failures.errors import ReconcileError, Stale
 from shared.cluster.failures.fleet_problem import FailedPart, FleetProblem
 from shared.cluster.history import FoundBy
 from shared.cluster.job import JobQueue
-from shared.cluster.messages import (
-    MissedHead,
-    NotifyRequest,
-    PlanRequest,
-    ReportRequest,
-    ReviewRequest,
-    RolloutRequest,
-)
+from shared.cluster.message_parts import MissedHead
+from shared.cluster.messages import NotifyRequest, PlanRequest, ReportRequest, ReviewRequest, RolloutRequest
 from shared.cluster.reporting.measurements import of_plan, of_queues
 from shared.logs import about, about_record
 from shared.ports import BranchHead, FleetRecord, PlanRecord, Ports

@@ -8,11 +8,13 @@ from datetime import timedelta
 import pytest
 from pydantic import TypeAdapter
 
-from localcloud.memory.memory_cloud import Crash, MemoryCloud
+from localcloud.memory.crashes import Crash
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.rollout import act_on_rollout
 from shared.app.api.views.rollouts import rollout_view
 from shared.app.planner.planner import handle
-from shared.cluster.messages import ActRequest, RolloutAct
+from shared.cluster.message_parts import RolloutAct
+from shared.cluster.messages import ActRequest
 from shared.rollouts.rollout import ActKind, Decisions, Rollout, StageDecision
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from localcloud.memory.memory_cloud import Counter
+from localcloud.memory.crashes import Counter
 from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import SOURCE
 from tests.support.calls_inside import counted

@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from localcloud.memory.memory_cloud import Crash, MemoryCloud
+from localcloud.memory.crashes import Crash
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from shared.app.worker import worker
 from shared.cluster.envelopes import job_message

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from localcloud.memory.memory_cloud import Counter, MemoryCloud, tripwired
+from localcloud.memory.crashes import Counter
+from localcloud.memory.memory_cloud import MemoryCloud, tripwired
 from shared.app.api.acts.approval import approve
 from shared.app.api.acts.cluster import take_over
 from shared.app.outbox import send

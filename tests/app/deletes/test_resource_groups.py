@@ -10,7 +10,8 @@ from itertools import pairwise
 import pytest
 
 from localcloud.azure.world.arm_resources import Timings
-from localcloud.memory.memory_cloud import Crash, MemoryCloud
+from localcloud.memory.crashes import Crash
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.worker.steps.guards.still_removed import member_of
 from shared.cluster.failures.errors import Conflict, Locked, Retryable, Throttled, Unauthorized, Unavailable
 from shared.cluster.failures.retry import DEFAULTS

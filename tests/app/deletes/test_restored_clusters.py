@@ -7,7 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from localcloud.memory.memory_cloud import Counter, MemoryCloud, tripwired
+from localcloud.memory.crashes import Counter
+from localcloud.memory.memory_cloud import MemoryCloud, tripwired
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.job import Delay, Lease
 from shared.cluster.record import ClusterRecord

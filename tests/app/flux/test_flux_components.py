@@ -7,7 +7,8 @@ from typing import Any
 
 from localcloud.kubernetes.world.kinds import BUILT_IN
 from localcloud.kubernetes.world.object_store import At, WriteMode
-from localcloud.memory.memory_cloud import Counter, MemoryCloud, Tripwire
+from localcloud.memory.crashes import Counter, Tripwire
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.kubernetes.flux_objects import INVENTORY, SECRET, GitCredentials, listed_in
 from shared.resource_ids import ObjectRef
 from tests.support.flux_components import (

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from localcloud.memory.memory_cloud import Crash, MemoryCloud
+from localcloud.memory.crashes import Crash
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.recipes import Step
 from shared.cluster.record_parts import Phase
 from shared.cluster.stored_record import to_json

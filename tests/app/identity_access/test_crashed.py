@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from localcloud.memory.memory_cloud import Counter, Tripwire
+from localcloud.memory.crashes import Counter, Tripwire
 from shared.azure.identity_access import credential_name
 from shared.cluster.record_parts import Phase
 from tests.support import fleet_files

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localcloud.memory.memory_cloud import Counter
+from localcloud.memory.crashes import Counter
 from shared.cluster.record_parts import Phase
 from tests.support.crash_points import run_with_crashes, wire
 from tests.support.pipeline_runs import accepted, phases

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from localcloud.memory.memory_cloud import Counter, Crash, MemoryCloud, tripwired
+from localcloud.memory.crashes import Counter, Crash
+from localcloud.memory.memory_cloud import MemoryCloud, tripwired
 from shared.app.notifier.notifier import handle
 from shared.app.recovery.missed_work import wake_notifier
 from shared.cluster.failures.errors import Unavailable

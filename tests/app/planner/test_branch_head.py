@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from localcloud.memory.memory_cloud import Crash, MemoryCloud
+from localcloud.memory.crashes import Crash
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.clusters import fleet_view
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import Push
@@ -16,7 +17,8 @@ from shared.app.outbox import send
 from shared.app.planner.branch import CONFIRM_READS, CONFIRM_SECONDS, LAG
 from shared.app.recovery import missed_work
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.messages import HeadConfirmation, PlanRequest
+from shared.cluster.message_parts import HeadConfirmation
+from shared.cluster.messages import PlanRequest
 from shared.cluster.record_parts import Phase
 from shared.ports import PlanRecord
 from tests.support import fleet_files

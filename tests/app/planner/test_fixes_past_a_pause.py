@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast
 
-from localcloud.memory.memory_cloud import Crash, MemoryCloud
+from localcloud.memory.crashes import Crash
+from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.tables.memory_state import MemoryState
 from shared.cluster.record_parts import Phase
 from shared.ports import State as StatePort

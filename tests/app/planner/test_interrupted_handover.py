@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from localcloud.memory.memory_cloud import Counter as Tripwires
-from localcloud.memory.memory_cloud import Crash, MemoryCloud, tripwired
+from localcloud.memory.crashes import Counter as Tripwires
+from localcloud.memory.crashes import Crash
+from localcloud.memory.memory_cloud import MemoryCloud, tripwired
 from shared.app.planner import planner
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.messages import PlanRequest

@@ -13,12 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.counting import Counted
-from localcloud.memory.memory_cloud import Counter as Tripwires
-from localcloud.memory.memory_cloud import Crash, MemoryCloud, tripwired
+from localcloud.memory.crashes import Counter as Tripwires
+from localcloud.memory.crashes import Crash
+from localcloud.memory.memory_cloud import MemoryCloud, tripwired
 from shared.app.planner.partial_plan import WHOLE_AFTER
 from shared.app.planner.planner import handle
 from shared.cluster.job import Contest, ContestKind
-from shared.cluster.messages import ActRequest, PlanRequest, RolloutAct, RolloutRequest
+from shared.cluster.message_parts import RolloutAct
+from shared.cluster.messages import ActRequest, PlanRequest, RolloutRequest
 from shared.cluster.record import READY, ClusterRecord
 from shared.cluster.record_parts import Condition, Phase, RunningVersions
 from tests.support import team_systems

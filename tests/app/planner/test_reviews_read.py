@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from localcloud.memory.memory_cloud import Crash
+from localcloud.memory.crashes import Crash
 from shared.app.api.acts.approval import approve
 from shared.app.api.views.plan_page import plan_page
 from shared.app.api.views.plans import plan_view

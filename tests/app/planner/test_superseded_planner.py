@@ -14,7 +14,8 @@ from shared.app.outbox import send_all
 from shared.app.planner import planner
 from shared.app.planner.reporter import report_open_plans
 from shared.cluster.envelopes import continuation
-from shared.cluster.messages import Approval, PlanRequest
+from shared.cluster.message_parts import Approval
+from shared.cluster.messages import PlanRequest
 from shared.cluster.record_parts import Phase
 from shared.cluster.transitions.acceptance import accept_new
 from shared.plan.holds import Hold, HoldKind

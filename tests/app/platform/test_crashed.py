@@ -6,7 +6,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 
-from localcloud.memory.memory_cloud import Counter, Crash, MemoryCloud
+from localcloud.memory.crashes import Counter, Crash
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.approval import approve
 from shared.app.http_result import HttpResult
 from shared.app.intake.accept import accept

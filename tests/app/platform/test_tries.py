@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from localcloud.memory.memory_cloud import Counter, Crash, MemoryCloud
+from localcloud.memory.crashes import Counter, Crash
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import take_over
 from shared.app.api.acts.tries import begin_try, end_try
 from shared.app.api.views.why import why_view

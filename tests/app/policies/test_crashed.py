@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from localcloud.memory.memory_cloud import Counter, MemoryCloud, Tripwire
+from localcloud.memory.crashes import Counter, Tripwire
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
 from tests.support import fleet_files
 from tests.support.crash_points import crash_points

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from localcloud.memory.memory_cloud import Counter, Crash, MemoryCloud, Tripwire
+from localcloud.memory.crashes import Counter, Crash, Tripwire
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.proposals.promote import handle
 from shared.cluster.messages import PromoteRequest
 from tests.support.crash_points import Interrupted, points_of_one_run

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from localcloud.memory.memory_cloud import Counter, Crash, MemoryCloud, Tripwire
+from localcloud.memory.crashes import Counter, Crash, Tripwire
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.outbox import request_whole_sweep
 from shared.app.proposals.proposals import handle
 from shared.cluster.messages import ProposeRequest

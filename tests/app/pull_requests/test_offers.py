@@ -19,7 +19,7 @@ def test_a_pull_request_that_azure_has_everything_for_has_no_word_of_it(repo: Re
 
 
 def test_cores_that_are_not_left_are_told_and_the_plan_stays_as_it_is(repo: Repo) -> None:
-    repo.cloud.azure.offers.limit(SUBSCRIPTION, "eastus", "cores", 1)
+    repo.cloud.azure.engine.quotas.limit(SUBSCRIPTION, "eastus", "cores", 1)
     comment = repo.proposed("")
     assert HEADING in comment
     assert "quota: eastus has 0 of 1 cores left, this commit needs" in comment

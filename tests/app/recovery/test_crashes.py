@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localcloud.memory.memory_cloud import Counter, MemoryCloud, tripwired
+from localcloud.memory.crashes import Counter
+from localcloud.memory.memory_cloud import MemoryCloud, tripwired
 from shared.app.access.leased_record import LeasedRecord
 from shared.cluster.recipes import Step
 from shared.cluster.record_parts import Phase

@@ -21,14 +21,8 @@ from shared.app.recovery.dead_letters import MAX_BYTES, ReceivedDeadLetter, hand
 from shared.cluster.envelopes import job_message
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.job import Lease
-from shared.cluster.messages import (
-    ActRequest,
-    Approval,
-    PlanRequest,
-    PreviewRequest,
-    RolloutAct,
-    RolloutRequest,
-)
+from shared.cluster.message_parts import Approval, RolloutAct
+from shared.cluster.messages import ActRequest, PlanRequest, PreviewRequest, RolloutRequest
 from shared.cluster.outcomes import Retry
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase

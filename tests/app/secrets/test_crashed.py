@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from localcloud.memory.memory_cloud import Counter, MemoryCloud
+from localcloud.memory.crashes import Counter
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.outbox import request_whole_check
 from shared.cluster.record_parts import Phase
 from tests.support.bootstrap_secrets import AGE, NEXT, SOPS, VALUE, value_of, with_value

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from localcloud.memory.memory_cloud import Counter, MemoryCloud, Tripwire
+from localcloud.memory.crashes import Counter, Tripwire
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import NOTHING_REMOVED, Phase
 from shared.resource_ids import ObjectRef
 from tests.support.crash_points import crash_points

@@ -81,12 +81,6 @@ def changed_pool(
     return pool
 
 
-def vcpus(vm_size: str) -> int:
-    """Return the number of vCPUs in the name of a VM size: 4 for Standard_D4s_v5."""
-    match = re.match(r"\w+?_[A-Za-z]+(\d+)", vm_size)
-    return int(match.group(1)) if match else 2
-
-
 def _set_machines(pool: dict[str, Any]) -> None:
     """Set the count and the size of a pool of single machines, which its scale profile decides."""
     scale = (pool.get("virtualMachinesProfile") or {}).get("scale") or {}

@@ -14,7 +14,7 @@ from localcloud.azure.world.arm_errors import AksError, ArmError, invalid, missi
 from localcloud.azure.world.arm_resources import ArmCluster
 from localcloud.azure.world.catalog import NODE_IMAGES, check_lag, parse, pool_version
 from localcloud.azure.world.clusters.managed_clusters import default_max_pods
-from localcloud.azure.world.pools.agent_pools import changed_pool, vcpus
+from localcloud.azure.world.pools.agent_pools import changed_pool
 from shared.json_tree import Json
 
 Pools = dict[str, dict[str, Any]]
@@ -88,11 +88,6 @@ def require_system_pool(pools: Mapping[str, Json]) -> None:
         raise AksError(
             400, "MustDefineAtLeastOneSystemPool", "There has to be at least one system agent pool."
         )
-
-
-def cores(pools: Mapping[str, Json]) -> int:
-    """Return the vCPUs of all nodes."""
-    return sum(pool["count"] * vcpus(pool["vmSize"]) for pool in pools.values())
 
 
 def _check_versions(cluster: ArmCluster, profiles: Sequence[Json], version: str) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 
-from localcloud.azure.world.catalog import parse
-from localcloud.azure.world.refusals import node_settings, windows_rules
-from localcloud.azure.world.refusals.rule import Broken, RefusalRule, RequestedWrite, outside, without
+from localcloud.azure.world.refusals import machine_rules, node_settings, windows_rules
+from localcloud.azure.world.refusals.rule import RefusalRule, RequestedWrite, outside, without
 from localcloud.azure.world.refusals.windows_rules import windows
 from shared.json_tree import Json
 
@@ -66,10 +65,6 @@ def _neither_surge_nor_unavailable(asked: RequestedWrite) -> bool:
     )
 
 
-def _virtual_machines(asked: RequestedWrite) -> bool:
-    return bool(asked.now("virtualMachinesProfile.scale")) and asked.now("type") != "VirtualMachines"
-
-
 def _stops_unready(asked: RequestedWrite) -> bool:
     stops = asked.says("powerState.code") == "Stopped" and asked.was("powerState.code") != "Stopped"
     return bool(stops and asked.was("provisioningState") != "Succeeded")
@@ -78,14 +73,6 @@ def _stops_unready(asked: RequestedWrite) -> bool:
 def _pods_of_all(asked: RequestedWrite) -> int:
     nodes = asked.now("maxCount") if asked.now("enableAutoScaling") else asked.now("count")
     return (nodes or 0) * (asked.now("maxPods") or 0)
-
-
-def _of_other_versions(image: str, first: tuple[int, int], last: tuple[int, int]) -> Broken:
-    def broken(asked: RequestedWrite) -> bool:
-        version = parse(str(asked.now("orchestratorVersion")))[:2]
-        return asked.now("osSKU") == image and not first <= version <= last
-
-    return broken
 
 
 def _dns_overrides(asked: RequestedWrite) -> list[tuple[str, str, Json]]:
@@ -152,71 +139,7 @@ RULES = (
             and asked.says("upgradeSettings.maxUnavailable") not in (None, "", "0", "0%")
         ),
     ),
-    RefusalRule(
-        "machines-are-linux",
-        "docs virtual-machines-node-pools: Windows node pools aren't supported",
-        "osType",
-        "An agent pool of type VirtualMachines must have Linux nodes.",
-        lambda asked: asked.now("type") == "VirtualMachines" and windows(asked),
-    ),
-    RefusalRule(
-        "machines-without-zones",
-        "docs virtual-machines-node-pools: availability zones aren't supported",
-        "availabilityZones",
-        "availabilityZones are not allowed with type VirtualMachines.",
-        lambda asked: asked.now("type") == "VirtualMachines" and asked.now("availabilityZones"),
-    ),
-    RefusalRule(
-        "deallocates-managed-disks",
-        "docs scale-down-mode: ephemeral OS disks aren't supported",
-        "scaleDownMode",
-        "scaleDownMode Deallocate needs osDiskType Managed.",
-        lambda asked: asked.now("scaleDownMode") == "Deallocate" and asked.now("osDiskType") == "Ephemeral",
-    ),
-    RefusalRule(
-        "placement-in-one-zone",
-        "docs reduce-latency-ppg: a proximity placement group can map to at most one availability zone",
-        "proximityPlacementGroupID",
-        "proximityPlacementGroupID needs at most one of availabilityZones.",
-        lambda asked: (
-            asked.now("proximityPlacementGroupID") and len(asked.now("availabilityZones") or ()) > 1
-        ),
-    ),
-    *(
-        RefusalRule(
-            f"image-{image}",
-            "docs upgrade-os-version: the Kubernetes versions that support each OS SKU",
-            "osSKU",
-            f"osSKU {image} is supported from Kubernetes {first[0]}.{first[1]} to {last[0]}.{last[1]} only.",
-            _of_other_versions(image, first, last),
-        )
-        for image, first, last in (
-            ("Ubuntu2204", (1, 25), (1, 36)),
-            ("AzureLinux3", (1, 28), (1, 36)),
-            ("AzureContainerLinux", (1, 34), (1, 99)),
-            ("Windows2022", (1, 23), (1, 36)),
-        )
-    ),
-    RefusalRule(
-        "kata-is-azure-linux",
-        "docs use-pod-sandboxing: only the Azure Linux os-sku supports this feature",
-        "workloadRuntime",
-        "workloadRuntime KataVmIsolation needs osSKU AzureLinux.",
-        lambda asked: (
-            asked.now("workloadRuntime") == "KataVmIsolation"
-            and asked.now("osSKU") not in ("AzureLinux", "AzureLinux3")
-        ),
-    ),
-    RefusalRule(
-        "trusted-launch-is-linux",
-        "docs use-trusted-launch: not with Windows Server, and not with Pod Sandboxing",
-        "securityProfile",
-        "Trusted launch is not supported on this agent pool.",
-        lambda asked: (
-            (asked.now("securityProfile.enableVTPM") or asked.now("securityProfile.enableSecureBoot"))
-            and (windows(asked) or asked.now("workloadRuntime") == "KataVmIsolation")
-        ),
-    ),
+    *machine_rules.RULES,
     RefusalRule(
         "dns-does-not-loop",
         "docs localdns-custom: root zone and cluster.local restrictions",
@@ -233,15 +156,6 @@ RULES = (
         lambda asked: any(
             override.get("protocol") == "ForceTCP" and override.get("serveStale") == "Verify"
             for _, _, override in _dns_overrides(asked)
-        ),
-    ),
-    RefusalRule(
-        "wasm-retired",
-        "Azure/AKS#4770: no new WASI node pools from 5 May 2025",
-        "workloadRuntime",
-        "workloadRuntime WasmWasi is retired.",
-        lambda asked: (
-            asked.now("workloadRuntime") == "WasmWasi" and asked.was("workloadRuntime") != "WasmWasi"
         ),
     ),
     RefusalRule(
@@ -316,20 +230,6 @@ RULES = (
             asked.now("mode") == "Gateway"
             and not asked.now("cluster.networkProfile.staticEgressGatewayProfile.enabled")
         ),
-    ),
-    RefusalRule(
-        "zones-of-scale-sets",
-        "models AgentPool.availability_zones: VirtualMachineScaleSets only",
-        "availabilityZones",
-        "availabilityZones are not allowed with type AvailabilitySet.",
-        lambda asked: asked.now("availabilityZones") and asked.now("type") == "AvailabilitySet",
-    ),
-    RefusalRule(
-        "machines-of-their-type",
-        "models AgentPool.virtual_machines_profile: pools of type VirtualMachines",
-        "virtualMachinesProfile",
-        "virtualMachinesProfile is allowed only with type VirtualMachines.",
-        _virtual_machines,
     ),
     RefusalRule(
         "pod-subnet-needs-subnet",

@@ -20,7 +20,7 @@ from shared.app.api.parts import (
 from shared.app.api.views.rollouts import waits_now
 from shared.app.planner.commit_status import progress_of
 from shared.app.planner.reporter import lasting_since
-from shared.cluster import messages
+from shared.cluster.message_parts import Approval
 from shared.cluster.record import ClusterRecord
 from shared.plan.plan import Item, Plan
 from shared.platform.pins import FleetSource
@@ -140,7 +140,7 @@ def _recorded(
     )
 
 
-def _approval(approval: messages.Approval | None) -> schema.ApprovalView | None:
+def _approval(approval: Approval | None) -> schema.ApprovalView | None:
     if approval is None:
         return None
     return projected(schema.ApprovalView, approval, clusterCount=len(approval.clusters))
