@@ -15,9 +15,10 @@ from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.azure.changes.upgrades import offered_versions
 from shared.azure.offers import Offer, Request, quotas_of, shortages, sizes_of, subnets_of
 from shared.cluster.failures.errors import ReconcileError
+from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass
 from shared.json_tree import Json
-from shared.language.desired import is_attached
+from shared.language.desired import Desired
 from shared.plan.plan import Action, Item
 from shared.ports import Ports
 from shared.ports.azure import (
@@ -30,6 +31,7 @@ from shared.ports.azure import (
     ListVersions,
 )
 from shared.resource_ids import RegionId, SubscriptionId
+from shared.sentences import many
 
 log = logging.getLogger(__name__)
 
@@ -39,9 +41,6 @@ REGIONS = 20
 """So many regions of subscriptions are looked at; each takes four lists, and a subscription two."""
 _LONG, _SHORT = timedelta(hours=6), timedelta(minutes=5)
 _TOUCHED = (Action.CREATE, Action.UPDATE)
-
-Documents = Mapping[str, tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]]
-"""The stored form of each cluster, as recorded and as the commit changes it."""
 
 
 @dataclass(frozen=True)
@@ -72,27 +71,24 @@ _NETWORKS = _List(ListNetworks, "how many addresses subnets have left", subnets_
 _LISTS = (_LOCATIONS, _VERSIONS, _SIZES, _CORES, _ADDRESSES)
 
 
-def what_is_short(items: Iterable[Item], documents: Documents, ports: Ports) -> tuple[str, ...]:
+def what_is_short(
+    items: Iterable[Item],
+    clusters: Mapping[str, Desired],
+    records: Mapping[str, ClusterRecord],
+    ports: Ports,
+) -> tuple[str, ...]:
     """Return a sentence for each thing that the commit needs and Azure does not have, or not enough of."""
+    asked = (clusters[item.cluster] for item in items if item.action in _TOUCHED and item.cluster in clusters)
     requests = [
-        _request(item.cluster, *documents[item.cluster]) for item in items if _is_asked(item, documents)
+        Request.of(wanted, records[wanted.name].desired.spec if wanted.name in records else None)
+        for wanted in asked
+        if not wanted.is_attached
     ]
-    places = sorted({request.place for request in requests})[:REGIONS]
-    with_subnets = {request.place for request in requests if _has_subnet(request)}
-    return tuple(shortages(requests, _offers(places, with_subnets, ports)))
-
-
-def _is_asked(item: Item, documents: Documents) -> bool:
-    new = documents.get(item.cluster, (None, None))[1]
-    return item.action in _TOUCHED and new is not None and not is_attached(new)
-
-
-def _request(cluster: str, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> Request:
-    return Request(cluster, old["spec"] if old else {}, new["spec"] if new else {})
-
-
-def _has_subnet(request: Request) -> bool:
-    return any(pool.get("vnetSubnetID") for pool in request.new.get("nodePools") or ())
+    places = sorted({request.place for request in requests})
+    with_subnets = {request.place for request in requests if request.names_subnets}
+    found = shortages(requests, _offers(places[:REGIONS], with_subnets, ports))
+    more = len(places) - REGIONS
+    return (*found, *([f"Azure was not asked about {many(more, 'more region')}"] if more > 0 else ()))
 
 
 def _offers(

@@ -2,28 +2,29 @@
 
 It annotates a plan and decides nothing: what Azure did not say is unknown, and what is enough is not
 reported. Sources: learn.microsoft.com/azure/aks/quotas-skus-regions (cores of a family and of a region, sizes
-that a subscription may not have), upgrade-aks-cluster (the surge, a tenth of the nodes by default) and
+that a subscription may not have) and
 configure-azure-cni (addresses: without overlay each node takes one, and one for each of its pods).
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from ipaddress import ip_network
-from typing import Any
 
 from shared.frozen import dataclass, field
 from shared.json_tree import Json
 from shared.kubernetes_versions import numbers
+from shared.language.desired import Desired
+from shared.language.model.cluster.spec import ClusterSpec
+from shared.language.model.node_pool import NodePool
+from shared.language.resolve.rules.refusal import completed, surge_of
 from shared.resource_ids import RegionId
 from shared.sentences import many, some_of
 
 NAMED = 5
 """How many clusters a sentence names."""
-SURGE = "10%"
 PODS = 30
 """Pods on a node of Azure CNI without overlay, unless the manifest says."""
 RESERVED = 5
@@ -146,61 +147,67 @@ def _addresses(prefix: str) -> int:
 
 @dataclass(frozen=True)
 class Request:
-    """What the commit adds to one cluster: ``old`` is its spec before, {} for a new one."""
+    """What the commit asks of one cluster: ``old`` is its spec before, None for a new one.
+
+    ``new`` has the values that AKS chooses for a new cluster where git names none.
+    """
 
     cluster: str
-    old: Mapping[str, Any]
-    new: Mapping[str, Any]
+    old: ClusterSpec | None
+    new: ClusterSpec
+
+    @classmethod
+    def of(cls, wanted: Desired, old: ClusterSpec | None) -> Request:
+        """Return what is asked of a cluster; one that is adopted has the values of another day."""
+        return cls(wanted.name, old, wanted.spec if wanted.adopt else completed(wanted.spec))
 
     @property
     def place(self) -> RegionId:
         """Where it is."""
-        return RegionId(str(self.new["subscriptionId"]), str(self.new["location"]))
+        return RegionId(self.new.subscription_id, self.new.location)
+
+    @property
+    def names_subnets(self) -> bool:
+        """Whether nodes are in a subnet that git names."""
+        return any(pool.vnet_subnet_id for pool in self.new.node_pools)
 
 
-def _pools(spec: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    return {str(pool["name"]): pool for pool in spec.get("nodePools") or ()}
+def _sized(pool: NodePool) -> Mapping[str, int]:
+    """Return how many nodes a pool has at first by their size: the least of one that is autoscaled."""
+    if pool.stopped:
+        return {}
+    scale = pool.virtual_machines_profile.scale if pool.virtual_machines_profile else None
+    if scale is None:
+        return {pool.vm_size or "": pool.count or pool.min_count or 0}
+    manual = {part.size: part.count for part in scale.manual}
+    return manual | {part.size: part.min_count for part in scale.autoscale}
 
 
-def nodes_of(pool: Mapping[str, Any]) -> int:
-    """Return how many nodes a pool has at first: the least of one that is autoscaled."""
-    return int(pool.get("count") or pool.get("minCount") or 0)
+def _growth(request: Request) -> Iterator[tuple[NodePool, str, int]]:
+    """Yield each pool with a size and the nodes of it that the commit adds, also while it upgrades."""
+    before = {pool.name: pool for pool in request.old.node_pools} if request.old else {}
+    for pool in request.new.node_pools:
+        had = before.get(pool.name)
+        earlier = _sized(had) if had else {}
+        upgraded = (
+            request.old is not None and had and _version(request.old, had) != _version(request.new, pool)
+        )
+        for size, nodes in _sized(pool).items():
+            added = max(0, nodes - earlier.get(size, 0)) + (surge_of(pool, nodes) if upgraded else 0)
+            if added:
+                yield pool, size, added
 
 
-def surge_of(pool: Mapping[str, Any]) -> int:
-    """Return how many nodes an upgrade of a pool adds for its time."""
-    written = str((pool.get("upgradeSettings") or {}).get("maxSurge") or SURGE)
-    if not written.endswith("%"):
-        return int(written)
-    return math.ceil(nodes_of(pool) * int(written[:-1]) / 100)
-
-
-def _growth(request: Request) -> Iterator[tuple[Mapping[str, Any], int]]:
-    """Yield each pool with the nodes that the commit adds to it, also for the time of an upgrade."""
-    before = _pools(request.old)
-    for name, pool in _pools(request.new).items():
-        had = before.get(name)
-        same = had is not None and had.get("vmSize") == pool.get("vmSize")
-        added = nodes_of(pool) - (nodes_of(had) if had is not None and same else 0)
-        if had is not None and _upgrades(request, had, pool):
-            added = max(added, 0) + surge_of(pool)
-        if added > 0:
-            yield pool, added
-
-
-def _upgrades(request: Request, had: Mapping[str, Any], pool: Mapping[str, Any]) -> bool:
-    def version(spec: Mapping[str, Any], of: Mapping[str, Any]) -> str:
-        return str(of.get("orchestratorVersion") or spec.get("kubernetesVersion") or "")
-
-    return version(request.old, had) != version(request.new, pool)
+def _version(spec: ClusterSpec, pool: NodePool) -> str:
+    return pool.orchestrator_version or spec.kubernetes_version
 
 
 def _cores(request: Request, sizes: Mapping[str, Size]) -> Counter[str]:
     """Return the cores that a cluster adds by the family of their limit, and in all."""
     needed = Counter[str]()
-    for pool, added in _growth(request):
-        size = sizes.get(str(pool.get("vmSize") or "").lower())
-        if size is not None and pool.get("scaleSetPriority") != "Spot":
+    for pool, name, added in _growth(request):
+        size = sizes.get(name.lower())
+        if size is not None and pool.scale_set_priority != "Spot":
             needed[size.family] += size.cores * added
             needed[TOTAL] += size.cores * added
     return needed
@@ -208,34 +215,32 @@ def _cores(request: Request, sizes: Mapping[str, Size]) -> Counter[str]:
 
 def _public(request: Request) -> int:
     """Return the public addresses that AKS makes for a new cluster."""
-    network = request.new.get("networkProfile") or {}
-    outbound = network.get("outboundType") or "loadBalancer"
-    if request.old or outbound not in ("loadBalancer", "managedNATGateway"):
+    network = request.new.network_profile
+    if request.old is not None:
         return 0
-    own = network.get("loadBalancerProfile") or {}
-    if outbound == "managedNATGateway":
-        managed = (network.get("natGatewayProfile") or {}).get("managedOutboundIPProfile") or {}
-        return int(managed.get("count") or 1)
-    if own.get("outboundIPs") or own.get("outboundIPPrefixes"):
+    if network.outbound_type == "managedNATGateway":
+        gateway = network.nat_gateway_profile
+        addresses = gateway.managed_outbound_ip_profile if gateway else None
+        return (addresses.count if addresses else None) or 1
+    balancer = network.load_balancer_profile
+    if network.outbound_type != "loadBalancer":
         return 0
-    return int((own.get("managedOutboundIPs") or {}).get("count") or 1)
+    if balancer and (balancer.outbound_ips or balancer.outbound_ip_prefixes):
+        return 0
+    managed = balancer.managed_outbound_ips if balancer else None
+    return (managed.count if managed else None) or 1
 
 
 def _addressed(request: Request) -> Counter[str]:
     """Return the addresses that a cluster adds by the ids of subnets in lower case."""
-    network = request.new.get("networkProfile") or {}
-    overlay = network.get("networkPluginMode") == "overlay" or network.get("networkPlugin") in (
-        "kubenet",
-        "none",
-    )
-    needed = Counter[str]()
-    for pool, added in _growth(request):
-        pods = int(pool.get("maxPods") or PODS) * added
-        nodes, separate = str(pool.get("vnetSubnetID") or ""), str(pool.get("podSubnetID") or "")
-        if nodes:
-            needed[nodes.lower()] += added + (0 if overlay or separate else pods)
-        if separate:
-            needed[separate.lower()] += pods
+    network, needed = request.new.network_profile, Counter[str]()
+    flat = network.network_plugin == "azure" and network.network_plugin_mode != "overlay"
+    for pool, _, added in _growth(request):
+        pods = (pool.max_pods or PODS) * added
+        if pool.vnet_subnet_id:
+            needed[pool.vnet_subnet_id.lower()] += added + (pods if flat and not pool.pod_subnet_id else 0)
+        if pool.pod_subnet_id:
+            needed[pool.pod_subnet_id.lower()] += pods
     return needed
 
 
@@ -286,11 +291,8 @@ def _of_versions(place: RegionId, requests: list[Request], offer: Offer) -> Iter
     offered = {numbers(version) for version in offer.versions}
     asked = defaultdict[str, list[str]](list)
     for request in requests:
-        versions = {str(request.new.get("kubernetesVersion") or "")}
-        versions |= {str(pool.get("orchestratorVersion") or "") for pool in _pools(request.new).values()}
-        versions -= {str(request.old.get("kubernetesVersion") or "")}
-        versions -= {str(pool.get("orchestratorVersion") or "") for pool in _pools(request.old).values()}
-        for version in filter(numbers, versions):
+        had = _versions(request.old) if request.old else set()
+        for version in _versions(request.new) - had:
             if not any(known[: len(numbers(version))] == numbers(version) for known in offered):
                 asked[version].append(request.cluster)
     shown = ", ".join(".".join(map(str, known)) for known in sorted({known[:2] for known in offered}))
@@ -300,15 +302,20 @@ def _of_versions(place: RegionId, requests: list[Request], offer: Offer) -> Iter
         )
 
 
+def _versions(spec: ClusterSpec) -> set[str]:
+    named = (spec.kubernetes_version, *(pool.orchestrator_version or "" for pool in spec.node_pools))
+    return {version for version in named if numbers(version)}
+
+
 def _of_sizes(place: RegionId, requests: list[Request], offer: Offer) -> Iterator[str]:
     """Yield the sizes of new pools that the region, or a zone, does not have for the subscription."""
     if not offer.sizes:
         return
     asked = defaultdict[tuple[str, tuple[str, ...]], list[str]](list)
     for request in requests:
-        for pool, _ in _growth(request):
-            if pool.get("vmSize"):
-                asked[str(pool["vmSize"]), tuple(pool.get("availabilityZones") or ())].append(request.cluster)
+        for pool, name, _ in _growth(request):
+            if name:
+                asked[name, tuple(pool.availability_zones)].append(request.cluster)
     for (name, zones), clusters in sorted(asked.items()):
         size = offer.sizes.get(name.lower())
         of = f"({_named(clusters)})"

@@ -20,22 +20,40 @@ from shared.azure.offers import (
     shortages,
     sizes_of,
     subnets_of,
-    surge_of,
 )
+from shared.language.model.cluster.spec import ClusterSpec
+from shared.language.resolve.rules.refusal import completed, surge_of
 from shared.resource_ids import RegionId
 
 HERE = RegionId("11111111-1111-1111-1111-111111111111", "eastus")
 D4S = Size("standardDSv5Family", 4, frozenset("12"))
-SUBNET = "/subscriptions/s/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/hub/subnets/aks"
+NETWORK = f"/subscriptions/{HERE.subscription}/resourceGroups/net/providers/Microsoft.Network"
+SUBNET = f"{NETWORK}/virtualNetworks/hub/subnets/aks"
+ADDRESS = f"{NETWORK}/publicIPAddresses/out"
 OFFER = Offer({"eastus", "westeurope"}, ["1.35.7", "1.36.3", "1.37.1"], {"standard_d4s_v5": D4S}, {}, {})
 
 
-def spec(
-    *, nodes: int = 3, size: str = "Standard_D4s_v5", version: str = "1.36", **more: Any
-) -> dict[str, Any]:
-    pool = {"name": "apps", "vmSize": size, "count": nodes} | more.pop("pool", {})
-    where = {"subscriptionId": HERE.subscription, "location": more.pop("location", HERE.location)}
-    return {**where, "kubernetesVersion": version, "nodePools": [pool], **more}
+def spec(*, nodes: int = 3, size: str = "Standard_D4s_v5", version: str = "1.36", **more: Any) -> ClusterSpec:
+    pool = {"name": "apps", "mode": "System", "vmSize": size, "count": nodes} | more.pop("pool", {})
+    return ClusterSpec.model_validate(
+        {
+            **{"subscriptionId": HERE.subscription, "location": HERE.location, "resourceGroup": "rg"},
+            "kubernetesVersion": version,
+            "nodePools": [{key: value for key, value in pool.items() if value is not None}],
+            "flux": {"repository": "https://github.com/example/fleet", "path": "./platform"},
+            **more,
+        }
+    )
+
+
+def added(**pool: Any) -> Request:
+    """Return a commit that adds a node pool to a cluster with three system nodes."""
+    system = {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 3}
+    return changed(spec(nodePools=[system]), spec(nodePools=[system, {"name": "apps", **pool}]))
+
+
+def changed(before: ClusterSpec, after: ClusterSpec) -> Request:
+    return Request("one", before, completed(after))
 
 
 def short(*requests: Request, offer: Offer = OFFER, **changed: Any) -> list[str]:
@@ -44,7 +62,7 @@ def short(*requests: Request, offer: Offer = OFFER, **changed: Any) -> list[str]
 
 
 def new(name: str = "one", **more: Any) -> Request:
-    return Request(name, {}, spec(**more))
+    return Request(name, None, completed(spec(**more)))
 
 
 def test_a_commit_that_azure_has_everything_for_says_nothing() -> None:
@@ -62,27 +80,29 @@ def test_cores_of_a_family_that_are_left_for_some_clusters_name_those_that_would
 
 def test_a_pool_that_grows_needs_what_it_adds_and_one_that_shrinks_nothing() -> None:
     quotas = {"standardDSv5Family": Quota(92, 100)}
-    assert short(Request("one", spec(nodes=3), spec(nodes=5)), quotas=quotas) == []
-    assert "this commit needs 12" in short(Request("one", spec(nodes=3), spec(nodes=6)), quotas=quotas)[0]
-    assert short(Request("one", spec(nodes=9), spec(nodes=1)), quotas=quotas) == []
+    assert short(changed(spec(nodes=3), spec(nodes=5)), quotas=quotas) == []
+    assert "this commit needs 12" in short(changed(spec(nodes=3), spec(nodes=6)), quotas=quotas)[0]
+    assert short(changed(spec(nodes=9), spec(nodes=1)), quotas=quotas) == []
 
 
 def test_an_upgrade_needs_cores_for_its_surge() -> None:
     quotas = {"standardDSv5Family": Quota(100, 100)}
-    (found,) = short(Request("one", spec(nodes=12), spec(nodes=12, version="1.37")), quotas=quotas)
+    (found,) = short(changed(spec(nodes=12), spec(nodes=12, version="1.37")), quotas=quotas)
     assert "this commit needs 8" in found
 
 
 def test_a_surge_is_a_number_or_a_part_that_is_rounded_up() -> None:
     def surge(nodes: int, written: str | None) -> int:
-        return surge_of({"count": nodes, "upgradeSettings": {"maxSurge": written} if written else None})
+        settings = {"upgradeSettings": {"maxSurge": written}} if written else {}
+        return surge_of(completed(spec(nodes=nodes, pool=settings)).node_pools[0])
 
     assert (surge(3, None), surge(30, None), surge(3, "33%"), surge(3, "2")) == (1, 3, 1, 2)
 
 
 def test_spot_nodes_use_no_cores_of_the_family() -> None:
     quotas = {"standardDSv5Family": Quota(100, 100)}
-    assert short(new(pool={"scaleSetPriority": "Spot"}), quotas=quotas) == []
+    spot = added(vmSize="Standard_D4s_v5", count=3, scaleSetPriority="Spot")
+    assert short(spot, quotas=quotas) == []
 
 
 def test_a_region_that_does_not_exist_is_named_with_the_nearest_one() -> None:
@@ -108,15 +128,15 @@ def test_a_version_that_the_region_does_not_offer_is_named_unless_the_cluster_ha
     assert short(new(version="1.99")) == [
         "Kubernetes 1.99 is not offered in eastus, which has 1.35, 1.36, 1.37 (one)"
     ]
-    assert short(Request("one", spec(version="1.33"), spec(version="1.33", nodes=4))) == []
+    assert short(changed(spec(version="1.33"), spec(version="1.33", nodes=4))) == []
 
 
 def test_public_addresses_are_counted_for_clusters_that_get_some_of_their_own() -> None:
     quotas = {ADDRESSES: Quota(1000, 1000)}
     assert "public addresses left, this commit needs 1" in short(new(), quotas=quotas)[0]
-    routed: dict[str, Any] = {"networkProfile": {"outboundType": "userDefinedRouting"}}
+    routed: dict[str, Any] = {"networkProfile": {"outboundType": "none"}}
     assert short(new(**routed), quotas=quotas) == []
-    addresses = {"outboundIPs": {"publicIPs": [{"id": "x"}]}}
+    addresses = {"outboundIPs": {"publicIPs": [{"id": ADDRESS}]}}
     own: dict[str, Any] = {"networkProfile": {"loadBalancerProfile": addresses}}
     assert short(new(**own), quotas=quotas) == []
 
@@ -129,6 +149,21 @@ def test_addresses_of_a_subnet_are_counted_with_the_pods_of_its_nodes_unless_the
     ]
     overlay = {"networkPlugin": "azure", "networkPluginMode": "overlay"}
     assert short(new(pool={"vnetSubnetID": SUBNET}, networkProfile=overlay), subnets=subnets) == []
+
+
+def test_a_new_cluster_that_names_no_plugin_has_the_overlay_that_aks_gives_it() -> None:
+    subnets = {SUBNET.lower(): Subnet(251, 200)}
+    assert short(new(pool={"vnetSubnetID": SUBNET}), subnets=subnets) == []
+
+
+def test_each_size_of_a_pool_of_single_machines_is_counted() -> None:
+    scale = {"manual": [{"size": "Standard_D4s_v5", "count": 3}, {"size": "Standard_Odd", "count": 1}]}
+    request = added(type="VirtualMachines", virtualMachinesProfile={"scale": scale})
+    found = short(request, quotas={TOTAL: Quota(0, 11)})
+    assert found == [
+        "vmSize Standard_Odd: eastus has no such size (one)",
+        "quota: eastus has 11 of 11 cores left, this commit needs 12: 1 cluster would fail (one)",
+    ]
 
 
 def test_a_subnet_that_a_network_does_not_have_is_named_and_an_unseen_network_is_not() -> None:
@@ -178,8 +213,8 @@ def test_azures_documents_are_read_as_its_published_examples_have_them() -> None
 
 
 @given(
-    st.integers(0, 50),
-    st.integers(0, 50),
+    st.integers(1, 50),
+    st.integers(1, 50),
     st.integers(0, 300),
     st.integers(0, 300),
 )
@@ -187,5 +222,5 @@ def test_a_commit_fails_nowhere_if_what_it_adds_is_left(
     before: int, after: int, used: int, limit: int
 ) -> None:
     quotas = {"standardDSv5Family": Quota(used, limit)}
-    found = short(Request("one", spec(nodes=before), spec(nodes=after)), quotas=quotas)
+    found = short(changed(spec(nodes=before), spec(nodes=after)), quotas=quotas)
     assert bool(found) == (4 * max(0, after - before) > max(0, limit - used))

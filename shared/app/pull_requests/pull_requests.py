@@ -239,7 +239,7 @@ def _planned(
         retirements=tuple(retirement_warnings(desired, warned, today)),
         stale=stale(today) if changed else "",
         exemptions=tuple(exemption_warnings(desired, warned, today)),
-        short=what_is_short(plan.items, documents, ports),
+        short=what_is_short(plan.items, desired.clusters, records, ports),
         rollout=_rollout(plan, desired, records, pull, fleet.rollout, ports),
         durations=fleet.durations,
         platform=inputs.platform.sections(

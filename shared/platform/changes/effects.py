@@ -6,12 +6,8 @@ from enum import StrEnum
 
 from shared.frozen import dataclass
 from shared.json_tree import Json
-from shared.platform.changes.comparison import (
-    FieldDifference,
-)
-from shared.platform.changes.objects import (
-    is_protected,
-)
+from shared.platform.changes.comparison import FieldDifference
+from shared.platform.changes.objects import is_protected
 from shared.platform.inventory import ObjectId, Owner
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from localcloud.azure.world.catalog import SUBSCRIPTION
+from localcloud.azure.world.catalog import REGIONS, SUBSCRIPTION
+from shared.app.offers import REGIONS as MOST_REGIONS
 from shared.cluster.failures.errors import Unavailable
 from shared.ports.azure import AzureCall, ListComputeUsages
 from tests.support import fleet_files
@@ -60,3 +61,13 @@ def test_an_azure_that_does_not_answer_is_unknown_and_the_plan_is_there(repo: Re
     comment = repo.proposed("")
     assert "how many cores are left in eastus is unknown: Azure did not say" in comment
     assert "three" in comment
+
+
+def test_regions_that_are_too_many_to_ask_about_are_counted(repo: Repo) -> None:
+    names = sorted(REGIONS)[: MOST_REGIONS + 2]
+    added = {
+        f"clusters/c{place}/cluster.yaml": fleet_files.cluster(f"c{place}").replace(b"eastus", name.encode())
+        for place, name in enumerate(names)
+    }
+    (comment,) = repo.comments(repo.propose(fleet_files.fleet("one", "two") | added))
+    assert "Azure was not asked about 2 more regions" in comment

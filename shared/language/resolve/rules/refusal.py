@@ -107,12 +107,12 @@ def most_nodes(pool: NodePool) -> int:
     return pool.max_count or pool.count or 0
 
 
-def surge_of(pool: NodePool) -> int:
-    """Return how many nodes an upgrade adds to a pool of this size; a percentage is rounded up.
+def surge_of(pool: NodePool, nodes: int | None = None) -> int:
+    """Return how many nodes an upgrade adds to a pool of so many, or of the most; a percentage is rounded up.
 
     A Spot pool and one with maxUnavailable alone have none (spot-node-pool, upgrade-aks-node-pools-rolling).
     """
-    nodes, settings = most_nodes(pool), pool.upgrade_settings
+    nodes, settings = most_nodes(pool) if nodes is None else nodes, pool.upgrade_settings
     written = settings.max_surge if settings else None
     if not nodes or pool.scale_set_priority == "Spot":
         return 0
