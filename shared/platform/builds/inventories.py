@@ -6,9 +6,7 @@ facts that their variables use.
 
 from __future__ import annotations
 
-import base64
-import binascii
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from shared.frozen import dataclass, replace
@@ -21,6 +19,7 @@ from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret
 from shared.language.resolve.problems import Problem, nearest, problem_at
 from shared.language.yaml.nodes import Mark
 from shared.platform.builds.build import Builds, Built, Document, unlimited
+from shared.platform.builds.configs import Place, Values, configs_in
 from shared.platform.builds.declared import declared
 from shared.platform.builds.substitution import BadSubstitution, invalid_names, names_in, parsed, substituted
 from shared.platform.inventory import BuiltObject, Inventory, ObjectId, Owner
@@ -35,16 +34,11 @@ SUBSTITUTE = f"{KUSTOMIZE_GROUP.rstrip('/')}/substitute"
 MOST_OWNERS = 500
 _PASSES = 3
 """How often an inventory is built: a ConfigMap with variables may come from a Kustomization that has some."""
-_ENCRYPTED = "sops"
 _MANIFEST = Mark("", 1, 1)
 """The manifest of a cluster, as the place of a problem: which one it is, is known of each cluster alone."""
 
 Fact = Callable[[str], str | None]
 """Gives a fact of a cluster by its name: "" for none, and None for a value that only Azure will give."""
-Values = Mapping[str, str | None]
-"""Variables with their values; None is a value that only the cluster has."""
-Place = tuple[str, str, str]
-"""Kind, namespace and name of a ConfigMap or Secret."""
 
 
 class Inventories:
@@ -130,7 +124,7 @@ class _Maker:
         self._configs, self._roots = secrets, roots
         for _ in range(_PASSES):
             found = self._expanded(owners)
-            configs = {**secrets, **dict(_configs_in(found.values()))}
+            configs = {**secrets, **dict(configs_in(found.values()))}
             if all(configs.get(place) == self._configs.get(place) for place in self._asked):
                 break
             self._configs = configs
@@ -382,27 +376,3 @@ def _with_metadata(manifest: dict[str, Any], common: Json) -> dict[str, Any]:
         if common.get(name)
     }
     return {**manifest, "metadata": {**manifest["metadata"], **added}} if added else manifest
-
-
-def _configs_in(owners: Iterable[Owner]) -> Iterator[tuple[Place, Values]]:
-    """Yield the ConfigMaps and Secrets that Kustomizations own, with their values."""
-    for owner in owners:
-        for name, built in owner.objects.items():
-            if name.group == "" and name.kind in ("ConfigMap", "Secret"):
-                place = name.kind, name.namespace, name.name
-                yield place, dict(_values_in(built.manifest, secret=name.kind == "Secret"))
-
-
-def _values_in(manifest: Json, *, secret: bool) -> Iterator[tuple[str, str | None]]:
-    for key, value in (manifest.get("data") or {}).items():
-        if _ENCRYPTED in manifest:
-            yield key, None
-        elif not secret:
-            yield key, str(value)
-        else:
-            try:
-                yield key, base64.b64decode(str(value), validate=True).decode()
-            except (binascii.Error, UnicodeDecodeError):
-                yield key, None
-    for key, value in (manifest.get("stringData") or {}).items() if secret else ():
-        yield key, None if _ENCRYPTED in manifest else str(value)
