@@ -11,6 +11,7 @@ from cli.fleet_api.client import Api
 from cli.text import line
 from cli.worktree import Worktree
 from shared.app.api import schema
+from shared.azure.running_versions import PoolVersions, Running
 from shared.language.desired import is_attached
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.platform.pins import FleetSource, Roots, pinned
@@ -35,7 +36,7 @@ class AcceptedSpec:
     deleting: bool
     restorable: bool
     retryable_failure: bool
-    running_version: str
+    running: Running
     rebuilt_for: str = ""
     ready: bool = False
     recovering: bool = False
@@ -122,7 +123,7 @@ def committed(tree: Worktree) -> Against:
             deleting=False,
             restorable=False,
             retryable_failure=False,
-            running_version="",
+            running=Running(),
             rebuilt_for=cluster.rebuild,
             ready=True,
         )
@@ -154,7 +155,15 @@ def _cluster(found: schema.RecordedCluster) -> AcceptedSpec:
         found["deleting"],
         found["restorable"],
         found["retryableFailure"],
-        found.get("runningVersion", ""),
+        _running(found),
         found.get("rebuiltFor", ""),
         found["ready"],
     )
+
+
+def _running(found: schema.RecordedCluster) -> Running:
+    pools = {
+        pool["name"]: PoolVersions(pool["kubernetesVersion"], pool["nodeImageVersion"])
+        for pool in found["runningPools"]
+    }
+    return Running(found["runningVersion"], pools)
