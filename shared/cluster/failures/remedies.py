@@ -125,6 +125,16 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "Repeats the same write after a long wait.",
         action_if_it_lasts="Commit another size, zone or region, or wait until there is room.",
     ),
+    errors.Obstructed: Remedy(
+        "Something outside of git is in the way: a firewall, an association, a call of a removed API.",
+        "Remove what the message names; Roadstead continues by itself.",
+        "Repeats the same write at long intervals.",
+    ),
+    errors.Unexplained: Remedy(
+        "Azure failed with a code that Roadstead does not know.",
+        "Read Azure's own message; Azure support can explain it by the request id.",
+        "Repeats the same write at long intervals.",
+    ),
     errors.Blocked: Remedy(
         "A PodDisruptionBudget, or an admission policy, does not allow the eviction of a pod from a node that"
         " is being drained.",
@@ -154,6 +164,11 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "The identity lacks a role or a permission (403); a new role assignment takes effect after minutes.",
         "Assign the role to the identity of this app (infra/access.bicep); the roles for federated"
         " credentials and role assignments are options (docs/how-to/identity-access.md).",
+    ),
+    errors.RoleNotEffective: Remedy(
+        "An identity lacks a role, or its assignment is not effective yet, which takes up to 60 minutes.",
+        "Assign the role in the message to the identity in it, on the scope in it.",
+        "Keeps trying for longer than a new assignment takes.",
     ),
     errors.VaultForbidden: Remedy(
         "A vault does not let the worker's identity read its secrets (403): it lacks a role there, or the"
@@ -190,6 +205,10 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
     errors.Locked: Remedy(
         "A lock on the resource, its group or its subscription forbids it, or the subscription is disabled.",
         "Remove the lock in the message, or have the subscription enabled; then run `roadstead replay NAME`.",
+    ),
+    errors.Refused: Remedy(
+        "The service refuses this until somebody changes something outside of git.",
+        "Do what the message says, then run `roadstead replay NAME`.",
     ),
     errors.OtherRepository: Remedy(
         "GITHUB_REPOSITORY or GITHUB_BRANCH names something else than what the fleet was planned from: the"
