@@ -20,7 +20,7 @@ AZ ?= .tools/azure-cli/bin/az
 
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
 
-.PHONY: help environment demo up test deep collect authority azure-cli simulate check style types format generate lock package clean
+.PHONY: help environment demo up test deep collect authority azure-cli simulate check style types format generate bicep lock package clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -106,6 +106,9 @@ generate: $(READY) ## write again the pages and schemas that come from code
 	@$(BIN)/python -m localcloud.azure.refusals_page > docs/local-azure-refusals.md
 	@$(BIN)/python -m cli.schemas schemas
 	@$(BIN)/python -m cli.schemas examples/fleet/.roadstead/schemas
+
+bicep: $(READY) ## format and compile the templates, with the bicep on PATH or BICEP=/path
+	@$(BIN)/python -m tools.bicep
 
 clean: ## remove everything that was installed or written
 	rm -rf dist $(VENV) .tools .localcloud* .collected .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
