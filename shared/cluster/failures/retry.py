@@ -55,7 +55,7 @@ DEFAULTS: Policies = {
     Dependency: RetryPolicy(5, 120, 30),
     Interrupted: RetryPolicy(60, 900, 5),
     OutOfCapacity: RetryPolicy(600, 3600, 12),
-    Obstructed: RetryPolicy(600, 3600, 16),
+    Obstructed: RetryPolicy(600, 3600, 27),
     Unexplained: RetryPolicy(300, 1800, 5),
     Unreadable: RetryPolicy(120, 300, None),
     Unexpected: RetryPolicy(15, 300, 6),
