@@ -58,8 +58,8 @@ ENTRIES: tuple[Entry, ...] = (
             OutOfAddresses,
             ("SubnetIsFull",),
             "The subnet of the nodes has too few free addresses, with those that an upgrade needs for a while.",
-            "Commit fewer nodes, a smaller `maxPods` or `upgradeSettings.maxSurge`, or a node pool in a larger"
-            " subnet; or free addresses in the subnet.",
+            "Commit fewer nodes, a smaller `maxPods` or `upgradeSettings.maxSurge`, or a larger subnet for a"
+            " pool; or free addresses in the subnet.",
             Actor.AUTHOR,
         ),
     ),
