@@ -1,6 +1,6 @@
-"""How many commits of the branch follow those that Flux pulls on clusters which the plan gives a newer one.
+"""How many commits of the branch follow those that Flux pulls on clusters that get a newer one.
 
-Read once for each such commit of a plan, whatever the number of clusters, and stored in the items of the plan.
+Read once for each such commit of a plan, whatever the number of clusters, and stored in the plan's items.
 """
 
 from __future__ import annotations
