@@ -23,9 +23,10 @@ from shared.platform.rules.references import (
     missing_values,
     without_rights,
 )
-from shared.platform.rules.secrets import plain_secrets, undecrypted_secrets
+from shared.platform.rules.secrets import plain_credentials, plain_secrets, undecrypted_secrets
 from shared.platform.rules.sizes import too_large
 from shared.platform.rules.variables import defaults_in_scripts, missing_variables
+from shared.platform.rules.waiting import suspended_dependencies, waits_in_vain
 from shared.platform.rules.workloads import impossible_objects
 
 __all__ = ["RULES", "ClusterPlatform", "Files", "Finding", "Findings", "Rule", "findings_of", "placed"]
@@ -51,7 +52,10 @@ RULES: tuple[Rule, ...] = (
     Rule(_plain(owned_by_roadstead), "fluxcd/kustomize-controller#732"),
     Rule(_plain(missing_dependencies), f"{_CONTROLLER} checkDependencies"),
     Rule(_plain(cycles), "fluxcd/kustomize-controller#1712"),
+    Rule(_plain(waits_in_vain), f"{_CONTROLLER} checkDependencies, checkHealth, apply"),
+    Rule(_plain(suspended_dependencies), f"{_CONTROLLER} checkDependencies"),
     Rule(plain_secrets, "digitalocean/Kubernetes-Starter-Kit-Developers#53, goauthentik/helm#217"),
+    Rule(_plain(plain_credentials), "kubernetes.io/docs/concepts/security/secrets-good-practices"),
     Rule(_plain(undecrypted_secrets), f"{_CONTROLLER} apply"),
     Rule(_plain(missing_variables), "fluxcd/kustomize-controller#253, #290"),
     Rule(defaults_in_scripts, "fluxcd/kustomize-controller#253"),
