@@ -12,6 +12,7 @@ from cli.fleet_api.followed import followed_of
 from cli.text import line
 from cli.worktree import Worktree
 from shared.app.api import schema
+from shared.azure.running_versions import PoolVersions, Running
 from shared.language.desired import is_attached
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.platform.followed import FLEET, Followed
@@ -37,7 +38,7 @@ class AcceptedSpec:
     deleting: bool
     restorable: bool
     retryable_failure: bool
-    running_version: str
+    running: Running
     rebuilt_for: str = ""
     ready: bool = False
     recovering: bool = False
@@ -147,7 +148,7 @@ def committed(tree: Worktree) -> Against:
             deleting=False,
             restorable=False,
             retryable_failure=False,
-            running_version="",
+            running=Running(),
             rebuilt_for=cluster.rebuild,
             ready=True,
         )
@@ -179,7 +180,15 @@ def _cluster(found: schema.RecordedCluster) -> AcceptedSpec:
         found["deleting"],
         found["restorable"],
         found["retryableFailure"],
-        found.get("runningVersion", ""),
+        _running(found),
         found.get("rebuiltFor", ""),
         found["ready"],
     )
+
+
+def _running(found: schema.RecordedCluster) -> Running:
+    pools = {
+        pool["name"]: PoolVersions(pool["kubernetesVersion"], pool["nodeImageVersion"])
+        for pool in found["runningPools"]
+    }
+    return Running(found["runningVersion"], pools)

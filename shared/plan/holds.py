@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from shared.frozen import dataclass, field
+from shared.kubernetes_versions import never_back
 from shared.sentences import many
 
 
@@ -43,6 +44,8 @@ class HoldKind(StrEnum):
     """The pin stays, because what Flux would apply is invalid."""
     PLATFORM_REMOVAL = "platform-removal"
     """The pin stays, because Flux would destroy what no commit brings back."""
+    VERSION_STAYS = "version-stays"
+    """A version that git lowered stays, and all else of the cluster is carried out."""
     SOURCE_HELD = "source-held"
     """The pin stays, because the newest commit of its source is not known, or does not follow the last."""
     SYSTEM_SOURCE_HELD = "system-source-held"
@@ -146,6 +149,10 @@ _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
     HoldKind.PLATFORM_REMOVAL: (
         "Flux keeps the commit that it has, because {removed objects}",
         "{approve} releases it; without loss: {way}",
+    ),
+    HoldKind.VERSION_STAYS: (
+        "{versions}",
+        "who owns the manifest sets {field} to the version that runs",
     ),
     HoldKind.UNREADABLE: (
         "nothing is planned for it: {problem}",
@@ -358,7 +365,7 @@ class Hold:
         """Why the item is not carried out, without a full stop."""
         only = f"; Azure changes it only {self.details['only']}" if "only" in self.details else ""
         rebuild = "the rebuild is on hold: " if self.is_of_rebuild else ""
-        return rebuild + self._sentences[0].format_map({**_BEFORE, **self.details, **self._counts}) + only
+        return rebuild + self._sentences[0].format_map({**_BEFORE, **self.details, **self._values}) + only
 
     def remedy(self, approve: str = "roadstead approve") -> str:
         """Return what releases the item, "" where the cause implies it; ``approve`` is the command."""
@@ -367,10 +374,15 @@ class Hold:
         return self._sentences[1].format_map({**self.details, "approve": approve})
 
     @property
-    def _counts(self) -> Mapping[str, str]:
-        """How many clusters, or namespaces of them, a commit removes that a budget holds."""
-        removed = int(self.details.get("removed", "0"))
-        return {each: many(removed, each.removesuffix("s")) for each in ("clusters", "namespaces")}
+    def _values(self) -> Mapping[str, str]:
+        """How many clusters, or namespaces of them, a commit removes that a budget holds; or which version
+        stays, and of which node pool.
+        """
+        removed, get = int(self.details.get("removed", "0")), self.details.get
+        counts = {each: many(removed, each.removesuffix("s")) for each in ("clusters", "namespaces")}
+        pool = get("field", "").partition("[")[2].partition("]")[0]
+        stays = never_back(get("runs", ""), get("git", ""))
+        return {**counts, "versions": f"node pool {pool} {stays}" if pool else stays}
 
     @property
     def _sentences(self) -> tuple[str, str]:

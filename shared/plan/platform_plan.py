@@ -116,7 +116,8 @@ def with_kept_pins(
 
 def with_kept_pin(item: Item, hold: Hold | None) -> Item:
     """Return the item of a cluster whose pin stays; what else the commit changes is carried out."""
-    if hold is None or item.hold is not None or item.action is Action.REBUILD:
+    other = item.hold is not None and not item.keeps_version
+    if hold is None or other or item.action is Action.REBUILD:
         return item
     refused = Action.ON_HOLD if hold.needs_approval else Action.REFUSED
     return replace(item, action=refused if item.action is Action.UNCHANGED else item.action, hold=hold)

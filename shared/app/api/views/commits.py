@@ -77,7 +77,8 @@ def _pulled(record: ClusterRecord, item: Item | None, newest: str) -> str:
     if pin.source:
         return ""
     accepted = item is not None and item.uid == record.uid and item.generation <= record.generation
-    return newest if accepted and item and item.hold is None else pin.commit
+    moves = item is not None and (item.hold is None or item.keeps_version)
+    return newest if accepted and moves else pin.commit
 
 
 def _follow(commit: str, head: str, ports: Ports) -> Sequence[BranchCommit] | None:

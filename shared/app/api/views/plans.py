@@ -137,6 +137,10 @@ def _recorded(
     return projected(
         schema.RecordedCluster,
         record,
+        runningPools=[
+            {"name": name, "kubernetesVersion": pool.kubernetes, "nodeImageVersion": pool.image}
+            for name, pool in sorted(record.running.pools.items())
+        ],
         needsApproval=record.name in needs_approval,
         approved=record.name in approved,
     )
