@@ -19,6 +19,8 @@
     │   │   ├── Obstructed       what is outside of git is in the way until somebody removes it; again, slowly
     │   │   └── Unexplained      a code that the catalogue does not have; a few attempts, slowly
     │   ├── Blocked              a PodDisruptionBudget or an admission policy does not allow an eviction now
+    │   ├── PolicyDenied         an admission policy of the cluster refuses an object; again, slowly
+    │   ├── WebhookDown          a webhook that the API server has to ask does not answer
     │   ├── Unreadable           a record of our own cannot be read; wait until somebody has put it right
     │   ├── Unexpected           an unforeseen error; a few attempts
     │   ├── Unauthenticated      we have no valid credential; a few attempts, because an identity may be late
@@ -95,6 +97,19 @@ class Stale(Conflict):
 class NamespaceTerminating(Conflict):
     """A namespace is being deleted; nothing can be created in it until it no longer exists."""
 
+    def __init__(
+        self,
+        message: str,
+        *,
+        namespace: str = "",
+        retry_after: float | None = None,
+        code: str = "",
+        request_id: str = "",
+    ) -> None:
+        super().__init__(message, retry_after=retry_after, code=code, request_id=request_id)
+        self.namespace = namespace
+        """The name of the namespace, "" where the API server does not say it."""
+
 
 class Unavailable(Retryable):
     """The service did not answer, or answered 5xx."""
@@ -150,6 +165,14 @@ class Unexplained(Interrupted):
 
 class Blocked(Retryable):
     """A PodDisruptionBudget or an admission policy does not allow the eviction now."""
+
+
+class PolicyDenied(Retryable):
+    """An admission policy of the cluster refuses an object; its owner may change or exempt it at any time."""
+
+
+class WebhookDown(Retryable):
+    """A webhook that the API server has to ask before a write, or for a read, does not answer."""
 
 
 class Unreadable(Retryable):

@@ -62,8 +62,9 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
     ),
     errors.NamespaceTerminating: Remedy(
         "A namespace is being deleted, so Kubernetes refuses new objects in it.",
-        "If it persists, the conditions in `kubectl get namespace flux-system -o yaml` show which objects and"
-        " finalizers keep it: remove those, and Roadstead installs Flux again.",
+        "If it persists, start the controller of the finalizer in the message again, or remove the finalizer"
+        " if the controller never comes back; `kubectl describe namespace` with the name in the message shows"
+        " what is left.",
     ),
     errors.Unavailable: Remedy(
         "A service did not answer, or answered with a server error (5xx).",
@@ -144,6 +145,17 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         " AKS abandons a drain. An upgrade that AKS refuses for a budget is tried 15 times, 5 min apart."
         " The next commit retries it.",
         no_policy=True,
+    ),
+    errors.PolicyDenied: Remedy(
+        "An admission policy of the cluster, such as one of Azure Policy, Gatekeeper or Kyverno, or a"
+        " ValidatingAdmissionPolicy, refuses an object. No role is missing.",
+        "Have the owner of the policy in the message exempt the object or its namespace, or change the"
+        " policy; or commit what it allows.",
+    ),
+    errors.WebhookDown: Remedy(
+        "A webhook that the API server has to ask does not answer, so it refuses the request.",
+        "Find the pods of the service behind the webhook in the message, and start them again; or delete the"
+        " configuration of a webhook that is no longer installed.",
     ),
     errors.Unreadable: Remedy(
         "A record of Roadstead cannot be read: somebody edited it in its table, or restored a part of it.",

@@ -14,6 +14,7 @@ from shared.cluster.failures.errors import (
     NotYetVisible,
     Obstructed,
     OutOfCapacity,
+    PolicyDenied,
     ReconcileError,
     Retryable,
     RoleNotEffective,
@@ -25,6 +26,7 @@ from shared.cluster.failures.errors import (
     Unexpected,
     Unexplained,
     Unreadable,
+    WebhookDown,
 )
 from shared.frozen import dataclass, replace
 
@@ -57,6 +59,8 @@ DEFAULTS: Policies = {
     OutOfCapacity: RetryPolicy(600, 3600, 12),
     Obstructed: RetryPolicy(600, 3600, 27),
     Unexplained: RetryPolicy(300, 1800, 5),
+    PolicyDenied: RetryPolicy(120, 1800, 12),
+    WebhookDown: RetryPolicy(10, 300, 20),
     Unreadable: RetryPolicy(120, 300, None),
     Unexpected: RetryPolicy(15, 300, 6),
     Unauthenticated: RetryPolicy(15, 300, 6),
