@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 
 from shared.cluster.failures.advice import ADDRESSES, remedy_for
-from shared.cluster.failures.catalogue import AZURE
+from shared.cluster.failures.catalogue import AZURE, KUBERNETES, Catalogue
 from shared.cluster.failures.entry import Entry
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.failures.remedies import REMEDIES, reaction, suggested_action
@@ -45,6 +45,14 @@ What AKS needs is {addresses}.
 | codes | class | meaning | what to do | who acts | source |
 |---|---|---|---|---|---|
 """
+REFUSALS = """
+## Refusals of Kubernetes
+
+The message names the policy, the webhook or the namespace.
+
+| codes | class | meaning | what to do | who acts | source |
+|---|---|---|---|---|---|
+"""
 SHOWN = 6
 
 
@@ -54,13 +62,14 @@ def page() -> str:
         f"| {kind.__name__} | {remedy.meaning} | {reaction(kind)} | {_suggested(kind)} |\n"
         for kind, remedy in REMEDIES.items()
     )
-    return f"{HEAD}{''.join(lines)}{CODES.format(addresses=ADDRESSES)}{''.join(_entries())}"
+    azure, kubernetes = ("".join(_entries(found)) for found in (AZURE, KUBERNETES))
+    return f"{HEAD}{''.join(lines)}{CODES.format(addresses=ADDRESSES)}{azure}{REFUSALS}{kubernetes}"
 
 
-def _entries() -> Iterator[str]:
+def _entries(catalogue: Catalogue) -> Iterator[str]:
     """Yield a line for the entries that mean the same."""
     alike: dict[tuple[str, ...], list[Entry]] = {}
-    for entry in sorted(AZURE.entries, key=lambda entry: entry.key):
+    for entry in sorted(catalogue.entries, key=lambda entry: entry.key):
         alike.setdefault((entry.kind.__name__, entry.meaning, entry.remedy, entry.actor), []).append(entry)
     for (kind, meaning, remedy, actor), entries in alike.items():
         codes = dict.fromkeys(_code(code, entry) for entry in entries for code in entry.codes if code)
@@ -68,7 +77,7 @@ def _entries() -> Iterator[str]:
         named = ", ".join(list(codes)[:SHOWN]) + more
         action = remedy_for(replace(entries[0], remedy=remedy.replace("{addresses}", "what AKS needs")), "")
         link = next((entry.link for entry in entries if entry.link), "")
-        source = f"[page]({link})" if link else "codes of AKS"
+        source = f"[page]({link})" if link else "code of the service"
         if not any(entry.read for entry in entries):
             source = "assumed"
         yield f"| {named} | {kind} | {meaning} | {action} | {actor} | {source} |\n"

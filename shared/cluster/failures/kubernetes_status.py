@@ -141,12 +141,13 @@ def error_of(refusal: Refusal, subject: str, *, secret: bool = False) -> Reconci
     code, request_id, wait = refusal.code, refusal.request_id, refusal.retry_after
     if entry is None:
         return from_http(refusal.status, code, message, retry_after=wait, request_id=request_id)
-    kind = entry.kind
+    kind, found = entry.kind, entry.kind(message, code=code, request_id=request_id)
     if issubclass(kind, NamespaceTerminating):
-        return kind(message, namespace=_namespace(refusal), code=code, request_id=request_id)
-    if issubclass(kind, Retryable):
-        return kind(message, retry_after=wait, code=code, request_id=request_id)
-    return kind(message, code=code, request_id=request_id)
+        found = kind(message, namespace=_namespace(refusal), code=code, request_id=request_id)
+    elif isinstance(found, Retryable):
+        found.retry_after = wait
+    found.entry = entry.key
+    return found
 
 
 def is_denied(refusal: Refusal) -> bool:
