@@ -1,8 +1,9 @@
-"""A policy that refuses Flux, and a webhook that is away: who refuses is shown, and the cluster is Ready after."""
+"""A policy that refuses Flux, and a webhook that is away: who refuses is shown, then the cluster is Ready."""
 
 from __future__ import annotations
 
 import ssl
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +54,10 @@ def test_a_refusal_names_the_policy_or_the_webhook_and_the_cluster_is_ready_once
     operator = start(Options(create_seconds=4, extra=QUICK))
     operator.push(fleet_files.fleet(*EXPECTED))
     for name, (case, _, _) in EXPECTED.items():
-        operator.wait(lambda name=name: kubeconfig_of(operator, name).is_file(), f"{name} has an API server")
+        operator.wait(kubeconfig_of(operator, name).is_file, f"{name} has an API server")
         refuse(operator, name, case)
     for name, (_, kind, named) in EXPECTED.items():
-        operator.wait(lambda name=name: last_error(operator, name), f"{name} refuses Flux")
+        operator.wait(partial(last_error, operator, name), f"{name} refuses Flux")
         error = last_error(operator, name)
         assert error["class"] == kind
         assert named in error["message"]
