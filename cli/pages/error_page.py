@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 
 from shared.cluster.failures.advice import ADDRESSES, remedy_for
-from shared.cluster.failures.catalogue import AZURE
+from shared.cluster.failures.catalogue import AZURE, KUBERNETES
 from shared.cluster.failures.entry import Entry
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.failures.remedies import REMEDIES, reaction, suggested_action
@@ -45,6 +45,15 @@ What AKS needs is {addresses}.
 | codes | class | meaning | what to do | who acts | source |
 |---|---|---|---|---|---|
 """
+IN_THE_CLUSTER = """
+## Refusals inside a cluster
+
+An API server refuses a write or a delete with a `Status`. `roadstead why` shows what the refusal is, by this
+name after `kubernetes/`, and the message names the policy, the webhook, the quota or the namespace.
+
+| refusal | class | meaning | what to do | who acts |
+|---|---|---|---|---|
+"""
 SHOWN = 6
 
 
@@ -54,7 +63,7 @@ def page() -> str:
         f"| {kind.__name__} | {remedy.meaning} | {reaction(kind)} | {_suggested(kind)} |\n"
         for kind, remedy in REMEDIES.items()
     )
-    return f"{HEAD}{''.join(lines)}{CODES.format(addresses=ADDRESSES)}{''.join(_entries())}"
+    return f"{HEAD}{''.join(lines)}{CODES.format(addresses=ADDRESSES)}{''.join(_entries())}{IN_THE_CLUSTER}{''.join(_in_clusters())}"
 
 
 def _entries() -> Iterator[str]:
@@ -72,6 +81,12 @@ def _entries() -> Iterator[str]:
         if not any(entry.read for entry in entries):
             source = "assumed"
         yield f"| {named} | {kind} | {meaning} | {action} | {actor} | {source} |\n"
+
+
+def _in_clusters() -> Iterator[str]:
+    for entry in sorted(KUBERNETES.entries, key=lambda entry: entry.key):
+        named = f"[{entry.key.partition('/')[2]}]({entry.link})"
+        yield f"| {named} | {entry.kind.__name__} | {entry.meaning} | {entry.remedy} | {entry.actor} |\n"
 
 
 def _code(code: str, entry: Entry) -> str:

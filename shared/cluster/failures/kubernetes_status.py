@@ -141,12 +141,13 @@ def error_of(refusal: Refusal, subject: str, *, secret: bool = False) -> Reconci
     code, request_id, wait = refusal.code, refusal.request_id, refusal.retry_after
     if entry is None:
         return from_http(refusal.status, code, message, retry_after=wait, request_id=request_id)
-    kind = entry.kind
-    if issubclass(kind, NamespaceTerminating):
-        return kind(message, namespace=_namespace(refusal), code=code, request_id=request_id)
-    if issubclass(kind, Retryable):
-        return kind(message, retry_after=wait, code=code, request_id=request_id)
-    return kind(message, code=code, request_id=request_id)
+    error = entry.kind(message, code=code, request_id=request_id)
+    error.entry = entry.key
+    if isinstance(error, Retryable):
+        error.retry_after = wait
+    if isinstance(error, NamespaceTerminating):
+        error.namespace = _namespace(refusal)
+    return error
 
 
 def is_denied(refusal: Refusal) -> bool:

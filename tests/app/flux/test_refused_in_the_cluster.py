@@ -13,17 +13,21 @@ from tests.support.pipeline_runs import phases, push
 CASES = {
     "azure-policy": (
         "PolicyDenied",
-        "the policy azurepolicy-k8sazurev3noprivilege-1f2e3d",
-        "owner of the policy",
+        "the policy azurepolicy-k8sazurev3noprivilege-1f2e3d of Azure Policy",
+        "`excludedNamespaces` of the assignment",
     ),
-    "gatekeeper": ("PolicyDenied", "the policies no-privilege, owners", "owner of the policy"),
+    "gatekeeper": ("PolicyDenied", "the policies no-privilege, owners", "Exempt the object or its namespace"),
     "validating-admission-policy": (
         "PolicyDenied",
         "the ValidatingAdmissionPolicy replica-limit",
-        "the policy",
+        "Who acts: the owner of the policy.",
     ),
-    "webhook-without-endpoints": ("WebhookDown", "the webhook guard.example.org does not answer", "pods"),
-    "exceeded-quota": ("Obstructed", "the ResourceQuota team-quota is used up", ""),
+    "webhook-without-endpoints": (
+        "WebhookDown",
+        "the webhook guard.example.org does not answer",
+        "Start the pods of the service behind the webhook",
+    ),
+    "exceeded-quota": ("Obstructed", "the ResourceQuota team-quota is used up", "Raise the quota"),
 }
 """The case, and what the job, and the advice, say of it."""
 
@@ -55,5 +59,5 @@ def test_a_policy_that_stays_ends_the_job_and_a_replay_goes_on() -> None:
     cloud = refusing("gatekeeper")
     cloud.run(seconds=5 * 3600)
     assert phases(cloud) == {"one": Phase.FAILED}
-    assert "owner of the policy" in advice(cloud)
+    assert "the owner of the policy" in advice(cloud)
     assert "roadstead replay one" in advice(cloud)
