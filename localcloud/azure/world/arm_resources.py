@@ -74,8 +74,8 @@ class OperationFault:
     """The fault of an operation: it fails with code and message, never ends, removes its resource at its end,
     or leaves a pool's nodes at their old kubelet version.
 
-    ``more`` are further fields of the error. ``of_delete``: it is for the next delete. ``refusal`` refuses the
-    request of the next write, so there is no operation.
+    ``more`` are further fields of the error. ``of_delete``: it is for the next delete. ``refusal`` refuses
+    the request of the next write, so there is no operation.
     """
 
     error: tuple[str, str] | None = None

@@ -18,7 +18,7 @@ from shared.frozen import dataclass
 
 @dataclass(frozen=True)
 class DocumentedFailure:
-    """A failure as a page shows it; ``body`` has ``code``, ``message`` and maybe ``subcode`` and ``details``."""
+    """A failure as a page shows it; ``body`` has ``code``, ``message``, maybe ``subcode`` and ``details``."""
 
     name: str
     page: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.cluster.failures.azure.aks import CODES
+from shared.cluster.failures.azure.aks import CODES, DEPLOYMENTS
 from shared.cluster.failures.entry import Actor, Entry, sourced, support
 from shared.cluster.failures.errors import (
     Conflict,
@@ -15,7 +15,6 @@ from shared.cluster.failures.errors import (
     Unauthorized,
 )
 
-_ARM = "MicrosoftDocs/azure-docs articles/azure-resource-manager/troubleshooting/"
 _ARM_PAGE = "https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/"
 _LATE = "A new assignment is effective after at most 60 minutes."
 _REGISTER = (
@@ -75,7 +74,8 @@ ENTRIES: tuple[Entry, ...] = (
             RoleNotEffective,
             ("CustomRouteTableMissingPermission", "CustomRouteTableMissingServicePrincipalPermission"),
             "The cluster's identity may not change the route table.",
-            f"Assign `Network Contributor` on {{scope}} to the identity of the cluster, {{identity}}. {_LATE}",
+            "Assign `Network Contributor` on {scope} to the identity of the cluster, {identity}."
+            f" {_LATE}",
             Actor.ACCESS,
         ),
         Entry(
@@ -156,7 +156,7 @@ ENTRIES: tuple[Entry, ...] = (
         ),
     ),
     *sourced(
-        f"{_ARM}common-deployment-errors.md",
+        f"{DEPLOYMENTS}common-deployment-errors.md",
         Entry(
             "access/NoRegisteredProviderFound",
             Refused,

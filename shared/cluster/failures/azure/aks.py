@@ -19,6 +19,7 @@ from shared.cluster.failures.errors import (
 
 CODES = "the package apierror of the resource provider of AKS, which Microsoft published: type ErrorCode"
 """A source without a page: names of codes, some with a sentence."""
+DEPLOYMENTS = "MicrosoftDocs/azure-docs articles/azure-resource-manager/troubleshooting/"
 WRAPPERS = (
     *("", "Failed", "Unspecified", "UpgradeFailed", "ProvisioningFailed", "AgentPoolOperationError"),
     *("ReconcileMachineFailed", "ScaleVMASAgentPoolFailed", "UpgradeVMASAgentPoolFailed"),
@@ -279,7 +280,8 @@ ENTRIES: tuple[Entry, ...] = (
             Refused,
             ("ServicePrincipalValidationClientError",),
             "The secret of the cluster's service principal is wrong.",
-            "Give the service principal a new secret (`az aks update-credentials`), or use a managed identity.",
+            "Give the service principal a new secret (`az aks update-credentials`), or use a managed"
+            " identity.",
             Actor.ACCESS,
         ),
     ),
@@ -330,7 +332,7 @@ ENTRIES: tuple[Entry, ...] = (
         ),
     ),
     *sourced(
-        "MicrosoftDocs/azure-docs articles/azure-resource-manager/troubleshooting/common-deployment-errors.md",
+        f"{DEPLOYMENTS}common-deployment-errors.md",
         Entry(
             "aks/PropertyChangeNotAllowed",
             Immutable,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.cluster.failures.azure.aks import CODES
+from shared.cluster.failures.azure.aks import CODES, DEPLOYMENTS
 from shared.cluster.failures.entry import Actor, Entry, sourced, support
 from shared.cluster.failures.errors import (
     Aborted,
@@ -15,14 +15,13 @@ from shared.cluster.failures.errors import (
     Unexplained,
 )
 
-_TROUBLESHOOTING = "MicrosoftDocs/azure-docs articles/azure-resource-manager/troubleshooting/"
 _PAGE = "https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/"
 _CHANGED = "Somebody else changed the resource a moment ago, or is changing it."
 _LOG = "No action needed; if it persists, Azure's activity log shows who else changes the resource."
 
 ENTRIES: tuple[Entry, ...] = (
     *sourced(
-        f"{_TROUBLESHOOTING}common-deployment-errors.md",
+        f"{DEPLOYMENTS}common-deployment-errors.md",
         Entry(
             "arm/AnotherOperationInProgress",
             Interrupted,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.cluster.failures.azure.aks import CODES, WRAPPERS
+from shared.cluster.failures.azure.aks import CODES, DEPLOYMENTS, WRAPPERS
 from shared.cluster.failures.entry import Actor, Entry, sourced, support
 from shared.cluster.failures.errors import InvalidManifest, OutOfCapacity, QuotaExceeded, Refused
 
@@ -25,7 +25,7 @@ ENTRIES: tuple[Entry, ...] = (
             "compute/OverconstrainedAllocationRequest",
             OutOfCapacity,
             ("OverconstrainedAllocationRequest", "OverconstrainedZonalAllocationRequest"),
-            "Azure has no machine now that meets all of what is asked for: size, zone, disk, placement group.",
+            "Azure has no machine now that meets all that is asked for: size, zone, disk, placement group.",
             "Wait until there is room, or commit another size or zone, or fewer constraints.",
             Actor.NOBODY,
         ),
@@ -97,7 +97,7 @@ ENTRIES: tuple[Entry, ...] = (
         ),
     ),
     *sourced(
-        "MicrosoftDocs/azure-docs articles/azure-resource-manager/troubleshooting/common-deployment-errors.md",
+        f"{DEPLOYMENTS}common-deployment-errors.md",
         Entry(
             "compute/ResourceQuotaExceeded",
             QuotaExceeded,

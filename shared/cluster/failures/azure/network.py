@@ -57,9 +57,9 @@ ENTRIES: tuple[Entry, ...] = (
             "network/SubnetIsFull",
             OutOfAddresses,
             ("SubnetIsFull",),
-            "The subnet of the nodes has too few free addresses, with those that an upgrade needs for a while.",
-            "Commit fewer nodes, a smaller `maxPods` or `upgradeSettings.maxSurge`, or a node pool in a larger"
-            " subnet; or free addresses in the subnet.",
+            "The subnet of the nodes has too few free addresses, with those of an upgrade.",
+            "Commit fewer nodes, a smaller `maxPods` or `upgradeSettings.maxSurge`, or a larger subnet for a"
+            " pool; or free addresses in the subnet.",
             Actor.AUTHOR,
         ),
     ),
