@@ -63,7 +63,8 @@ def page() -> str:
         f"| {kind.__name__} | {remedy.meaning} | {reaction(kind)} | {_suggested(kind)} |\n"
         for kind, remedy in REMEDIES.items()
     )
-    return f"{HEAD}{''.join(lines)}{CODES.format(addresses=ADDRESSES)}{''.join(_entries())}{IN_THE_CLUSTER}{''.join(_in_clusters())}"
+    azure = f"{CODES.format(addresses=ADDRESSES)}{''.join(_entries())}"
+    return f"{HEAD}{''.join(lines)}{azure}{IN_THE_CLUSTER}{''.join(_in_clusters())}"
 
 
 def _entries() -> Iterator[str]:

@@ -41,11 +41,15 @@ from shared.resource_ids import ObjectRef
 
 @dataclass(frozen=True)
 class DeploymentRollout:
-    """A Deployment that does not run its newest version yet; ``failed``: it exceeded its deadline."""
+    """A Deployment that does not run its newest version yet; ``failed``: it exceeded its deadline.
+
+    ``refused`` is why the API server refuses its pods, "" where it does not.
+    """
 
     name: str
     message: str
     failed: bool = False
+    refused: str = ""
 
     def __str__(self) -> str:
         return f"the Deployment {self.name}: {self.message}"
@@ -64,12 +68,12 @@ def _rollout(deployment: Json) -> DeploymentRollout | None:
         return DeploymentRollout(name, "Kubernetes has not seen its newest version yet")
     exceeded, refused = _deadline_exceeded(status), _refused_pods(status)
     if exceeded is not None:
-        return DeploymentRollout(name, "; ".join(filter(None, (exceeded, refused))), failed=True)
+        return DeploymentRollout(name, "; ".join(filter(None, (exceeded, refused))), True, refused)
     wanted = (deployment.get("spec") or {}).get("replicas", 1)
     updated, available = status.get("updatedReplicas", 0), status.get("availableReplicas", 0)
     if updated < wanted:
         message = f"{updated} of {wanted} replicas are updated"
-        return DeploymentRollout(name, ": ".join(filter(None, (message, refused))))
+        return DeploymentRollout(name, ": ".join(filter(None, (message, refused))), refused=refused)
     if status.get("replicas", 0) > updated:
         return DeploymentRollout(name, f"{status['replicas'] - updated} old replicas still run")
     if available < updated:

@@ -6,6 +6,7 @@ import pytest
 
 from localcloud.kubernetes.world.refusals import RefusedWrites
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.cluster.failures.advice import after_refusal
 from shared.cluster.record_parts import Phase
 from tests.support.one_cluster import advice, files, record, world
 from tests.support.pipeline_runs import phases, push
@@ -61,3 +62,38 @@ def test_a_policy_that_stays_ends_the_job_and_a_replay_goes_on() -> None:
     assert phases(cloud) == {"one": Phase.FAILED}
     assert "the owner of the policy" in advice(cloud)
     assert "roadstead replay one" in advice(cloud)
+
+
+@pytest.mark.parametrize(
+    ("case", "action"),
+    [
+        ("exceeded-quota", "Raise the quota"),
+        ("limit-range", "Change the LimitRange"),
+        ("pod-security", "pod-security.kubernetes.io/enforce"),
+    ],
+)
+def test_pods_of_flux_that_are_refused_say_why_and_the_advice_is_about_that(case: str, action: str) -> None:
+    cloud = MemoryCloud(throttle=False)
+    cloud.kubernetes.refused.append(RefusedWrites(case, kind="Pod"))
+    push(cloud, files())
+    cloud.run(until=lambda: bool(phases(cloud)) and "Flux rolls out" in record(cloud).job.reason)
+    reason = record(cloud).job.reason
+    assert "0 of 1 replicas are updated: FailedCreate: pods " in reason
+    assert action in advice(cloud)
+    assert "Who acts: " in advice(cloud)
+    world(cloud).refused.clear()
+    world(cloud).tick()
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+
+
+def test_what_a_policy_refuses_of_flux_itself_has_the_advice_of_the_policy() -> None:
+    message = (
+        'Deployment/shop/web dry-run failed (Forbidden): admission webhook "validation.gatekeeper.sh" denied'
+        " the request: [azurepolicy-1] privilege escalation is not allowed: web"
+    )
+    assert "excludedNamespaces" in after_refusal(message)
+    rights = (
+        'deployments.apps is forbidden: User "system:serviceaccount:a:b" cannot patch resource "deployments"'
+    )
+    assert after_refusal(rights) == ""
