@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.rollout import act_on_rollout
 from shared.app.api.views.why import why_view
@@ -151,3 +153,27 @@ def test_a_cluster_that_followed_the_branch_cannot_go_back_and_is_named() -> Non
     why = why_view("a1", cloud.ports)
     assert why is not None
     assert "move-a-pin" in why["suggestedAction"]
+
+
+def test_a_branch_that_somebody_deleted_is_written_again_first() -> None:
+    cloud, first, commit = half_way()
+    cloud.git_host.delete_branch(f"roadstead/pin/{first}")
+    act(cloud, commit, "back")
+    cloud.run(seconds=1800, until=lambda: False)
+    assert cloud.git_host.tip(f"roadstead/pin/{first}") == first
+    assert phases(cloud) == dict.fromkeys((*DEV, *PROD), Phase.READY)
+
+
+def test_a_cluster_that_is_recovering_goes_back_once_it_has_recovered_and_no_message_waits_for_it() -> None:
+    cloud, first, commit = half_way()
+    record = cloud.state.cluster("a1")
+    assert record is not None
+    cloud.state.save(replace(record, ownership=replace(record.ownership, recovering=True)))
+    act(cloud, commit, "back")
+    cloud.run(seconds=1800, until=lambda: False)
+    assert on(cloud, first) == {*DEV, *PROD} - {"a1"}
+    record = cloud.state.cluster("a1")
+    assert record is not None
+    cloud.state.save(replace(record, ownership=replace(record.ownership, recovering=False)))
+    cloud.run(seconds=1800, until=lambda: False)
+    assert on(cloud, first) == {*DEV, *PROD}
