@@ -34,7 +34,7 @@ with lasting():
     from shared.ports.services import NoTelemetry
     from shared.reachable_addresses import networks_of
     from shared.resource_ids import ClusterId
-    from shared.setting_texts import check_hosts, vault_addresses
+    from shared.setting_texts import check_hosts, registry_addresses, vault_addresses
     from shared.settings import Settings, load_settings, secret_text
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from shared.adapters.endpoints import HttpsEndpoints
     from shared.adapters.github import GitHubHost
     from shared.adapters.kubernetes import KubernetesConnections
+    from shared.adapters.registries import OciRegistries
     from shared.adapters.servicebus import ServiceBusQueue
     from shared.adapters.vault import KeyVaults, VaultProbe
 
@@ -169,6 +170,12 @@ class Adapters:
         """Return what asks one of the vaults whether it answers."""
         return self.vaults().probe_of(name)
 
+    def registries(self) -> OciRegistries:
+        """Return the registries whose artifacts clusters follow by rollout."""
+        from shared.adapters.registries import OciRegistries
+
+        return OciRegistries(registry_addresses(self._settings.registries), self._credential())
+
     def channels(self) -> AppChannels:
         """Return the channels of notifications, with the addresses of the settings."""
         from shared.adapters.channels import AppChannels
@@ -233,6 +240,7 @@ def build_ports(settings: Settings) -> Ports:
         vaults=on_first_use(adapters.vaults),
         channels=on_first_use(adapters.channels),
         endpoints=on_first_use(adapters.endpoints),
+        registries=on_first_use(adapters.registries),
         clock=_now,
         table_time=adapters.table_time,
         random=random.random,

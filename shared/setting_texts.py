@@ -17,6 +17,7 @@ from shared.schedules import next_time
 
 _HOST = r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?"
 _VAULT = re.compile(rf"((?P<name>[A-Za-z][A-Za-z0-9-]{{1,22}}[A-Za-z0-9])=)?(?P<url>https://{_HOST})/?")
+_REGISTRY = re.compile(rf"(?P<host>{_HOST})(=(?P<url>https://{_HOST})/?)?")
 _WEBHOOK_KEY = "whsec_"
 _TEAM = r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_][A-Za-z0-9_-]*"
 
@@ -35,6 +36,21 @@ def vault_addresses(text: str) -> Mapping[str, str]:
         name = (match["name"] or url.removeprefix("https://").partition(".")[0]).lower()
         if found.setdefault(name, url) != url:
             raise ValueError("must name each vault once; write NAME= before one of the same name")
+    return found
+
+
+def registry_addresses(text: str) -> Mapping[str, str]:
+    """Return the address of each registry by its host, in lower case, from ``REGISTRIES``. Raise ValueError.
+
+    It is the host's, unless HOST= is followed by another one.
+    """
+    found: dict[str, str] = {}
+    for part in filter(None, map(str.strip, text.split(","))):
+        match = _REGISTRY.fullmatch(part)
+        if match is None:
+            raise ValueError("must be hosts such as example.azurecr.io, separated by commas")
+        host = match["host"].lower()
+        found[host] = match["url"] or f"https://{host}"
     return found
 
 
@@ -75,6 +91,7 @@ def _read_by(read: Callable[[str], object]) -> AfterValidator:
 
 
 Vaults = Annotated[str, _read_by(vault_addresses)]
+RegistryHosts = Annotated[str, _read_by(registry_addresses)]
 CheckHosts = Annotated[str, _read_by(check_hosts)]
 Networks = Annotated[str, _read_by(_networks)]
 RetryLimits = Annotated[str, _read_by(with_limits)]

@@ -25,6 +25,7 @@ from shared.setting_texts import (
     Host,
     Installation,
     Networks,
+    RegistryHosts,
     RetryLimits,
     Schedule,
     Teams,
@@ -91,6 +92,9 @@ class Settings(BaseModel):
 
     key_vaults: Vaults = ""
     """The vaults that manifests may name, by their addresses: no manifest says where a vault is."""
+
+    registries: RegistryHosts = ""
+    """The registries of artifacts that clusters may follow by rollout: no manifest says whom the app asks."""
 
     kubeconfig_networks: Networks = ""
     """The only networks to which kubeconfigs of existing clusters may lead; "" for any but special ones."""

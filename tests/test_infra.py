@@ -62,6 +62,7 @@ LOCAL_ONLY = {
     "APPROVAL_TEAMS": "off unless set; moreSettings",
     "REACHES_PRIVATE_CLUSTERS": "off unless set; moreSettings",
     "KUBECONFIG_NETWORKS": "off unless set; moreSettings",
+    "REGISTRIES": "off unless set; moreSettings",
     "ROLLOUT_CHECK_NETWORKS": "off unless set; moreSettings",
     "OTEL_EXPORTER_OTLP_ENDPOINT": "for a collector; moreSettings",
     "OTEL_EXPORTER_OTLP_HEADERS": "for a collector; moreSettings",

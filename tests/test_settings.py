@@ -96,6 +96,8 @@ def test_every_missing_setting_is_named_at_once(monkeypatch: pytest.MonkeyPatch)
         ("KEY_VAULTS", "https://platform.vault.azure.net/secrets/a"),
         ("KEY_VAULTS", "https://a-vault.vault.azure.net,https://a-vault.vault.azure.cn"),
         ("KUBECONFIG_NETWORKS", "10.1.0.1/16"),
+        ("REGISTRIES", "https://example.azurecr.io"),
+        ("REGISTRIES", "example.azurecr.io=http://127.0.0.1:5000"),
         ("ROLLOUT_CHECK_NETWORKS", "10.1.0.1/16"),
         ("ROLLOUT_CHECK_HOSTS", "https://prometheus.example.com"),
         ("ROLLOUT_CHECK_HOSTS", "*.example.com"),

@@ -185,6 +185,7 @@ class MemoryCloud:
             vaults=self.vaults,
             channels=self.channels,
             endpoints=self.endpoints,
+            registries=self.stores,
             clock=self.clock,
             table_time=self.table_time,
             elapsed=lambda: self.clock().timestamp(),
@@ -386,7 +387,7 @@ class MemoryCloud:
 
 def tripwired(ports: Ports, counter: Counter) -> Ports:
     """Return the ports with a tripwire around each outside system."""
-    outside = ("git_host", "azure", "kubernetes", "vaults", "channels", "endpoints")
+    outside = ("git_host", "azure", "kubernetes", "vaults", "channels", "endpoints", "registries")
     names = ("state", *QUEUES, *outside)
     wires: dict[str, Any] = {name: Tripwire(getattr(ports, name), counter) for name in names}
     return replace(ports, **wires)

@@ -16,7 +16,13 @@ from localcloud.flux.sources.bucket_source import Blob, BlobError
 from localcloud.flux.sources.distribution_client import DistributionClient, Reply
 from localcloud.flux.sources.fetched import SourceLogin
 from localcloud.registry.registry_app import RegistryApp
-from localcloud.registry.registry_store import OCI_MANIFEST, RegistryStore, digest_of_bytes
+from localcloud.registry.registry_store import (
+    OCI_MANIFEST,
+    RegistryRefusal,
+    RegistryStore,
+    digest_of_bytes,
+)
+from shared.cluster.failures.errors import Dependency
 
 CONFIG = "application/vnd.cncf.flux.config.v1+json"
 CONTENT = "application/vnd.cncf.flux.content.v1.tar+gzip"
@@ -56,6 +62,13 @@ class MemoryStores:
         manifest = {"schemaVersion": 2, "mediaType": OCI_MANIFEST, "config": config, "layers": layers}
         whole = manifest | ({"annotations": dict(annotations)} if annotations else {})
         return self.registry.put_manifest(name, tag, OCI_MANIFEST, json.dumps(whole).encode())
+
+    def digest(self, host: str, name: str, tag: str) -> str:
+        """Return the digest of a tag, as the app reads it: from any host."""
+        try:
+            return digest_of_bytes(self.registry.manifest(name, tag)[1])
+        except RegistryRefusal as error:
+            raise Dependency(f"{host}/{name}:{tag}: {error.code}") from None
 
     def _send(self, _host: str, path: str, headers: Mapping[str, str]) -> Reply:
         reply = self._client.get(path, headers=dict(headers))

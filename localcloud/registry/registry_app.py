@@ -27,6 +27,8 @@ class RegistryApp:
         self._uploads: dict[str, bytes] = {}
         self._routes: tuple[tuple[re.Pattern[str], Callable[..., Response]], ...] = (
             (re.compile(r"/v2/?"), lambda _: json_response(200, {})),
+            (re.compile(r"/oauth2/exchange"), self._exchange),
+            (re.compile(r"/oauth2/token"), self._token),
             (re.compile(rf"{_NAME}/manifests/(?P<reference>[^/]+)"), self._manifest),
             (re.compile(rf"{_NAME}/blobs/uploads/(?P<upload>[^/]*)"), self._upload),
             (re.compile(rf"{_NAME}/blobs/(?P<digest>sha256:[0-9a-f]{{64}})"), self._blob),
@@ -41,12 +43,15 @@ class RegistryApp:
         except RegistryRefusal as error:
             reply = json_response(error.status, {"errors": [{"code": error.code, "message": error.message}]})
             if error.status == 401:
-                reply.headers["WWW-Authenticate"] = 'Basic realm="registry"'
+                reply.headers["WWW-Authenticate"] = _challenge(request)
             return reply
 
     def _admit(self, request: Request) -> None:
         given = request.authorization
         user, password = (given.username or "", given.password or "") if given else ("", "")
+        bearer = given.token if given and given.type == "bearer" else None
+        if request.path.startswith("/oauth2/") or bearer in self._store.tokens:
+            return
         if not self._store.admits(user, password):
             raise RegistryRefusal(401, "UNAUTHORIZED", "authentication required")
 
@@ -56,6 +61,30 @@ class RegistryApp:
             if found is not None:
                 return answer(request, **found.groupdict())
         raise RegistryRefusal(404, "NAME_INVALID", "invalid repository name")
+
+    def _exchange(self, request: Request) -> Response:
+        """Give an identity's token a refresh token of the registry."""
+        form = request.form
+        if form.get("grant_type") != "access_token" or not form.get("service"):
+            raise RegistryRefusal(400, "INVALID_GRANT", "grant_type and service are needed")
+        if form.get("access_token") not in self._store.identities:
+            raise RegistryRefusal(401, "UNAUTHORIZED", "authentication required")
+        return json_response(200, {"refresh_token": self._issued()})
+
+    def _token(self, request: Request) -> Response:
+        """Give a token that may pull, for a refresh token, or to everybody where the registry is public."""
+        if request.method == "GET" and self._store.public:
+            return json_response(200, {"token": self._issued()})
+        form = request.form
+        known = form.get("grant_type") == "refresh_token" and form.get("refresh_token") in self._store.tokens
+        if not known or not form.get("scope"):
+            raise RegistryRefusal(401, "UNAUTHORIZED", "authentication required")
+        return json_response(200, {"access_token": self._issued()})
+
+    def _issued(self) -> str:
+        token = uuid4().hex
+        self._store.tokens.add(token)
+        return token
 
     def _manifest(self, request: Request, name: str, reference: str) -> Response:
         if request.method == "PUT":
@@ -96,6 +125,14 @@ class RegistryApp:
     def _stored(self, name: str, content: bytes, digest: str) -> Response:
         self._store.put_blob(name, content, digest)
         return Response(status=201, headers={"Location": f"/v2/{name}/blobs/{digest}", _DIGEST: digest})
+
+
+def _challenge(request: Request) -> str:
+    """Return what a client is asked for: here both ways, of which Flux takes the first."""
+    found = re.fullmatch(rf"{_NAME}/manifests/.*", request.path)
+    scope = f"repository:{found['name']}:pull" if found else "registry:catalog:*"
+    realm = f"https://{request.host}/oauth2/token"
+    return f'Bearer realm="{realm}",service="{request.host}",scope="{scope}"'
 
 
 def _content(request: Request, content: bytes, kind: str) -> Response:

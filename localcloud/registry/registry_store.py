@@ -41,6 +41,9 @@ class RegistryStore:
         self._repositories: dict[str, _Repository] = {}
         self.users: Mapping[str, str] | None = None
         self.identities: Collection[str] = ()
+        self.tokens: set[str] = set()
+        """What the registry has given to identities, or to everybody where it is ``public``."""
+        self.public = False
 
     def admits(self, user: str, password: str) -> bool:
         """Return whether a user, or an identity, may use the registry."""
@@ -93,6 +96,11 @@ class RegistryStore:
         if found is None:
             raise RegistryRefusal(404, "MANIFEST_UNKNOWN", f"manifest tagged by {reference!r} is not found")
         return found
+
+    def untag(self, name: str, tag: str) -> None:
+        """Remove a tag; its manifest stays."""
+        with self._lock:
+            del self._repository(name).tags[tag]
 
     def tags(self, name: str) -> list[str]:
         """Return the tags of a repository, in lexical order."""

@@ -19,7 +19,7 @@ from shared.json_tree import digest_of
 from shared.language.pin import Pin
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.repository_layout import Files
-from shared.platform.followed import FLEET, Followed, repository_of
+from shared.platform.followed import FLEET, Followed, is_artifact, repository_of
 from shared.platform.pins import Revision, Roots, followers
 from shared.platform.source.reach import pulled_with
 from shared.platform.source.tree import Tree
@@ -30,6 +30,10 @@ log = logging.getLogger(__name__)
 Look = Callable[[str], Followed]
 """Returns what the clusters of a source are to have."""
 READ = "let the app read it: add the repository to the installation of the GitHub App, or to the token"
+
+READ_REGISTRY = (
+    "name the registry in REGISTRIES, a setting of the app, and give its identity the role AcrPull"
+)
 
 
 def newest(recorded: Iterable[Followed], ports: Ports) -> Look:
@@ -53,6 +57,8 @@ def recorded(ports: Ports, otherwise: Look | None = None) -> Look:
 
 
 def _read(known: Followed, ports: Ports) -> Followed:
+    if is_artifact(known.key):
+        return _read_artifact(known, ports)
     server = ports.config.source.server
     if not ports.config.source.has(known.url):
         text = f"{known.url} is not on {server}, and the app reads no other git host"
@@ -65,13 +71,31 @@ def _read(known: Followed, ports: Ports) -> Followed:
         return unread(known, error)
 
 
+def _read_artifact(known: Followed, ports: Ports) -> Followed:
+    """Return a source after its tag was read: digests have no history, so any one may follow."""
+    host, _, name = known.url.removeprefix("oci://").partition("/")
+    try:
+        return known.at(ports.registries.digest(host, name, known.branch), 0, lambda: True)
+    except ReconcileError as error:
+        return unread(known, error)
+
+
 def unread(known: Followed, error: ReconcileError) -> Followed:
     """Return a source as the last plan knew it, after an error of the git host: a short one holds nothing."""
     log.warning("%s cannot be read: %s: %s", known.name, error.kind, error)
     if isinstance(error, Throttled | Unavailable):
         text, remedy = "the git host did not answer", "nothing: the app reads it again"
         return known if known.commit else known.held(f"{known.name} is not known yet: {text}", remedy)
-    return known.held(f"{known.name} cannot be read: {error.kind}", READ)
+    return known.held(f"{known.name} cannot be read: {error.kind}", _way_to(known))
+
+
+def _way_to(known: Followed) -> str:
+    return READ_REGISTRY if is_artifact(known.key) else READ
+
+
+def has_before(pin: Pin, commit: str, before: str, ports: Ports) -> bool:
+    """Return whether a commit of the source of a pin contains another one; of digests nobody knows that."""
+    return is_artifact(pin.source) or host_of(pin, ports).is_descendant(commit, before)
 
 
 def host_of(pin: Pin | None, ports: Ports) -> GitHost:
@@ -142,7 +166,10 @@ class Pulls:
         if source not in self._files and source not in self._known:
             self._read(source)
         of = self._files.get(source)
-        return Revision(of.commit, partial(of.pulls, whole=source != FLEET)) if of else None
+        if of is not None:
+            return Revision(of.commit, partial(of.pulls, whole=source != FLEET))
+        known = self._known[source]
+        return None if known.problem else Revision(known.commit, lambda _: known.commit)
 
     def followed(self, desired: DesiredFleet) -> tuple[Followed, ...]:
         """Return the other sources, in the order of their keys, with what their clusters pull."""
@@ -158,12 +185,14 @@ class Pulls:
 
     def _with_pulls(self, known: Followed) -> Followed:
         of = self._files.get(known.key)
+        if is_artifact(known.key) and not known.problem:
+            return replace(known, pulls=known.commit)
         return replace(known, pulls=digest_of(sorted(of.digests.items()))) if of else known
 
     def _read(self, source: str) -> None:
         known = self._look(source)
         try:
-            if not known.problem:
+            if not (known.problem or is_artifact(source)):
                 self._files[source] = self._opened(known.commit, at_source(source, self._ports))
         except ReconcileError as error:
             known = known.held(f"the files of {known.name} cannot be read: {error.kind}", READ)

@@ -25,7 +25,7 @@ from shared.platform.builds.build import Builds, NoKustomize, NoTime
 from shared.platform.builds.declared import declared
 from shared.platform.builds.inventories import Inventories
 from shared.platform.changes.guards import PlatformChange, judge, judge_all
-from shared.platform.followed import FLEET, Followed
+from shared.platform.followed import FLEET, Followed, is_artifact
 from shared.platform.inventory import Inventory, Owner
 from shared.platform.pins import Roots, followed_systems, roots_of
 from shared.platform.source.tree import Tree
@@ -90,7 +90,9 @@ def _changes(
     moving = {
         name: cluster
         for name, cluster in desired.clusters.items()
-        if cluster.pin and _differs(cluster, records.get(name), taken.get(cluster.pin.source, ""))
+        if cluster.pin
+        and not is_artifact(cluster.pin.source)  # nobody builds what is in an artifact
+        and _differs(cluster, records.get(name), taken.get(cluster.pin.source, ""))
     }
     if not moving:
         return NO_PLATFORM_CHANGE
@@ -225,7 +227,7 @@ class _Earlier:
 
     def _tree(self, record: ClusterRecord) -> tuple[Tree, Inventories] | None:
         pin, roots = Pin.of(record.document), roots_of(record.document["spec"]["flux"])
-        if pin is None:
+        if pin is None or is_artifact(pin.source):
             return None
         key = pin.source, pin.commit, roots
         if key not in self._trees:

@@ -16,6 +16,7 @@ import re
 
 from shared.frozen import dataclass
 from shared.json_tree import Json
+from shared.language.pin import DIGEST
 from shared.masking import cut
 
 REQUESTED_AT = "reconcile.fluxcd.io/requestedAt"
@@ -134,6 +135,11 @@ def _revision(status: Json) -> str:
 def last_applied(kustomization: Json | None) -> str:
     """Return what a Kustomization applied last, "" for nothing, and for one that does not exist."""
     return str(((kustomization or {}).get("status") or {}).get("lastAppliedRevision") or "")
+
+
+def pulled_in(revision: str, wanted: str) -> str:
+    """Return the commit of a revision, or where one is ``wanted``, the digest of "latest@sha256:..."."""
+    return revision.rpartition("@")[2] if wanted.startswith(DIGEST) else commit_of(revision)
 
 
 def commit_of(revision: str) -> str:

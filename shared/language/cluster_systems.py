@@ -12,9 +12,9 @@ from pydantic import StrictStr, ValidationError
 
 from shared.json_tree import Json
 from shared.language.model.base import Manifest, ObjectName
-from shared.language.model.cluster.flux_source import Commit, FluxSource
+from shared.language.model.cluster.flux_source import Commit, Digest, FluxSource
 from shared.language.model.system import SystemSpec, Tenancy
-from shared.language.pin import PINNED_INTERVAL
+from shared.language.pin import DIGEST, PINNED_INTERVAL
 from shared.process_memory import recently_read
 
 Systems = Sequence[Json]
@@ -24,7 +24,7 @@ Systems = Sequence[Json]
 class SystemPin(Manifest):
     """The commit that a system follows, as ``pin.Pin`` stores it."""
 
-    commit: Commit
+    commit: Commit | Digest
     pulls: StrictStr
     before: StrictStr | None = None
     source: StrictStr | None = None
@@ -42,7 +42,8 @@ class ClusterSystem(Tenancy):
         main, pin = self.source.main, self.pin
         if pin is None:
             return main
-        return main.model_copy(update={"commit": pin.commit, "interval": PINNED_INTERVAL})
+        field = "digest" if pin.commit.startswith(DIGEST) else "commit"
+        return main.model_copy(update={field: pin.commit, "interval": PINNED_INTERVAL})
 
     @property
     def home(self) -> str:

@@ -10,7 +10,7 @@ from shared.json_tree import digest_of
 from shared.language.model.cluster.access import EXISTING
 from shared.language.model.cluster.flux_source import FluxSource
 from shared.language.model.cluster.spec import EMPTY, FIELDS, ClusterSpec, ExistingSpec
-from shared.language.pin import PINNED_INTERVAL, Pin
+from shared.language.pin import DIGEST, PINNED_INTERVAL, Pin
 from shared.resource_ids import ClusterId
 
 
@@ -157,6 +157,8 @@ class Desired:
         if pin is None:
             return main
         ref = {"branch": pin.branch} if pin.branch else {"commit": pin.commit}
+        if pin.commit.startswith(DIGEST):
+            ref = {"digest": pin.commit}
         return main.model_copy(update={**ref, "interval": PINNED_INTERVAL})
 
     @property

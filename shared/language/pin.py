@@ -20,9 +20,18 @@ PINNED_INTERVAL = "1h0m0s"
 """How often Flux looks at a pin, which never has anything new: a pin moves by a write, which Flux sees."""
 
 
+DIGEST = "sha256:"
+"""What the digest of an artifact begins with: the commit of a pin is one where the source is a registry."""
+
+
+def short_commit(commit: str) -> str:
+    """Return the beginning of a commit, or of a digest, for people."""
+    return commit.removeprefix(DIGEST)[:8]
+
+
 @dataclass(frozen=True)
 class Pin:
-    """The ``commit`` that Flux pulls; ``pulls`` is a digest of the files that it has for the cluster.
+    """The ``commit``, or digest of an artifact, that Flux pulls; ``pulls`` is a digest of the files in it.
 
     ``before`` is the commit of the pin before it, "" for none. ``direct``: Flux names the commit itself,
     because the app may not write branches. ``tried``: it is that of a try, which no record's document has.

@@ -16,10 +16,10 @@ from shared.azure.running_versions import CONTROL_PLANE, Running
 from shared.frozen import dataclass
 from shared.json_tree import Children, Json, Path, children, differing, path_text
 from shared.kubernetes_versions import is_version, needs_upgrade, stays_newer
+from shared.language.pin import short_commit
 from shared.masking import without_secrets
 
 _PIN = re.compile(r"(systems\[[^\]]*\]\.)?pin\.([a-z]+)")
-_SHOWN_OF_COMMIT = 8
 _POOL = re.compile(r"nodePools\[([^\]]*)\](.*)", re.DOTALL)
 
 
@@ -91,7 +91,7 @@ def _spec(document: Any) -> Json:
 
 def _change(path: str, old: Any, new: Any, specs: tuple[Json, Json], runs: Running) -> FieldChange:
     if is_commit(path):
-        old, new = (commit and commit[:_SHOWN_OF_COMMIT] for commit in (old, new))
+        old, new = (commit and short_commit(commit) for commit in (old, new))
     effect, field = _effect(path, old, new, specs), path.removeprefix("spec.")
     if is_version(path) and _lowered(field, old, new, specs[0], runs):
         effect = Effect.ROLLED_BACK if _rolls_back(path, specs) else Effect.NEVER_LOWERED

@@ -6,19 +6,35 @@ keep what they have, because Flux would delete what only the commit before has.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
 from shared.frozen import dataclass, replace
+from shared.language.pin import short_commit
 from shared.sentences import many
 
 FLEET = ""
 """The key of the fleet repository and its tracked branch, whose commit is that of the plan."""
 
 
+_ARTIFACT = "oci://"
+
+
 def key_of(url: str, branch: str) -> str:
-    """Return what identifies a source: neither an address nor the name of a branch has a space."""
+    """Return what identifies a source: neither an address nor the name of a branch or a tag has a space."""
     return f"{url} {branch}"
+
+
+def key_in(spec: Mapping[str, Any]) -> str:
+    """Return what identifies the source of a cluster or a system, by its stored form."""
+    url = spec["repository"]
+    return key_of(url, spec.get("tag") or "latest" if url.startswith(_ARTIFACT) else spec["branch"])
+
+
+def is_artifact(key: str) -> bool:
+    """Return whether a source is a tag in a registry, whose commits are digests and have no history."""
+    return key.startswith(_ARTIFACT)
 
 
 def repository_of(url: str) -> str:
@@ -55,17 +71,19 @@ class Followed:
 
     @property
     def branch(self) -> str:
-        """The branch that is followed."""
+        """The branch, or the tag, that is followed."""
         return self.key.partition(" ")[2]
 
     @property
     def name(self) -> str:
-        """What people call it: main of contoso/platform."""
-        return f"{self.branch} of {repository_of(self.url) or self.url}"
+        """What people call it: main of contoso/platform, or 1.x of oci://example.azurecr.io/platform."""
+        known = "" if is_artifact(self.key) else repository_of(self.url)
+        return f"{self.branch} of {known or self.url}"
 
     def __str__(self) -> str:
         follow = f"{many(self.clusters, 'cluster')} follow{'s' * (self.clusters == 1)} {self.name} by rollout"
-        newest = f"newest commit {self.commit[:8]}" if self.commit else ""
+        what = "digest" if is_artifact(self.key) else "commit"
+        newest = f"newest {what} {short_commit(self.commit)}" if self.commit else ""
         return "; ".join(filter(None, (follow, newest, self.problem, self.remedy)))
 
     def held(self, problem: str, remedy: str) -> Followed:

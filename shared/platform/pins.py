@@ -19,7 +19,7 @@ from shared.language.cluster_systems import Systems, by_name, systems_in
 from shared.language.model.cluster.flux_source import FOLLOWS_BRANCH, FOLLOWS_ROLLOUT, MAIN
 from shared.language.pin import Pin
 from shared.language.resolve.desired_fleet import DesiredFleet
-from shared.platform.followed import FLEET, is_same_repository, key_of, repository_of
+from shared.platform.followed import FLEET, is_same_repository, key_in, repository_of
 from shared.platform.source.references import To, of_patch
 
 Roots = tuple[str, ...]
@@ -52,7 +52,7 @@ class FleetSource:
             return None
         if self.serves(flux):
             return FLEET
-        return key_of(flux["repository"], flux["branch"]) if follow == FOLLOWS_ROLLOUT else None
+        return key_in(flux) if follow == FOLLOWS_ROLLOUT else None
 
 
 def roots_of(flux: Mapping[str, Any]) -> Roots:
@@ -119,7 +119,7 @@ def is_followed(system: Json) -> bool:
 
 def source_of_system(system: Json) -> str:
     """Return the source that a system in its stored form follows."""
-    return key_of(system["source"]["repository"], system["source"]["branch"])
+    return key_in(system["source"])
 
 
 def _moved(before: Pin | None, found: _Found, *, verified: bool = False) -> Pin | None:
@@ -172,7 +172,7 @@ def followed_systems(fleet: DesiredFleet) -> Iterator[tuple[str, str, str]]:
             if environment not in sources:
                 given = tenant.spec.source.of(environment)
                 follows = given.get("follow") == FOLLOWS_ROLLOUT
-                sources[environment] = key_of(given["repository"], given["branch"]) if follows else ""
+                sources[environment] = key_in(given) if follows else ""
             if sources[environment]:
                 yield cluster, tenant.name, sources[environment]
 

@@ -39,9 +39,11 @@ from shared.ports.services import (
     Channels,
     Endpoints,
     Message,
+    NoRegistries,
     NoTelemetry,
     Probe,
     Queue,
+    Registries,
     Telemetry,
     Vaults,
     VaultSecret,
@@ -81,6 +83,7 @@ __all__ = [
     "MergedPull",
     "Message",
     "NewCommit",
+    "NoRegistries",
     "PlanRecord",
     "Ports",
     "Probe",
@@ -88,6 +91,7 @@ __all__ = [
     "PullAuthors",
     "PullText",
     "Queue",
+    "Registries",
     "Review",
     "ReviewState",
     "Source",
@@ -243,6 +247,7 @@ class Ports:
     probes: Mapping[str, Probe] = field(default_factory=dict)
     telemetry: Telemetry = field(default_factory=NoTelemetry)
     builds: Builds | None = None
+    registries: Registries = field(default_factory=NoRegistries)
 
     @property
     def reviewers(self) -> tuple[str, ...]:

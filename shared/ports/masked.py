@@ -38,7 +38,18 @@ NAMES = frozenset(
 LEFT = frozenset({"document", "plan", "endpoints"})
 """What git asks for, and is carried out."""
 _PUBLISHING = ("state", "git_host", "channels")
-_OTHERS = ("plans", "previews", "jobs", "changes", "deletes", "azure", "kubernetes", "telemetry", "endpoints")
+_OTHERS = (
+    "plans",
+    "previews",
+    "jobs",
+    "changes",
+    "deletes",
+    "azure",
+    "kubernetes",
+    "telemetry",
+    "endpoints",
+    "registries",
+)
 
 _PORTS = ("connect", "open", "other")
 """What returns a port."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Protocol
 
+from shared.cluster.failures.errors import InvalidManifest
 from shared.cluster.reporting.measurements import Measurement, Span
 from shared.frozen import dataclass, field
 from shared.notifications.digest import Outgoing
@@ -85,6 +86,26 @@ class Endpoints(Protocol):
     def query(self, url: str, query: str) -> Sequence[float]:
         """Return the value of a scalar, or those of a vector, with which a Prometheus answers a query."""
         ...
+
+
+class Registries(Protocol):
+    """The registries of artifacts that whoever runs the app allows."""
+
+    def digest(self, host: str, name: str, tag: str) -> str:
+        """Return the digest that a tag of a repository has now, such as "sha256:..."; one to four calls.
+
+        Raise ReconcileError: InvalidManifest for a host that is not allowed, Dependency where there is no
+        such tag, Unauthorized where the app may not pull.
+        """
+        ...
+
+
+class NoRegistries:
+    """The registries of an app that may ask none."""
+
+    def digest(self, host: str, name: str, tag: str) -> str:  # noqa: ARG002
+        """Raise InvalidManifest."""
+        raise InvalidManifest(f"the registry {host} is not in REGISTRIES, a setting of the app")
 
 
 class Telemetry(Protocol):

@@ -188,9 +188,10 @@ class Flux(FirstSource):
     """The file of this repository with the Flux to install: write it with flux install --export. With
     install: operator, it has the Flux Operator."""
     follow: Follow | None = None
-    """What moves what Flux pulls of the first source. With rollout, a cluster pulls a commit that Roadstead
-    gives it in stages; with branch, Flux pulls each commit at once. By default rollout, where repository and
-    branch are those of the fleet, and branch elsewhere. With rollout, the app has to be able to read it."""
+    """What moves what Flux pulls of the first source. With rollout, a cluster pulls a commit, or the digest
+    of a tag, that Roadstead gives it in stages; with branch, Flux pulls each one at once. By default rollout,
+    where repository and branch are those of the fleet, and branch elsewhere. With rollout, the app has to be
+    able to read it."""
     sources: Annotated[tuple[FluxSource, ...], Field(max_length=50)] = ()
     """More sources, by name."""
     kustomizations: Annotated[tuple[Kustomization, ...], Field(max_length=100)] = ()

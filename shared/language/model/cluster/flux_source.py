@@ -287,13 +287,16 @@ def moves_along(follow: str | None, source: FirstSource) -> None:
     """Raise ValueError where nothing of a source moves that is to be followed by rollout."""
     if follow != FOLLOWS_ROLLOUT:
         return
-    if source.kind != GIT:
+    if source.kind == BUCKET:
         raise ValueError(
-            f"follow: rollout moves along the branch of a git repository, and this is kind: {source.kind}; "
+            "follow: rollout moves along a branch, or the tag of an artifact, and a container has neither; "
             "remove follow"
         )
-    fixed = next((name for name in ("tag", "semver", "commit") if getattr(source, name)), "")
+    along, others = (
+        ("branch", ("tag", "semver", "commit")) if source.kind == GIT else ("tag", ("semver", "digest"))
+    )
+    fixed = next((name for name in others if getattr(source, name)), "")
     if fixed:
         raise ValueError(
-            f"follow: rollout moves along branch, and {fixed} says otherwise; keep one of the two"
+            f"follow: rollout moves along {along}, and {fixed} says otherwise; keep one of the two"
         )

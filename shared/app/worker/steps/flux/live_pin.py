@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.context import StepContext
-from shared.app.followed import host_of
+from shared.app.followed import has_before
 from shared.cluster.outcomes import Wait
 from shared.frozen import replace
 from shared.json_tree import Json
@@ -28,7 +28,7 @@ def commit_in(ref: Json | None) -> str:
     """
     given = ref or {}
     branch = str(given.get("branch") or "")
-    return str(given.get("commit") or "") or (
+    return str(given.get("commit") or given.get("digest") or "") or (
         branch.removeprefix(PIN_BRANCHES) if branch.startswith(PIN_BRANCHES) else ""
     )
 
@@ -61,7 +61,7 @@ def held_back(context: StepContext, live: str, of: str = "Flux", pin: Pin | None
     pin = pin or as_live(context, live).pin
     if pin is None or live.startswith(TRIED) or live in ("", pin.commit, pin.before):
         return None
-    if host_of(pin, context.ports).is_descendant(pin.commit, live):
+    if has_before(pin, pin.commit, live, context.ports):
         return None
     reason = (
         f"{of}: it is pinned to {live[:8]}, which {pin.commit[:8]} does not contain; Flux would delete what "
@@ -80,7 +80,8 @@ def unless_forward(context: StepContext, differences: Iterable[str], live: str) 
 
 
 def _contains(context: StepContext, commit: str, live: str) -> bool:
-    return host_of(context.desired.pin, context.ports).is_descendant(commit, live)
+    pin = context.desired.pin
+    return pin is not None and has_before(pin, commit, live, context.ports)
 
 
 def _is_on_branch(context: StepContext, live: str) -> bool:

@@ -22,11 +22,20 @@ from shared.frozen import replace
 from shared.json_tree import Json
 from shared.kubernetes import flux_objects
 from shared.kubernetes.flux_objects import INVENTORY, KUSTOMIZATION, listed_in, ref_of
-from shared.kubernetes.flux_readiness import FluxFailure, Progressing, Readiness, Ready, commit_of, reconciled
+from shared.kubernetes.flux_readiness import (
+    FluxFailure,
+    Progressing,
+    Readiness,
+    Ready,
+    commit_of,
+    pulled_in,
+    reconciled,
+)
 from shared.kubernetes.health import unfinished
 from shared.kubernetes.sync_objects import SOURCE_API
 from shared.kubernetes.system_objects import SYSTEM
 from shared.language.cluster_systems import ClusterSystem, read_system
+from shared.language.pin import short_commit
 from shared.ports import KubernetesApi
 from shared.ports.azure import GetCluster
 from shared.resource_ids import ObjectRef
@@ -81,8 +90,9 @@ def _unready(
             text = f"it applied {state.revision or 'nothing'}, the source is at {fetched}"
             return ref, Progressing(text)
         fetched = state.revision
-        if system.pin is not None and commit_of(fetched) != system.pin.commit:
-            return ref, Progressing(f"it is at {fetched}, and not at {system.pin.commit[:8]}")
+        if system.pin is not None and pulled_in(fetched, system.pin.commit) != system.pin.commit:
+            text = f"it is at {fetched}, and not at {short_commit(system.pin.commit)}"
+            return ref, Progressing(text)
     return None
 
 

@@ -26,7 +26,10 @@ from shared.kubernetes.flux_readiness import (
     Suspended,
     advice,
     commit_of,
+    pulled_in,
 )
+from shared.language.pin import short_commit
+from shared.platform.followed import is_artifact
 from shared.ports import FleetConfig, Ports
 from shared.ports.git_host import BranchCommit
 from shared.resource_ids import ObjectRef
@@ -48,7 +51,8 @@ def older_commit(context: StepContext, revision: str) -> Wait | None:
         return None
     wanted = pin.commit if pin else context.record.commit
     lacks = "is not" if pin else "does not contain"
-    reason = f"Flux: the source is at {revision or 'no revision'}, which {lacks} commit {wanted[:8]}"
+    short = short_commit(wanted)
+    reason = f"Flux: the source is at {revision or 'no revision'}, which {lacks} commit {short}"
     return Wait(context.ports.config.timing.poll_seconds, reason)
 
 
@@ -58,7 +62,8 @@ def follows(context: StepContext, revision: str) -> bool:
     Where commits come faster than Flux applies them, it never has applied what it fetched last. A pinned
     cluster pulls the commit of its pin, or the one that it is ahead at.
     """
-    commit, wanted, pin = commit_of(revision), context.record.commit, context.desired.pin
+    wanted, pin = context.record.commit, context.desired.pin
+    commit = pulled_in(revision, pin.commit if pin else "")
     if pin is not None:
         followed = as_live(context, commit).pin
         return followed is not None and commit == followed.commit
@@ -99,7 +104,7 @@ def commits_behind(attempt: Attempt, record: ClusterRecord, ports: Ports) -> str
         return ""
     text = f"Flux tried commit {tried[:8]}"
     pin = record.desired.pin
-    if pin or pulls_the_fleet(record, ports.config):
+    if (pin and not is_artifact(pin.source)) or pulls_the_fleet(record, ports.config):
         path, host = "" if pin else attempt.path.removeprefix("./").strip("/"), host_of(pin, ports)
         try:
             changes = host.changes(tried, path, MOST)
