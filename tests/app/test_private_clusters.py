@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.app.access.cluster_access import private_api
 from shared.app.api.views.why import why_view
-from shared.cluster.failures.errors import Unavailable
+from shared.cluster.failures.errors import PrivateUnreachable, Unavailable
 from shared.cluster.record_parts import Phase
-from shared.resource_ids import ClusterId
+from shared.ports import KubernetesApi
+from shared.resource_ids import ClusterId, ObjectRef
 from tests.support.one_cluster import advice, files, ready, record
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import Around
@@ -105,3 +107,15 @@ def test_any_other_cluster_is() -> None:
     cloud = ready()
     unanswered(cloud)
     assert failure(cloud, "")[0] == "Unavailable"
+
+
+@pytest.mark.parametrize(("code", "kind"), [("", PrivateUnreachable), ("HTTP 503", Unavailable)])
+def test_an_answer_with_an_error_shows_that_there_is_a_way(code: str, kind: type[Unavailable]) -> None:
+    def refuses(*_: Any) -> Any:
+        raise Unavailable("Deployment web in shop: service unavailable", code=code)
+
+    with pytest.raises(Unavailable) as refused:
+        private_api(cast(KubernetesApi, Around(None, get=refuses))).get(
+            ObjectRef("v1", "ConfigMap", "a", "b")
+        )
+    assert type(refused.value) is kind

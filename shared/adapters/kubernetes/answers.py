@@ -9,10 +9,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from shared.cluster.failures.errors import ReconcileError, Unavailable
-from shared.cluster.failures.kubernetes_status import Refusal, error_of, is_denied
+from shared.cluster.failures.kubernetes_status import LONGEST, Refusal, error_of, is_denied
 from shared.cluster.failures.retry import retry_after
 from shared.frozen import dataclass
 from shared.json_tree import Json, path_text
+from shared.masking import cut
 
 _LONGEST_TEXT = 2000
 """So many bytes of an answer that is no object are read."""
@@ -146,7 +147,7 @@ def _budget(refused: Refusal) -> str:
     """
     budgets = [cause.message for cause in refused.causes if cause.reason == "DisruptionBudget"]
     if budgets or "more than one PodDisruptionBudget" in refused.message:
-        return " ".join([refused.message, *budgets]).strip()
+        return _short(" ".join([refused.message, *budgets]))
     return ""
 
 
@@ -156,6 +157,9 @@ def _admission(refused: Refusal) -> str:
     An eviction has nothing that could be invalid, so only a policy answers 422 to it.
     """
     denied = refused.status == 422 or is_denied(refused)
-    return (
-        (refused.message or f"HTTP {refused.status}") if denied and refused.status not in (401, 429) else ""
-    )
+    return (_short(refused.message) or refused.code) if denied and refused.status not in (401, 429) else ""
+
+
+def _short(message: str) -> str:
+    """Return what others say about an eviction, on one line and cut."""
+    return cut(" ".join(message.split()), LONGEST, "...")

@@ -40,12 +40,12 @@ _POLICIES = (
         PolicyDenied,
         (ANY,),
         "Azure Policy for Kubernetes refuses the object: it violates an assignment with the effect deny.",
-        "Exclude the namespace in the parameter `excludedNamespaces` of the assignment, or set its effect to"
-        " audit; the policy is effective in the cluster within 15 minutes.",
+        "Exclude the namespace of the object in `excludedNamespaces` of the assignment, or set its effect to"
+        " audit; the add-on fetches that within 15 minutes.",
         Actor.POLICY,
         says=("denied the request: [azurepolicy-",),
         link="https://learn.microsoft.com/azure/governance/policy/concepts/policy-for-kubernetes",
-        source="open-policy-agent/gatekeeper pkg/webhook/policy.go",
+        source="MicrosoftDocs/azure-docs articles/governance/policy/concepts/policy-for-kubernetes.md",
     ),
     Entry(
         "kubernetes/AdmissionWebhookDenied",
