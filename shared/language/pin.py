@@ -8,6 +8,7 @@ pulls for it has changed, in stages like any other change. Flux knows the commit
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from shared.frozen import dataclass
@@ -43,8 +44,7 @@ class Pin:
         stored = document.get("pin")
         if not stored:
             return None
-        direct, tried = stored.get("direct", False), stored.get("tried", False)
-        return cls(stored["commit"], stored["pulls"], stored.get("before", ""), direct, tried)
+        return _pin(*map(stored.get, _STORED))
 
     @property
     def is_known(self) -> bool:
@@ -71,3 +71,12 @@ class Pin:
     def moved(self, commit: str, pulls: str) -> Pin:
         """Return the pin at a commit that has these files: the same one where they are the same."""
         return self if pulls == self.pulls else Pin(commit, pulls, self.commit)
+
+
+_STORED = ("commit", "pulls", "before", "direct", "tried")
+
+
+@lru_cache(maxsize=1_000)
+def _pin(commit: str, pulls: str, before: str | None, direct: bool | None, tried: bool | None) -> Pin:
+    """Return a pin; a push reads one for each cluster of the fleet, and most have the same."""
+    return Pin(commit, pulls, before or "", direct or False, tried or False)

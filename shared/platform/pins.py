@@ -94,6 +94,10 @@ def pinned(
     return replace(fleet, clusters=clusters)
 
 
+_DECIDE = ("repository", "branch", "tag", "semver", "commit", "follow", "path", "kustomizations")
+"""The fields of ``spec.flux`` that decide what a cluster pulls."""
+
+
 class _Followed:
     """What clusters pull of a commit. A push asks for each cluster of the fleet, and few differ."""
 
@@ -104,12 +108,13 @@ class _Followed:
 
     def by(self, flux: Mapping[str, Any]) -> tuple[Roots, str] | None:
         """Return folders and digest of a cluster with this ``spec.flux``, None where it is not pinned."""
-        get = flux.get
-        own, other = get("kustomizations"), get("tag") or get("semver") or get("commit")
-        key = flux["repository"], get("branch"), other, get("follow"), flux["path"], repr(own)
-        if key not in self._known:
-            self._known[key] = self._of(flux)
-        return self._known[key]
+        *scalars, kustomizations = map(flux.get, _DECIDE)
+        key = *scalars, repr(kustomizations) if kustomizations else ""
+        try:
+            return self._known[key]
+        except KeyError:
+            found = self._known[key] = self._of(flux)
+            return found
 
     def _of(self, flux: Mapping[str, Any]) -> tuple[Roots, str] | None:
         if not self._source.is_pinned(flux):
