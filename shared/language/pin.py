@@ -8,6 +8,7 @@ pulls for it has changed, in stages like any other change. Flux knows the commit
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from shared.frozen import dataclass
@@ -55,9 +56,7 @@ class Pin:
         stored = document.get("pin")
         if not stored:
             return None
-        direct, tried = stored.get("direct", False), stored.get("tried", False)
-        source = stored.get("source", "")
-        return cls(stored["commit"], stored["pulls"], stored.get("before", ""), direct, tried, source)
+        return _pin(*map(stored.get, _STORED))
 
     @property
     def is_known(self) -> bool:
@@ -89,3 +88,13 @@ class Pin:
 
 UNKNOWN = Pin("", "")
 """The pin of a cluster of which nobody knows what Flux pulls."""
+
+_STORED = ("commit", "pulls", "before", "direct", "tried", "source")
+
+
+@lru_cache(maxsize=1_000)
+def _pin(
+    commit: str, pulls: str, before: str | None, direct: bool | None, tried: bool | None, source: str | None
+) -> Pin:
+    """Return a pin; a push reads one for each cluster of the fleet, and most have the same."""
+    return Pin(commit, pulls, before or "", bool(direct), bool(tried), source or "")
