@@ -8,14 +8,18 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from cli.charts import ChartChange
 from cli.terminal.cluster_table import indented
 from cli.terminal.render import few
 from cli.text import line
 from shared.frozen import dataclass
 from shared.platform.changes.report import Section, as_json, text_of
+from shared.sentences import many
 
 _STYLES = {"+": "green", "-": "red", "~": "cyan", "?": "bold red", "!": "yellow"}
 _LONGEST = 4000
+_MOST = 50
+"""How many objects of a chart are shown."""
 _STATES = {"refused": "bold red", "needs approval": "yellow"}
 
 
@@ -24,7 +28,8 @@ class PlatformView:
     """What changes of what Flux applies, as wide as the terminal is; unwrapped in a pipe.
 
     ``problems`` are those of what would be applied, and ``notes`` what may be one, and was not before.
-    ``builder`` is what built it, "" for nothing, and ``note`` says what was not built.
+    ``builder`` is what built it, "" for nothing, and ``note`` says what was not built. ``charts`` is what
+    changes of what charts render, where helm is installed.
     """
 
     sections: tuple[Section, ...] = ()
@@ -32,6 +37,7 @@ class PlatformView:
     notes: tuple[str, ...] = ()
     builder: str = ""
     note: str = ""
+    charts: tuple[ChartChange, ...] = ()
 
     def as_json(self) -> Mapping[str, Any]:
         """Return it for scripts; its problems are among those of the plan."""
@@ -40,6 +46,7 @@ class PlatformView:
             "note": self.note,
             "notes": list(self.notes),
             "changes": [as_json(section) for section in self.sections],
+            "charts": [chart.as_json() for chart in self.charts],
         }
 
     def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
@@ -56,11 +63,22 @@ class PlatformView:
                 yield indented(Text(few(section.clusters), style="dim"), 2)
             for text in text_of(section, options.max_width - 2):
                 yield Text(f"  {_plain(text)}", style=_STYLES.get(text[0], ""))
-
+        for chart in self.charts:
+            yield from self._chart(chart, options.max_width)
         if self.notes:
             yield Text("\nFlux: may be wrong", style="bold")
         for known in self.notes:
             yield indented(Text(line(known, _LONGEST), style="yellow"), 2)
+
+    def _chart(self, chart: ChartChange, width: int) -> RenderResult:
+        names, changes = chart.section.clusters, len(chart.section.lines)
+        of = names[0] if len(names) == 1 else f"{len(names)} clusters"
+        what = many(changes, "object") if changes or not chart.note else chart.note
+        yield Text(f"\nChart of HelmRelease {line(chart.release)} on {line(of)}: {line(what)}", style="bold")
+        if changes and chart.note:
+            yield indented(Text(line(chart.note), style="yellow"), 2)
+        for text in text_of(chart.section, width - 2, _MOST):
+            yield Text(f"  {_plain(text)}", style=_STYLES.get(text[0], ""))
 
 
 NO_PLATFORM = PlatformView()

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.charts import chart_changes
 from cli.errors import CommandError, ExitCode, UsageError
 from cli.fleet_api.recorded import AcceptedSpec, Against, committed, recorded
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, RepositoryPath, Timeout, Url, connect
-from cli.platform import platform_of
+from cli.platform import Platform, platform_of
 from cli.terminal import plan_view
 from cli.terminal.output import Output, OutputOption, show
 from cli.terminal.platform_view import NO_PLATFORM, PlatformView
@@ -29,6 +30,7 @@ from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action, Item, Plan
 from shared.platform.changes.guards import judge_all
 from shared.platform.changes.report import sections_of
+from shared.platform.inventory import Inventory
 from shared.rollouts.of_plan import expected_rollout, held_now
 from shared.rollouts.shut import calendar_of
 
@@ -121,6 +123,10 @@ def _platform(base: Worktree, tree: Worktree, desired: DesiredFleet, names: list
     guards = desired.guards or Guards()
     changes = judge_all(old.inventories, new.inventories, guards.delete_budget.objects)
     chosen = {name: change for name, change in changes.items() if not names or name in names}
+
+    def chosen_of(platform: Platform) -> Mapping[str, Inventory]:
+        return {name: found for name, found in platform.inventories.items() if name in chosen}
+
     environments = {name: desired.clusters[name].environment for name in chosen}
     return PlatformView(
         sections_of(chosen, environments, (*desired.environments,)),
@@ -128,6 +134,7 @@ def _platform(base: Worktree, tree: Worktree, desired: DesiredFleet, names: list
         tuple(str(note) for note in new.notes if note not in old.notes),
         new.builder,
         "; ".join(dict.fromkeys(filter(None, (old.note, new.note)))),
+        tuple(chart_changes((chosen_of(old), base), (chosen_of(new), tree))),
     )
 
 
