@@ -156,7 +156,7 @@ class Desired:
         main, pin = self.spec.flux.main, self.pin
         if pin is None:
             return main
-        ref = {"commit": pin.commit} if pin.direct else {"branch": pin.branch}
+        ref = {"branch": pin.branch} if pin.branch else {"commit": pin.commit}
         return main.model_copy(update={**ref, "interval": PINNED_INTERVAL})
 
     @property

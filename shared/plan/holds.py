@@ -46,6 +46,8 @@ class HoldKind(StrEnum):
     """The pin stays, because Flux would destroy what no commit brings back."""
     VERSION_STAYS = "version-stays"
     """A version that git lowered stays, and all else of the cluster is carried out."""
+    SOURCE_HELD = "source-held"
+    """The pin stays, because the newest commit of its source is not known, or does not follow the last."""
     UNREADABLE = "unreadable-record"
     """The cluster has a record, and nobody knows what it says."""
     FREEZE = "freeze"
@@ -58,7 +60,7 @@ _OF_SYSTEMS = (HoldKind.NAMESPACE_BUDGET, HoldKind.SYSTEM_PROTECTION, HoldKind.S
 _IN_DOUBT = (HoldKind.REPLACEMENT_GONE, HoldKind.REPLACEMENT_UNKNOWN, HoldKind.UNREAD)
 _OF_TIME = (HoldKind.FREEZE, HoldKind.WINDOW)
 _TO_AN_END = (*_OF_TIME, HoldKind.SUSPENSION)
-_OF_PINS = (HoldKind.PLATFORM_REFUSED, HoldKind.PLATFORM_REMOVAL)
+_OF_PINS = (HoldKind.PLATFORM_REFUSED, HoldKind.PLATFORM_REMOVAL, HoldKind.SOURCE_HELD)
 _BY_APPROVAL = (
     *(*_OF_CLUSTERS, *_IN_DOUBT),
     *(HoldKind.NAMESPACE_BUDGET, HoldKind.SYSTEM_PROTECTION, HoldKind.PLATFORM_REMOVAL),
@@ -140,6 +142,7 @@ _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
         "Flux keeps the commit that it has, because what it would apply is invalid: {problem}",
         "correct it, and push",
     ),
+    HoldKind.SOURCE_HELD: ("Flux keeps the commit that it has: {problem}", "{remedy}"),
     HoldKind.PLATFORM_REMOVAL: (
         "Flux keeps the commit that it has, because {removed objects}",
         "{approve} releases it; without loss: {way}",

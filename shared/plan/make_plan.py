@@ -348,7 +348,7 @@ def _same_spec(record: RecordedState, name: str, action: Action, hold: Hold | No
 _PLACE = ("subscriptionId", "resourceGroup", "location")
 _PLACES = {f"spec.{field}" for field in _PLACE}
 """Fields in which ``_move`` accepts only a different letter case, which Azure ignores."""
-_OF_PIN = {"pin.pulls", "pin.before", "pin.direct"}
+_OF_PIN = {"pin.pulls", "pin.before", "pin.direct", "pin.source"}
 """What goes with the commit of a pin."""
 
 

@@ -23,13 +23,15 @@ class PlatformPlan:
     """The changes of the clusters whose pins the commit would move, by their names.
 
     ``problems`` are what is wrong with what Flux would apply, and ``notes`` what may be, or is right for
-    some. ``note`` says what built it, and what was not built.
+    some. ``note`` says what built it, and what was not built. ``held`` are the clusters of sources that the
+    plan takes nothing new of.
     """
 
     changes: Mapping[str, PlatformChange] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     note: str = ""
     notes: tuple[Problem, ...] = ()
+    held: Mapping[str, Hold] = field(default_factory=dict)
 
     def holds(self, approved: Iterable[str] = ()) -> Mapping[str, Hold]:
         """Return why pins stay where they are, by cluster; an operator ``approved`` some of the removals.
@@ -38,13 +40,14 @@ class PlatformPlan:
         """
         refused = self._refusal()
         if refused is not None:
-            return dict.fromkeys(self.changes, refused)
+            return {**dict.fromkeys(self.changes, refused), **self.held}
         given = {*approved}
-        return {
+        removals = {
             name: _removal([guard for guard in change.guards if guard.needs_approval])
             for name, change in self.changes.items()
             if change.needs_approval and name not in given
         }
+        return {**removals, **self.held}
 
     def _refusal(self) -> Hold | None:
         guards = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypedDict, final
 
 from shared.app.api.schema.clusters import PlanPart
-from shared.app.api.schema.fleet import UnreadableRecordView
+from shared.app.api.schema.fleet import FollowedSource, UnreadableRecordView
 
 
 class ApprovalView(TypedDict):
@@ -142,6 +142,7 @@ class RecordedFleet(TypedDict):
     fleet: str
     commit: str
     source: TrackedBranch
+    followed: list[FollowedSource]
     approval: ApprovalView | None
     durations: dict[str, list[int]]
     replacing: dict[str, list[str]]
