@@ -18,7 +18,7 @@ from shared.json_tree import Json
 from shared.kubernetes_versions import numbers
 from shared.language.desired import Desired
 from shared.language.model.cluster.spec import ClusterSpec
-from shared.language.model.node_pool import NodePool
+from shared.language.model.node_pool import AUTO, NodePool
 from shared.language.resolve.rules.refusal import completed, surge_of
 from shared.resource_ids import RegionId
 from shared.sentences import many, some_of
@@ -323,7 +323,7 @@ def _of_sizes(place: RegionId, requests: list[Request], offer: Offer) -> Iterato
             yield f"vmSize {name}: {place.location} has no such size{_instead(name, offer.sizes)} {of}"
         elif size.barred:
             yield f"vmSize {name}: Azure bars the subscription from it in {place.location} {of}"
-        elif lacking := sorted({*zones} - size.zones):
+        elif lacking := sorted({*zones} - {AUTO} - size.zones):
             where = f"zone {', '.join(lacking)} of {place.location}"
             yield f"vmSize {name}: the subscription has none in {where} {of}"
 

@@ -1,18 +1,33 @@
-"""What AKS retires, as Microsoft announced it: a dated table, and what of a spec it concerns.
-
-Each announcement has its source. Of a month without a day, its last day counts, as the release calendar
-says. The table knows what a manifest can express, and nothing else.
-
-The days of kubenet and of Azure Network Policy Manager are those of the notices of 2026-01-14 in
-github.com/MicrosoftDocs/azure-aks-docs, ``articles/aks/includes/*-retirement.md``.
-"""
+"""What of a cluster's spec AKS retires: the table of announcements, applied. Pure: the day is an argument."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
+from shared.azure.announcements import (
+    AS_OF,
+    AZURE_LINUX_2,
+    CALENDAR,
+    CUSTOM_CA,
+    DEFAULT_UBUNTU_2204,
+    GPU_TAG,
+    KUBELET_CERTIFICATES,
+    KUBENET,
+    KUBERNETES,
+    NGINX,
+    NPM,
+    NPM_ON_WINDOWS,
+    OPEN_SERVICE_MESH,
+    UBUNTU_2004,
+    UBUNTU_2204,
+    WINDOWS_2019,
+    WINDOWS_2022,
+    Announcement,
+    of_revision,
+    of_size,
+)
 from shared.frozen import dataclass
 from shared.kubernetes_versions import numbers
 from shared.language.resolve.desired_fleet import DesiredFleet
@@ -20,107 +35,6 @@ from shared.language.resolve.problems import Problem, field_of, problem_at
 from shared.language.resolve.repository_layout import cluster_path
 from shared.language.yaml.nodes import Mark, without_removed
 from shared.sentences import days_until
-
-AS_OF = date(2026, 9, 8)
-"""The day up to which the sources were read."""
-CALENDAR = "https://learn.microsoft.com/azure/aks/supported-kubernetes-versions"
-
-
-class Support(NamedTuple):
-    """The last days of support of a Kubernetes version: for a year, and with ``AKSLongTermSupport``."""
-
-    community: date
-    long_term: date
-
-
-KUBERNETES: Mapping[tuple[int, int], Support] = {
-    (1, 28): Support(date(2025, 1, 31), date(2026, 2, 28)),
-    (1, 29): Support(date(2025, 3, 31), date(2026, 4, 30)),
-    (1, 30): Support(date(2025, 8, 22), date(2026, 7, 31)),
-    (1, 31): Support(date(2025, 11, 1), date(2026, 11, 30)),
-    (1, 32): Support(date(2026, 3, 31), date(2027, 3, 31)),
-    (1, 33): Support(date(2026, 7, 31), date(2027, 7, 31)),
-    (1, 34): Support(date(2026, 11, 30), date(2027, 11, 30)),
-    (1, 35): Support(date(2027, 3, 31), date(2028, 3, 31)),
-    (1, 36): Support(date(2027, 6, 30), date(2028, 6, 30)),
-    (1, 37): Support(date(2027, 10, 31), date(2028, 10, 31)),
-}
-"""The "AKS Kubernetes release calendar" and "LTS versions" of ``CALENDAR``."""
-
-
-class Announcement(NamedTuple):
-    """What is retired, the last day of its support, what to do, and where that was announced."""
-
-    what: str
-    on: date
-    instead: str
-    source: str
-
-
-WINDOWS_2019 = Announcement(
-    "Windows Server 2019",
-    date(2026, 3, 1),
-    "move its workloads to a node pool with a newer osSKU; its images are removed on 2027-04-01",
-    "https://github.com/Azure/AKS/issues/4091",
-)
-WINDOWS_2022 = Announcement(
-    "Windows Server 2022",
-    date(2028, 6, 30),
-    "move its workloads to a node pool with a newer osSKU; its images are removed on 2029-06-30",
-    "https://github.com/Azure/AKS/releases/tag/2026-06-19",
-)
-UBUNTU_2004 = Announcement(
-    "Ubuntu 20.04, the image of Ubuntu with FIPS below Kubernetes 1.35",
-    date(2027, 3, 17),
-    "upgrade the node pool to Kubernetes 1.35; its images are removed that day",
-    "https://github.com/Azure/AKS/issues/4874",
-)
-UBUNTU_2204 = Announcement(
-    "Ubuntu 22.04",
-    date(2027, 6, 30),
-    "choose osSKU Ubuntu2404; its images are removed on 2028-04-30",
-    "https://github.com/Azure/AKS/issues/5701",
-)
-DEFAULT_UBUNTU_2204 = Announcement(
-    "Ubuntu 22.04, the image of Ubuntu below Kubernetes 1.35",
-    date(2027, 6, 30),
-    "upgrade the node pool to Kubernetes 1.35, or choose osSKU Ubuntu2404",
-    "https://github.com/Azure/AKS/issues/5701",
-)
-AZURE_LINUX_2 = Announcement(
-    "Azure Linux 2.0, the image of AzureLinux below Kubernetes 1.32",
-    date(2025, 11, 30),
-    "upgrade the node pool to Kubernetes 1.32, or choose osSKU AzureLinux3; its images were removed on "
-    "2026-03-31",
-    "https://github.com/Azure/AKS/issues/4988",
-)
-KUBENET = Announcement(
-    "kubenet",
-    date(2028, 3, 31),
-    "plan a cluster with networkPlugin azure and networkPluginMode overlay",
-    "https://github.com/Azure/AKS/issues/4859",
-)
-NPM_ON_WINDOWS = Announcement(
-    "Azure Network Policy Manager on Windows nodes",
-    date(2026, 9, 30),
-    "choose networkPolicy calico",
-    "https://github.com/Azure/AKS/issues/3129",
-)
-NPM = Announcement(
-    "Azure Network Policy Manager",
-    date(2028, 9, 30),
-    "plan a cluster with networkPolicy and networkDataplane cilium",
-    "https://learn.microsoft.com/azure/aks/use-network-policies",
-)
-NGINX = Announcement(
-    "NGINX of application routing",
-    date(2026, 11, 30),
-    "move its routes to the Gateway API, with gatewayApiImplementations",
-    "https://learn.microsoft.com/azure/aks/app-routing-nginx-to-gateway-api-migration",
-)
-
-
-# What of a cluster's spec is retired, or will be soon. Pure: the day is an argument.
 
 AHEAD = timedelta(days=180)
 """So long before its day a retirement is warned of."""
@@ -175,9 +89,8 @@ def _announced(spec: Mapping[str, Any], running: str, today: date) -> Iterator[t
         yield ("kubernetesVersion",), announced
     pools = spec.get("nodePools") or ()
     for position, pool in enumerate(pools):
-        announced = _image(pool, str(pool.get("orchestratorVersion") or version))
-        if announced is not None:
-            yield ("nodePools", position, "osSKU"), announced
+        for path, announced in _of_pool(pool, str(pool.get("orchestratorVersion") or version)):
+            yield ("nodePools", position, *path), announced
     network = spec.get("networkProfile") or {}
     if network.get("networkPlugin") == "kubenet":
         yield ("networkProfile", "networkPlugin"), KUBENET
@@ -188,6 +101,15 @@ def _announced(spec: Mapping[str, Any], running: str, today: date) -> Iterator[t
     nginx = (routing.get("nginx") or {}).get("defaultIngressControllerType")
     if routing.get("enabled") and nginx != "None":
         yield ("ingressProfile", "webAppRouting"), NGINX
+    istio = (spec.get("serviceMeshProfile") or {}).get("istio") or {}
+    for position, revision in enumerate(istio.get("revisions") or ()):
+        announced = of_revision(str(revision))
+        if announced is not None:
+            yield ("serviceMeshProfile", "istio", "revisions", position), announced
+    addons = _untyped(spec).get("addonProfiles")
+    mesh = addons.get("openServiceMesh") if isinstance(addons, Mapping) else None
+    if isinstance(mesh, Mapping) and mesh.get("enabled") is True:
+        yield (*_UNTYPED, "addonProfiles", "openServiceMesh"), OPEN_SERVICE_MESH
 
 
 def _kubernetes(version: str, today: date, *, long_term: bool) -> Announcement | None:
@@ -203,6 +125,46 @@ def _kubernetes(version: str, today: date, *, long_term: bool) -> Announcement |
         instead += f", or choose supportPlan {_LONG_TERM}, which ends on {known.long_term}"
     what = f"Kubernetes {minor[0]}.{minor[1]}{f' with {plan}' if plan else ''}"
     return Announcement(what, on, instead, CALENDAR)
+
+
+_UNTYPED = ("azure", "properties")
+_TAGS: Mapping[str, Announcement] = {
+    "aks-disable-kubelet-serving-certificate-rotation": KUBELET_CERTIFICATES,
+    "skipgpudriverinstall": GPU_TAG,
+}
+_SWITCHES: Mapping[str, Announcement] = {"enableCustomCATrust": CUSTOM_CA}
+"""Switches of a pool that only ``azure.properties`` takes."""
+
+
+def _untyped(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    return (document.get("azure") or {}).get("properties") or {}
+
+
+def _of_pool(pool: Mapping[str, Any], version: str) -> Iterator[tuple[Path, Announcement]]:
+    image = _image(pool, version)
+    if image is not None:
+        yield ("osSKU",), image
+    for key, value in (pool.get("tags") or {}).items():
+        announced = _TAGS.get(str(key).lower())
+        if announced is not None and str(value).lower() == "true":
+            yield ("tags", key), announced
+    for name, value in _untyped(pool).items():
+        announced = _SWITCHES.get(name)
+        if announced is not None and value is True:
+            yield (*_UNTYPED, name), announced
+    for path, size in _sizes(pool):
+        announced = of_size(size)
+        if announced is not None:
+            yield path, announced
+
+
+def _sizes(pool: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+    if pool.get("vmSize"):
+        yield ("vmSize",), str(pool["vmSize"])
+    scale = (pool.get("virtualMachinesProfile") or {}).get("scale") or {}
+    for kind in ("manual", "autoscale"):
+        for position, part in enumerate(scale.get(kind) or ()):
+            yield ("virtualMachinesProfile", "scale", kind, position, "size"), str(part.get("size") or "")
 
 
 def _image(pool: Mapping[str, Any], version: str) -> Announcement | None:

@@ -212,6 +212,8 @@ def test_the_effect_of_a_change_depends_on_what_surrounds_it(
         ("spec.drift.rules[tags]", "tags", "", Effect.IN_PLACE),
         ("spec.nodePools[apps].availabilityZones", "['1']", "[]", Effect.UNMANAGED),
         ("spec.nodePools[apps].availabilityZones", "[]", "['1']", Effect.MAY_REPLACE),
+        ("spec.nodePools[apps].availabilityZones", "1,2", "auto", Effect.REIMAGED),
+        ("spec.nodePools[apps].availabilityZones", "auto", "1", Effect.REPLACEMENT),
         ("spec.nodePools[apps].vmSize", "Standard_d4s_v5", "Standard_D4s_v5", Effect.IN_PLACE),
     ],
 )

@@ -122,6 +122,7 @@ def test_a_size_that_the_subscription_may_not_have_and_a_zone_without_it_are_nam
     assert "bars the subscription from it in eastus" in short(new(), sizes=barred)[0]
     zones = new(pool={"availabilityZones": ["1", "2", "3"]})
     assert short(zones) == ["vmSize Standard_D4s_v5: the subscription has none in zone 3 of eastus (one)"]
+    assert short(new(pool={"availabilityZones": ["auto"]})) == [], "AKS chooses them"
 
 
 def test_a_version_that_the_region_does_not_offer_is_named_unless_the_cluster_has_it_already() -> None:

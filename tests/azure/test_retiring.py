@@ -10,18 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.azure import retirements as table
-from shared.azure.retirements import (
-    AHEAD,
+from shared.azure import announcements as table
+from shared.azure.announcements import (
     AS_OF,
-    FRESH,
+    ISTIO,
     KUBERNETES,
+    SERIES,
     Announcement,
-    retirement_warnings,
-    retiring,
-    stale,
+    of_revision,
+    of_size,
 )
+from shared.azure.retirements import AHEAD, FRESH, retirement_warnings, retiring, stale
 from tests.support.resolved_fleets import ONE, with_change
+from tests.support.sample import day_of_commit
 
 LATE = date(2100, 1, 1)
 ANNOUNCED = [announced for announced in vars(table).values() if isinstance(announced, Announcement)]
@@ -129,6 +130,16 @@ def test_the_image_of_a_pool_follows_its_sku_and_its_version(
             ("ingressProfile", "webAppRouting"),
             table.NGINX,
         ),
+        (
+            {"azure": {"properties": {"addonProfiles": {"openServiceMesh": {"enabled": True}}}}},
+            ("azure", "properties", "addonProfiles", "openServiceMesh"),
+            table.OPEN_SERVICE_MESH,
+        ),
+        (
+            {"serviceMeshProfile": {"istio": {"revisions": ["asm-1-27", "asm-1-99"]}}},
+            ("serviceMeshProfile", "istio", "revisions", 0),
+            of_revision("asm-1-27"),
+        ),
     ],
 )
 def test_a_feature_is_warned_of_at_its_field(
@@ -136,6 +147,77 @@ def test_a_feature_is_warned_of_at_its_field(
 ) -> None:
     (warned,) = retiring(spec(**fields), LATE)
     assert (warned.path, warned.announced) == (path, announced)
+
+
+@pytest.mark.parametrize(
+    ("pool", "path", "announced"),
+    [
+        (
+            {"tags": {"AKS-disable-kubelet-serving-certificate-rotation": "true"}},
+            ("tags", "AKS-disable-kubelet-serving-certificate-rotation"),
+            table.KUBELET_CERTIFICATES,
+        ),
+        ({"tags": {"SkipGPUDriverInstall": "true"}}, ("tags", "SkipGPUDriverInstall"), table.GPU_TAG),
+        (
+            {"azure": {"properties": {"enableCustomCATrust": True}}},
+            ("azure", "properties", "enableCustomCATrust"),
+            table.CUSTOM_CA,
+        ),
+        ({"vmSize": "Standard_D4s_v2"}, (), None),
+        ({"vmSize": "Standard_DS3_v2"}, ("vmSize",), of_size("Standard_DS3_v2")),
+        (
+            {"virtualMachinesProfile": {"scale": {"manual": [{"size": "standard_nv12s_v3", "count": 1}]}}},
+            ("virtualMachinesProfile", "scale", "manual", 0, "size"),
+            of_size("standard_nv12s_v3"),
+        ),
+    ],
+)
+def test_what_a_pool_has_is_warned_of_at_its_field(
+    pool: dict[str, Any], path: tuple[str | int, ...], announced: Announcement | None
+) -> None:
+    found = retiring(spec(pools=[{"name": "a", "osSKU": "AzureLinux", **pool}]), LATE)
+    expected = [(("nodePools", 0, *path), announced)] if announced else []
+    assert [(warned.path, warned.announced) for warned in found] == expected
+    assert (
+        retiring(
+            spec(pools=[{"osSKU": "AzureLinux", "tags": dict.fromkeys(pool.get("tags", ()), "no")}]), LATE
+        )
+        == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "series"),
+    [
+        ("Standard_D3", "D"),
+        ("Standard_DS13-4_v2", "Dsv2"),
+        ("Standard_D2_v2_Promo", "Dv2"),
+        ("Standard_A4m_v2", "Av2"),
+        ("Standard_B2ms", "B"),
+        ("Standard_F8s_v2", "Fsv2"),
+        ("Standard_L16s_v2", "Lsv2"),
+        ("Standard_M192idms_v2", "M192i"),
+        ("Standard_NV16as_v4", "NVv4"),
+        ("Standard_NC24rs_v3", "NCv3"),
+        *(
+            (name, "")
+            for name in ("Standard_D4s_v5", "Standard_B2s_v2", "Standard_F4as_v6", "Standard_L8s_v3")
+        ),
+        *((name, "") for name in ("Standard_NC24ads_A100_v4", "Standard_M192is_v3", "Standard_E4s_v3", "")),
+    ],
+)
+def test_a_size_of_a_retired_series_is_known_and_its_successors_are_not(size: str, series: str) -> None:
+    found = of_size(size)
+    assert (found.on if found else None) == (SERIES[series][1] if series else None)
+    assert of_size(size.upper()) is None or found is not None
+
+
+def test_a_revision_of_istio_that_microsoft_still_supports_is_not_warned_of() -> None:
+    newest = max(ISTIO)
+    assert [of_revision(f"asm-1-{newest + number}") for number in (1, 2)] == [None, None]
+    oldest = of_revision("asm-1-17")
+    assert oldest is not None
+    assert oldest.on == ISTIO[min(ISTIO)]
 
 
 @pytest.mark.parametrize(
@@ -179,8 +261,10 @@ def test_warnings_come_soonest_first_and_none_goes_away_with_time(today: date) -
 
 
 def test_every_announcement_has_a_day_a_remedy_and_an_announcement_of_microsoft() -> None:
-    assert len(ANNOUNCED) == 10
-    for announced in ANNOUNCED:
+    assert len(ANNOUNCED) == 14
+    sizes = [found for size in ("Standard_D3", "Standard_NV12s_v3") if (found := of_size(size))]
+    revisions = [found for minor in ISTIO if (found := of_revision(f"asm-1-{minor}"))]
+    for announced in (*ANNOUNCED, *sizes, *revisions):
         address = urlsplit(announced.source)
         assert address.scheme == "https"
         assert address.netloc == "learn.microsoft.com" or address.path.startswith("/Azure/AKS/"), (
@@ -188,6 +272,13 @@ def test_every_announcement_has_a_day_a_remedy_and_an_announcement_of_microsoft(
         )
         assert announced.instead
     assert all(support.community < support.long_term for support in KUBERNETES.values())
+
+
+def test_a_commit_has_a_table_that_stays_fresh_for_a_quarter_of_a_year() -> None:
+    age = day_of_commit(AS_OF) - AS_OF
+    assert age <= FRESH / 2, (
+        "read what python -m tools.announced lists, add what it announces, and move AS_OF"
+    )
 
 
 def test_a_table_older_than_half_a_year_says_so_with_its_date() -> None:

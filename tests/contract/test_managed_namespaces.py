@@ -55,6 +55,7 @@ def test_a_namespace_is_created_replaced_listed_and_deleted(azure: Azure) -> Non
     [
         ("kube-system", {}),
         ("gatekeeper-system", {}),
+        ("aks-istio-shop", {}),
         ("shop", {"deletePolicy": "Perhaps"}),
         ("shop", {"defaultNetworkPolicy": {"ingress": "Some"}}),
         ("shop", {"labels": {"a": 1}}),

@@ -10,6 +10,7 @@ import os
 import random
 import subprocess
 from collections.abc import Iterable, Sequence
+from datetime import date
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,14 +19,26 @@ DEEP = os.environ.get("DEEP") == "yes"
 """Whether every case runs."""
 
 
-def _of_commit() -> int:
-    """Return the seed of the commit that is checked out, 0 where that is not known, as without git."""
-    command = ["git", "rev-parse", "--verify", "--quiet", "HEAD"]
+def _git(*arguments: str) -> str:
+    """Return what git says of the folder, "" without a repository."""
     try:
-        done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["git", *arguments], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
+        )
     except OSError:
-        return 0
-    return int(done.stdout[:7], 16) if done.returncode == 0 else 0
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _of_commit() -> int:
+    """Return the seed of the commit that is checked out, 0 where that is not known."""
+    return int(_git("rev-parse", "--verify", "--quiet", "HEAD")[:7] or "0", 16)
+
+
+def day_of_commit(unknown: date) -> date:
+    """Return the day of the commit that is checked out, or ``unknown``."""
+    shown = _git("show", "--no-patch", "--format=%cs", "HEAD")
+    return date.fromisoformat(shown) if shown else unknown
 
 
 SEED = int(os.environ.get("SEED") or _of_commit())

@@ -269,6 +269,12 @@ _POOLS = (
         "start-stop-nodepools",
         (Way("*", "stopped", Effect.NODES_STOPPED),),
     ),
+    FieldEffect(
+        "nodePools[].availabilityZones",
+        Effect.REPLACEMENT,
+        "manage-node-pools, configure-automatic-zone-placement",
+        (Way("*", "auto", Effect.REIMAGED),),
+    ),
     FieldEffect("nodePools[].localDNSProfile", Effect.REIMAGED, "localdns-custom"),
     FieldEffect(
         "nodePools[].osSKU",
@@ -300,7 +306,7 @@ _POOLS = (
         """
         nodePools[].vmSize nodePools[].osType nodePools[].type nodePools[].osDiskSizeGB nodePools[].osDiskType
         nodePools[].kubeletDiskType nodePools[].maxPods nodePools[].vnetSubnetID nodePools[].podSubnetID
-        nodePools[].podIPAllocationMode nodePools[].availabilityZones
+        nodePools[].podIPAllocationMode
         nodePools[].scaleSetPriority nodePools[].scaleSetEvictionPolicy nodePools[].spotMaxPrice
         nodePools[].kubeletConfig nodePools[].linuxOSConfig nodePools[].enableEncryptionAtHost
         nodePools[].enableUltraSSD

@@ -94,11 +94,31 @@ KUBELET_OF_WINDOWS = {
 """learn.microsoft.com/azure/aks/custom-node-configuration, "Windows kubelet custom configuration"."""
 
 
+_RETIRED_TYPES = {
+    "AvailabilitySet": "AKS ended them on 2025-09-30, and makes VirtualMachines of them by itself since "
+    "2026-09-30 (github.com/Azure/AKS/issues/5021): write VirtualMachines after az aks update "
+    "--migrate-vmas-to-vms",
+}
+_RETIRED_IMAGES = {
+    "AzureLinuxOSGuard": "this preview ends on 2026-12-10 and its images go on 2027-03-10 "
+    "(github.com/Azure/AKS/releases/tag/2026-09-04): write AzureContainerLinux",
+    "Flatcar": "this preview ended on 2026-06-08 and its images went on 2026-09-08 "
+    "(github.com/Azure/AKS/releases/tag/2026-05-29): write AzureContainerLinux",
+    "WindowsAnnual": "it ended on 2026-05-15 and its images go on 2027-05-15 "
+    "(github.com/Azure/AKS/releases/tag/2026-05-29): write Windows2025 in a new node pool",
+}
+AUTO = "auto"
+"""The zones that AKS chooses: a preview of API version 2026-01-02-preview, "Automatic zone placement" of
+learn.microsoft.com/azure/aks/configure-automatic-zone-placement."""
+
+
 def _sorted(zones: tuple[str, ...]) -> tuple[str, ...]:
+    if AUTO in zones and len(zones) > 1:
+        raise ValueError("auto lets AKS choose the zones; write it alone")
     return tuple(sorted(zones))
 
 
-Zones = Annotated[tuple[Literal["1", "2", "3"], ...], AfterValidator(_sorted)]
+Zones = Annotated[tuple[Literal["1", "2", "3", "auto"], ...], AfterValidator(_sorted)]
 """Zones in canonical order, because their order has no meaning."""
 
 
@@ -112,7 +132,9 @@ class PoolProperties(Section):
 
     mode: Literal["System", "User", "Gateway"] = "User"
     """System is for the pods that the cluster needs, User for all others, Gateway for static egress."""
-    type: Literal["VirtualMachineScaleSets", "VirtualMachines"] | None = None
+    type: Annotated[Literal["VirtualMachineScaleSets", "VirtualMachines"], retired(_RETIRED_TYPES)] | None = (
+        None
+    )
     """VirtualMachines has several sizes in one pool; VirtualMachineScaleSets by default for a new pool."""
     virtual_machines_profile: VirtualMachinesProfile | None = None
     vm_size: VmSize | None = None
@@ -130,10 +152,11 @@ class PoolProperties(Section):
     """Whether unneeded nodes are deleted or deallocated."""
     power_state: PowerState | None = None
     availability_zones: Zones = ()
-    """The zones that nodes are spread over; their order has no meaning."""
+    """The zones that nodes are spread over; their order has no meaning. [auto] lets AKS choose, which is a
+    preview."""
     os_type: Literal["Linux", "Windows"] | None = None
     """The nodes' operating system; Linux by default."""
-    os_sku: OsSku | None = None
+    os_sku: Annotated[OsSku, retired(_RETIRED_IMAGES)] | None = None
     """The nodes' image; Azure's choice by default."""
     os_disk_size_gb: Annotated[StrictInt, between(30, 2048)] | None = None
     """The size of a node's disk, in GB."""

@@ -172,8 +172,10 @@ DeletePolicy = Literal["Keep", "Delete"]
 TENANT_LABEL = "toolkit.fluxcd.io/tenant"
 SECURITY_LABEL = "pod-security.kubernetes.io/enforce"
 SYSTEM_NAMESPACES = ("app-routing-system", "gatekeeper-system", "istio-system")
+SYSTEM_NAMESPACE_PREFIXES = ("aks-istio-",)
 """Namespaces of AKS besides kube-*, which it does not take as managed ones: "Limitations" of
-learn.microsoft.com/azure/aks/managed-namespaces."""
+learn.microsoft.com/azure/aks/managed-namespaces, and for the prefix the release notes of 2026-09-04
+(github.com/Azure/AKS/pull/5948)."""
 _OF_OTHERS = ("kubernetes.io/metadata.name", "kubernetes.azure.com/managedByArm")
 _MEMORY = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
@@ -372,7 +374,7 @@ class Tenancy(Manifest):
         if managed is None:
             return
         for number, name in enumerate(self.namespaces):
-            if name in SYSTEM_NAMESPACES:
+            if name in SYSTEM_NAMESPACES or name.startswith(SYSTEM_NAMESPACE_PREFIXES):
                 yield ("namespaces", number), f"{name} is a namespace of AKS; choose another one"
         if managed.ingress is not None and (managed.ingress == "AllowAll") is self._isolates:
             goes = "none" if self._isolates else "isolated"

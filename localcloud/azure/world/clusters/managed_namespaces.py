@@ -222,7 +222,7 @@ def _namespace(inside: InsideCluster, name: str) -> Json | None:
 
 
 def _check_name(name: str) -> None:
-    if name in _SYSTEM or name.startswith("kube-"):
+    if name in _SYSTEM or name.startswith(("kube-", "aks-istio-")):
         raise AksError(400, "BadRequest", f"The system namespace '{name}' cannot be a managed namespace.")
 
 

@@ -59,6 +59,7 @@ def group_label(group: str) -> str:
 def _labels(document: Json, pool: Json, index: int) -> dict[str, str]:
     location = document["location"]
     zones = pool.get("availabilityZones") or []
+    zones = ["1", "2", "3"] if zones == ["auto"] else zones
     zone = f"{location}-{zones[index % len(zones)]}" if zones else "0"
     return {
         "agentpool": pool["name"],

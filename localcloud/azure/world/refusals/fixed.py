@@ -80,6 +80,8 @@ def check_fixed(paths: Collection[str], asked: RequestedWrite, prefix: str = "")
         old, new = asked.was(path) or None, asked.says(path)
         if isinstance(new, str) and (path, old, new) in WAYS:
             continue
+        if path == "availabilityZones" and new == ["auto"]:
+            continue  # docs configure-automatic-zone-placement: a pool takes it up by surge nodes
         if path == "apiServerAccessProfile.subnetId" and old is None:
             continue  # integration with a network can be switched on later
         if path.endswith("serviceCidrs") and _second_family(asked, old, new):

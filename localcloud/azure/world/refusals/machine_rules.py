@@ -32,7 +32,10 @@ RULES = (
         "docs virtual-machines-node-pools: availability zones aren't supported",
         "availabilityZones",
         "availabilityZones are not allowed with type VirtualMachines.",
-        lambda asked: asked.now("type") == "VirtualMachines" and asked.now("availabilityZones"),
+        lambda asked: (
+            asked.now("type") == "VirtualMachines"
+            and asked.now("availabilityZones") not in (None, [], ["auto"])
+        ),
     ),
     RefusalRule(
         "deallocates-managed-disks",

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from shared.kubernetes_versions import numbers
 from shared.language.model.arm_types import Switch
 from shared.language.model.cluster.spec import ClusterSpec
-from shared.language.model.node_pool import NodePool
+from shared.language.model.node_pool import AUTO, NodePool
 from shared.language.model.node_pool_system import DnsOverride
 from shared.language.resolve.problems import Path
 from shared.language.resolve.rules import network_rules
@@ -200,7 +200,7 @@ POOL_RULES: tuple[PoolRule, ...] = (
     ),
     PoolRule(
         "availabilityZones",
-        lambda _spec, pool: pool.of_machines and bool(pool.availability_zones),
+        lambda _spec, pool: pool.of_machines and pool.availability_zones not in ((), (AUTO,)),
         "does not go with type: VirtualMachines; remove it, or write [] where a default sets it",
         "virtual-machines-node-pools",
     ),
@@ -213,7 +213,8 @@ POOL_RULES: tuple[PoolRule, ...] = (
     PoolRule(
         "proximityPlacementGroupID",
         lambda _spec, pool: (
-            pool.proximity_placement_group_id is not None and len(pool.availability_zones) > 1
+            pool.proximity_placement_group_id is not None
+            and (len(pool.availability_zones) > 1 or AUTO in pool.availability_zones)
         ),
         "needs nodes in at most one of availabilityZones; keep one zone",
         "reduce-latency-ppg",

@@ -1,0 +1,46 @@
+"""``python -m tools.announced FILE``: what the release notes of AKS say of retirements since the table's day.
+
+FILE is ``CHANGELOG.md`` of github.com/Azure/AKS at its newest commit. The result has the notes after
+``AS_OF`` of ``shared/azure/announcements.py``, each with its sentences about what ends; a person reads them,
+adds rows, and moves the day. It ends with 1 if there are any.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+from shared.azure.announcements import AS_OF
+
+_NOTES = re.compile(r"#+ Release(?: Notes)?(?: -)? v?(\d{4})-?(\d{2})-?(\d{2})\b.*", re.IGNORECASE)
+_ENDS = re.compile(
+    r"retir|deprecat|no longer (support|produce)|end of (life|support)|out of support|will be removed"
+    r"|not supported in|by default starting|starting (on|with)",
+    re.IGNORECASE,
+)
+
+
+def announced(text: str, since: date) -> Iterator[tuple[date, str]]:
+    """Yield the day of each newer release with each of its lines about what ends or begins by itself."""
+    day: date | None = None
+    for line in text.splitlines():
+        if heading := _NOTES.fullmatch(line.strip()):
+            day = date(int(heading[1]), int(heading[2]), int(heading[3]))
+        elif day is not None and day > since and not line.startswith("#") and _ENDS.search(line):
+            yield day, line.strip().lstrip("*- ")
+
+
+def main(arguments: list[str]) -> int:
+    """Print what is new; return the exit code."""
+    found = [*announced(Path(arguments[0]).read_text(encoding="utf-8"), AS_OF)]
+    for day, line in found:
+        print(f"{day}  {line}")
+    print(f"{len(found)} announcements after {AS_OF}", file=sys.stderr)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
