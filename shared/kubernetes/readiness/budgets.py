@@ -15,6 +15,7 @@ from enum import StrEnum
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes.label_selectors import selects
+from shared.masking import cut
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,10 @@ class TightBudget:
     def never(self) -> bool:
         """Whether it allows none even when all of its pods are healthy."""
         return not self.problem and self.desired >= self.expected
+
+
+MESSAGE = 200
+"""So much is stored of what the controller of budgets says."""
 
 
 class PodReason(StrEnum):
@@ -74,6 +79,9 @@ class Budgets:
         self._by_namespace: defaultdict[str, list[Json]] = defaultdict(list)
         for document in documents:
             self._by_namespace[_namespace(document)].append(document)
+
+    def __bool__(self) -> bool:
+        return bool(self._by_namespace)
 
     def tight(self) -> Iterator[TightBudget]:
         """Yield the budgets that have pods and allow no eviction."""
@@ -147,7 +155,7 @@ def _problem(status: Json) -> str:
     """Return why the controller could not count the pods of a budget, "" where it could."""
     for condition in status.get("conditions") or ():
         if condition.get("reason") == "SyncFailed":
-            return str(condition.get("message") or "its pods could not be counted")
+            return cut(str(condition.get("message") or "its pods could not be counted"), MESSAGE)
     return ""
 
 
