@@ -16,11 +16,12 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
 unexport PYTHONDONTWRITEBYTECODE
 READY := $(VENV)/.ready
 AZURITE := .tools/.ready
+KUSTO := .tools/kusto/.ready
 AZ ?= .tools/azure-cli/bin/az
 
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
 
-.PHONY: help environment demo up test deep collect authority azure-cli simulate check style types format generate lock package clean
+.PHONY: help environment demo up test deep collect authority azure-cli simulate check style types format generate bicep lock package clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -44,6 +45,10 @@ $(AZURITE): localcloud/runtime/tools.py | $(BIN)/python
 environment: $(READY) $(AZURITE) # packages and tools, at the same time
 	@:
 
+$(KUSTO): tests/kusto/package-lock.json | $(AZURITE)
+	@$(BIN)/python -m tests.support.language_service
+	@touch $@
+
 demo: ## create, change and delete clusters by pushes to the local cloud
 	@$(MAKE) --no-print-directory --jobs 2 environment
 	@$(BIN)/python -m localcloud.demo
@@ -54,11 +59,12 @@ up: ## start the local cloud and the functions; Ctrl-C stops them
 
 test: ## every check and every test, a sample of what takes long; SEED=N repeats a run
 	@$(MAKE) --no-print-directory --jobs 2 environment
-	@$(MAKE) --no-print-directory --jobs 2 types style collect
+	@$(MAKE) --no-print-directory --jobs 2 types style collect $(KUSTO)
 	@$(BIN)/python -m pytest -n 5 --dist worksteal
 
 deep: ## every case of every test, and then make simulate: as every night
 	@$(MAKE) --no-print-directory --jobs 2 environment
+	@$(MAKE) --no-print-directory $(KUSTO)
 	@DEEP=yes $(BIN)/python -m pytest --timeout 1800 -n 6 --dist worksteal
 	@$(MAKE) --no-print-directory simulate
 
@@ -106,6 +112,9 @@ generate: $(READY) ## write again the pages and schemas that come from code
 	@$(BIN)/python -m localcloud.azure.refusals_page > docs/local-azure-refusals.md
 	@$(BIN)/python -m cli.schemas schemas
 	@$(BIN)/python -m cli.schemas examples/fleet/.roadstead/schemas
+
+bicep: $(READY) ## format and compile the templates, with the bicep on PATH or BICEP=/path
+	@$(BIN)/python -m tools.bicep
 
 clean: ## remove everything that was installed or written
 	rm -rf dist $(VENV) .tools .localcloud* .collected .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

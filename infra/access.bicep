@@ -5,14 +5,10 @@
 // with listClusterAdminCredential and runCommand among them. It would still lack the resource groups.
 targetScope = 'subscription'
 
-@description('The identity of the app that has the webhook, the API, the planner and the timers.')
-param controlPrincipalId string
+import { principals, uuid } from 'types.bicep'
 
-@description('The identity of the app that creates and changes clusters.')
-param workerPrincipalId string
-
-@description('The identity of the app that deletes clusters.')
-param deleterPrincipalId string
+@description('The identities of the apps.')
+param identities principals
 
 @description('Also make the worker a Kubernetes administrator of clusters that take Entra identities only.')
 param grantKubernetesAdmin bool = false
@@ -23,7 +19,7 @@ var kubernetesRbacClusterAdmin = 'b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b'
 param readActivityLog bool = false
 
 @description('The roles, by the ids of their definitions, that manifests may give to identities; with none, no app may assign a role.')
-param assignableRoles array = []
+param assignableRoles uuid[] = []
 
 @description('Also create the roles with which the apps write the federated credentials of identities.')
 param federates bool = false
@@ -131,27 +127,27 @@ resource deleter 'Microsoft.Authorization/roleDefinitions@2022-04-01' = {
 }
 
 resource controlAssignment 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
-  name: guid(subscription().id, controlPrincipalId, control.id)
+  name: guid(subscription().id, identities.control, control.id)
   properties: {
-    principalId: controlPrincipalId
+    principalId: identities.control
     principalType: 'ServicePrincipal'
     roleDefinitionId: control.id
   }
 }
 
 resource workerAssignment 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
-  name: guid(subscription().id, workerPrincipalId, worker.id)
+  name: guid(subscription().id, identities.worker, worker.id)
   properties: {
-    principalId: workerPrincipalId
+    principalId: identities.worker
     principalType: 'ServicePrincipal'
     roleDefinitionId: worker.id
   }
 }
 
 resource deleterAssignment 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
-  name: guid(subscription().id, deleterPrincipalId, deleter.id)
+  name: guid(subscription().id, identities.deleter, deleter.id)
   properties: {
-    principalId: deleterPrincipalId
+    principalId: identities.deleter
     principalType: 'ServicePrincipal'
     roleDefinitionId: deleter.id
   }
@@ -174,23 +170,20 @@ resource activityReader 'Microsoft.Authorization/roleDefinitions@2022-04-01' = i
 }
 
 resource activityReaderAssignment 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (readActivityLog) {
-  name: guid(subscription().id, controlPrincipalId, activityReader.id)
+  name: guid(subscription().id, identities.control, activityReader.id)
   properties: {
-    principalId: controlPrincipalId
+    principalId: identities.control
     principalType: 'ServicePrincipal'
     roleDefinitionId: activityReader.id
   }
 }
 
 resource administrator 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (grantKubernetesAdmin) {
-  name: guid(subscription().id, workerPrincipalId, kubernetesRbacClusterAdmin)
+  name: guid(subscription().id, identities.worker, kubernetesRbacClusterAdmin)
   properties: {
-    principalId: workerPrincipalId
+    principalId: identities.worker
     principalType: 'ServicePrincipal'
-    roleDefinitionId: subscriptionResourceId(
-      'Microsoft.Authorization/roleDefinitions',
-      kubernetesRbacClusterAdmin
-    )
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', kubernetesRbacClusterAdmin)
   }
 }
 
@@ -214,9 +207,9 @@ resource roleAssigner 'Microsoft.Authorization/roleDefinitions@2022-04-01' = if 
 }
 
 resource roleAssignerAssignment 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (!empty(assignableRoles)) {
-  name: guid(subscription().id, workerPrincipalId, roleAssigner.id)
+  name: guid(subscription().id, identities.worker, roleAssigner.id)
   properties: {
-    principalId: workerPrincipalId
+    principalId: identities.worker
     principalType: 'ServicePrincipal'
     roleDefinitionId: roleAssigner.id
     condition: '${mayWrite} AND ${mayDelete}'
@@ -242,9 +235,9 @@ resource roleRemover 'Microsoft.Authorization/roleDefinitions@2022-04-01' = if (
 }
 
 resource roleRemoverAssignment 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (!empty(assignableRoles)) {
-  name: guid(subscription().id, deleterPrincipalId, roleRemover.id)
+  name: guid(subscription().id, identities.deleter, roleRemover.id)
   properties: {
-    principalId: deleterPrincipalId
+    principalId: identities.deleter
     principalType: 'ServicePrincipal'
     roleDefinitionId: roleRemover.id
     condition: mayDelete
@@ -311,9 +304,9 @@ resource policyAssigner 'Microsoft.Authorization/roleDefinitions@2022-04-01' = i
 }
 
 resource policyAssignerAssignment 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (assignPolicies) {
-  name: guid(subscription().id, workerPrincipalId, policyAssigner.id)
+  name: guid(subscription().id, identities.worker, policyAssigner.id)
   properties: {
-    principalId: workerPrincipalId
+    principalId: identities.worker
     principalType: 'ServicePrincipal'
     roleDefinitionId: policyAssigner.id
   }
@@ -337,9 +330,9 @@ resource policyRemover 'Microsoft.Authorization/roleDefinitions@2022-04-01' = if
 }
 
 resource policyRemoverAssignment 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (assignPolicies) {
-  name: guid(subscription().id, deleterPrincipalId, policyRemover.id)
+  name: guid(subscription().id, identities.deleter, policyRemover.id)
   properties: {
-    principalId: deleterPrincipalId
+    principalId: identities.deleter
     principalType: 'ServicePrincipal'
     roleDefinitionId: policyRemover.id
   }
@@ -366,9 +359,9 @@ resource namespaceManager 'Microsoft.Authorization/roleDefinitions@2022-04-01' =
 }
 
 resource namespaceManagerAssignment 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (manageNamespaces) {
-  name: guid(subscription().id, workerPrincipalId, namespaceManager.id)
+  name: guid(subscription().id, identities.worker, namespaceManager.id)
   properties: {
-    principalId: workerPrincipalId
+    principalId: identities.worker
     principalType: 'ServicePrincipal'
     roleDefinitionId: namespaceManager.id
   }

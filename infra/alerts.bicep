@@ -1,4 +1,6 @@
 // Alert rules on the metrics of docs/telemetry.md. Application Insights stores them in the table customMetrics.
+import { texts } from 'types.bicep'
+
 @description('The Application Insights component.')
 param componentName string
 
@@ -9,10 +11,10 @@ param fleet string
 param location string
 
 @description('Tags for every resource.')
-param tags object
+param tags texts
 
 @description('The ids of the action groups that an alert calls. Without one, alerts only show in the portal.')
-param actionGroups array = []
+param actionGroups string[] = []
 
 // Each query returns a row for what is wrong, so every rule fires on the first row.
 var rules = [
@@ -194,7 +196,7 @@ resource component 'Microsoft.Insights/components@2020-02-02' existing = {
   name: componentName
 }
 
-resource alerts 'Microsoft.Insights/scheduledQueryRules@2022-06-15' = [
+resource alerts 'Microsoft.Insights/scheduledQueryRules@2026-03-01' = [
   for rule in rules: {
     name: 'roadstead-${fleet}-${rule.name}'
     location: location

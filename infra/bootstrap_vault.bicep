@@ -7,7 +7,7 @@ param principalId string
 
 var keyVaultSecretsUser = '4633458b-17de-408a-b874-0445c86b69e6'
 
-resource vault 'Microsoft.KeyVault/vaults@2023-07-01' existing = {
+resource vault 'Microsoft.KeyVault/vaults@2026-05-15' existing = {
   name: name
 }
 

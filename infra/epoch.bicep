@@ -1,13 +1,9 @@
 // Who may read and write the tags of the app's resource group, one of which has the epoch of its tables.
 // A right on tags is none on the group, and none on what is in it.
-@description('The identity of the app that has the planner, which advances the epoch.')
-param controlPrincipalId string
+import { principals } from 'types.bicep'
 
-@description('The identity of the app that creates and changes clusters.')
-param workerPrincipalId string
-
-@description('The identity of the app that deletes clusters.')
-param deleterPrincipalId string
+@description('The identities of the apps.')
+param identities principals
 
 resource epochWriter 'Microsoft.Authorization/roleDefinitions@2022-04-01' = {
   name: guid(resourceGroup().id, 'roadstead-epoch-writer')
@@ -43,27 +39,27 @@ resource epochReader 'Microsoft.Authorization/roleDefinitions@2022-04-01' = {
 }
 
 resource controlEpoch 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
-  name: guid(resourceGroup().id, controlPrincipalId, epochWriter.id)
+  name: guid(resourceGroup().id, identities.control, epochWriter.id)
   properties: {
-    principalId: controlPrincipalId
+    principalId: identities.control
     principalType: 'ServicePrincipal'
     roleDefinitionId: epochWriter.id
   }
 }
 
 resource workerEpoch 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
-  name: guid(resourceGroup().id, workerPrincipalId, epochReader.id)
+  name: guid(resourceGroup().id, identities.worker, epochReader.id)
   properties: {
-    principalId: workerPrincipalId
+    principalId: identities.worker
     principalType: 'ServicePrincipal'
     roleDefinitionId: epochReader.id
   }
 }
 
 resource deleterEpoch 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
-  name: guid(resourceGroup().id, deleterPrincipalId, epochReader.id)
+  name: guid(resourceGroup().id, identities.deleter, epochReader.id)
   properties: {
-    principalId: deleterPrincipalId
+    principalId: identities.deleter
     principalType: 'ServicePrincipal'
     roleDefinitionId: epochReader.id
   }

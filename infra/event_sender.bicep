@@ -10,7 +10,7 @@ param principalId string
 
 var dataSender = '69a216fc-b8fb-44d8-bc22-1f3c2cd27a39'
 
-resource namespace 'Microsoft.ServiceBus/namespaces@2024-01-01' existing = {
+resource namespace 'Microsoft.ServiceBus/namespaces@2026-01-01' existing = {
   name: namespaceName
 
   resource queue 'queues' existing = {

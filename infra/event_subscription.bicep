@@ -10,7 +10,7 @@ param name string
 param queueId string
 
 @description('The client ids of the identities of the apps.')
-param appIds array
+param appIds string[]
 
 // A cluster with its pools, and what is around one. The portal and `az tag` write tags through an API of their own.
 var operations = [

@@ -13,7 +13,7 @@ param queueId string
 
 @description('The client ids of the identities of the apps, whose own writes are left out; an output of main.bicep.')
 @maxLength(10)
-param appIds array
+param appIds string[]
 
 @description('The region of the resource group; the topic is global.')
 param location string = deployment().location
@@ -27,14 +27,13 @@ param topicName string = 'roadstead'
 @description('Whether to give the topic the right to send to the queue. Without it, whoever owns the queue does that.')
 param assignSender bool = true
 
-resource group 'Microsoft.Resources/resourceGroups@2024-03-01' = {
+resource group 'Microsoft.Resources/resourceGroups@2025-04-01' = {
   name: topicGroup
   location: location
 }
 
 module topic 'event_topic.bicep' = {
   scope: group
-  name: 'roadstead-topic-${fleet}'
   params: {
     name: topicName
   }
@@ -42,7 +41,6 @@ module topic 'event_topic.bicep' = {
 
 module sender 'event_sender.bicep' = if (assignSender) {
   scope: resourceGroup(split(queueId, '/')[2], split(queueId, '/')[4])
-  name: 'roadstead-sender-${uniqueString(subscription().id)}'
   params: {
     namespaceName: split(queueId, '/')[8]
     queueName: split(queueId, '/')[10]
@@ -52,10 +50,10 @@ module sender 'event_sender.bicep' = if (assignSender) {
 
 module subscribed 'event_subscription.bicep' = {
   scope: group
-  name: 'roadstead-events-${fleet}'
   params: {
     topicName: topicName
-    name: 'roadstead-${fleet}'
+    // Event Grid takes 64 characters.
+    name: length(fleet) > 54 ? 'roadstead-${take(fleet, 40)}-${uniqueString(fleet)}' : 'roadstead-${fleet}'
     queueId: queueId
     appIds: appIds
   }

@@ -7,6 +7,9 @@ param targetSubscriptions = ['00000000-0000-0000-0000-000000000001']
 
 param entraClientId = '00000000-0000-0000-0000-000000000002'
 
-param githubToken = readEnvironmentVariable('GITHUB_TOKEN')
-param githubWebhookSecret = readEnvironmentVariable('GITHUB_WEBHOOK_SECRET')
-param fluxGitPassword = readEnvironmentVariable('FLUX_GIT_PASSWORD', '')
+// With writeSecrets = false, the values are those that the vault has.
+param secrets = ['github-token', 'github-webhook-secret']
+param secretValues = {
+  'github-token': readEnvironmentVariable('GITHUB_TOKEN')
+  'github-webhook-secret': readEnvironmentVariable('GITHUB_WEBHOOK_SECRET')
+}

@@ -1,5 +1,7 @@
 // One function app on a Flex Consumption plan of its own. It reads storage, queues, secrets and telemetry with its
 // identity: no setting holds a key. The runtime and its version are not app settings on this plan.
+import { texts } from 'types.bicep'
+
 @description('The name of the app.')
 @maxLength(60)
 param name string
@@ -8,7 +10,7 @@ param name string
 param location string
 
 @description('Tags for every resource.')
-param tags object
+param tags texts
 
 @description('The user-assigned identity of the app.')
 param identityName string
@@ -33,12 +35,12 @@ param maximumInstances int
 param app string
 
 @description('The settings that Roadstead reads.')
-param settings object
+param settings texts
 
 @description('Settings beside these, by their names; the ones below win.')
-param moreSettings object
+param moreSettings texts
 
-resource identity 'Microsoft.ManagedIdentity/userAssignedIdentities@2023-01-31' existing = {
+resource identity 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' existing = {
   name: identityName
 }
 
@@ -46,7 +48,7 @@ resource component 'Microsoft.Insights/components@2020-02-02' existing = {
   name: componentName
 }
 
-resource plan 'Microsoft.Web/serverfarms@2024-04-01' = {
+resource plan 'Microsoft.Web/serverfarms@2025-03-01' = {
   name: 'plan-${name}'
   location: location
   tags: tags
@@ -58,7 +60,7 @@ resource plan 'Microsoft.Web/serverfarms@2024-04-01' = {
   properties: { reserved: true }
 }
 
-resource site 'Microsoft.Web/sites@2024-04-01' = {
+resource site 'Microsoft.Web/sites@2025-03-01' = {
   name: name
   location: location
   tags: tags
@@ -98,7 +100,7 @@ resource site 'Microsoft.Web/sites@2024-04-01' = {
   }
 }
 
-resource appSettings 'Microsoft.Web/sites/config@2024-04-01' = {
+resource appSettings 'Microsoft.Web/sites/config@2025-03-01' = {
   parent: site
   name: 'appsettings'
   properties: union(settings, moreSettings, {

@@ -1,5 +1,7 @@
 // Asks the app every quarter of an hour from five places whether it is ready, and raises an alert when three of them
 // hear that it is not, or nothing. The hosting plan itself has no health check.
+import { texts } from 'types.bicep'
+
 @description('What makes the names unique.')
 param unique string
 
@@ -7,7 +9,7 @@ param unique string
 param location string
 
 @description('Tags for every resource.')
-param tags object
+param tags texts
 
 @description('The Application Insights component.')
 param componentName string
@@ -16,7 +18,7 @@ param componentName string
 param hostName string
 
 @description('The ids of the action groups that the alert notifies.')
-param actionGroupIds array
+param actionGroupIds string[]
 
 var places = ['emea-nl-ams-azr', 'emea-gb-db3-azr', 'us-ca-sjc-azr', 'us-tx-sn1-azr', 'apac-sg-sin-azr']
 
@@ -52,7 +54,7 @@ resource test 'Microsoft.Insights/webtests@2022-06-15' = {
   }
 }
 
-resource alert 'Microsoft.Insights/metricAlerts@2018-03-01' = {
+resource alert 'Microsoft.Insights/metricAlerts@2026-01-01' = {
   name: 'not-ready-roadstead-${unique}'
   location: 'global'
   tags: tags

@@ -1,6 +1,8 @@
 // The storage account of one app's host, without keys: its locks, its function keys and its deployed code. No
 // other app may write there: whoever writes the deployed code of an app acts as its identity. The host needs no
 // queues here, so the app has no role for them.
+import { texts } from 'types.bicep'
+
 @description('The name of the account.')
 @maxLength(24)
 param name string
@@ -9,7 +11,7 @@ param name string
 param location string
 
 @description('Tags for every resource.')
-param tags object
+param tags texts
 
 @description('The identity of the app.')
 param principalId string
@@ -17,7 +19,7 @@ param principalId string
 var deploymentContainerName = 'releases'
 var storageBlobDataOwner = 'b7e6dc6d-f1e8-4753-8033-0f276bb0955b'
 
-resource account 'Microsoft.Storage/storageAccounts@2023-05-01' = {
+resource account 'Microsoft.Storage/storageAccounts@2026-06-01' = {
   name: name
   location: location
   tags: tags
@@ -33,12 +35,12 @@ resource account 'Microsoft.Storage/storageAccounts@2023-05-01' = {
   }
 }
 
-resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2023-05-01' = {
+resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2026-06-01' = {
   parent: account
   name: 'default'
 }
 
-resource releases 'Microsoft.Storage/storageAccounts/blobServices/containers@2023-05-01' = {
+resource releases 'Microsoft.Storage/storageAccounts/blobServices/containers@2026-06-01' = {
   parent: blobs
   name: deploymentContainerName
 }

@@ -1,4 +1,6 @@
 // The identity of one app: for storage, queues, secrets, telemetry and the target subscriptions.
+import { texts } from 'types.bicep'
+
 @description('The name of the identity.')
 param name string
 
@@ -6,9 +8,9 @@ param name string
 param location string
 
 @description('Tags for every resource.')
-param tags object
+param tags texts
 
-resource identity 'Microsoft.ManagedIdentity/userAssignedIdentities@2023-01-31' = {
+resource identity 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = {
   name: name
   location: location
   tags: tags

@@ -2,6 +2,8 @@
 // The function apps live in a resource group of their own; each target subscription gets a role for each app.
 targetScope = 'subscription'
 
+import { existing, texts, uuid } from 'types.bicep'
+
 @description('The name of the fleet: lower-case letters, digits and hyphens. It is in the names and tags of all resources.')
 @minLength(1)
 @maxLength(63)
@@ -17,7 +19,8 @@ param resourceGroupName string = 'roadstead-${fleet}'
 param installationId string = guid(subscription().id, resourceGroupName, fleet)
 
 @description('The ids of the subscriptions that hold the clusters. Whoever deploys must be allowed to assign roles there.')
-param targetSubscriptions array = [subscription().subscriptionId]
+@minLength(1)
+param targetSubscriptions uuid[] = [subscription().subscriptionId]
 
 @description('Also make the worker a Kubernetes administrator of clusters that take Entra identities only (no local accounts).')
 param grantKubernetesAdmin bool = false
@@ -26,10 +29,10 @@ param grantKubernetesAdmin bool = false
 param readActivityLog bool = false
 
 @description('The roles, by the ids of their definitions, that manifests may give to identities (spec.roleAssignments). With none, no app may assign a role.')
-param assignableRoles array = []
+param assignableRoles uuid[] = []
 
-@description('The identities that pods of clusters may act as (spec.federatedCredentials): name, resourceGroup and subscriptionId of each, which must exist, in a target subscription. With none, no app may write a federated credential.')
-param federatedIdentities array = []
+@description('The identities that pods of clusters may act as (spec.federatedCredentials). They exist, in target subscriptions. With none, no app may write a federated credential.')
+param federatedIdentities existing[] = []
 
 @description('Also let manifests assign policies of Azure Policy to clusters (spec.policies), in the target subscriptions.')
 param assignPolicies bool = false
@@ -49,28 +52,24 @@ param githubBranch string = 'main'
 @description('The REST API of GitHub, or of a GitHub Enterprise Server: https://HOST/api/v3.')
 param githubApiUrl string = 'https://api.github.com'
 
-@description('A fine-grained token: contents read, commit statuses write, pull requests write. Leave empty for a GitHub App.')
+@description('The secrets that the vault has, by their names: github-webhook-secret, and github-token (fine-grained: contents read, commit statuses write, pull requests write) or github-app-private-key (PEM). Where they are used, github-webhook-secret-previous (the one before, while it is being changed), flux-git-password (with which Flux reads the fleet repository), api-key-reader, api-key-operator, api-key-approver, api-key-admin (keys for scripts with that role), notify-NAME (an address of notifications or its secret) and approval-NAME (the key of a system that approves stages).')
+@minLength(2)
+param secrets string[]
+
+@description('Their values by name, such as readEnvironmentVariable(...). With none, those that the vault has stay as they are.')
 @secure()
-param githubToken string = ''
+param secretValues {
+  *: string
+} = {}
+
+@description('Whether to write the values. Without, the vault has each of them already: a deployment that changes something else needs no secret.')
+param writeSecrets bool = true
 
 @description('The id of a GitHub App; empty when a token is used.')
 param githubAppId string = ''
 
-@description('The private key of the GitHub App, PEM.')
-@secure()
-param githubAppPrivateKey string = ''
-
 @description('The number of the installation of the GitHub App on the fleet repository.')
 param githubAppInstallationId string = ''
-
-@description('The secret that GitHub signs webhooks with.')
-@secure()
-@minLength(20)
-param githubWebhookSecret string
-
-@description('The secret before the current one, while it is being changed; else empty.')
-@secure()
-param githubWebhookSecretPrevious string = ''
 
 @description('The user name with which Flux in the clusters reads the fleet repository.')
 param fluxGitUsername string = 'git'
@@ -78,34 +77,14 @@ param fluxGitUsername string = 'git'
 @description('The host that the token of Flux is for, with its port if that is not 443; it is given to no other.')
 param fluxGitHost string = 'github.com'
 
-@description('The password or token with which Flux reads the fleet repository; empty for a public one.')
-@secure()
-param fluxGitPassword string = ''
-
-@description('The vaults with the values of bootstrap secrets: name, resourceGroup and subscriptionId of each, which must exist and use Azure RBAC. Manifests can name no other vault.')
-param bootstrapVaults array = []
+@description('The vaults with the values of bootstrap secrets, which exist and use Azure RBAC. Manifests can name no other vault.')
+param bootstrapVaults existing[] = []
 
 @description('Those of bootstrapVaults that have nothing but the keys with which the Flux of each cluster signs what it reports: the app with the webhook reads them too. With one, requests without a token reach that app, which then asks for a key or a signature.')
-param fluxEventVaults array = []
+param fluxEventVaults existing[] = []
 
 @description('The client id of the app registration with which people and scripts sign in; without it, keys alone open the API.')
 param entraClientId string = ''
-
-@description('A key for scripts with the role Reader, of 20 characters or more; empty for none.')
-@secure()
-param apiKeyReader string = ''
-
-@description('A key for scripts with the role Operator, of 20 characters or more; empty for none.')
-@secure()
-param apiKeyOperator string = ''
-
-@description('A key for scripts with the role Approver, of 20 characters or more; empty for none.')
-@secure()
-param apiKeyApprover string = ''
-
-@description('A key for scripts with the role Admin, of 20 characters or more; empty for none.')
-@secure()
-param apiKeyAdmin string = ''
 
 @description('When to look for a commit whose webhook was lost: six-field NCRONTAB, UTC.')
 param planSchedule string = '0 */5 * * * *'
@@ -132,65 +111,137 @@ param alwaysReady int = 0
 @maxValue(1000)
 param maximumInstances int = 40
 
-@description('The addresses of notifications and their secrets, such as OPS_SLACK.')
-@secure()
-param notificationAddresses object = {}
-
-@description('The keys of the external systems that approve stages of rollouts, by name, such as CHANGES.')
-@secure()
-param approvalKeys object = {}
-
 @description('The hosts that checks of gates may ask, such as prometheus.example.com; without one they ask nobody.')
-param rolloutCheckHosts array = []
+param rolloutCheckHosts string[] = []
 
 @description('Ids of the action groups that alerts call. With one, the app is also asked every quarter of an hour whether it is ready.')
-param alertActionGroupIds array = []
+param alertActionGroupIds string[] = []
 
 @description('Settings of docs/settings.md that have no parameter here, by their names; every app gets them.')
-param moreSettings object = {}
+param moreSettings texts = {}
 
 @description('Also create a system topic in each target subscription, which says when somebody changes a cluster there.')
 param hearAzureEvents bool = true
 
 @description('Tags for every resource.')
-param tags object = {}
+param tags texts = {}
 
-var allTags = union(tags, { 'roadstead-fleet': fleet })
-// A reference to a secret that is not there would reach the app as if its own text were the secret: none is
-// made then.
-var secret = '@Microsoft.KeyVault(VaultName=${vault.outputs.name};SecretName='
-var unique = uniqueString(subscription().id, resourceGroupName, fleet)
-var appName = '${take('roadstead-${fleet}', 45)}-${take(unique, 6)}'
-// NOTIFY_OPS_SLACK refers to the secret notify-ops-slack.
-var addressSettings = toObject(
-  items(notificationAddresses),
-  address => 'NOTIFY_${address.key}',
-  address => '${secret}notify-${toLower(replace(address.key, '_', '-'))})'
+// Whether a text has no other characters than these.
+func has(text string, characters string) bool =>
+  empty(filter(range(0, length(text)), at => !contains(characters, substring(text, at, 1))))
+
+var small = 'abcdefghijklmnopqrstuvwxyz0123456789'
+var parts = split(githubRepository, '/')
+var vaultIds = map(bootstrapVaults, vault => toLower('${vault.subscriptionId}/${vault.resourceGroup}/${vault.name}'))
+var byToken = contains(secrets, 'github-token')
+var byApp = contains(secrets, 'github-app-private-key') && !empty(githubAppId) && !empty(githubAppInstallationId)
+
+// Each secret with the setting that refers to it, and the apps that read it. notify-ops-slack is NOTIFY_OPS_SLACK.
+var everyApp = ['control', 'worker', 'deleter']
+var known = {
+  'github-token': { setting: 'GITHUB_TOKEN', readers: everyApp }
+  'github-app-private-key': { setting: 'GITHUB_APP_PRIVATE_KEY', readers: everyApp }
+  'github-webhook-secret': { setting: 'GITHUB_WEBHOOK_SECRET', readers: ['control'] }
+  'github-webhook-secret-previous': { setting: 'GITHUB_WEBHOOK_SECRET_PREVIOUS', readers: ['control'] }
+  'flux-git-password': { setting: 'FLUX_GIT_PASSWORD', readers: ['worker'] }
+  'api-key-reader': { setting: 'API_KEY_READER', readers: ['control'] }
+  'api-key-operator': { setting: 'API_KEY_OPERATOR', readers: ['control'] }
+  'api-key-approver': { setting: 'API_KEY_APPROVER', readers: ['control'] }
+  'api-key-admin': { setting: 'API_KEY_ADMIN', readers: ['control'] }
+}
+var ofSystems = filter(secrets, secret => startsWith(secret, 'notify-') || startsWith(secret, 'approval-'))
+var unknown = filter(
+  secrets,
+  secret =>
+    !contains(known, secret) && (!contains(ofSystems, secret) || endsWith(secret, '-') || !has(secret, '${small}-'))
 )
-// APPROVAL_KEY_CHANGES refers to the secret approval-changes.
-var approvalSettings = toObject(
-  items(approvalKeys),
-  key => 'APPROVAL_KEY_${key.key}',
-  key => '${secret}approval-${toLower(replace(key.key, '_', '-'))})'
+var allSecrets = union(
+  known,
+  toObject(ofSystems, secret => secret, secret => {
+    setting: toUpper(replace(
+      startsWith(secret, 'notify-') ? secret : replace(secret, 'approval-', 'approval-key-'),
+      '-',
+      '_'
+    ))
+    readers: ['control']
+  })
+)
+
+// What a type cannot say. Resource Manager evaluates it before it creates anything.
+var problems = filter(
+  [
+    has(fleet, '${small}-') && !startsWith(fleet, '-') && !endsWith(fleet, '-')
+      ? ''
+      : 'fleet: lower-case letters, digits and hyphens, with a letter or digit at each end.'
+    length(parts) == 2 && !empty(first(parts)) && !empty(last(parts))
+      ? ''
+      : 'githubRepository: owner/name, such as contoso/fleet.'
+    empty(unknown) ? '' : 'secrets: no secret is called ${join(unknown, ', ')}; see the description of the parameter.'
+    contains(secrets, 'github-webhook-secret') ? '' : 'secrets: github-webhook-secret is missing.'
+    empty(filter(
+        fluxEventVaults,
+        vault => !contains(vaultIds, toLower('${vault.subscriptionId}/${vault.resourceGroup}/${vault.name}'))
+      ))
+      ? ''
+      : 'fluxEventVaults: vaults that bootstrapVaults has too.'
+    byToken || byApp
+      ? ''
+      : 'secrets: github-token, or github-app-private-key with githubAppId and githubAppInstallationId: one of the two.'
+  ],
+  problem => !empty(problem)
+)
+var name = empty(problems) ? fleet : fail(join(problems, ' '))
+
+var allTags = union(tags, { 'roadstead-fleet': name })
+var vaultName = 'kv-${unique}'
+var unique = uniqueString(subscription().id, resourceGroupName, fleet)
+// A plan has the name of its app behind 'plan-', in the 60 characters that Azure allows.
+var appName = '${take('roadstead-${name}', 40)}-${take(unique, 6)}'
+var apps = {
+  control: appName
+  worker: '${appName}-worker'
+  deleter: '${appName}-deleter'
+}
+var busName = 'sb-roadstead-${unique}'
+var eventsQueue = resourceId(
+  subscription().subscriptionId,
+  resourceGroupName,
+  'Microsoft.ServiceBus/namespaces/queues',
+  busName,
+  'events'
+)
+var componentName = 'appi-roadstead-${unique}'
+// A reference to a secret that is not there would reach the app as if its own text were the secret: each app has those
+// that it reads, and that are there.
+var secretSettings = toObject(
+  everyApp,
+  app => app,
+  app =>
+    toObject(
+      filter(secrets, secret => contains(allSecrets[secret].readers, app)),
+      secret => allSecrets[secret].setting,
+      secret => '@Microsoft.KeyVault(VaultName=${vaultName};SecretName=${secret})'
+    )
 )
 // The planner refuses a manifest with another vault, and the worker opens no other one.
 var vaultAddresses = join(
-  map(bootstrapVaults, each => 'https://${each.name}${environment().suffixes.keyvaultDns}'),
+  map(bootstrapVaults, vault => 'https://${vault.name}${environment().suffixes.keyvaultDns}'),
   ','
 )
+var identities = {
+  control: controlIdentity.outputs.principalId
+  worker: workerIdentity.outputs.principalId
+  deleter: deleterIdentity.outputs.principalId
+}
 var appIds = [
   controlIdentity.outputs.clientId
   workerIdentity.outputs.clientId
   deleterIdentity.outputs.clientId
 ]
-var principalIds = [
-  controlIdentity.outputs.principalId
-  workerIdentity.outputs.principalId
-  deleterIdentity.outputs.principalId
-]
+var principalIds = [identities.control, identities.worker, identities.deleter]
 // What every app reads. The modules of the apps add what only one of them uses.
 var settings = {
-  ROADSTEAD_FLEET: fleet
+  ROADSTEAD_FLEET: name
   ROADSTEAD_INSTALLATION: installationId
   APP_RESOURCE_GROUP: group.id
   APP_PRINCIPALS: join(concat(appIds, principalIds), ',')
@@ -198,15 +249,13 @@ var settings = {
   GITHUB_REPOSITORY: githubRepository
   GITHUB_REPOSITORY_PREVIOUS: githubRepositoryPrevious
   GITHUB_BRANCH: githubBranch
-  GITHUB_TOKEN: empty(githubToken) ? '' : '${secret}github-token)'
   GITHUB_APP_ID: githubAppId
-  GITHUB_APP_PRIVATE_KEY: empty(githubAppPrivateKey) ? '' : '${secret}github-app-private-key)'
   GITHUB_APP_INSTALLATION_ID: githubAppInstallationId
   ServiceBus__fullyQualifiedNamespace: serviceBus.outputs.fullyQualifiedNamespace
   TABLES_ENDPOINT: storage.outputs.tablesEndpoint
 }
 
-resource group 'Microsoft.Resources/resourceGroups@2024-03-01' = {
+resource group 'Microsoft.Resources/resourceGroups@2025-04-01' = {
   name: resourceGroupName
   location: location
   tags: allTags
@@ -214,9 +263,8 @@ resource group 'Microsoft.Resources/resourceGroups@2024-03-01' = {
 
 module controlIdentity 'identity.bicep' = {
   scope: group
-  name: 'identity-control'
   params: {
-    name: 'id-roadstead-${fleet}-control'
+    name: 'id-roadstead-${name}-control'
     location: location
     tags: allTags
   }
@@ -224,9 +272,8 @@ module controlIdentity 'identity.bicep' = {
 
 module workerIdentity 'identity.bicep' = {
   scope: group
-  name: 'identity-worker'
   params: {
-    name: 'id-roadstead-${fleet}-worker'
+    name: 'id-roadstead-${name}-worker'
     location: location
     tags: allTags
   }
@@ -234,9 +281,8 @@ module workerIdentity 'identity.bicep' = {
 
 module deleterIdentity 'identity.bicep' = {
   scope: group
-  name: 'identity-deleter'
   params: {
-    name: 'id-roadstead-${fleet}-deleter'
+    name: 'id-roadstead-${name}-deleter'
     location: location
     tags: allTags
   }
@@ -244,67 +290,60 @@ module deleterIdentity 'identity.bicep' = {
 
 module monitoring 'monitoring.bicep' = {
   scope: group
-  name: 'monitoring'
   params: {
+    componentName: componentName
     unique: unique
     location: location
     tags: allTags
-    principalIds: [
-      controlIdentity.outputs.principalId
-      workerIdentity.outputs.principalId
-      deleterIdentity.outputs.principalId
-    ]
+    principalIds: principalIds
   }
 }
 
 module alerts 'alerts.bicep' = {
   scope: group
-  name: 'alerts'
   params: {
-    componentName: monitoring.outputs.componentName
-    fleet: fleet
+    componentName: componentName
+    fleet: name
     location: location
     tags: allTags
     actionGroups: alertActionGroupIds
   }
+  dependsOn: [monitoring]
 }
 
 module workbook 'workbook.bicep' = {
   scope: group
-  name: 'workbook'
   params: {
-    componentName: monitoring.outputs.componentName
-    fleet: fleet
+    componentName: componentName
+    fleet: name
     location: location
     tags: allTags
   }
+  dependsOn: [monitoring]
 }
 
 module controlHost 'host.bicep' = {
   scope: group
-  name: 'host-control'
   params: {
     name: 'st${unique}'
     location: location
     tags: allTags
-    principalId: controlIdentity.outputs.principalId
+    principalId: identities.control
   }
 }
 
 module workerHost 'host.bicep' = {
   scope: group
-  name: 'host-worker'
   params: {
     name: 'st${unique}w'
     location: location
     tags: allTags
-    principalId: workerIdentity.outputs.principalId
+    principalId: identities.worker
   }
 }
 
 module deleterHost 'host.bicep' = {
   scope: group
-  name: 'host-deleter'
   params: {
     name: 'st${unique}d'
     location: location
@@ -315,77 +354,52 @@ module deleterHost 'host.bicep' = {
 
 module storage 'storage.bicep' = {
   scope: group
-  name: 'storage'
   params: {
-    name: controlHost.outputs.name
-    principalIds: [
-      controlIdentity.outputs.principalId
-      workerIdentity.outputs.principalId
-      deleterIdentity.outputs.principalId
-    ]
+    name: 'st${unique}'
+    principalIds: principalIds
   }
+  dependsOn: [controlHost]
 }
 
 module serviceBus 'servicebus.bicep' = {
   scope: group
-  name: 'servicebus'
   params: {
-    name: 'sb-roadstead-${unique}'
+    name: busName
     location: location
     tags: allTags
-    controlPrincipalId: controlIdentity.outputs.principalId
-    workerPrincipalId: workerIdentity.outputs.principalId
-    deleterPrincipalId: deleterIdentity.outputs.principalId
+    identities: identities
   }
 }
 
 module vault 'vault.bicep' = {
   scope: group
-  name: 'vault'
   params: {
-    name: 'kv-${unique}'
+    name: vaultName
     location: location
     tags: allTags
-    controlPrincipalId: controlIdentity.outputs.principalId
-    workerPrincipalId: workerIdentity.outputs.principalId
-    deleterPrincipalId: deleterIdentity.outputs.principalId
-    githubToken: githubToken
-    githubAppPrivateKey: githubAppPrivateKey
-    githubWebhookSecret: githubWebhookSecret
-    githubWebhookSecretPrevious: githubWebhookSecretPrevious
-    fluxGitPassword: fluxGitPassword
-    apiKeyReader: apiKeyReader
-    apiKeyOperator: apiKeyOperator
-    apiKeyApprover: apiKeyApprover
-    apiKeyAdmin: apiKeyAdmin
-    notificationAddresses: notificationAddresses
-    approvalKeys: approvalKeys
+    identities: identities
+    secrets: map(secrets, secret => { name: secret, readers: allSecrets[secret].readers })
+    values: secretValues
+    write: writeSecrets
   }
 }
 
 module control 'function.bicep' = {
   scope: group
-  name: 'function-control'
   params: {
-    name: appName
+    name: apps.control
     app: 'control'
     location: location
     tags: allTags
-    identityName: controlIdentity.outputs.name
-    componentName: monitoring.outputs.componentName
-    storageName: controlHost.outputs.name
+    identityName: 'id-roadstead-${name}-control'
+    componentName: componentName
+    storageName: 'st${unique}'
     deploymentContainer: controlHost.outputs.deploymentContainer
     alwaysReady: alwaysReady
     maximumInstances: maximumInstances
     moreSettings: moreSettings
-    settings: union(settings, {
-      GITHUB_WEBHOOK_SECRET: '${secret}github-webhook-secret)'
-      GITHUB_WEBHOOK_SECRET_PREVIOUS: empty(githubWebhookSecretPrevious) ? '' : '${secret}github-webhook-secret-previous)'
+    settings: union(settings, secretSettings.control, {
       SIGN_IN: empty(entraClientId) ? 'keys' : 'entra'
-      API_KEY_READER: empty(apiKeyReader) ? '' : '${secret}api-key-reader)'
-      API_KEY_OPERATOR: empty(apiKeyOperator) ? '' : '${secret}api-key-operator)'
-      API_KEY_APPROVER: empty(apiKeyApprover) ? '' : '${secret}api-key-approver)'
-      API_KEY_ADMIN: empty(apiKeyAdmin) ? '' : '${secret}api-key-admin)'
       PLAN_SCHEDULE: planSchedule
       RESEND_SCHEDULE: resendSchedule
       RETENTION_SCHEDULE: retentionSchedule
@@ -394,95 +408,89 @@ module control 'function.bicep' = {
       KEY_VAULTS: vaultAddresses
       FLUX_GIT_HOST: fluxGitHost
       ROLLOUT_CHECK_HOSTS: join(rolloutCheckHosts, ',')
-    }, addressSettings, approvalSettings)
+    })
   }
+  dependsOn: [monitoring, vault]
 }
 
 module worker 'function.bicep' = {
   scope: group
-  name: 'function-worker'
   params: {
-    name: '${appName}-worker'
+    name: apps.worker
     app: 'worker'
     location: location
     tags: allTags
-    identityName: workerIdentity.outputs.name
-    componentName: monitoring.outputs.componentName
-    storageName: workerHost.outputs.name
+    identityName: 'id-roadstead-${name}-worker'
+    componentName: componentName
+    storageName: 'st${unique}w'
     deploymentContainer: workerHost.outputs.deploymentContainer
     alwaysReady: 0
     maximumInstances: maximumInstances
     moreSettings: moreSettings
-    settings: union(settings, {
+    settings: union(settings, secretSettings.worker, {
       FLUX_GIT_USERNAME: fluxGitUsername
       FLUX_GIT_HOST: fluxGitHost
-      FLUX_GIT_PASSWORD: empty(fluxGitPassword) ? '' : '${secret}flux-git-password)'
       KEY_VAULTS: vaultAddresses
       PUBLIC_URL: 'https://${control.outputs.hostName}'
     })
   }
+  dependsOn: [monitoring, vault]
 }
 
 module deleter 'function.bicep' = {
   scope: group
-  name: 'function-deleter'
   params: {
-    name: '${appName}-deleter'
+    name: apps.deleter
     app: 'deleter'
     location: location
     tags: allTags
-    identityName: deleterIdentity.outputs.name
-    componentName: monitoring.outputs.componentName
-    storageName: deleterHost.outputs.name
+    identityName: 'id-roadstead-${name}-deleter'
+    componentName: componentName
+    storageName: 'st${unique}d'
     deploymentContainer: deleterHost.outputs.deploymentContainer
     alwaysReady: 0
     maximumInstances: maximumInstances
     moreSettings: moreSettings
-    settings: settings
+    settings: union(settings, secretSettings.deleter)
   }
+  dependsOn: [monitoring, vault]
 }
 
 module signIn 'sign_in.bicep' = if (!empty(entraClientId)) {
   scope: group
-  name: 'sign-in'
   params: {
-    appName: control.outputs.name
+    appName: apps.control
     clientId: entraClientId
-    othersToo: !empty('${apiKeyReader}${apiKeyOperator}${apiKeyApprover}${apiKeyAdmin}') || !empty(fluxEventVaults) || !empty(approvalKeys)
+    othersToo: !empty(filter(secrets, secret => startsWith(secret, 'api-key-') || startsWith(secret, 'approval-'))) || !empty(fluxEventVaults)
   }
+  dependsOn: [control]
 }
 
 module health 'health.bicep' = if (!empty(alertActionGroupIds)) {
   scope: group
-  name: 'health'
   params: {
     unique: unique
     location: location
     tags: allTags
-    componentName: monitoring.outputs.componentName
+    componentName: componentName
     hostName: control.outputs.hostName
     actionGroupIds: alertActionGroupIds
   }
+  dependsOn: [monitoring]
 }
 
 module epoch 'epoch.bicep' = {
   scope: group
-  name: 'roadstead-epoch-${unique}'
   params: {
-    controlPrincipalId: controlIdentity.outputs.principalId
-    workerPrincipalId: workerIdentity.outputs.principalId
-    deleterPrincipalId: deleterIdentity.outputs.principalId
+    identities: identities
   }
 }
 
 module access 'access.bicep' = [
   for target in targetSubscriptions: {
     scope: subscription(target)
-    name: 'roadstead-access-${unique}'
     params: {
-      controlPrincipalId: controlIdentity.outputs.principalId
-      workerPrincipalId: workerIdentity.outputs.principalId
-      deleterPrincipalId: deleterIdentity.outputs.principalId
+      identities: identities
       grantKubernetesAdmin: grantKubernetesAdmin
       readActivityLog: readActivityLog
       assignableRoles: assignableRoles
@@ -496,24 +504,22 @@ module access 'access.bicep' = [
 module events 'events.bicep' = [
   for target in hearAzureEvents ? targetSubscriptions : []: {
     scope: subscription(target)
-    name: 'roadstead-events-${unique}'
     params: {
-      fleet: fleet
+      fleet: name
       location: location
-      queueId: serviceBus.outputs.eventsQueueId
+      queueId: eventsQueue
       appIds: appIds
     }
+    dependsOn: [serviceBus]
   }
 ]
 
 module federatedIdentity 'federated_identity.bicep' = [
   for target in federatedIdentities: {
     scope: resourceGroup(target.subscriptionId, target.resourceGroup)
-    name: 'roadstead-${target.name}-${unique}'
     params: {
       name: target.name
-      workerPrincipalId: workerIdentity.outputs.principalId
-      deleterPrincipalId: deleterIdentity.outputs.principalId
+      identities: identities
     }
     dependsOn: [access]
   }
@@ -522,10 +528,9 @@ module federatedIdentity 'federated_identity.bicep' = [
 module bootstrapAccess 'bootstrap_vault.bicep' = [
   for target in bootstrapVaults: {
     scope: resourceGroup(target.subscriptionId, target.resourceGroup)
-    name: 'roadstead-${target.name}-${unique}'
     params: {
       name: target.name
-      principalId: workerIdentity.outputs.principalId
+      principalId: identities.worker
     }
   }
 ]
@@ -533,10 +538,9 @@ module bootstrapAccess 'bootstrap_vault.bicep' = [
 module fluxEventAccess 'bootstrap_vault.bicep' = [
   for target in fluxEventVaults: {
     scope: resourceGroup(target.subscriptionId, target.resourceGroup)
-    name: 'roadstead-events-${target.name}-${unique}'
     params: {
       name: target.name
-      principalId: controlIdentity.outputs.principalId
+      principalId: identities.control
     }
   }
 ]
@@ -545,7 +549,7 @@ module fluxEventAccess 'bootstrap_vault.bicep' = [
 output resourceGroupName string = group.name
 
 @description('The function apps, to publish the code to each: the first has the API and the webhook.')
-output functionAppNames array = [control.outputs.name, worker.outputs.name, deleter.outputs.name]
+output functionAppNames string[] = [apps.control, apps.worker, apps.deleter]
 
 @description('The id by which the app knows its clusters: an app that replaces this one needs it.')
 output installationId string = installationId
@@ -557,10 +561,10 @@ output webhookUrl string = 'https://${control.outputs.hostName}/api/github'
 output principalId string = workerIdentity.outputs.principalId
 
 @description('The queue of Azure\'s events, for whoever deploys events.bicep to a subscription.')
-output eventsQueueId string = serviceBus.outputs.eventsQueueId
+output eventsQueueId string = eventsQueue
 
 @description('The client ids of the apps, likewise.')
-output appIds array = appIds
+output appIds string[] = appIds
 
 @description('The Key Vault that holds the secrets.')
-output keyVaultName string = vault.outputs.name
+output keyVaultName string = vaultName

@@ -1,22 +1,27 @@
 // Logs and traces: Application Insights on a Log Analytics workspace. Only identities may write to it.
-@description('What makes the names unique.')
+import { texts } from 'types.bicep'
+
+@description('The name of the Application Insights component.')
+param componentName string
+
+@description('What makes the other names unique.')
 param unique string
 
 @description('The region.')
 param location string
 
 @description('Tags for every resource.')
-param tags object
+param tags texts
 
 @description('The identities of the apps.')
-param principalIds array
+param principalIds string[]
 
 @description('Days to keep logs.')
 param retentionDays int = 30
 
 var monitoringMetricsPublisher = '3913510d-42f4-4e42-8a64-420c390055eb'
 
-resource workspace 'Microsoft.OperationalInsights/workspaces@2023-09-01' = {
+resource workspace 'Microsoft.OperationalInsights/workspaces@2026-03-01' = {
   name: 'log-roadstead-${unique}'
   location: location
   tags: tags
@@ -27,7 +32,7 @@ resource workspace 'Microsoft.OperationalInsights/workspaces@2023-09-01' = {
 }
 
 resource component 'Microsoft.Insights/components@2020-02-02' = {
-  name: 'appi-roadstead-${unique}'
+  name: componentName
   location: location
   tags: tags
   kind: 'web'
@@ -45,12 +50,7 @@ resource publishers 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
     properties: {
       principalId: principalId
       principalType: 'ServicePrincipal'
-      roleDefinitionId: subscriptionResourceId(
-        'Microsoft.Authorization/roleDefinitions',
-        monitoringMetricsPublisher
-      )
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', monitoringMetricsPublisher)
     }
   }
 ]
-
-output componentName string = component.name

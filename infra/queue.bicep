@@ -15,7 +15,7 @@ param sessions bool = true
 param receiverPrincipalId string
 
 @description('The identities of the apps that only send messages.')
-param senderPrincipalIds array
+param senderPrincipalIds string[]
 
 // The scale controller reads the length of the queue as the receiving app's identity, and that is a right of Data
 // Owner alone. Without it, the controller peeks at the first messages of a queue. Those of waiting jobs are
@@ -23,11 +23,11 @@ param senderPrincipalIds array
 var dataOwner = '090c5cfd-751d-490a-894a-3ce6f1109419'
 var dataSender = '69a216fc-b8fb-44d8-bc22-1f3c2cd27a39'
 
-resource namespace 'Microsoft.ServiceBus/namespaces@2024-01-01' existing = {
+resource namespace 'Microsoft.ServiceBus/namespaces@2026-01-01' existing = {
   name: namespaceName
 }
 
-resource queue 'Microsoft.ServiceBus/namespaces/queues@2024-01-01' = {
+resource queue 'Microsoft.ServiceBus/namespaces/queues@2026-01-01' = {
   parent: namespace
   name: name
   properties: {
@@ -42,8 +42,6 @@ resource queue 'Microsoft.ServiceBus/namespaces/queues@2024-01-01' = {
     maxSizeInMegabytes: 5120
   }
 }
-
-output id string = queue.id
 
 resource owner 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   scope: queue

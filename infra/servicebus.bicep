@@ -1,5 +1,7 @@
 // The namespace with the queues that the engine runs on. Each app receives from queues of its own: nobody but
 // the deleter receives what asks for a delete.
+import { principals, texts } from 'types.bicep'
+
 @description('The name of the namespace.')
 param name string
 
@@ -7,18 +9,12 @@ param name string
 param location string
 
 @description('Tags for every resource.')
-param tags object
+param tags texts
 
-@description('The identity of the app that has the webhook, the API, the planner and the timers.')
-param controlPrincipalId string
+@description('The identities of the apps.')
+param identities principals
 
-@description('The identity of the app that creates and changes clusters.')
-param workerPrincipalId string
-
-@description('The identity of the app that deletes clusters.')
-param deleterPrincipalId string
-
-resource namespace 'Microsoft.ServiceBus/namespaces@2024-01-01' = {
+resource namespace 'Microsoft.ServiceBus/namespaces@2026-01-01' = {
   name: name
   location: location
   tags: tags
@@ -33,68 +29,60 @@ resource namespace 'Microsoft.ServiceBus/namespaces@2024-01-01' = {
 }
 
 module plans 'queue.bicep' = {
-  name: 'queue-plans'
   params: {
     namespaceName: namespace.name
     name: 'plans'
-    receiverPrincipalId: controlPrincipalId
-    senderPrincipalIds: [workerPrincipalId, deleterPrincipalId]
+    receiverPrincipalId: identities.control
+    senderPrincipalIds: [identities.worker, identities.deleter]
   }
 }
 
 module previews 'queue.bicep' = {
-  name: 'queue-previews'
   params: {
     namespaceName: namespace.name
     name: 'previews'
-    receiverPrincipalId: controlPrincipalId
+    receiverPrincipalId: identities.control
     senderPrincipalIds: []
   }
 }
 
 module jobs 'queue.bicep' = {
-  name: 'queue-jobs'
   params: {
     namespaceName: namespace.name
     name: 'jobs'
-    receiverPrincipalId: workerPrincipalId
-    senderPrincipalIds: [controlPrincipalId, deleterPrincipalId]
+    receiverPrincipalId: identities.worker
+    senderPrincipalIds: [identities.control, identities.deleter]
   }
 }
 
 // The jobs of small changes: they wait behind no large one.
 module changes 'queue.bicep' = {
-  name: 'queue-changes'
   params: {
     namespaceName: namespace.name
     name: 'changes'
-    receiverPrincipalId: workerPrincipalId
-    senderPrincipalIds: [controlPrincipalId, deleterPrincipalId]
+    receiverPrincipalId: identities.worker
+    senderPrincipalIds: [identities.control, identities.deleter]
   }
 }
 
 module deletes 'queue.bicep' = {
-  name: 'queue-deletes'
   params: {
     namespaceName: namespace.name
     name: 'deletes'
-    receiverPrincipalId: deleterPrincipalId
-    senderPrincipalIds: [controlPrincipalId, workerPrincipalId]
+    receiverPrincipalId: identities.deleter
+    senderPrincipalIds: [identities.control, identities.worker]
   }
 }
 
 // What Azure says of the target subscriptions: events.bicep lets their topics send.
 module events 'queue.bicep' = {
-  name: 'queue-events'
   params: {
     namespaceName: namespace.name
     name: 'events'
     sessions: false
-    receiverPrincipalId: controlPrincipalId
+    receiverPrincipalId: identities.control
     senderPrincipalIds: []
   }
 }
-
-output eventsQueueId string = events.outputs.id
 
 output fullyQualifiedNamespace string = '${namespace.name}.servicebus.windows.net'

@@ -8,11 +8,11 @@ param clientId string
 @description('Let requests without a token through to the app, which then asks for a key, or for a signature of Flux or of a system that approves.')
 param othersToo bool
 
-resource app 'Microsoft.Web/sites@2024-04-01' existing = {
+resource app 'Microsoft.Web/sites@2025-03-01' existing = {
   name: appName
 }
 
-resource auth 'Microsoft.Web/sites/config@2024-04-01' = {
+resource auth 'Microsoft.Web/sites/config@2025-03-01' = {
   parent: app
   name: 'authsettingsV2'
   properties: {

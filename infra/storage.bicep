@@ -4,7 +4,7 @@
 param name string
 
 @description('The identities of the apps.')
-param principalIds array
+param principalIds string[]
 
 var storageTableDataContributor = '0a9a7e1f-b9d0-4cc4-a60d-0319b160aaa3'
 var tables = [
@@ -19,16 +19,16 @@ var tables = [
   'roadsteadacts'
 ]
 
-resource account 'Microsoft.Storage/storageAccounts@2023-05-01' existing = {
+resource account 'Microsoft.Storage/storageAccounts@2026-06-01' existing = {
   name: name
 }
 
-resource tableService 'Microsoft.Storage/storageAccounts/tableServices@2023-05-01' = {
+resource tableService 'Microsoft.Storage/storageAccounts/tableServices@2026-06-01' = {
   parent: account
   name: 'default'
 }
 
-resource fleetTables 'Microsoft.Storage/storageAccounts/tableServices/tables@2023-05-01' = [
+resource fleetTables 'Microsoft.Storage/storageAccounts/tableServices/tables@2026-06-01' = [
   for table in tables: {
     parent: tableService
     name: table
@@ -42,10 +42,7 @@ resource contributors 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
     properties: {
       principalId: principalId
       principalType: 'ServicePrincipal'
-      roleDefinitionId: subscriptionResourceId(
-        'Microsoft.Authorization/roleDefinitions',
-        storageTableDataContributor
-      )
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', storageTableDataContributor)
     }
   }
 ]

@@ -1,4 +1,6 @@
 // The workbook on the metrics of docs/telemetry.md, in the portal below Application Insights.
+import { texts } from 'types.bicep'
+
 @description('The Application Insights component.')
 param componentName string
 
@@ -9,13 +11,13 @@ param fleet string
 param location string
 
 @description('Tags for every resource.')
-param tags object
+param tags texts
 
 resource component 'Microsoft.Insights/components@2020-02-02' existing = {
   name: componentName
 }
 
-resource workbook 'Microsoft.Insights/workbooks@2022-04-01' = {
+resource workbook 'Microsoft.Insights/workbooks@2023-06-01' = {
   name: guid(component.id, 'roadstead')
   location: location
   tags: tags

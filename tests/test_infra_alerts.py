@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
 from shared.cluster.reporting.measurements import PLANNED, PLANS, SUPERSEDED
 from tests.support.kusto import Row, result_of
+from tests.support.templates import of_type
 
-TEMPLATE = (Path(__file__).parent.parent / "infra/alerts.bicep").read_text()
-QUERIES = dict(re.findall(r"name: '([a-z-]+)'\n.*?query: '''\n(.*?)'''", TEMPLATE, re.DOTALL))
+QUERIES = {
+    found.properties["displayName"].rpartition(" ")[2]: found.properties["criteria"]["allOf"][0]["query"]
+    for found in of_type("Microsoft.Insights/scheduledQueryRules")
+}
 BEGAN = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 

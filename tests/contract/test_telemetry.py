@@ -40,7 +40,7 @@ from tests.support import fleet_files
 from tests.support.collected_telemetry import Collected, watched
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around
-from tests.support.templates import TEMPLATES
+from tests.support.templates import of_type
 from tests.support.waiting import until
 from tests.support.webhook_receiver import Receiver
 
@@ -227,9 +227,8 @@ def test_the_workbook_shows_every_metric_by_attributes_that_it_has() -> None:
     named = set(re.findall(r"\{(\w+)[:}]", "".join(queries)))
     assert named == {parameter["name"] for parameter in parameters}
     assert len({item["name"] for item in book["items"]}) == len(book["items"])
-    workbook = TEMPLATES["workbook.bicep"].resource("Microsoft.Insights/workbooks").value["properties"]
-    assert workbook["serializedData"] == "loadTextContent('workbook.json')"
-    assert "workbook" in TEMPLATES["main.bicep"].of("module")
+    (workbook,) = of_type("Microsoft.Insights/workbooks")
+    assert json.loads(workbook.properties["serializedData"]) == book
 
 
 def _plain(headers: dict[str, str], body: bytes) -> bytes:

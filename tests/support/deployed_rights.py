@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from operator import attrgetter
-from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -31,80 +30,50 @@ from shared.ports.pull_requests import Proposing
 from shared.settings import App
 from tests.support.azure_operations import example
 from tests.support.azure_ports import SUBSCRIPTION, StaticCredential
-from tests.support.bicep import Template
 from tests.support.lost_tables import CONFIG
 from tests.support.replaced_ports import Noted
+from tests.support.templates import assignments, role_definitions
 
 T = TypeVar("T")
-INFRA = Path(__file__).parent.parent.parent / "infra"
 CLIENTS: dict[str, Any] = {
     **{"containerservice": ContainerServiceClient, "resource": ResourceManagementClient},
     "extensions": KubernetesConfigurationExtensionsMgmtClient,
     "fluxconfigurations": KubernetesConfigurationFluxConfigurationsMgmtClient,
 }
-OPTIONS = {
-    App.CONTROL: ("activityReader",),
-    App.WORKER: ("roleAssigner", "federator", "policyAssigner", "namespaceManager"),
-    App.DELETER: ("roleRemover", "federationRemover", "policyRemover"),
-}
-"""The roles of each app that are options, off by default."""
-AT_AN_IDENTITY = ("federator", "federationRemover")
-"""Those that an app has at single identities, and not in the subscription."""
 
 
 @cache
 def actions(app: App) -> frozenset[str]:
-    """Return the actions of an app's roles in a target subscription, with those that are options."""
-    options = (_actions(role, app) for role in OPTIONS[app])
-    return frozenset[str].union(_actions(app, app), _of_epoch(app), *options)
-
-
-def _of_epoch(app: App) -> frozenset[str]:
-    """Return the actions of an app at the resource group of the app."""
-    resources = Template(INFRA / "epoch.bicep").of("resource")
-    assigned = resources[f"{app}Epoch"].value["properties"]
-    assert assigned["principalId"] == f"{app}PrincipalId"
-    role = str(assigned["roleDefinitionId"]).removesuffix(".id")
-    (permissions,) = resources[role].value["properties"]["permissions"]
-    return frozenset(permissions["actions"])
-
-
-def _actions(role: str, app: App) -> frozenset[str]:
-    resources = Template(INFRA / "access.bicep").of("resource")
-    (permissions,) = resources[role].value["properties"]["permissions"]
-    assert set(permissions) == {"actions"}
-    at_identity, expected = role in AT_AN_IDENTITY, f"{role}.id"
-    if at_identity:
-        identity = Template(INFRA / "federated_identity.bicep")
-        assert identity.of("var")[role].value == resources[role].value["name"]
-        resources = identity.of("resource")
-        expected = f"subscriptionResourceId('Microsoft.Authorization/roleDefinitions', {role})"
-    assignment = resources[f"{role}Assignment"].value
-    assert assignment.get("scope") == ("identity" if at_identity else None)
-    assert assignment["properties"]["principalId"] == f"{app}PrincipalId"
-    assert assignment["properties"]["roleDefinitionId"] == expected
-    return frozenset(permissions["actions"])
+    """Return the actions of the roles of an app, with those that are options, in a target subscription."""
+    definitions = role_definitions()
+    roles = {found.role for found in assignments() if found.app == app} & set(definitions)
+    allowed: set[str] = set()
+    for role in roles:
+        (permissions,) = definitions[role].properties["permissions"]
+        assert set(permissions) == {"actions"}
+        allowed |= set(permissions["actions"])
+    return frozenset(allowed)
 
 
 @cache
 def receiver(queue: str) -> App:
-    """Return the app whose identity receives from a queue."""
-    return App(_queue(queue)["receiverPrincipalId"].removesuffix("PrincipalId"))
+    """Return the app whose identity receives from a queue: Azure Service Bus Data Owner."""
+    (app,) = _apps(queue, "090c5cfd-751d-490a-894a-3ce6f1109419")
+    return app
 
 
 @cache
 def senders(queue: str) -> frozenset[App]:
-    """Return the apps whose identities may send to a queue."""
-    named = {
-        App(sender_principal_identifier.removesuffix("PrincipalId"))
-        for sender_principal_identifier in _queue(queue)["senderPrincipalIds"]
-    }
-    return frozenset(named | {receiver(queue)})
+    """Return the apps whose identities may send to a queue: Azure Service Bus Data Sender, and its owner."""
+    return _apps(queue, "69a216fc-b8fb-44d8-bc22-1f3c2cd27a39") | {receiver(queue)}
 
 
-def _queue(queue: str) -> dict[str, Any]:
-    params: dict[str, Any] = Template(INFRA / "servicebus.bicep").of("module")[queue].value["params"]
-    return params
+def _apps(queue: str, role: str) -> frozenset[App]:
+    return frozenset(
+        found.app
+        for found in assignments()
+        if found.role == role and found.scope.endswith(f"/queues/{queue}")
+    )
 
 
 def permission_of(kind: type[AzureCall[Any]]) -> str:

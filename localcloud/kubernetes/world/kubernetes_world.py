@@ -38,6 +38,7 @@ from localcloud.kubernetes.world.deletion.eviction import check_eviction, matchi
 from localcloud.kubernetes.world.kinds import BUDGET, NAMESPACE, POD, Kinds, ResourceKind
 from localcloud.kubernetes.world.managed_by_arm import check_change
 from localcloud.kubernetes.world.object_store import At, Deletion, Object, Store, StoreChange, WriteMode
+from localcloud.kubernetes.world.refusals import RefusedWrites
 from localcloud.kubernetes.world.selectors import selector
 from localcloud.kubernetes.world.typed_objects import (
     after_apply,
@@ -66,6 +67,8 @@ class KubernetesWorld:
         """Images that no registry has: a test adds them."""
         self.metrics: list[str] = []
         """The samples of ``/metrics``; a test may add some."""
+        self.refused: list[RefusedWrites] = []
+        """What policies, webhooks and limits of the cluster refuse to everybody: a test adds them."""
         self.certificates: tuple[Certificate, ...] = ()
         """What a handshake would show: a test sets them."""
         self._name = name
@@ -227,6 +230,7 @@ class KubernetesWorld:
             live = self.get(at)
             check_deletion(at.kind, live, options)
             check_change(at.kind, live, None, options.manager)
+            self._review(at)
             left, gone = deleting(at.kind, live, options, self.clock())
             if options.dry_run:
                 return left, gone
@@ -284,6 +288,8 @@ class KubernetesWorld:
             return live
         check_values(at.kind, live, whole, write.subresource)
         check_change(at.kind, live, whole, write.manager)
+        if not write.subresource:
+            self._review(at)
         if write.dry_run:
             return whole
         key = (at.namespace, at.name)
@@ -305,6 +311,12 @@ class KubernetesWorld:
             raise not_found(NAMESPACE, at.namespace)
         if "deletionTimestamp" in namespace["metadata"]:
             raise terminating(at.kind, at.name, at.namespace)
+
+    def _review(self, at: At) -> None:
+        """Refuse a write or a delete as the policies and webhooks of the cluster do."""
+        for refused in self.refused:
+            if refused.refuses(at):
+                raise refused.error(at)
 
     def _expect_version(self, at: At, live: Object | None, body: Mapping[str, Any]) -> None:
         wanted = body["metadata"].get("resourceVersion")

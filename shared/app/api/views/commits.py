@@ -67,15 +67,18 @@ def log_view(environment: str, ports: Ports) -> schema.Log | None:
 
 
 def _pulled(record: ClusterRecord, item: Item | None, newest: str) -> str:
-    """Return the commit that a cluster has, "" where Flux follows its source by itself.
+    """Return the commit that a cluster has, "" where Flux follows its source by itself, or another one.
 
     ``item`` is what the newest plan, of the commit ``newest``, does to it.
     """
     pin = Pin.of(record.document)
     if pin is None:
         return record.document["spec"]["flux"].get("commit") or ""
+    if pin.source:
+        return ""
     accepted = item is not None and item.uid == record.uid and item.generation <= record.generation
-    return newest if accepted and item and item.hold is None else pin.commit
+    moves = item is not None and (item.hold is None or item.keeps_version)
+    return newest if accepted and moves else pin.commit
 
 
 def _follow(commit: str, head: str, ports: Ports) -> Sequence[BranchCommit] | None:

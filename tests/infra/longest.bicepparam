@@ -1,0 +1,58 @@
+// Every option is on, and every name is as long as its parameter takes.
+using '../../infra/main.bicep'
+
+param fleet = 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'
+param githubRepository = 'example/fleet'
+param githubRepositoryPrevious = 'example/ships'
+param targetSubscriptions = ['00000000-0000-0000-0000-000000000001', '00000000-0000-0000-0000-000000000003']
+param entraClientId = '00000000-0000-0000-0000-000000000002'
+param githubAppId = '12345'
+param githubAppInstallationId = '67890'
+param alwaysReady = 10
+param maximumInstances = 1000
+param grantKubernetesAdmin = true
+param readActivityLog = true
+param assignPolicies = true
+param manageNamespaces = true
+param assignableRoles = ['acdd72a7-3385-48ef-bd42-f606fba81ae7']
+param federatedIdentities = [
+  {
+    name: 'id-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'
+    resourceGroup: 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'
+    subscriptionId: '00000000-0000-0000-0000-000000000001'
+  }
+]
+param bootstrapVaults = [
+  {
+    name: 'kv-aaaaaaaaaaaaaaaaaaaaa'
+    resourceGroup: 'secrets'
+    subscriptionId: '00000000-0000-0000-0000-000000000001'
+  }
+]
+param fluxEventVaults = [
+  {
+    name: 'kv-aaaaaaaaaaaaaaaaaaaaa'
+    resourceGroup: 'secrets'
+    subscriptionId: '00000000-0000-0000-0000-000000000001'
+  }
+]
+param alertActionGroupIds = [
+  '/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/alerts/providers/Microsoft.Insights/actionGroups/duty'
+]
+param rolloutCheckHosts = ['prometheus.example.com']
+param moreSettings = { ANOTHER: 'value' }
+param tags = { team: 'platform' }
+param secrets = [
+  'github-token'
+  'github-app-private-key'
+  'github-webhook-secret'
+  'github-webhook-secret-previous'
+  'flux-git-password'
+  'api-key-reader'
+  'api-key-operator'
+  'api-key-approver'
+  'api-key-admin'
+  'notify-ops-slack'
+  'notify-ops-slack-secret'
+  'approval-changes'
+]

@@ -1,0 +1,74 @@
+"""The templates under Microsoft's compiler, where there is one: a bicep on PATH, or in BICEP."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from tests.support.templates import INFRA, PARAMETER_FILES
+from tools import bicep
+from tools.bicep import Refused
+
+COMPILER = bicep.compiler() or ""
+GIVEN = bicep.parameter_texts()
+VAULT = "{ name: 'kv-x', resourceGroup: 'rg', subscriptionId: '00000000-0000-0000-0000-000000000001' }"
+WRONG = {
+    "param fleet = 'My_Fleet-'": "fleet: lower-case letters, digits and hyphens",
+    "param fleet = 'my-fleet-'": "fleet: lower-case letters, digits and hyphens",
+    f"param fleet = '{'a' * 64}'": "is too long",
+    "param githubRepository = 'nonsense'": "githubRepository: owner/name, such as contoso/fleet",
+    "param secrets = ['github-token', 'flux-git-password']": "secrets: github-webhook-secret is missing",
+    "param secrets = ['github-webhook-secret', 'flux-git-password']": "secrets: github-token, or",
+    "param secrets = ['github-webhook-secret', 'github-app-private-key']": "githubAppId",
+    "param secrets = ['github-webhook-secret', 'github-token', 'notify-']": "no secret is called notify-;",
+    "param secrets = ['github-webhook-secret', 'github-token', 'tokn']": "no secret is called tokn;",
+    "param secrets = ['github-webhook-secret', 'github-token', 'notify-A']": "no secret is called notify-A;",
+    "param bootstrapVaults = [{ nam: 'x' }]": '"name"',
+    "param bootstrapVaults = [{ name: 'x' }]": '"resourceGroup"',
+    f"param bootstrapVaults = [{VAULT.replace(' }', ', typo: 1 }')}]": '"typo"',
+    "param federatedIdentities = [{ name: 'x', resourceGroup: 'rg' }]": '"subscriptionId"',
+    f"param fluxEventVaults = [{VAULT}]": "fluxEventVaults: vaults that bootstrapVaults has too",
+    "param assignableRoles = ['Contributor']": "is too short",
+    "param targetSubscriptions = ['production']": "is too short",
+    "param moreSettings = { LEASE_SECONDS: 60 }": '"string"',
+}
+"""Parameters that would fail late in Azure, each with words of the sentence that refuses it."""
+
+needs_the_compiler = pytest.mark.skipif(not COMPILER, reason="no Bicep compiler: set BICEP=/path/to/bicep")
+
+
+@needs_the_compiler
+def test_what_is_committed_is_what_the_compiler_writes_without_a_diagnostic() -> None:
+    assert (INFRA / "main.json").read_text() == bicep.compiled(COMPILER), "run make bicep"
+
+
+@needs_the_compiler
+def test_every_template_has_the_one_format() -> None:
+    found = {
+        name: text for name, text in bicep.formatted(COMPILER).items() if (INFRA / name).read_text() != text
+    }
+    assert list(found) == [], "run make bicep"
+
+
+@needs_the_compiler
+@pytest.mark.parametrize("name", GIVEN)
+def test_a_parameter_file_resolves_to_what_is_committed(name: str) -> None:
+    assert (PARAMETER_FILES / f"{name}.snapshot.json").read_text() == bicep.resolved(COMPILER, GIVEN[name])
+
+
+@pytest.mark.long
+@needs_the_compiler
+@pytest.mark.parametrize("line", WRONG)
+def test_wrong_parameters_are_refused_in_a_sentence_before_anything_is_created(line: str) -> None:
+    replaced = line.split()[1]
+    text = re.sub(rf"^param {replaced} = .*\n", "", GIVEN["required"], flags=re.MULTILINE) + line + "\n"
+    with pytest.raises(Refused, match=re.escape(WRONG[line])):
+        bicep.resolved(COMPILER, text)
+
+
+def test_the_rules_of_the_compiler_are_those_that_are_chosen() -> None:
+    lines = [line for line in (INFRA / "bicepconfig.json").read_text().splitlines() if "//" not in line]
+    rules = json.loads("\n".join(lines))["analyzers"]["core"]["rules"]
+    assert {rule["level"] for rule in rules.values()} == {"error"}
