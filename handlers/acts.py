@@ -18,7 +18,7 @@ from handlers.reply import reply
 from handlers.routes import Routes
 from shared.app.api import schema
 from shared.app.api.access import Caller, Role, decide
-from shared.app.api.acts import azure, cluster, fleet, pulls, rollout, tries
+from shared.app.api.acts import azure, cluster, fleet, pulls, readiness, rollout, tries
 from shared.app.api.acts.approval import approve
 from shared.app.api.audit import MAX_TEXT, AuditedAct, audited
 from shared.app.http_result import HttpResult, rejected
@@ -245,6 +245,16 @@ ACTS = (
         schema.RefreshReceipt,
         audit=lambda call: _on_clusters("refresh", call.body.clusters),
         act=lambda call: cluster.refresh(call.body.clusters, call.by, call.ports),
+        body=bodies.RefreshBody,
+        wrong=cluster.WRONG_BODY,
+    ),
+    ActRoute(
+        "read_readiness",
+        "readiness",
+        Role.OPERATOR,
+        schema.ReadingReceipt,
+        audit=lambda call: _on_clusters("readiness", call.body.clusters),
+        act=lambda call: readiness.read_readiness(call.body.clusters, call.by, call.ports),
         body=bodies.RefreshBody,
         wrong=cluster.WRONG_BODY,
     ),

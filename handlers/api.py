@@ -25,10 +25,13 @@ from shared.app.api.views.cluster_list import ClusterSelection, Sort
 from shared.app.api.views.commits import log_view
 from shared.app.api.views.notifications import routes_view
 from shared.app.api.views.plan_page import message_page, plan_page
+from shared.app.api.views.readiness import readiness_view, unknown_names
 from shared.app.api.views.rollouts import rollout_view, rollouts_view
 from shared.app.health import Health, health_view, ready_view
 from shared.app.http_result import HttpResult, rejected
 from shared.cluster.record_parts import Phase
+from shared.frozen import replace
+from shared.kubernetes.readiness.blockers import minor_of
 from shared.masking import cut
 from shared.ports import Ports
 
@@ -37,6 +40,8 @@ EVENTS_PAGE, MAX_EVENTS = 50, 1000
 MAX_PAGE = 500
 PAGED, DATED = ("limit", "after"), ("limit", "before")
 SELECTED = ("phase", "environment", "location", "prefix", "class", "label", "condition", "commit", "sort")
+UPGRADED = ("to", "cluster", *SELECTED)
+WRONG_VERSION = "to must be a version of Kubernetes, such as 1.38"
 WRONG_PAGE = f"limit must be 1 to {MAX_EVENTS}, before a time such as 2026-01-31T12:00:00+00:00"
 WRONG_SELECTION = (
     f"phase must be some of {', '.join(Phase)}, separated by commas, condition types such as Ready=False, "
@@ -137,6 +142,17 @@ def _add_pages(routes: Routes, ports: Ports) -> None:
         if name:
             return _of_cluster(name, drift.drift_of_cluster(name, ports), ports)
         return _paged(req, lambda page: drift.drift_view(ports, page))
+
+    @routes.add("readiness", "readiness", Role.READER, answer=schema.ReadinessView, query=PAGED + UPGRADED)
+    def readiness(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        to, names = req.params.get("to") or "", _parts(req.params, "cluster")
+        if to and minor_of(to) is None:
+            return reply(rejected(400, WRONG_VERSION))
+        unknown = unknown_names(names, ports)
+        if unknown:
+            return reply(rejected(404, clusters.describe_unknown(unknown[0], ports)))
+        selection = replace(_selection(req.params), names=frozenset(names) if names else None)
+        return _paged(req, lambda page: readiness_view(ports, page, selection, to))
 
     @routes.add("plan", "plans/{commit}", Role.READER, answer=schema.PlanView, query=PAGED)
     def plan(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:

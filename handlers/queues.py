@@ -24,6 +24,7 @@ from shared.cluster.messages import (
     PromotionRequest,
     ProposeRequest,
     QueueRequest,
+    ReadinessMessage,
     SweepRequest,
     TryRequest,
     commit_of,
@@ -148,7 +149,7 @@ def azure_events(ports: Ports) -> func.Blueprint:
 
 
 def worker(ports: Ports) -> func.Blueprint:
-    """Return the worker, which creates and changes clusters, and checks them from inside."""
+    """Return the worker, which creates and changes clusters, and reads them from inside."""
     bp = func.Blueprint()
 
     def handle(body: bytes, ports: Ports) -> None:
@@ -157,6 +158,10 @@ def worker(ports: Ports) -> func.Blueprint:
             from shared.app.check import check
 
             check.handle(read, ports)
+        elif isinstance(read, ReadinessMessage):
+            from shared.app.readiness import readiness
+
+            readiness.handle(read, ports)
         else:
             _handle_job(read, JobQueue.JOBS, ports)
 

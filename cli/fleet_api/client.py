@@ -117,6 +117,17 @@ class Api:
         body = {"clusters": list(names)} if names else {"all": True}
         return self._typed(schema.RefreshReceipt, self.post("refresh", {**body, "reason": reason}))
 
+    def readiness(self, to: str, names: Sequence[str], **filters: str) -> schema.ReadinessView:
+        """Return whether clusters are ready for an upgrade; raise NotFound."""
+        given = {"to": to, "cluster": ",".join(names), **filters}
+        return self._typed(schema.ReadinessView, self.whole("readiness", "clusters", **given))
+
+    def read_readiness(self, names: Sequence[str], reason: str = "") -> schema.ReadingReceipt:
+        """Have clusters read before an upgrade, at most 100; raise NotFound."""
+        return self._typed(
+            schema.ReadingReceipt, self.post("readiness", {"clusters": list(names), "reason": reason})
+        )
+
     def sync(self, reason: str = "") -> schema.SyncReceipt:
         """Have the branch read and its head planned, if it was not planned yet."""
         return self._typed(schema.SyncReceipt, self.post("sync", {"reason": reason}))

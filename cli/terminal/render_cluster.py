@@ -15,7 +15,7 @@ from cli.times import age, times, until
 from shared.app.api import schema
 from shared.azure.compliance import NON_COMPLIANT, NOT_EVALUATED
 from shared.cluster.history import by_whom
-from shared.sentences import many
+from shared.sentences import many, some_of
 
 ACTS_SHOWN = 3
 RETIREMENTS_SHOWN = 3
@@ -198,6 +198,15 @@ def _add_wait(table: Table, wait: schema.WaitingCluster | None, now: datetime) -
         table.add_row("", Text(f"for {age(wait['since'], now)}", style="yellow"))
 
 
+def _readiness(found: schema.ClusterReadiness, now: datetime) -> Text:
+    """Return whether a cluster is ready for an upgrade, and the first reason why not."""
+    to = f" for Kubernetes {found['to']}" if found["to"] else ""
+    named = [f"{blocker['object']} {blocker['why']}" for blocker in found["blockers"]] or found["unknown"]
+    why = f": {some_of(named, 1, between='; ')}" if named else ""
+    style = "" if found["state"] == "ready" else "yellow"
+    return Text(f"{found['state']}{to}, read {age(found['readAt'], now)} ago{why}", style=style)
+
+
 def why(view: schema.Why, now: datetime) -> RenderableType:
     """Return what a cluster does, since when, what was tried, what comes next and what an operator can do."""
     view = printable(view)
@@ -229,6 +238,8 @@ def why(view: schema.Why, now: datetime) -> RenderableType:
     if view["retirementsNote"]:
         table.add_row("", Text(view["retirementsNote"], style="dim"))
     _add_certificates(table, view["certificates"])
+    if view["readiness"]:
+        table.add_row("upgrade", _readiness(view["readiness"], now))
     for act in view["acts"][:ACTS_SHOWN]:
         who = by_whom(act["by"], act["reason"])
         table.add_row("act", Text(f"{act['action']} {age(act['at'], now)} ago by {who} ({act['result']})"))

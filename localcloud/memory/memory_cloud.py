@@ -57,12 +57,13 @@ from shared.app.planner import planner
 from shared.app.planner.recovery import end_recovery
 from shared.app.proposals import promote, proposals
 from shared.app.pull_requests import pull_requests
+from shared.app.readiness import readiness
 from shared.app.recovery import dead_letters, missed_work
 from shared.app.sweep import events, sweep
 from shared.app.worker import worker
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.job import JobQueue
-from shared.cluster.messages import CheckMessage, message_of_worker, request_of
+from shared.cluster.messages import CheckMessage, ReadinessMessage, message_of_worker, request_of
 from shared.kubernetes.sync_objects import PATH
 from shared.ports import FleetConfig, Ports, Timing
 from shared.ports.azure import GetKubeconfig
@@ -98,6 +99,8 @@ def _handle(queue: str, body: bytes, ports: Ports) -> None:
         message = message_of_worker(body)
         if isinstance(message, CheckMessage):
             checks.handle(message, ports)
+        elif isinstance(message, ReadinessMessage):
+            readiness.handle(message, ports)
         else:
             worker.handle(message, JobQueue(queue), ports)
 

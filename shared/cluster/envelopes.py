@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from datetime import datetime
 
-from shared.cluster.messages import CHECKED_TOGETHER, CheckMessage, JobMessage, QueueMessage
+from shared.cluster.messages import CHECKED_TOGETHER, CheckMessage, JobMessage, QueueMessage, ReadinessMessage
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass
 
@@ -73,3 +73,8 @@ def checks_of(names: Sequence[str], check: str, after: float = 0) -> list[Envelo
     """Return the messages that check clusters, so many seconds from now; ``check`` is the id of what asks."""
     parts = (names[first : first + CHECKED_TOGETHER] for first in range(0, len(names), CHECKED_TOGETHER))
     return [Envelope(CheckMessage(check=check, clusters=tuple(part)), after=after) for part in parts]
+
+
+def readings_of(names: Sequence[str], reading: str) -> list[Envelope]:
+    """Return the messages that read whether clusters can be upgraded; ``reading`` is the id of what asks."""
+    return [Envelope(ReadinessMessage(reading=reading, cluster=name)) for name in names]

@@ -120,6 +120,28 @@ class CheckMessage(_OfWorker):
         return self.at is None and self.check.isdecimal()
 
 
+READINESS_SESSIONS = 8
+"""In how many sessions the messages of readings are, so how many clusters are read at a time."""
+
+
+class ReadinessMessage(_OfWorker):
+    """Read what stands in the way of an upgrade of a cluster, or, without ``cluster``, have all of them read.
+
+    ``reading`` is the id of what asked for it, ``attempt`` counts how often the message waited for a token of
+    Azure's limit for credentials.
+    """
+
+    ID = "readiness:{reading}:{digest}"
+
+    reading: str
+    cluster: str = ""
+    attempt: int = 0
+
+    def session(self, fleet: str, digest: str) -> str:
+        """Return one of the sessions of readings."""
+        return f"{fleet}:readiness:{int(digest[:8], 16) % READINESS_SESSIONS}"
+
+
 _REQUESTS: dict[str, type[QueueRequest]] = {}
 """The classes of requests by their kind."""
 
@@ -355,17 +377,22 @@ def commit_of(message: BaseModel | None) -> str:
 
 
 def _kind(read: Any) -> str:
-    return "check" if isinstance(read, dict) and "check" in read else "job"
+    kinds = ("check", "reading") if isinstance(read, dict) else ()
+    return next((kind for kind in kinds if kind in read), "job")
 
 
-_OF_WORKER: TypeAdapter[JobMessage | CheckMessage] = TypeAdapter(
+WorkerMessage = JobMessage | CheckMessage | ReadinessMessage
+_OF_WORKER: TypeAdapter[WorkerMessage] = TypeAdapter(
     Annotated[
-        Annotated[JobMessage, Tag("job")] | Annotated[CheckMessage, Tag("check")], Discriminator(_kind)
+        Annotated[JobMessage, Tag("job")]
+        | Annotated[CheckMessage, Tag("check")]
+        | Annotated[ReadinessMessage, Tag("reading")],
+        Discriminator(_kind),
     ],
     config=_DEFERRED,
 )
 
 
-def message_of_worker(body: bytes) -> JobMessage | CheckMessage:
+def message_of_worker(body: bytes) -> WorkerMessage:
     """Return a message of the queue ``jobs``; raise ValueError for any other body."""
     return _OF_WORKER.validate_json(body)

@@ -21,7 +21,7 @@ from shared.platform.builds.build import Builds
 from shared.platform.pins import FleetSource
 from shared.ports.azure import Azure
 from shared.ports.git_host import BranchHead, Capability, CommitStatus, GitHost, TreeEntry
-from shared.ports.kubernetes import Kubernetes, KubernetesApi
+from shared.ports.kubernetes import Kubernetes, KubernetesApi, Page
 from shared.ports.process import Comparisons, KnownAnswers, Stays, Together, TokenCache, in_threads
 from shared.ports.pull_requests import (
     Annotation,
@@ -84,6 +84,7 @@ __all__ = [
     "Message",
     "NewCommit",
     "NoRegistries",
+    "Page",
     "PlanRecord",
     "Ports",
     "Probe",

@@ -37,6 +37,14 @@ def cordon_patch(at: datetime | None) -> Json:
     return {"metadata": {"annotations": annotations}, "spec": {"unschedulable": at is not None}}
 
 
+@dataclass(frozen=True)
+class Page:
+    """A page of a list; ``after`` is what names the next one, "" for the last."""
+
+    objects: Sequence[Json]
+    after: str = ""
+
+
 class KubernetesApi(Protocol):
     """The Kubernetes API of one cluster, as JSON objects."""
 
@@ -102,6 +110,30 @@ class KubernetesApi(Protocol):
         ``labels`` ("app=web,!old") and ``fields`` ("spec.nodeName=aks-a-0") are selectors as kubectl takes
         them. Raise Dependency when the cluster does not know the kind, Conflict when the list expired
         while it was read.
+        """
+        ...
+
+    def page(
+        self,
+        api_version: str,
+        kind: str,
+        *,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+        after: str = "",
+        metadata_only: bool = False,
+    ) -> Page:
+        """Return one page of what ``list`` returns, so that nobody has all objects at once; one call.
+
+        ``after`` is that of the page before. With ``metadata_only`` an object has ``metadata`` alone.
+        """
+        ...
+
+    def metric(self, name: str) -> Sequence[str]:
+        """Return the samples of a metric of the API server that answers, as the lines of ``/metrics``.
+
+        A cluster may have several API servers, each with numbers of its own.
         """
         ...
 

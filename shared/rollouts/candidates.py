@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
+from shared.azure.changes.field_effects import Effect
 from shared.cluster.failures.errors import ClusterMissing
 from shared.cluster.record import ClusterRecord, recreates
 from shared.cluster.record_parts import Phase
@@ -61,6 +62,18 @@ def slowest_kind(updates: Iterable[Item]) -> str:
 def _kinds(updates: Iterable[Item]) -> Collection[str]:
     changes = (change for item in updates for change in item.changes)
     return {kind_of(change) for change in changes if not change.path.startswith(ROADSTEADS_OWN)}
+
+
+NO_UPGRADE = (Effect.RUNS_ALREADY, Effect.NEVER_LOWERED)
+"""What a change of a version does that upgrades nothing."""
+
+
+def upgrade_of(item: Item) -> str | None:
+    """Return the version that a cluster is upgraded to, "" for images or pools alone, None for none."""
+    changes = [change for change in item.changes if change.effect not in NO_UPGRADE]
+    if not any(kind_of(change) == "versions" for change in changes):
+        return None
+    return next((change.new for change in changes if change.path == "spec.kubernetesVersion"), "").strip('"')
 
 
 Records = Mapping[str, ClusterRecord]

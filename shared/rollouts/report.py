@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
+from shared.language.model.rollout import UPGRADE_READINESS
 from shared.rollouts.decide import Decision
 from shared.rollouts.rollout import (
     CheckState,
@@ -110,6 +111,11 @@ def remedy(wait: StartWait) -> str:
             return (
                 f"Nobody asks {names} again for this commit; the rollout of a newer commit does. In an "
                 "emergency, `roadstead rollout override --reason TEXT` lets the stage start."
+            )
+        case WaitReason.CHECK if any(check.check == UPGRADE_READINESS for check in wait.checks):
+            return (
+                "`roadstead ready` says what blocks the upgrades, and who can act; the stage begins once "
+                "nothing does. In an emergency, `roadstead rollout override --reason TEXT` lets it start."
             )
         case WaitReason.CHECK if wait.asked:
             return (
@@ -246,6 +252,8 @@ def _some(names: Sequence[str]) -> str:
 
 def _check(wait: StartWait, said: GateCheckResult, *, answers: bool) -> str:
     """Return what a check said, and why it is not known."""
+    if said.check == UPGRADE_READINESS:
+        return f"readiness for upgrades{f' of {said.detail}' if said.detail else ''}"
     asked = next((check for check in wait.asked if check.name == said.check), None)
     often = " too often" if said.check in wait.spent else ""
     if asked is None:

@@ -11,7 +11,13 @@ from shared.frozen import dataclass, field, replace
 from shared.language.model import rollout as manifest
 from shared.language.model.base import Selector
 from shared.language.model.change_windows import span_of
-from shared.language.model.rollout import EVERY_APPROVER, ApprovalHours, HttpCheck, PrometheusCheck
+from shared.language.model.rollout import (
+    EVERY_APPROVER,
+    UPGRADE_READINESS,
+    ApprovalHours,
+    HttpCheck,
+    PrometheusCheck,
+)
 from shared.language.model.rollout import GateSpec as WrittenGate
 from shared.rollouts.calendar import Window, opened
 
@@ -114,7 +120,8 @@ class Gate:
     The stage waits for a time ``after`` the stages before it have passed, and does not begin before one. Its
     approvals are given by somebody with the ``role``, "" for every approver, and in the ``hours``;
     a ``system`` may give one too. ``checks`` are names of check runs that must have succeeded, and
-    ``endpoints`` the checks that ask an address.
+    ``endpoints`` the checks that ask an address. With ``readiness`` nothing may be known that blocks the
+    upgrades of its clusters.
     """
 
     owner: str = ""
@@ -126,11 +133,13 @@ class Gate:
     system: str = ""
     checks: tuple[str, ...] = ()
     endpoints: tuple[EndpointCheck, ...] = ()
+    readiness: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all its checks."""
-        return (*self.checks, *(endpoint.name for endpoint in self.endpoints))
+        own = (UPGRADE_READINESS,) if self.readiness else ()
+        return (*self.checks, *(endpoint.name for endpoint in self.endpoints), *own)
 
     def endpoint(self, name: str) -> EndpointCheck | None:
         """Return the check of a name that asks an address, None for a check run."""
@@ -226,6 +235,7 @@ def _of_gate(gate: WrittenGate) -> Gate:
         datetime.fromisoformat(gate.not_before) if gate.not_before else None,
         checks=tuple(dict.fromkeys(gate.github_checks)),
         endpoints=tuple(_endpoint(endpoint_check) for endpoint_check in gate.endpoint_checks),
+        readiness=gate.upgrade_readiness,
     )
 
 

@@ -11,6 +11,7 @@ from shared.cluster.record import of_health
 from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.frozen import dataclass, replace
+from shared.language.model.rollout import UPGRADE_READINESS
 from shared.rollouts.calendar import Closure, closed
 from shared.rollouts.rollout import (
     CheckState,
@@ -204,14 +205,16 @@ def spent_checks(rollout: Rollout, stage: int) -> tuple[str, ...]:
 def to_be_read(rollout: Rollout, stage: int) -> tuple[str, ...]:
     """Return the checks that are read while a stage waits for any of them.
 
-    A check run that has succeeded is not read again. An address that has answered is, so that no answer is
-    old when the stage begins. Once a check has failed too often none is, because the stage does not begin.
+    A check run that has succeeded is not read again. An address that has answered is, and so is whether
+    clusters are ready for upgrades: no answer is old when the stage begins. Once a check has failed too often
+    none is, because the stage does not begin.
     """
     left = unpassed(rollout, stage)
     if not left or spent_checks(rollout, stage):
         return ()
     gate = rollout.stages[stage].gate
-    return tuple(name for name in gate.names if name in left or gate.endpoint(name))
+    again = (UPGRADE_READINESS, *(endpoint.name for endpoint in gate.endpoints))
+    return tuple(name for name in gate.names if name in left or name in again)
 
 
 def checks_due(rollout: Rollout, stage: int, reached: datetime, now: datetime) -> Mapping[str, datetime]:

@@ -28,6 +28,7 @@ LISTS = {
     "roadstead tree": ["one"],
     "roadstead output": ["one"],
     "roadstead drift": [],
+    "roadstead ready": ["--environment", "nowhere"],
     "roadstead drill": [],
     "roadstead events": ["one"],
     "roadstead plans": [],

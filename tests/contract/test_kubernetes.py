@@ -197,3 +197,54 @@ def test_a_long_list_is_read_to_its_end(setting: Setting) -> None:
     assert [document["metadata"]["name"] for document in found] == [
         f"map-{number:04d}" for number in range(1001)
     ]
+
+
+def test_a_page_has_what_a_list_has_and_the_metadata_alone_where_that_suffices(setting: Setting) -> None:
+    for name in ("a", "b"):
+        setting.api.apply(config_map({"of": name}, name=name, labels={"app": "web"}))
+    page = setting.api.page("v1", "ConfigMap", namespace="default", labels="app=web")
+    assert [(found["metadata"]["name"], found["data"]) for found in page.objects] == [
+        ("a", {"of": "a"}),
+        ("b", {"of": "b"}),
+    ]
+    assert page.after == ""
+    bare = setting.api.page("v1", "ConfigMap", namespace="default", labels="app=web", metadata_only=True)
+    assert [(found["kind"], "data" in found) for found in bare.objects] == [("ConfigMap", False)] * 2
+    assert [found["metadata"]["labels"] for found in bare.objects] == [{"app": "web"}] * 2
+
+
+def test_pages_follow_each_other_until_the_last_one(setting: Setting) -> None:
+    for number in range(501):
+        name = f"many-{number:03}"
+        setting.world.create(CONFIG_MAP, "default", {"metadata": {"name": name, "labels": {"app": "many"}}})
+    first = setting.api.page("v1", "ConfigMap", labels="app=many", metadata_only=True)
+    second = setting.api.page("v1", "ConfigMap", labels="app=many", metadata_only=True, after=first.after)
+    assert (len(first.objects), bool(first.after), len(second.objects), second.after) == (500, True, 1, "")
+
+
+def test_a_page_of_an_unknown_kind_is_missing(setting: Setting) -> None:
+    with pytest.raises(Dependency, match="does not serve"):
+        setting.api.page("example.org/v1", "Gadget")
+
+
+def test_the_api_server_counts_who_asks_for_a_deprecated_version(setting: Setting) -> None:
+    old = widgets("parts", "Part")
+    (version,) = old["spec"]["versions"]
+    versions = [{**version, "deprecated": True}]
+    setting.api.apply({**old, "spec": {**old["spec"], "versions": versions}})
+
+    def counted() -> list[str]:
+        try:
+            setting.api.list("example.org/v1", "Part")
+        except Dependency:
+            return []
+        lines = setting.api.metric("apiserver_requested_deprecated_apis")
+        return [line for line in lines if 'resource="parts"' in line]
+
+    setting.until(lambda: bool(counted()))
+    (line,) = counted()
+    assert all(label in line for label in ('group="example.org"', 'version="v1"', 'removed_release=""'))
+
+
+def test_a_metric_without_a_sample_has_no_line(setting: Setting) -> None:
+    assert setting.api.metric("no_such_metric") == []

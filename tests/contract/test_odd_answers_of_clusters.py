@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -13,6 +14,7 @@ import pytest
 from localcloud.common.certificates import Authority
 from localcloud.common.clock import ManualClock
 from shared.adapters.kubernetes import KubernetesConnections
+from shared.adapters.kubernetes.answers import LONGEST_LINE, samples
 from shared.cluster.failures.errors import Blocked, ReconcileError, Unavailable
 from shared.kubernetes.kubeconfig import Kubeconfig
 from shared.ports import KubernetesApi
@@ -40,6 +42,11 @@ REFUSAL = {
 CALLS: dict[str, tuple[Callable[[KubernetesApi], Any], Any]] = {
     "get": (lambda api: api.get(SETTINGS), OBJECT),
     "list": (lambda api: api.list("v1", "ConfigMap"), {"metadata": {"continue": ""}, "items": [OBJECT]}),
+    "page": (
+        lambda api: api.page("v1", "ConfigMap", metadata_only=True),
+        {"metadata": {"continue": "b"}, "items": [OBJECT]},
+    ),
+    "metric": (lambda api: api.metric("apiserver_request_total"), {"samples": "none"}),
     "apply": (lambda api: api.apply(config_map({"a": "b"})), OBJECT),
     "create": (lambda api: api.create(config_map({"a": "b"})), OBJECT),
     "replace": (lambda api: api.replace(config_map({"a": "b"})), OBJECT),
@@ -110,3 +117,16 @@ def test_a_list_whose_pages_continue_with_each_other_ends(api: KubernetesApi, in
     inbox.answers += [(200, JSON, json.dumps({"metadata": {"continue": page}})) for page in "ab" * 20]
     with pytest.raises(Unavailable, match="that was read"):
         api.list("v1", "ConfigMap")
+
+
+def test_a_metric_is_found_wherever_the_text_is_divided() -> None:
+    text = b'# TYPE a gauge\na{b="1"} 1\nab{b="2"} 1\na{b="\xff"} 1\na{c="3"} 2'
+    for size in range(1, len(text)):
+        parts = [text[start : start + size] for start in range(0, len(text), size)]
+        assert list(samples(parts, "a")) == ['a{b="1"} 1', 'a{b="�"} 1', 'a{c="3"} 2']
+
+
+def test_of_a_text_without_lines_little_is_stored_and_one_that_does_not_end_is_no_answer() -> None:
+    assert list(samples([b"x" * LONGEST_LINE] * 5, "a")) == []
+    with pytest.raises(Unavailable, match="do not end"):
+        list(samples(itertools.repeat(b"x" * (1 << 20)), "a"))

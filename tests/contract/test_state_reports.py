@@ -14,7 +14,9 @@ from shared.cluster.reporting.summary import REASON_LIMIT, summary_of
 from shared.cluster.review_check import ReviewCheck, Verdict
 from shared.cluster.transitions.acceptance import accept_delete, accept_new
 from shared.cluster.transitions.apply_outcome import apply_outcome
+from shared.kubernetes.readiness.observation import Observation
 from shared.ports import State
+from shared.ports.state import ReadinessRecord
 from tests.support.cluster_records import NOW, plan_record
 from tests.support.desired_clusters import desired
 
@@ -109,3 +111,19 @@ def test_a_plan_in_several_entities_keeps_them_when_it_is_reported(state: State)
     (read,) = state.open_plans()
     state.save_report(replace(read, reported="pending: 1 of 5000"))
     assert state.plan("c" * 40) == replace(plan_record(items=5000), reported="pending: 1 of 5000")
+
+
+def test_a_reading_is_stored_over_the_version_that_was_read(state: State) -> None:
+    assert state.readiness_of("one") == ReadinessRecord("one")
+    state.save_readiness(ReadinessRecord("one", "0badcafe", Observation(NOW, reads=9)))
+    read = state.readiness_of("one")
+    assert (read.uid, read.seen) == ("0badcafe", Observation(NOW, reads=9))
+    state.save_readiness(replace(read, seen=Observation(NOW, reads=10)))
+    with pytest.raises(Stale):
+        state.save_readiness(replace(read, seen=Observation(NOW, reads=11)))
+    many = [f"c-{number}" for number in range(30)]
+    found = state.readiness(["one", *many])
+    assert found["one"].seen == Observation(NOW, reads=10)
+    assert found["c-0"] == ReadinessRecord("c-0")
+    assert state.prune_readiness(NOW) == 0
+    assert state.prune_readiness(NOW + timedelta(seconds=1)) == 1

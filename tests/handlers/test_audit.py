@@ -108,6 +108,7 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
     "try": {"pull": 7},
     "end_try": {"pull": 7},
     "refresh": {"all": True},
+    "read_readiness": {"all": True},
     "dismiss": {"deadLetters": []},
     "notify_test": {"route": "a"},
     "promote": {"from": "a", "to": "b"},

@@ -28,6 +28,7 @@ from shared.cluster.messages import (
     PreviewRequest,
     PromotionRequest,
     ProposeRequest,
+    ReadinessMessage,
     SweepRequest,
 )
 from tests.support.function_calls import ADMIN, functions
@@ -62,6 +63,7 @@ REQUESTS: Mapping[str, Any] = {
     "approve_correction": {"correction": "abc", "reason": "why"},
     "takeover": {"reason": "why"},
     "refresh": {"clusters": ["one"]},
+    "read_readiness": {"clusters": ["one"]},
     "sync": {"reason": "why"},
     "dismiss": {"deadLetters": [{"queue": "jobs", "id": "7:m"}]},
     "replay": {"override": False, "reason": "why"},
@@ -159,6 +161,7 @@ def messages() -> list[tuple[str, Any]]:
     sent = [
         ("jobs", job_message(record, now)),
         ("jobs", CheckMessage(check="1", clusters=("one",), at=now)),
+        ("jobs", ReadinessMessage(reading="1", cluster="one")),
         ("plans", request),
         ("plans", ActRequest(act=act)),
         ("plans", PromotionRequest(promotion=asked)),

@@ -49,6 +49,8 @@ ROUTES = {
     "takeover": ("POST", "clusters/{name}/takeover", "Approver"),
     "takeover_repository": ("POST", "takeover", "Approver"),
     "refresh": ("POST", "refresh", "Operator"),
+    "readiness": ("GET", "readiness", "Reader"),
+    "read_readiness": ("POST", "readiness", "Operator"),
     "sync": ("POST", "sync", "Operator"),
     "import": ("GET", "import", "Operator"),
     "live": ("GET", "live", "Operator"),

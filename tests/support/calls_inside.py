@@ -10,7 +10,7 @@ from typing import Any
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.json_tree import Json
 from shared.kubernetes.kubeconfig import Kubeconfig
-from shared.ports import KubernetesApi
+from shared.ports import KubernetesApi, Page
 from shared.resource_ids import ClusterId, ObjectRef
 from tests.support.replaced_ports import Around
 
@@ -27,6 +27,8 @@ class Calls:
     applied: list[str] = field(default_factory=list)
     written: list[str] = field(default_factory=list)
     tried: list[str] = field(default_factory=list)
+    paged: list[str] = field(default_factory=list)
+    measured: list[str] = field(default_factory=list)
 
     def around(self, api: KubernetesApi) -> Any:
         def get(ref: ObjectRef) -> Json | None:
@@ -36,6 +38,14 @@ class Calls:
         def listed(api_version: str, kind: str, **selectors: str) -> object:
             self.listed.append(kind)
             return api.list(api_version, kind, **selectors)
+
+        def page(api_version: str, kind: str, **how: Any) -> Page:
+            self.paged.append(kind)
+            return api.page(api_version, kind, **how)
+
+        def metric(name: str) -> object:
+            self.measured.append(name)
+            return api.metric(name)
 
         def apply(manifest: Json, *, dry_run: bool = False) -> Json:
             (self.tried if dry_run else self.applied).append(manifest["metadata"]["name"])
@@ -49,7 +59,7 @@ class Calls:
             return write
 
         writes = {name: writing(name) for name in WRITES}
-        return Around(api, get=get, list=listed, apply=apply, **writes)
+        return Around(api, get=get, list=listed, page=page, metric=metric, apply=apply, **writes)
 
 
 @contextmanager

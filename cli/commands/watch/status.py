@@ -72,6 +72,9 @@ def status(
         str, typer.Option("--after", metavar="CURSOR", help="Continue where the last page ended.")
     ] = "",
     everything: Annotated[bool, typer.Option("--all", help="Show all clusters, not one page.")] = False,
+    ready: Annotated[
+        bool, typer.Option("--ready", help="Show instead what blocks upgrades, as it was read last.")
+    ] = False,
     watch: Watch = False,
     output: OutputOption = Output.TABLE,
     url: Url = DEFAULT_URL,
@@ -93,6 +96,8 @@ def status(
     whole = everything or not (for_people or limit or after)
 
     def read(api: Api) -> Any:
+        if ready:
+            return api.readiness("", [name] if name else [], **filters)
         if name:
             return api.cluster(name)
         if commit:
@@ -118,9 +123,11 @@ def _names(view: Any) -> Iterable[str]:
 
 
 def _rendered(view: Any, *, wide: bool) -> RenderableType:
-    from cli.terminal import render, render_cluster
+    from cli.terminal import readiness_view, render, render_cluster
 
     now = datetime.now(UTC)
+    if "note" in view:
+        return readiness_view.readiness(view, now, wide=wide)
     if "clusters" in view:
         return render.fleet(view, now, wide=wide)
     return render_cluster.cluster(view, now, wide=wide)

@@ -75,6 +75,8 @@ class ClusterApi:
         path = request.path.rstrip("/") or "/"
         if path in ("/readyz", "/livez", "/healthz"):
             return Response("ok", content_type="text/plain; charset=utf-8")
+        if path == "/metrics":
+            return Response("".join(f"{line}\n" for line in self._world.metrics), content_type=_METRICS)
         self._world.tick()
         described = discovery.described(path, request.headers.get("Accept", ""), self._world)
         if described is not None:
@@ -104,6 +106,7 @@ class ClusterApi:
         if rule is None:
             message = "the server does not allow this method on the requested resource"
             raise StatusError(405, "MethodNotAllowed", message)
+        self._world.requested(found.kind, found.subresource)
         return rule(request, found)
 
     def _list(self, request: Request, found: ResourcePath) -> Response:
@@ -244,6 +247,7 @@ class ClusterApi:
         )
 
 
+_METRICS = "text/plain; version=0.0.4; charset=utf-8"
 _META = {"apiVersion": "meta.k8s.io/v1"}
 
 

@@ -31,6 +31,7 @@ class ResourceKind:
     status: bool = False
     generation: bool = False
     custom: bool = False
+    deprecated: bool = False
     columns: tuple[Mapping[str, Any], ...] = ()
     schema: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
 
@@ -57,6 +58,11 @@ class ResourceKind:
 
 def _core(kind: str, plural: str, *short: str) -> ResourceKind:
     return ResourceKind("", "v1", kind, plural, short=short)
+
+
+def _webhooks(kind: str, plural: str) -> ResourceKind:
+    group = "admissionregistration.k8s.io"
+    return ResourceKind(group, "v1", kind, plural, namespaced=False, generation=True)
 
 
 def _workload(kind: str, plural: str, short: str) -> ResourceKind:
@@ -116,6 +122,9 @@ BUILT_IN: tuple[ResourceKind, ...] = (
         generation=True,
     ),
     ResourceKind("coordination.k8s.io", "v1", "Lease", "leases"),
+    ResourceKind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices"),
+    _webhooks("ValidatingWebhookConfiguration", "validatingwebhookconfigurations"),
+    _webhooks("MutatingWebhookConfiguration", "mutatingwebhookconfigurations"),
     ResourceKind("batch", "v1", "Job", "jobs", categories=("all",), status=True, generation=True),
     ResourceKind(
         "batch", "v1", "CronJob", "cronjobs", short=("cj",), categories=("all",), status=True, generation=True
@@ -160,6 +169,7 @@ def kinds_of(crd: Mapping[str, Any]) -> tuple[ResourceKind, ...]:
             status="status" in (version.get("subresources") or {}),
             generation=True,
             custom=True,
+            deprecated=bool(version.get("deprecated")),
             columns=tuple(version.get("additionalPrinterColumns") or ()),
             schema=(version.get("schema") or {}).get("openAPIV3Schema"),
         )

@@ -20,10 +20,12 @@ from shared.frozen import replace
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import ref_of
 from shared.kubernetes.kubeconfig import ApiServer, Certificate
-from shared.ports.kubernetes import cordon_patch
+from shared.ports.kubernetes import Page, cordon_patch
 from shared.resource_ids import ObjectRef
 
 _WRITE = WriteMode(manager="roadstead", force=True)
+PAGE = 500
+"""How many objects a page has."""
 
 
 class WorldKubernetes:
@@ -100,11 +102,38 @@ class WorldKubernetes:
         served = self._world.kind(api_version, kind)
         if served is None:
             raise Dependency(f"the cluster does not serve {api_version} {kind}", code="NotFound")
+        self._world.requested(served)
         try:
             where = namespace if served.namespaced else ""
             return self._world.list(served, where, labels=labels, fields=fields)[0]
         except StatusError as error:
             raise _translated(error, f"the list of {api_version} {kind}") from error
+
+    def page(
+        self,
+        api_version: str,
+        kind: str,
+        *,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+        after: str = "",
+        metadata_only: bool = False,
+    ) -> Page:
+        """Return a page of the objects of a kind; ``after`` is how many were before it."""
+        found = self.list(api_version, kind, namespace=namespace, labels=labels, fields=fields)
+        begins = int(after or 0)
+        ends = begins + PAGE
+        shown = found[begins:ends]
+        if metadata_only:
+            shown = [
+                {"apiVersion": api_version, "kind": kind, "metadata": value["metadata"]} for value in shown
+            ]
+        return Page(shown, str(ends) if len(found) > ends else "")
+
+    def metric(self, name: str) -> Sequence[str]:
+        """Return the samples of a metric of the world."""
+        return [line for line in self._world.metrics if line.startswith(f"{name}{{")]
 
     def cordon(self, node: str, at: datetime) -> None:
         """Cordon a node; one that does not exist is success."""

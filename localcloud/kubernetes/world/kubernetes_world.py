@@ -65,6 +65,8 @@ class KubernetesWorld:
         self.kinds = Kinds()
         self.missing_images: set[str] = set()
         """Images that no registry has: a test adds them."""
+        self.metrics: list[str] = []
+        """The samples of ``/metrics``; a test may add some."""
         self.refused: list[RefusedWrites] = []
         """What policies, webhooks and limits of the cluster refuse to everybody: a test adds them."""
         self.certificates: tuple[Certificate, ...] = ()
@@ -106,6 +108,19 @@ class KubernetesWorld:
         with self._lock:
             self._controllers.run()
             return self.kinds.named(api_version, kind)
+
+    def requested(self, kind: ResourceKind, subresource: str = "") -> None:
+        """Count a request for a kind among those of deprecated APIs, if it is one.
+
+        Source: apiserver ``pkg/endpoints/metrics/metrics.go``, and for custom resources
+        apiextensions-apiserver ``pkg/apiserver/customresource_handler.go``, which names no release.
+        """
+        if kind.deprecated:
+            labels = f'group="{kind.group}",removed_release="",resource="{kind.plural}"'
+            labels = f'{labels},subresource="{subresource}",version="{kind.version}"'
+            line = f"apiserver_requested_deprecated_apis{{{labels}}} 1"
+            with self._lock:
+                self.metrics += [line] if line not in self.metrics else []
 
     def get(self, at: At) -> Object:
         """Return an object; raise ApiError (404) when there is none."""

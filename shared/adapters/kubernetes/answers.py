@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -163,3 +163,21 @@ def _admission(refused: Refusal) -> str:
 def _short(message: str) -> str:
     """Return what others say about an eviction, on one line and cut."""
     return cut(" ".join(message.split()), LONGEST, "...")
+
+
+LONGEST_LINE, LONGEST_TEXT = 1 << 16, 1 << 28
+"""Bytes of a line of ``/metrics``, and of all; a longer line is no sample of ours."""
+
+
+def samples(chunks: Iterable[bytes], name: str) -> Iterator[str]:
+    """Yield the lines of a metric in a text of metrics that comes in parts; no more than a line is stored."""
+    rest, start, size = b"", f"{name}{{".encode(), 0
+    for chunk in chunks:
+        size += len(chunk)
+        if size > LONGEST_TEXT:
+            raise Unavailable("the metrics of the API server do not end")
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from (line.decode(errors="replace") for line in lines if line.startswith(start))
+        rest = rest[: LONGEST_LINE + 1]
+    if rest.startswith(start):
+        yield rest.decode(errors="replace")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -16,6 +17,7 @@ from shared.adapters.kubernetes.answers import (
     ObjectPage,
     refusal,
     refused_eviction,
+    samples,
 )
 from shared.adapters.kubernetes.kubeconfig import SeenCertificates
 from shared.cluster.failures.errors import (
@@ -30,14 +32,18 @@ from shared.json_tree import Json
 from shared.kubernetes.field_ownership import MANAGER
 from shared.kubernetes.flux_objects import ref_of
 from shared.kubernetes.kubeconfig import ApiServer, Certificate
-from shared.ports.kubernetes import REQUIRED_ACCESS, cordon_patch
+from shared.ports.kubernetes import REQUIRED_ACCESS, Page, cordon_patch
 from shared.resource_ids import ClusterId, ObjectRef
 
 _CONNECT_READ_SECONDS = (5.0, 20.0)
 _APPLY = "application/apply-patch+yaml"
 _MERGE = "application/merge-patch+json"
 _JSON = "application/json"
+_METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+"""What asks for the metadata of objects alone: kubernetes.io/docs/reference/using-api/api-concepts."""
 _PAGE = 500
+_CHUNK, _SAMPLES = 1 << 16, 1000
+"""Bytes of ``/metrics`` at a time, and the most samples of one metric that are taken."""
 _REVIEWS = "authorization.k8s.io/v1"
 
 
@@ -141,27 +147,57 @@ class Connection:
         self, api_version: str, kind: str, *, namespace: str = "", labels: str = "", fields: str = ""
     ) -> Sequence[Json]:
         """Return all objects of a kind, page by page."""
-        path = self._collection(api_version, kind, namespace)
+        objects, pages, after = list[Json](), set[str](), ""
+        while True:
+            page = self.page(
+                api_version, kind, namespace=namespace, labels=labels, fields=fields, after=after
+            )
+            objects += page.objects
+            after = page.after
+            if not after:
+                return objects
+            if after in pages:
+                raise Unavailable(f"the list of {api_version} {kind} continues with a page that was read")
+            pages.add(after)
+
+    def page(
+        self,
+        api_version: str,
+        kind: str,
+        *,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+        after: str = "",
+        metadata_only: bool = False,
+    ) -> Page:
+        """Return a page of the objects of a kind."""
+        path, subject = self._collection(api_version, kind, namespace), f"the list of {api_version} {kind}"
         if path is None:
             raise Dependency(f"the cluster does not serve {api_version} {kind}", code="NotFound")
-        query = {"limit": str(_PAGE), "labelSelector": labels, "fieldSelector": fields, "continue": ""}
-        objects, pages = list[Json](), set[str]()
-        while True:
-            parameters = urlencode({name: value for name, value in query.items() if value})
-            answer = self._call("GET", f"{path}?{parameters}")
-            if answer.status >= 300:
-                if answer.status == 404:
-                    self._resources.clear()
-                raise self._error(answer, f"the list of {api_version} {kind}", secret=kind == "Secret")
-            page = answer.read_as(ObjectPage, f"the list of {api_version} {kind}")
-            for item in page.get("items") or ():
-                objects.append({"apiVersion": api_version, "kind": kind, **item})
-            query["continue"] = str((page.get("metadata") or {}).get("continue") or "")
-            if not query["continue"]:
-                return objects
-            if query["continue"] in pages:
-                raise Unavailable(f"the list of {api_version} {kind} continues with a page that was read")
-            pages.add(query["continue"])
+        query = {"limit": str(_PAGE), "labelSelector": labels, "fieldSelector": fields, "continue": after}
+        parameters = urlencode({name: value for name, value in query.items() if value})
+        answer = self._call("GET", f"{path}?{parameters}", accept=_METADATA if metadata_only else _JSON)
+        if answer.status >= 300:
+            if answer.status == 404:
+                self._resources.clear()
+            raise self._error(answer, subject, secret=kind == "Secret")
+        read = answer.read_as(ObjectPage, subject)
+        own = {"apiVersion": api_version, "kind": kind}
+        objects = [{**own, **item, **own} for item in read.get("items") or ()]
+        return Page(objects, str((read.get("metadata") or {}).get("continue") or ""))
+
+    def metric(self, name: str) -> Sequence[str]:
+        """Return the samples of a metric; the rest of ``/metrics``, some megabytes, goes by unread."""
+        reply = self._send("GET", "/metrics", {"Accept": "text/plain"}, None)
+        if isinstance(reply, Answer):
+            raise self._error(reply, "the metrics of the API server")
+        try:
+            return list(islice(samples(reply.stream(_CHUNK), name), _SAMPLES))
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise self._unanswered(type(error).__name__) from error
+        finally:
+            reply.close()
 
     def cordon(self, node: str, at: datetime) -> None:
         """Cordon a node; one that no longer exists is success."""
@@ -223,30 +259,39 @@ class Connection:
                 key = (api_version, resource["kind"])
                 self._resources[key] = (resource["name"], bool(resource["namespaced"]))
 
-    def _call(self, method: str, path: str, body: Json | None = None, media_type: str = "") -> Answer:
+    def _call(
+        self, method: str, path: str, body: Json | None = None, media_type: str = "", accept: str = _JSON
+    ) -> Answer:
+        headers = {"Accept": accept, **({} if body is None else {"Content-Type": media_type})}
+        try:
+            reply = self._send(method, path, headers, body)
+            if isinstance(reply, Answer):
+                return reply
+            return Answer.of(reply.status, dict(reply.headers), bytes(reply.data))
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise self._unanswered(type(error).__name__) from error
+
+    def _send(self, method: str, path: str, headers: Mapping[str, str], body: Json | None) -> Any:
+        """Return the response of the HTTP library, whose content nobody has read yet, or a refusal."""
         from kubernetes.client.exceptions import ApiException
 
-        headers = {**self._client.default_headers, "Accept": "application/json"}
-        if body is not None:
-            headers["Content-Type"] = media_type
         try:
             reply = self._client.rest_client.request(
                 method,
                 f"{self._client.configuration.host}{path}",
-                headers=headers,
+                headers={**self._client.default_headers, **headers},
                 body=body,
                 _preload_content=False,
                 _request_timeout=_CONNECT_READ_SECONDS,
             )
-            status, found, content = reply.status, reply.headers, bytes(reply.data)
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise self._unanswered(type(error).__name__) from error
         except ApiException as error:
             if not error.status:  # nothing came back
                 raise self._unanswered(str(error.reason).splitlines()[0]) from error
-            status, found, content = error.status, error.headers, bytes(error.body)
-        self._accepted = self._accepted or status < 300
-        return Answer.of(status, dict(found), content)
+            return Answer.of(error.status, dict(error.headers), bytes(error.body))
+        self._accepted = self._accepted or reply.status < 300
+        return reply
 
     def _unanswered(self, reason: str) -> Unavailable:
         self._discard(self._cluster, self)

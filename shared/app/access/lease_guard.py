@@ -29,6 +29,7 @@ from shared.ports import (
     GitHost,
     Kubernetes,
     KubernetesApi,
+    Page,
     Ports,
 )
 from shared.ports.azure import AzureCall
@@ -100,6 +101,30 @@ class _Api:
         self, api_version: str, kind: str, *, namespace: str = "", labels: str = "", fields: str = ""
     ) -> Sequence[Json]:
         return self.inner.list(api_version, kind, namespace=namespace, labels=labels, fields=fields)
+
+    def page(
+        self,
+        api_version: str,
+        kind: str,
+        *,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+        after: str = "",
+        metadata_only: bool = False,
+    ) -> Page:
+        return self.inner.page(
+            api_version,
+            kind,
+            namespace=namespace,
+            labels=labels,
+            fields=fields,
+            after=after,
+            metadata_only=metadata_only,
+        )
+
+    def metric(self, name: str) -> Sequence[str]:
+        return self.inner.metric(name)
 
     def cordon(self, node: str, at: datetime) -> None:
         self.guard("cordon", node)

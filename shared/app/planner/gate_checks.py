@@ -9,8 +9,10 @@ import logging
 from collections.abc import Sequence
 
 from shared.app.planner.review_rules import pull_of
+from shared.app.planner.upgrade_gate import ready_for_upgrades
 from shared.cluster.failures.errors import ReconcileError
 from shared.frozen import replace
+from shared.language.model.rollout import UPGRADE_READINESS
 from shared.language.model.rollout import RolloutSpec as Written
 from shared.masking import cut
 from shared.ports import FleetRecord, Ports
@@ -40,6 +42,8 @@ def with_checks(rollout: Rollout, stage: int, ports: Ports) -> Rollout:
     def ask(asked: EndpointCheck) -> GateCheckResult:
         return _asked(before[asked.name], asked, ports)
 
+    if UPGRADE_READINESS in before:
+        read.append(ready_for_upgrades(rollout, stage, before[UPGRADE_READINESS], ports))
     answered = ports.together(
         ask, [endpoint for endpoint in planned.gate.endpoints if endpoint.name in before]
     )

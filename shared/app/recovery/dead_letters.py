@@ -26,8 +26,10 @@ from shared.cluster.messages import (
     JobMessage,
     PlanRequest,
     QueueRequest,
+    ReadinessMessage,
     ReportRequest,
     ToPlan,
+    WorkerMessage,
     commit_of,
     message_of_worker,
     request_of,
@@ -46,7 +48,7 @@ from shared.ports.state.clusters import readable
 
 log = logging.getLogger(__name__)
 
-_Message = JobMessage | CheckMessage | QueueRequest
+_Message = WorkerMessage | QueueRequest
 
 MAX_BYTES = 32 * 1024
 MAX_CHARACTERS = 500
@@ -116,6 +118,8 @@ def _handle(
             if record is not None:
                 send_all(next_check_of(record, ports, message.at), ports)
         return True
+    if isinstance(message, ReadinessMessage):
+        return True  # whoever asked sees that nothing was read, and asks again
     if isinstance(message, QueueRequest):
         if isinstance(message, PlanRequest):
             _record_problem(message, received, ports)

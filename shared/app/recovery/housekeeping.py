@@ -21,6 +21,8 @@ DELIVERIES = timedelta(days=7)
 DEAD_LETTERS = timedelta(days=90)
 CHANGES = timedelta(days=90)
 """So long the events of a cluster say who wrote to it, as Azure's activity log does."""
+READINESS = timedelta(days=30)
+"""So long a reading of a cluster is stored: it is unknown after a day."""
 NOTICES = timedelta(days=7)
 """Facts of a fleet that notifies nobody; the notifier removes those that it takes."""
 PLANS = 200
@@ -78,6 +80,7 @@ def purge_expired(ports: Ports) -> Mapping[str, int]:
         "acts": lambda: state.prune_acts(now - timedelta(days=ports.config.acts_days)),
         "notices": lambda: state.prune_notices(now - NOTICES),
         "changes by hand": lambda: state.prune_changes(now - CHANGES),
+        "readings": lambda: state.prune_readiness(now - READINESS),
         "dead letters": lambda: state.prune_dead_letters(now - DEAD_LETTERS),
         "branches of pins": lambda: _prune_pins(ports),
     }

@@ -103,6 +103,8 @@ class PrometheusCheck(_GateCheck):
 
 
 EVERY_APPROVER = "Approver"
+UPGRADE_READINESS = "upgradeReadiness"
+"""The name of the check that a gate has with this field."""
 CheckName = Annotated[StrictStr, Field(min_length=1, max_length=100)]
 SystemName = Annotated[
     StrictStr,
@@ -146,6 +148,10 @@ class GateSpec(Manifest):
     prometheus_checks: Annotated[tuple[PrometheusCheck, ...], Field(max_length=3)] = ()
     """The queries that a Prometheus must answer with values in a range."""
 
+    upgrade_readiness: StrictBool = False
+    """Whether the stage waits until nothing is known that blocks the upgrades of its clusters: budgets, pods,
+    webhooks, APIs. It waits only for a commit that changes versions of Kubernetes or of node images."""
+
     @property
     def opens_by_itself(self) -> bool:
         """Whether it has something of its own to wait for."""
@@ -161,6 +167,7 @@ class GateSpec(Manifest):
         return [
             *dict.fromkeys(self.github_checks),
             *(endpoint_check.name for endpoint_check in self.endpoint_checks),
+            *([UPGRADE_READINESS] if self.upgrade_readiness else ()),
         ]
 
     @model_validator(mode="after")
@@ -259,7 +266,7 @@ class StageSpec(Manifest):
         if self.gate is not None and not (self.approval or self.gate.opens_by_itself):
             raise ValueError(
                 "gate: it waits for nothing; write approval: true, after, notBefore, githubChecks, "
-                "httpChecks or prometheusChecks"
+                "httpChecks, prometheusChecks or upgradeReadiness: true"
             )
         return self
 
@@ -367,7 +374,9 @@ class RolloutSpec(Manifest):
 
 
 def check_final_gate(gate: GateSpec | None) -> None:
-    """Raise ValueError for a gate after the last stage that waits for nothing."""
+    """Raise ValueError for a gate after the last stage that waits for nothing, or for no cluster."""
+    if gate is not None and gate.upgrade_readiness:
+        raise ValueError("finalGate: upgradeReadiness is for a stage: no cluster waits for this gate")
     if gate is not None and not gate.opens_by_itself:
         raise ValueError(
             "finalGate: it waits for nothing; write after, notBefore, githubChecks, httpChecks or "

@@ -54,6 +54,7 @@ from shared.ports.state.promotions import (
     Proposals,
     Rollouts,
 )
+from shared.ports.state.readiness import READINESS, Readinesses, ReadinessRecord
 from shared.ports.state.reading import RecordKind
 from shared.ports.state.sweeps import (
     CHANGES,
@@ -89,6 +90,7 @@ __all__ = [
     "PlanRecord",
     "Promotion",
     "Proposal",
+    "ReadinessRecord",
     "Source",
     "State",
     "SweepRecord",
@@ -101,7 +103,18 @@ _SKEW = timedelta(seconds=10)
 _READ_WHERE_CHANGED: Sequence[tuple[RecordKind[Any], tuple[Condition, ...]]] = (
     *(
         (kind, ())
-        for kind in (RECORD, ACT, DEAD_LETTER, PROMOTION, PROPOSAL, ROLLOUT, NOTICE, TIMER, CHANGES)
+        for kind in (
+            RECORD,
+            ACT,
+            DEAD_LETTER,
+            PROMOTION,
+            PROPOSAL,
+            ROLLOUT,
+            NOTICE,
+            TIMER,
+            CHANGES,
+            READINESS,
+        )
     ),
     (PLAN, (("open", "eq", True),)),
 )
@@ -117,6 +130,7 @@ class State(
     Timers,
     Notices,
     Sweeps,
+    Readinesses,
     Proposals,
     Promotions,
     Rollouts,

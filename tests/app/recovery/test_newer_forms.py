@@ -17,7 +17,14 @@ from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_let
 from shared.app.worker import worker
 from shared.cluster.envelopes import job_message
 from shared.cluster.job import JobQueue
-from shared.cluster.messages import CheckMessage, JobMessage, PlanRequest, PreviewRequest, QueueRequest
+from shared.cluster.messages import (
+    CheckMessage,
+    JobMessage,
+    PlanRequest,
+    PreviewRequest,
+    QueueRequest,
+    ReadinessMessage,
+)
 from shared.cluster.record_parts import Phase
 from tests.support import fleet_files
 from tests.support.collected_telemetry import watched
@@ -31,6 +38,7 @@ SENT: Mapping[str, tuple[str, BaseModel]] = {
     "previewer": ("previews", PreviewRequest(pull=1)),
     "worker": ("jobs", JOB),
     "worker's checks": ("jobs", CheckMessage(check="1")),
+    "worker's readings": ("jobs", ReadinessMessage(reading="1")),
     "changer": ("changes", JOB),
     "deleter": ("deletes", JOB),
 }

@@ -11,4 +11,5 @@ from shared.app.api.schema.clusters import *
 from shared.app.api.schema.drift import *
 from shared.app.api.schema.fleet import *
 from shared.app.api.schema.plans import *
+from shared.app.api.schema.readiness import *
 from shared.app.api.schema.rollouts import *

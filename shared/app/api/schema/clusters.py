@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict, final
 
+from shared.app.api.schema.readiness import ClusterReadiness
 from shared.app.api.schema.rollouts import WaitingCluster
 
 NOT_CREATED = "NotCreated"
@@ -247,6 +248,7 @@ class Why(FleetProblemView):
     ``retirementsNote`` says that the table of retirements is old, "" otherwise. ``rollout`` is why the
     rollout that is under way does not change the cluster now, None where it does not wait. ``comparedAt`` is
     when the cluster was compared with Azure last, None for never. ``behind`` is that of the cluster.
+    ``readiness`` is what was read of it before an upgrade, None for nothing.
     """
 
     name: str
@@ -265,6 +267,7 @@ class Why(FleetProblemView):
     retirements: list[RetirementView]
     retirementsNote: str
     certificates: list[EndingCertificate]
+    readiness: ClusterReadiness | None
     acts: list[ActView]
 
 

@@ -16,10 +16,12 @@ from shared.app.api.parts import (
     projected,
     retirements_of,
 )
+from shared.app.api.views.readiness import cluster_readiness
 from shared.app.api.views.rollouts import waiting_now
 from shared.azure.retirements import stale
 from shared.cluster.conditions import shown_phase
 from shared.cluster.failures.remedies import NO_ACTION
+from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.diagnosis import (
     Diagnosis,
     NewestPlan,
@@ -27,8 +29,10 @@ from shared.cluster.reporting.diagnosis import (
     diagnose_absent,
     diagnose_deleted,
 )
+from shared.plan.plan import Item
 from shared.ports import Ports
 from shared.ports.state.clusters import readable
+from shared.rollouts.candidates import upgrade_of
 
 
 def why_view(name: str, ports: Ports) -> schema.Why | None:
@@ -71,8 +75,17 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
         retirements=found,
         retirementsNote=stale(now.date()) if found else "",
         certificates=certificates_of(record, now) if record else [],
+        readiness=_readiness(record, item, ports) if record else None,
         acts=acts_on(name, ports),
     )
+
+
+def _readiness(record: ClusterRecord, item: Item | None, ports: Ports) -> schema.ClusterReadiness | None:
+    """Return what was read of a cluster before its upgrade, for the version that it waits for."""
+    known = ports.state.readiness_of(record.name)
+    if known.uid != record.uid or known.seen is None:
+        return None
+    return cluster_readiness(record, known, (upgrade_of(item) if item else "") or "", ports)
 
 
 def _plan_part(newest: NewestPlan) -> schema.PlanPart | None:

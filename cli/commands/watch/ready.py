@@ -1,0 +1,100 @@
+"""``roadstead ready``: whether clusters are ready for an upgrade of Kubernetes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import RenderableType
+
+from cli.commands.watch.polling import polled
+from cli.errors import CommandError, ExitCode, NoAnswer
+from cli.options import (
+    DEFAULT_TIMEOUT,
+    DEFAULT_URL,
+    KeyFile,
+    Reason,
+    Timeout,
+    Url,
+    cluster_name,
+    connect,
+)
+from cli.terminal.output import Output, OutputOption, show
+from cli.terminal.readiness_view import readiness as rendered
+
+if TYPE_CHECKING:
+    from cli.fleet_api.client import Api
+    from shared.app.api import schema
+
+WAIT_SECONDS = 600.0
+"""How long ``--wait`` waits for all readings."""
+ASKED_TOGETHER = 100
+"""How many clusters one request names."""
+
+
+def ready(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME", help="Clusters; without them the fleet.")
+    ] = None,
+    *,
+    to: Annotated[
+        str, typer.Option("--to", metavar="VERSION", help="Such as 1.38; without it the one in git.")
+    ] = "",
+    environment: Annotated[
+        str, typer.Option("--environment", metavar="NAME", help="Only of this environment.")
+    ] = "",
+    label: Annotated[
+        str,
+        typer.Option("--label", metavar="LABELS", help="Only with labels, such as team=shop,tier."),
+    ] = "",
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Read the clusters now, and show them once that is done.")
+    ] = False,
+    reason: Reason = "",
+    output: OutputOption = Output.TABLE,
+    url: Url = DEFAULT_URL,
+    key_file: KeyFile = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+) -> None:
+    """Show what blocks an upgrade of Kubernetes, as it was read last; end with 1 unless all are ready.
+
+    Budgets, pods, webhooks and APIs in use are read when somebody asks with --wait, and before a stage with a
+    gate for that.
+    """
+    chosen, filters = (
+        [cluster_name(name) for name in names or ()],
+        {"environment": environment, "label": label},
+    )
+    with connect(url, key_file, timeout) as api:
+        view = api.readiness(to, chosen, **filters)
+        if wait and view["clusters"]:
+            view = _read(api, view, to, reason)
+
+    def table(wide: bool) -> RenderableType:
+        return rendered(view, datetime.now(UTC), wide=wide)
+
+    show(view, output, table=table, names=lambda: (f"cluster/{found['name']}" for found in view["clusters"]))
+    if any(found["state"] != "ready" for found in view["clusters"]):
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _read(api: Api, view: schema.ReadinessView, to: str, reason: str) -> schema.ReadinessView:
+    """Have the clusters of a view read, and return the view once all were."""
+    before = {found["name"]: found["readAt"] for found in view["clusters"]}
+    names, behind = [*before], len(before)
+    for part in _parts(names):
+        api.read_readiness(part, reason)
+    for answer in polled(lambda: api.readiness(to, names), time.monotonic() + WAIT_SECONDS):
+        if isinstance(answer, NoAnswer):
+            continue
+        behind = sum(found["readAt"] == before[found["name"]] for found in answer["clusters"])
+        if not behind:
+            return answer
+    raise CommandError(f"{behind} of {len(names)} clusters were not read after {WAIT_SECONDS:g} s")
+
+
+def _parts(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (names[first : first + ASKED_TOGETHER] for first in range(0, len(names), ASKED_TOGETHER))

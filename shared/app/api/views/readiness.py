@@ -1,0 +1,52 @@
+"""Whether clusters are ready for an upgrade, by what was read of them last; nothing is read of them here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from shared.app.api import schema
+from shared.app.api.parts import ClusterPage, exact, projected
+from shared.app.api.views.cluster_list import ClusterSelection, names_of_page
+from shared.cluster.readiness import METRIC_NOTE, readiness_of, wanted_version
+from shared.cluster.record import ClusterRecord
+from shared.ports import Ports
+from shared.ports.state import ReadinessRecord
+
+
+def readiness_view(
+    ports: Ports, page: ClusterPage, selection: ClusterSelection, to: str
+) -> schema.ReadinessView:
+    """Return a page of clusters; without ``to``, each for the version that git has for it."""
+    summaries = [found for found in ports.state.summaries(details=True) if selection.matches(found)]
+    names, following = names_of_page(summaries, selection, page)
+    records = [record for record in ports.state.clusters_named(names) if not record.deleting]
+    known = ports.state.readiness([record.name for record in records])
+    return {
+        "clusters": [cluster_readiness(record, known[record.name], to, ports) for record in records],
+        "count": len(summaries),
+        "note": METRIC_NOTE,
+        "next": following,
+    }
+
+
+def cluster_readiness(
+    record: ClusterRecord, known: ReadinessRecord, to: str, ports: Ports
+) -> schema.ClusterReadiness:
+    """Return whether a cluster is ready; a reading of an earlier life of it does not count."""
+    seen = known.seen if known.uid == record.uid else None
+    found = readiness_of(record, seen, to or wanted_version(record), ports.clock())
+    return {
+        "name": record.name,
+        "to": found.to,
+        "state": found.state.value,
+        "blockers": [projected(schema.BlockerView, blocker) for blocker in found.blockers],
+        "unknown": list(found.unknown),
+        "readAt": exact(found.at) if found.at else None,
+        "reads": seen.reads if seen else 0,
+    }
+
+
+def unknown_names(names: Iterable[str], ports: Ports) -> list[str]:
+    """Return the names that no cluster of the fleet has."""
+    known = {summary.name for summary in ports.state.summaries()}
+    return [name for name in names if name not in known]

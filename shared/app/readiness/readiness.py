@@ -1,0 +1,77 @@
+"""The readings of clusters before an upgrade: one message each, in the queue of the worker.
+
+Somebody asks for them, or a stage of a rollout does; no check and no job does. A reading writes nothing to
+the cluster, and nothing to its record. What is read is stored as a fact with its time.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from shared.app.access.cluster_access import ClusterAccess
+from shared.app.access.context import StepContext
+from shared.app.access.rate_limiter import RateLimited, RateLimiter
+from shared.app.outbox import send, send_all
+from shared.app.readiness.reading import observe
+from shared.cluster.envelopes import readings_of
+from shared.cluster.failures.errors import Stale
+from shared.cluster.messages import ReadinessMessage
+from shared.cluster.record import ClusterRecord
+from shared.frozen import replace
+from shared.kubernetes.readiness.observation import Observation, Unread
+from shared.logs import about_record
+from shared.ports import Ports
+from shared.ports.state.clusters import readable
+
+log = logging.getLogger(__name__)
+
+WAIT_SECONDS = 60.0
+"""How long a cluster waits for which there is no token."""
+MOST_WAITS = 10
+"""How often, at most."""
+
+
+def handle(message: ReadinessMessage, ports: Ports) -> None:
+    """Read a cluster and store what it shows, or have all clusters read; raise Retryable of the state."""
+    if not message.cluster:
+        names = [summary.name for summary in ports.state.summaries()]
+        send_all(readings_of(names, message.reading), ports)
+        return
+    record = readable(message.cluster, ports.state)
+    if record is None or record.deleting:
+        return
+    with about_record(record):
+        seen = _read(record, message, ports)
+        if seen is not None:
+            _store(record, seen, ports)
+
+
+def _read(record: ClusterRecord, message: ReadinessMessage, ports: Ports) -> Observation | None:
+    """Return what a cluster shows, None where it is read a minute later."""
+    if record.desired.problem:
+        why = f"this version refuses what was accepted: {record.desired.problem}"
+        return Observation(ports.clock(), unread=(Unread("the cluster", why),))
+    limited = RateLimiter(None, ports).over(ports)
+    try:
+        return observe(StepContext.of(record, ClusterAccess(record).over(limited)))
+    except RateLimited as waits:
+        if message.attempt < MOST_WAITS:
+            later = message.model_copy(update={"attempt": message.attempt + 1})
+            send(later, ports, after=WAIT_SECONDS)
+            return None
+        why = f"{waits}: jobs have the tokens first"
+    except Exception as error:  # what is not understood is unknown
+        log.exception("%s cannot be read", record.name)
+        why = f"{type(error).__name__}: the log has the details"
+    return Observation(ports.clock(), unread=(Unread("the cluster", why),))
+
+
+def _store(record: ClusterRecord, seen: Observation, ports: Ports) -> None:
+    """Store a reading, unless a later one is stored."""
+    known = ports.state.readiness_of(record.name)
+    if known.uid == record.uid and known.seen is not None and known.seen.at > seen.at:
+        return
+    try:
+        ports.state.save_readiness(replace(known, uid=record.uid, seen=seen))
+    except Stale:  # another reading of the same minute
+        log.info("%s: another reading was stored meanwhile", record.name)

@@ -1,0 +1,87 @@
+"""Whether a cluster is ready for an upgrade, by what was read of it last. Pure.
+
+Ready means that nothing is known that blocks it. What was not read, or too long ago, is unknown.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from shared.cluster.record import ClusterRecord
+from shared.frozen import dataclass
+from shared.kubernetes.readiness.blockers import Blocker, blockers_of, minor_of, unknown_of
+from shared.kubernetes.readiness.observation import METRIC, Observation
+from shared.kubernetes_versions import lags, runs_newer
+
+STALE = timedelta(days=1)
+"""After so long nobody knows whether a reading is still so."""
+METRIC_NOTE = f"{METRIC} is one API server's, since it started: it proves use, and never that there is none"
+
+
+class ReadinessState(StrEnum):
+    """Whether an upgrade can begin."""
+
+    READY = "ready"
+    BLOCKED = "blocked"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """Whether a cluster is ready for an upgrade ``to`` a version, "" for new images of its nodes alone.
+
+    ``unknown`` are sentences without their ends. ``at`` is when it was read, None for never.
+    """
+
+    to: str
+    blockers: tuple[Blocker, ...] = ()
+    unknown: tuple[str, ...] = ()
+    at: datetime | None = None
+
+    @property
+    def state(self) -> ReadinessState:
+        """The state: what blocks counts more than what is unknown."""
+        if self.blockers:
+            return ReadinessState.BLOCKED
+        return ReadinessState.UNKNOWN if self.unknown else ReadinessState.READY
+
+    @property
+    def first(self) -> str:
+        """The first thing that blocks, or is not known, "" for a cluster that is ready."""
+        return str(self.blockers[0]) if self.blockers else next(iter(self.unknown), "")
+
+
+def readiness_of(record: ClusterRecord, seen: Observation | None, to: str, now: datetime) -> Readiness:
+    """Return whether a cluster is ready; ``seen`` is the last reading of its present life, None for none."""
+    if seen is None:
+        return Readiness(to, unknown=("nobody has read it yet",))
+    running = record.observation.running
+    runs = running.kubernetes_version if running else ""
+    unknown = unknown_of(seen, to)
+    if now - seen.at > STALE:
+        unknown = (f"it was read at {seen.at:%Y-%m-%d %H:%M} UTC, which is too long ago", *unknown)
+    if minor_of(to) is not None and runs_newer(to, runs):
+        unknown = (f"it runs {runs}, and AKS never goes back to {to}", *unknown)
+    return Readiness(to, blockers_of(seen, to, upgraded_pools(record, to)), unknown, seen.at)
+
+
+def upgraded_pools(record: ClusterRecord, to: str) -> frozenset[str]:
+    """Return the node pools, by their names in Azure, that do not stay too far behind a version."""
+    desired, running = record.desired, record.observation.running
+    if desired.problem or desired.is_attached:
+        return frozenset()
+    own = {
+        pool.name
+        for pool in desired.spec.node_pools
+        if not (pool.orchestrator_version and lags(pool.orchestrator_version, to))
+    }
+    renamed = running.renamed if running else {}
+    return frozenset(own | {azure for azure, name in renamed.items() if name in own})
+
+
+def wanted_version(record: ClusterRecord) -> str:
+    """Return the version that git has for a cluster, "" for none."""
+    if record.desired.problem or record.desired.is_attached:
+        return ""
+    return record.desired.spec.kubernetes_version or ""

@@ -1,0 +1,58 @@
+"""What is stored of the readings of clusters before an upgrade, apart from their records: few ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+
+from shared.cluster.forms import RecordList
+from shared.frozen import dataclass, field
+from shared.kubernetes.readiness.observation import Observation
+from shared.ports.state.clusters import FLEETS
+from shared.ports.state.reading import TableRepository, TextKind
+
+_ALONE = 20
+"""Up to so many are read one by one, and not with those of the whole fleet."""
+
+
+@dataclass(frozen=True)
+class ReadinessRecord:
+    """The last reading of a cluster, ``seen`` None for none; ``uid`` is that of its record then.
+
+    ``etag`` is the version that was read, "" for one not saved yet.
+    """
+
+    cluster: str
+    uid: str = ""
+    seen: Observation | None = None
+    etag: str = field(default="", compare=False)
+
+
+class Readinesses(TableRepository):
+    """The readings of clusters before an upgrade."""
+
+    def readiness_of(self, cluster: str) -> ReadinessRecord:
+        """Return the last reading of a cluster; an empty one when there is none, or it cannot be read."""
+        entity = self._entity(READINESS, cluster)
+        if entity is None:
+            return ReadinessRecord(cluster)
+        return self._reader.or_else(ReadinessRecord(cluster, etag=entity.etag), READINESS, entity)
+
+    def readiness(self, clusters: Collection[str]) -> Mapping[str, ReadinessRecord]:
+        """Return the last readings of some clusters, by their names."""
+        if len(clusters) <= _ALONE:
+            return {name: self.readiness_of(name) for name in clusters}
+        found: RecordList[ReadinessRecord] = self._listed(READINESS)
+        known = {record.cluster: record for record in found}
+        return {name: known.get(name) or ReadinessRecord(name) for name in clusters}
+
+    def save_readiness(self, record: ReadinessRecord) -> None:
+        """Write a reading over the version that was read; raise Stale."""
+        self._write(READINESS, record.cluster, record, at=record.seen.at if record.seen else None)
+
+    def prune_readiness(self, before: datetime) -> int:
+        """Remove the readings from before a time; return how many were removed."""
+        return self._remove(READINESS, ("at", "lt", before))
+
+
+READINESS = TextKind[ReadinessRecord]("readiness", FLEETS, ReadinessRecord, "readiness|{}")

@@ -1,0 +1,124 @@
+"""A stage that waits until nothing is known that blocks the upgrades of its clusters."""
+
+from __future__ import annotations
+
+import pytest
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.app.api.views.rollouts import rollout_view
+from shared.app.api.views.why import why_view
+from shared.frozen import replace
+from shared.ports import KubernetesApi
+from shared.rollouts.rollout import RolloutState
+from tests.support.calls_inside import counted
+from tests.support.pipeline_runs import push
+from tests.support.staged_fleets import DEV, PROD, act, changed, ready_fleet, rollout_of, staged, tags
+from tests.support.workloads import pod
+
+ROLLOUT = """\
+  rollout:
+    stages:
+      - {name: first, select: {environments: [development]}, groups: [{maxConcurrency: "100%"}]}
+      - name: second
+        groups: [{maxConcurrency: "100%"}]
+        gate: {owner: platform, reason: upgrades are prepared, upgradeReadiness: true}
+"""
+UPGRADE = tags("one") + '  kubernetesVersion: "1.37"\n'
+
+
+def api(cloud: MemoryCloud, name: str) -> KubernetesApi:
+    record = cloud.state.cluster(name)
+    assert record is not None
+    return cloud.kubernetes.connect(record.desired.id)
+
+
+def bare_pod(cloud: MemoryCloud, name: str) -> None:
+    node = api(cloud, name).list("v1", "Node")[0]["metadata"]["name"]
+    api(cloud, name).apply(pod("debug", node))
+
+
+def waits(cloud: MemoryCloud, name: str = "b1") -> str:
+    why = why_view(name, cloud.ports)
+    assert why is not None
+    return f"{why['rollout']['waits']}; {why['suggestedAction']}" if why["rollout"] else ""
+
+
+def upgraded(cloud: MemoryCloud, seconds: float) -> set[str]:
+    cloud.run(seconds=seconds, until=lambda: False)
+    return changed(cloud, "one")
+
+
+@pytest.fixture
+def cloud() -> MemoryCloud:
+    return ready_fleet(ROLLOUT)
+
+
+def test_a_stage_begins_once_its_clusters_were_read_and_nothing_blocks_them(cloud: MemoryCloud) -> None:
+    commit = push(cloud, staged(ROLLOUT, UPGRADE))
+    assert upgraded(cloud, 3600) == {*DEV, *PROD}
+    assert rollout_of(cloud, commit).state is RolloutState.COMPLETED
+    read = {name for name in (*DEV, *PROD) if cloud.state.readiness_of(name).seen}
+    assert read == {*PROD}, "the clusters of a stage without the gate are not read"
+
+
+def test_a_blocked_cluster_holds_its_stage_with_the_reason_and_who_acts(cloud: MemoryCloud) -> None:
+    bare_pod(cloud, "b2")
+    commit = push(cloud, staged(ROLLOUT, UPGRADE))
+    assert upgraded(cloud, 3600) == {*DEV}
+    said = waits(cloud)
+    assert (
+        "waits for checks of stage second: readiness for upgrades of b2: Pod default/debug has no "
+        "controller: nothing creates it again (owner of the workload) (platform: upgrades are prepared)"
+    ) in said
+    why = why_view("b2", cloud.ports)
+    assert why is not None
+    assert why["readiness"] is not None
+    assert (why["readiness"]["to"], why["readiness"]["state"]) == ("1.37", "blocked")
+    assert "`roadstead ready` says what blocks the upgrades, and who can act" in said
+    view = rollout_view(commit, cloud.ports)
+    assert view is not None
+    assert view["state"] == "Waiting for a check"
+    (found,) = [found for found in api(cloud, "b2").list("v1", "Pod") if found["metadata"]["name"] == "debug"]
+    api(cloud, "b2").delete(found)
+    assert upgraded(cloud, 3600) == {*DEV, *PROD}
+
+
+def test_a_cluster_that_cannot_be_read_holds_its_stage(cloud: MemoryCloud) -> None:
+    record = cloud.state.cluster("b3")
+    assert record is not None
+    push(cloud, staged(ROLLOUT, UPGRADE))
+    cloud.run(seconds=60, until=lambda: changed(cloud, "one") == {*DEV})
+    cloud.kubernetes.set_power(record.desired.id, on=False)
+    assert upgraded(cloud, 1800) == {*DEV}
+    assert "readiness for upgrades of b3: the cluster could not be read" in waits(cloud)
+    cloud.kubernetes.set_power(record.desired.id, on=True)
+    assert upgraded(cloud, 3600) == {*DEV, *PROD}
+
+
+def test_an_override_and_a_cluster_that_is_taken_out_open_the_stage(cloud: MemoryCloud) -> None:
+    bare_pod(cloud, "b2")
+    commit = push(cloud, staged(ROLLOUT, UPGRADE))
+    assert upgraded(cloud, 1800) == {*DEV}
+    act(cloud, commit, "skip", "b2")
+    assert upgraded(cloud, 3600) == {*DEV, *PROD} - {"b2"}
+
+
+def test_a_commit_that_changes_no_version_does_not_wait_and_reads_nothing(cloud: MemoryCloud) -> None:
+    bare_pod(cloud, "b2")
+    push(cloud, staged(ROLLOUT, tags("one")))
+    with counted(cloud) as calls:
+        assert upgraded(cloud, 3600) == {*DEV, *PROD}
+    assert (calls.paged, calls.measured) == ([], [])
+
+
+def test_an_old_reading_opens_no_gate(cloud: MemoryCloud) -> None:
+    push(cloud, staged(ROLLOUT, UPGRADE))
+    cloud.run(seconds=60, until=lambda: changed(cloud, "one") == {*DEV})
+    for name in PROD:
+        record, known = cloud.state.cluster(name), cloud.state.readiness_of(name)
+        assert record is not None
+        if known.seen:
+            old = replace(known.seen, at=known.seen.at.replace(year=2000))
+            cloud.state.save_readiness(replace(known, seen=old))
+    assert upgraded(cloud, 3600) == {*DEV, *PROD}
+    assert all(cloud.state.readiness_of(name).seen for name in PROD)

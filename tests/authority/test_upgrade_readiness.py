@@ -1,0 +1,75 @@
+"""Readings before an upgrade on a real cluster: each blocker is planted and found, at a counted price.
+
+No API that the server of this version serves by default is deprecated with a release that removes it, so the
+metric is tested by the suite of the port, with a version of a custom resource.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shared.app.api import schema
+from shared.ports import KubernetesApi
+from tests.authority.real_fleet import NAME, RealFleet, real_fleet
+from tests.support.upgrade_blockers import deployment, webhook
+from tests.support.workloads import budget, pod
+
+pytestmark = pytest.mark.timeout(600)
+MOST_READS = 12
+"""Budgets, pods, two kinds of workloads and of webhooks, endpoints, nodes, what Flux applies, the metrics."""
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[RealFleet]:
+    with real_fleet(tmp_path) as running:
+        yield running
+
+
+def read(fleet: RealFleet) -> schema.ClusterReadiness:
+    """Have the cluster read, and return what is shown of it."""
+    api = fleet.operator.api
+    before = api.readiness("1.38", [NAME])["clusters"][0]["readAt"]
+    api.read_readiness([NAME])
+    fleet.operator.wait(
+        lambda: api.readiness("1.38", [NAME])["clusters"][0]["readAt"] != before, "the cluster is read"
+    )
+    return api.readiness("1.38", [NAME])["clusters"][0]
+
+
+def blocked(found: schema.ClusterReadiness) -> set[str]:
+    return {blocker["object"] for blocker in found["blockers"]}
+
+
+def plant(api: KubernetesApi) -> None:
+    """Create one thing of each kind that stands in the way of an upgrade."""
+    api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
+    api.apply(deployment())
+    api.apply(budget("cart", namespace="shop", minAvailable=1))
+    node = api.list("v1", "Node")[0]["metadata"]["name"]
+    api.apply(pod("debug", node, namespace="shop", labels={"app": "debug"}))
+    for name in ("first", "second"):
+        api.apply(budget("debug", name=name, namespace="shop", minAvailable=0))
+    api.apply(webhook(objectSelector={"matchLabels": {"guarded": "yes"}}))
+
+
+def test_each_blocker_that_is_planted_is_found(fleet: RealFleet) -> None:
+    fleet.ready(fleet.files())
+    before = read(fleet)
+    assert (before["state"], before["blockers"], before["unknown"]) == ("ready", [], [])
+    with fleet.api() as api:
+        plant(api)
+        wanted = {
+            "PodDisruptionBudget shop/cart",
+            "Pod shop/debug",
+            "webhook pods.guard.io of ValidatingWebhookConfiguration guard",
+        }
+        fleet.operator.wait(lambda: blocked(read(fleet)) == wanted, "each blocker is found")
+        found = read(fleet)
+        whys = " ".join(blocker["why"] for blocker in found["blockers"])
+        assert "of the one replica of Deployment cart" in whys
+        assert "has no controller" in whys
+        assert "has 2 budgets, so no eviction: first, second" in whys
+        assert found["reads"] <= MOST_READS
