@@ -57,6 +57,8 @@ class FleetHistory:
         """When somebody promoted each value last."""
         self.declined: dict[str, datetime] = {}
         """The values of pull requests that somebody closed and did not merge, and when; no promoted one."""
+        self.taken_back: set[str] = set()
+        """The commits whose rollouts somebody aborted so that pins go back."""
         self.restored_at: datetime | None = None
         """When its tables were last replaced by those of an older moment, None for never."""
         self.looked_for: dict[str, bool] = {}
@@ -75,6 +77,12 @@ class FleetHistory:
     def moved_at(self, commit: str) -> datetime:
         """Return when a commit last became the head, in whole seconds as GitHub says it."""
         return self._moved_at[self.place(commit)].replace(microsecond=0)
+
+    def may_go_back(self, before: str, now: str) -> bool:
+        """Return whether somebody had a pin go back from one commit to another, which is an earlier one."""
+        known = before in self.head_line and now in self.head_line
+        asked = (commit for commit in self.taken_back if commit in self.head_line)
+        return known and any(self.place(now) < self.place(before) <= self.place(commit) for commit in asked)
 
     def heads_since(self, at: datetime) -> set[str]:
         """Return every commit that was the head since a time."""

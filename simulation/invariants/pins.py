@@ -31,6 +31,8 @@ class PinInvariant:
         """The commits of the pins with which generations of the clusters of a name began."""
         self._begun: dict[tuple[MemoryCloud, str], tuple[str, int]] = {}
         """The generation of each record that was seen last, and the life of the cluster."""
+        self._went_back: set[tuple[str, str]] = set()
+        """The clusters and commits of pins that went back because somebody asked for it."""
         self._succeeded: set[str] = set()
 
     def after_event(self) -> None:
@@ -91,7 +93,9 @@ class PinInvariant:
             raise RuleViolated("pin refused", f"{fleet}: {name} pulls {now[:8]}, which cannot be built")
         # A push by force takes the branch to another line: its commits became the head later.
         history = operators.history
-        if before in history.head_line and history.place(now) < history.place(before):
+        if history.may_go_back(before, now):
+            self._went_back.add((name, now))
+        elif before in history.head_line and history.place(now) < history.place(before):
             raise RuleViolated("pin back", f"{fleet}: {name} goes back from {before[:8]} to {now[:8]}")
 
     def _is_there(
@@ -114,7 +118,9 @@ class PinInvariant:
         applied = pinned_commit(world)
         if not applied:
             return  # a cluster that was created again, empty: it has no Flux yet, which could delete anything
-        if (name, applied) in operators.moved_by_hand or self._approved(operators.history, name, applied):
+        if (name, applied) in operators.moved_by_hand | self._went_back or self._approved(
+            operators.history, name, applied
+        ):
             return
         what = f"{name} lost its namespace with {applied[:8]}, which nobody approved"
         raise RuleViolated("unapproved removal", f"{operators.fleet}: {what}")

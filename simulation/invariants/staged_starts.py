@@ -18,6 +18,7 @@ from shared.rollouts.rollout import Member, Rollout, RolloutState, Stage
 from simulation.history import LONG_AGO
 from simulation.invariants.approvals import approved_in_time, newly_entered
 from simulation.invariants.context import CLOCKS, Context
+from simulation.invariants.pins_back import goes_back
 from simulation.rule import RuleViolated
 from simulation.staging import CHECK, StagedGroup, StagedStage, Staging, stage_named, stage_of
 
@@ -117,6 +118,8 @@ class RolloutRules:
     ) -> None:
         if _is_own(before, after) or _is_created_again(before, after) or before.recovering:
             return  # one whose tables were lost is compared at once, and not written to
+        if goes_back(self._context.history(cloud), before, after):
+            return
         if aside is not None and aside < self._context.loop.actor.since:
             what = f"{after.name} starts, and is {before.finding or 'contested'} since {aside}"
             raise RuleViolated("rollout aside", what)

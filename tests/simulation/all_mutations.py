@@ -10,6 +10,7 @@ from tests.simulation.fault_mutations import FAULT_MUTATIONS
 from tests.simulation.gap_mutations import GAP_MUTATIONS
 from tests.simulation.identity_mutations import IDENTITY_MUTATIONS
 from tests.simulation.mutations import MUTATIONS
+from tests.simulation.pins_back_mutations import PINS_BACK_MUTATIONS
 from tests.simulation.platform_mutations import PLATFORM_MUTATIONS
 from tests.simulation.promotion_mutations import PROMOTION_MUTATIONS
 from tests.simulation.pull_request_mutations import PULL_REQUEST_MUTATIONS
@@ -44,6 +45,7 @@ ALL = (
     *ROLLBACK_MUTATIONS,
     *PROMOTION_MUTATIONS,
     *PLATFORM_MUTATIONS,
+    *PINS_BACK_MUTATIONS,
     *SYSTEM_MUTATIONS,
     *IDENTITY_MUTATIONS,
     *REBUILD_MUTATIONS,
