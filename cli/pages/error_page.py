@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 
 from shared.cluster.failures.advice import ADDRESSES, remedy_for
-from shared.cluster.failures.catalogue import AZURE, KUBERNETES, Catalogue
+from shared.cluster.failures.catalogue import AZURE, KUBERNETES
 from shared.cluster.failures.entry import Entry
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.failures.remedies import REMEDIES, reaction, suggested_action
@@ -45,13 +45,14 @@ What AKS needs is {addresses}.
 | codes | class | meaning | what to do | who acts | source |
 |---|---|---|---|---|---|
 """
-REFUSALS = """
-## Refusals of Kubernetes
+IN_THE_CLUSTER = """
+## Refusals inside a cluster
 
-The message names the policy, the webhook or the namespace.
+An API server refuses a write or a delete with a `Status`. `roadstead why` shows what the refusal is, by this
+name after `kubernetes/`, and the message names the policy, the webhook, the quota or the namespace.
 
-| codes | class | meaning | what to do | who acts | source |
-|---|---|---|---|---|---|
+| refusal | class | meaning | what to do | who acts |
+|---|---|---|---|---|
 """
 SHOWN = 6
 
@@ -62,14 +63,14 @@ def page() -> str:
         f"| {kind.__name__} | {remedy.meaning} | {reaction(kind)} | {_suggested(kind)} |\n"
         for kind, remedy in REMEDIES.items()
     )
-    azure, kubernetes = ("".join(_entries(found)) for found in (AZURE, KUBERNETES))
-    return f"{HEAD}{''.join(lines)}{CODES.format(addresses=ADDRESSES)}{azure}{REFUSALS}{kubernetes}"
+    azure = f"{CODES.format(addresses=ADDRESSES)}{''.join(_entries())}"
+    return f"{HEAD}{''.join(lines)}{azure}{IN_THE_CLUSTER}{''.join(_in_clusters())}"
 
 
-def _entries(catalogue: Catalogue) -> Iterator[str]:
+def _entries() -> Iterator[str]:
     """Yield a line for the entries that mean the same."""
     alike: dict[tuple[str, ...], list[Entry]] = {}
-    for entry in sorted(catalogue.entries, key=lambda entry: entry.key):
+    for entry in sorted(AZURE.entries, key=lambda entry: entry.key):
         alike.setdefault((entry.kind.__name__, entry.meaning, entry.remedy, entry.actor), []).append(entry)
     for (kind, meaning, remedy, actor), entries in alike.items():
         codes = dict.fromkeys(_code(code, entry) for entry in entries for code in entry.codes if code)
@@ -77,10 +78,16 @@ def _entries(catalogue: Catalogue) -> Iterator[str]:
         named = ", ".join(list(codes)[:SHOWN]) + more
         action = remedy_for(replace(entries[0], remedy=remedy.replace("{addresses}", "what AKS needs")), "")
         link = next((entry.link for entry in entries if entry.link), "")
-        source = f"[page]({link})" if link else "code of the service"
+        source = f"[page]({link})" if link else "codes of AKS"
         if not any(entry.read for entry in entries):
             source = "assumed"
         yield f"| {named} | {kind} | {meaning} | {action} | {actor} | {source} |\n"
+
+
+def _in_clusters() -> Iterator[str]:
+    for entry in sorted(KUBERNETES.entries, key=lambda entry: entry.key):
+        named = f"[{entry.key.partition('/')[2]}]({entry.link})"
+        yield f"| {named} | {entry.kind.__name__} | {entry.meaning} | {entry.remedy} | {entry.actor} |\n"
 
 
 def _code(code: str, entry: Entry) -> str:

@@ -175,6 +175,13 @@ def plan_part(item: Item) -> schema.PlanPart:
     )
 
 
+def behind_of(record: ClusterRecord | None, item: Item | None) -> int | None:
+    """Return how many commits follow the one that Flux pulls, until the record has what the plan gives it."""
+    if record is None or item is None or item.uid != record.uid:
+        return None
+    return item.behind if item.keeps_pin or record.generation < item.generation else None
+
+
 def failure_of(record: ClusterRecord) -> schema.Failure | None:
     """Return the last error of a cluster's job, None for a job that only waits."""
     failure = record.job.step.failure

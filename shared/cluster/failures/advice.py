@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from shared.cluster.failures.catalogue import entry_of
 from shared.cluster.failures.entry import Actor, Entry
 from shared.cluster.failures.errors import Retryable, classes
+from shared.cluster.failures.kubernetes_status import reported
 from shared.cluster.failures.remedies import NO_ACTION, REMEDIES, REPLAY, suggested_action
 
 ADDRESSES = (
@@ -77,6 +78,12 @@ def action_for(
     if failed:
         return action if found.actor is Actor.AUTHOR and not _is_retried(kind) else f"{action} {REPLAY}"
     return f"{action} Roadstead continues by itself." if _is_retried(kind) else action
+
+
+def after_refusal(message: str) -> str:
+    """Return what somebody can do about a refusal that Flux or Kubernetes reports, "" for anything else."""
+    found = reported(message)
+    return "" if found is None else f"{found.remedy} Who acts: {found.actor}."
 
 
 def _is_retried(kind: str) -> bool:

@@ -97,18 +97,8 @@ class Stale(Conflict):
 class NamespaceTerminating(Conflict):
     """A namespace is being deleted; nothing can be created in it until it no longer exists."""
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        namespace: str = "",
-        retry_after: float | None = None,
-        code: str = "",
-        request_id: str = "",
-    ) -> None:
-        super().__init__(message, retry_after=retry_after, code=code, request_id=request_id)
-        self.namespace = namespace
-        """The name of the namespace, "" where the API server does not say it."""
+    namespace = ""
+    """The name of the namespace, "" where the API server does not say it."""
 
 
 class Unavailable(Retryable):
