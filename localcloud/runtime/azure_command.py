@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import ssl
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,7 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found.error(f"{bare!r} is not of the form FIELD=VALUE")
     try:
         urls = json.loads((given.state / "cloud.json").read_text())["urls"]
-        with httpx.Client(verify=str(given.state / "ca.pem")) as client:
+        trust = ssl.create_default_context(cafile=str(given.state / "ca.pem"))
+        with httpx.Client(verify=trust) as client:
             address = f"{urls['arm']}/_local/clusters/{given.cluster}/{given.control}"
             reply = client.post(address, json={name or CODE: value for name, value in given.values})
     except (OSError, httpx.HTTPError) as error:

@@ -9,6 +9,7 @@ import pytest
 
 from localcloud.memory.crashes import Crash
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.app.api.views.why import why_view
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.job import Failure
 from shared.cluster.recipes import Step
@@ -188,6 +189,54 @@ def test_a_region_without_room_for_half_a_day_fails_the_job_and_is_not_called_a_
     failure = failed(cloud)
     assert (failure.kind, failure.code, len(ids)) == ("OutOfCapacity", "AksCapacityHeavyUsage", 12)
     assert "quota" not in advice(cloud).lower()
+
+
+def test_an_unknown_code_is_tried_again_slowly_and_then_counts_as_failed() -> None:
+    cloud = MemoryCloud(throttle=False)
+    ids = doomed(cloud, PutCluster, "NobodyKnowsThis")
+    push(cloud, files())
+    cloud.run(SLOW)
+    failure = failed(cloud)
+    assert (failure.kind, failure.code, failure.entry, len(ids)) == ("Unexplained", "NobodyKnowsThis", "", 5)
+    view = why_view("one", cloud.ports)
+    assert view is not None
+    assert view["lastError"] is not None
+    assert view["doing"].index("it went wrong") > 0
+    assert "Roadstead does not know" in view["lastError"]["meaning"]
+    assert "manifest" not in view["suggestedAction"]
+
+
+def test_a_delete_that_a_subnet_in_use_blocks_goes_on_once_it_is_free() -> None:
+    cloud = ready()
+    cloud.azure.interventions.fail_next("one", "InUseSubnetCannotBeDeleted")
+    push(cloud, fleet_files.fleet())
+    cloud.run(until=lambda: record(cloud).job.step.failure is not None)
+    failure = record(cloud).job.step.failure
+    assert failure is not None
+    assert (failure.kind, failure.entry) == ("Obstructed", "network/InUseSubnetCannotBeDeleted")
+    assert "Remove what the message names from the subnet" in advice(cloud)
+    assert "the network team" in advice(cloud)
+    cloud.run(SLOW)
+    assert phases(cloud) == {}
+
+
+def test_a_network_that_is_busy_is_tried_again_within_minutes() -> None:
+    cloud = MemoryCloud(throttle=False)
+    cloud.azure.interventions.fail_next("one", "VirtualNetworkNotInSucceededState")
+    push(cloud, files())
+    cloud.run(SLOW)
+    assert phases(cloud) == {"one": Phase.READY}
+
+
+def test_a_role_that_is_not_effective_yet_is_waited_for_and_the_advice_names_it() -> None:
+    cloud = MemoryCloud(throttle=False)
+    cloud.azure.interventions.fail_next("one", "LinkedAuthorizationFailed")
+    push(cloud, files())
+    cloud.run(until=lambda: bool(cloud.state.clusters()) and record(cloud).job.step.failure is not None)
+    assert "Microsoft.Network/ddosProtectionPlans/join/action" in advice(cloud)
+    assert "to o-1" in advice(cloud)
+    cloud.run(SLOW)
+    assert phases(cloud) == {"one": Phase.READY}
 
 
 def test_a_full_subnet_has_advice_of_its_own() -> None:

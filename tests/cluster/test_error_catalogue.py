@@ -104,6 +104,14 @@ def test_a_remedy_names_the_identity_the_action_and_the_scope() -> None:
     assert "ddos/join/action on /subscriptions/s/plan to o-1" in remedy
 
 
+def test_a_remedy_says_nothing_aside_that_the_message_does_not_name() -> None:
+    entry = entry_of("access/CustomPrivateDNSZoneMissingPermissionError")
+    assert entry is not None
+    text = "read and write to custom private dns zone /subscriptions/s/z. Check access"
+    assert "on the zone (/subscriptions/s/z) to the identity of the cluster. A new" in remedy_for(entry, text)
+    assert "on the zone to the identity of the cluster. A new" in remedy_for(entry, "no")
+
+
 def test_a_remedy_names_the_provider_and_the_removed_apis() -> None:
     missing, blocked = (
         entry_of("access/MissingSubscriptionRegistration"),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ssl
 from typing import Any
 
-import httpx
 import pytest
 
 from localcloud.azure.world.failures.documented import documented
+from localcloud.runtime import azure_command
 from localcloud.runtime.options import Options
 from shared.cluster.failures.catalogue import entry_of
 from shared.cluster.failures.errors import Retryable
@@ -24,10 +23,7 @@ MOST = 6
 
 def fail(operator: Operator, cluster: str, code: str) -> None:
     """Let what a page shows happen to the next write."""
-    url = f"{operator.cloud.urls.arm}/_local/clusters/{cluster}/fail"
-    trust = ssl.create_default_context(cafile=str(operator.cloud.state / "ca.pem"))
-    with httpx.Client(verify=trust, trust_env=False) as client:
-        client.post(url, json={"code": code}).raise_for_status()
+    assert azure_command.main([cluster, "fail", code, "--state", str(operator.cloud.state)]) == 0
 
 
 @pytest.mark.long

@@ -91,16 +91,17 @@ def _is_retried(kind: str) -> bool:
 
 
 def remedy_for(entry: Entry, message: str) -> str:
-    """Return the remedy of an entry with what Azure's message names."""
+    """Return the remedy of an entry with what Azure's message names; "{(scope)}" is aside, or nothing."""
     text = entry.remedy.replace("{addresses}", ADDRESSES)
     for name, (other, patterns) in _FIELDS.items():
-        place = f"{{{name}}}"
-        if place in text:
+        place, aside = f"{{{name}}}", f"{{({name})}}"
+        if place in text or aside in text:
             found = (re.findall(pattern, message) for pattern in patterns)
             values = list(dict.fromkeys(next(filter(None, found), [])))
             values = values if name == "apis" else values[:1]
             more = " and more" if len(values) > _ALL else ""
-            text = text.replace(place, (", ".join(values[:_ALL]) + more) or other)
+            value = ", ".join(values[:_ALL]) + more
+            text = text.replace(place, value or other).replace(aside, f" ({value})" if value else "")
     return text
 
 

@@ -29,8 +29,8 @@ ENTRIES: tuple[Entry, ...] = (
             RoleNotEffective,
             ("CustomPrivateDNSZoneMissingPermissionError", "PrivateDNSZoneAuthorizationFailed"),
             "The cluster's identity may not change the private DNS zone.",
-            "Assign `Private DNS Zone Contributor` on {scope} to the identity of the cluster,"
-            f" {{identity}}. {_LATE}",
+            "Assign `Private DNS Zone Contributor` on the zone{(scope)} to the identity of the"
+            f" cluster{{(identity)}}. {_LATE}",
             Actor.ACCESS,
         ),
     ),
@@ -52,8 +52,8 @@ ENTRIES: tuple[Entry, ...] = (
             RoleNotEffective,
             ("CustomKubeletIdentityMissingPermissionError",),
             "The cluster's identity may not assign the kubelet identity to the nodes.",
-            "Assign `Managed Identity Operator` on the kubelet identity, {scope}, to the identity of the"
-            f" cluster, {{identity}}. {_LATE}",
+            "Assign `Managed Identity Operator` on the kubelet identity{(scope)} to the identity of the"
+            f" cluster{{(identity)}}. {_LATE}",
             Actor.ACCESS,
         ),
         link="https://learn.microsoft.com/azure/aks/use-managed-identity",
@@ -74,7 +74,8 @@ ENTRIES: tuple[Entry, ...] = (
             RoleNotEffective,
             ("CustomRouteTableMissingPermission", "CustomRouteTableMissingServicePrincipalPermission"),
             "The cluster's identity may not change the route table.",
-            "Assign `Network Contributor` on {scope} to the identity of the cluster, {identity}."
+            "Assign `Network Contributor` on the route table{(scope)} to the identity of the"
+            " cluster{(identity)}."
             f" {_LATE}",
             Actor.ACCESS,
         ),
@@ -86,7 +87,7 @@ ENTRIES: tuple[Entry, ...] = (
                 "LogAnalyticsWorkspaceKeyAccessDeniedCrossSubscription",
             ),
             "AKS may not read the keys of the Log Analytics workspace.",
-            f"Assign `Log Analytics Contributor` on {{scope}} to {{identity}}. {_LATE}",
+            f"Assign `Log Analytics Contributor` on the workspace{{(scope)}} to {{identity}}. {_LATE}",
             Actor.ACCESS,
         ),
         Entry(
