@@ -79,7 +79,7 @@ def _add(entry: ActRoute, routes: Routes, ports: Ports) -> None:
     @routes.add(entry.name, entry.path, entry.role, method=entry.method, answer=entry.answer, body=entry.body)
     def function(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         try:
-            body = entry.body.model_validate(_said(req) if entry.method == "POST" else dict(req.params))
+            body = entry.body.model_validate(said(req) if entry.method == "POST" else dict(req.params))
         except ValidationError:
             return reply(rejected(400, entry.wrong))
         call = ActCall(req.route_params, body, caller, ports)
@@ -90,7 +90,7 @@ def _add(entry: ActRoute, routes: Routes, ports: Ports) -> None:
         return reply(audited(request, caller, ports, lambda: entry.act(call)))
 
 
-def _said(req: func.HttpRequest) -> object:
+def said(req: func.HttpRequest) -> object:
     """Return the JSON object of a body, an empty one for a body of another form."""
     try:
         read = json.loads(req.get_body() or b"{}")

@@ -9,8 +9,10 @@ from types import NoneType
 from typing import Any, Union, get_args, get_type_hints
 
 import azure.functions as func
+from pydantic import ValidationError
 
-from handlers.acts import add_acts
+from handlers.acts import add_acts, said
+from handlers.bodies import OffersBody
 from handlers.reply import html, reply
 from handlers.routes import ANYBODY, Routes, callable_by
 from handlers.sign_in import SignIn
@@ -20,7 +22,7 @@ from shared.app.api.acts.fleet import dead_letters_view
 from shared.app.api.audit import audit_view
 from shared.app.api.openapi import document
 from shared.app.api.parts import PAGE, ClusterPage
-from shared.app.api.views import clusters, drift, plans, tree, why
+from shared.app.api.views import clusters, drift, offers, plans, tree, why
 from shared.app.api.views.cluster_list import ClusterSelection, Sort
 from shared.app.api.views.commits import log_view
 from shared.app.api.views.notifications import routes_view
@@ -60,6 +62,7 @@ def blueprint(ports: Ports, sign_in: SignIn) -> func.Blueprint:
     for name, of_cluster in OF_CLUSTER.items():
         _add_of_cluster(routes, name, of_cluster, ports)
     _add_pages(routes, ports)
+    _add_offers(routes, ports)
     _add_plan_page(routes, ports)
     add_acts(routes, ports)
     _add_health(routes, Health(ports))
@@ -175,6 +178,25 @@ def _add_pages(routes: Routes, ports: Ports) -> None:
         commit = req.route_params["commit"]
         missing = f"the commit {cut(commit, 40)} has no rollout (give the full id)"
         return _paged(req, lambda page: rollout_view(commit, ports, page), missing)
+
+
+def _add_offers(routes: Routes, ports: Ports) -> None:
+    """Add a read with a body: the clusters that files on somebody's machine ask for."""
+
+    @routes.add(
+        "offers",
+        "offers",
+        Role.READER,
+        method="POST",
+        answer=schema.OffersView,
+        body=OffersBody,
+    )
+    def function(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        try:
+            body = OffersBody.model_validate(said(req))
+        except ValidationError:
+            return reply(rejected(400, offers.NO_SPEC))
+        return reply(offers.offers_view([cluster.model_dump() for cluster in body.clusters], ports))
 
 
 def _answer_of(view: Callable[..., View | None]) -> Any:

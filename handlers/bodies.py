@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from shared.app.api.acts.cluster import MAX_CLUSTERS
 from shared.app.api.acts.tries import LONGEST, USUAL
-from shared.app.api.schema import LIVE_CLUSTERS
+from shared.app.api.schema import LIVE_CLUSTERS, OFFERED_CLUSTERS
 from shared.language.model.change_windows import span_of
 
 Text = Annotated[str, Field(min_length=1)]
@@ -119,6 +119,20 @@ class PromotionBody(Body):
     source: Text = Field(alias="from")
     target: Text = Field(alias="to")
     what: list[str] = Field(default_factory=list)
+
+
+class AskedCluster(BaseModel):
+    """A cluster as files have it."""
+
+    name: Text
+    spec: dict[str, Any]
+    adopt: str = ""
+
+
+class OffersBody(Body):
+    """The clusters of which a plan asks something new."""
+
+    clusters: list[AskedCluster] = Field(max_length=OFFERED_CLUSTERS)
 
 
 class ResourceQuery(Body):

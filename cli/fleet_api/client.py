@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 from urllib.parse import quote, urlencode
 
@@ -196,6 +196,10 @@ class Api:
     def recorded(self) -> schema.RecordedFleet:
         """Return the clusters as accepted."""
         return self._typed(schema.RecordedFleet, self.whole("recorded", "clusters", "unreadable"))
+
+    def offers(self, clusters: Sequence[Mapping[str, Any]]) -> schema.OffersView:
+        """Return what Azure lacks for clusters, each with ``name``, ``spec`` and ``adopt``."""
+        return self._typed(schema.OffersView, self.post("offers", {"clusters": list(clusters)}))
 
     def routes(self) -> schema.RoutesView:
         """Return the routes of notifications."""

@@ -98,11 +98,12 @@ def table(
     held: Sequence[Item] = (),
     *,
     platform: PlatformView = NO_PLATFORM,
+    lacking: Sequence[str] = (),
     wide: bool = False,
 ) -> RenderableType:
     """Return the plan for people; clusters without a change are only counted, unless ``wide``.
 
-    ``platform`` is what changes of what Flux applies.
+    ``platform`` is what changes of what Flux applies, and ``lacking`` what Azure does not have.
     """
     counts = Counter(_action(item) for item in sorted(items, key=_rank))
     summary = ", ".join(f"{number} {name}" for name, number in counts.items()) or "no clusters"
@@ -115,6 +116,9 @@ def table(
     for same in _together(shown):
         parts += [Text(""), *_group(same)]
     parts.append(platform)
+    if lacking:
+        parts.append(Text("\nWhat Azure has:", style="bold yellow"))
+        parts += [indented(Text(line(sentence)), 2) for sentence in lacking]
     return Group(*parts, *_stages(rollout, against.durations), *_held(held, {item.cluster for item in items}))
 
 
@@ -224,11 +228,12 @@ def as_json(
     rollout: Rollout | None,
     held: Sequence[Item] = (),
     platform: PlatformView = NO_PLATFORM,
+    lacking: Sequence[str] = (),
 ) -> Mapping[str, Any]:
     """Return the plan for scripts; ``recorded`` is what the newest plan of the app needs or has approved.
 
     ``held`` are the items that a freeze or a change window would hold now, and ``platform`` is what changes
-    of what Flux applies.
+    of what Flux applies. ``lacking`` is what Azure does not have.
     """
     names = {item.cluster for item in items}
     deletes = against.deletes
@@ -247,6 +252,7 @@ def as_json(
         "rollout": _rollout(rollout, against.durations) if rollout else None,
         "held": [{"cluster": item.cluster, **plan_part(item)} for item in held if item.cluster in names],
         "platform": platform.as_json(),
+        "azure": list(lacking),
     }
 
 

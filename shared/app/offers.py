@@ -14,12 +14,12 @@ from typing import Any
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.azure.changes.upgrades import offered_versions
 from shared.azure.offers import Offer, Request, quotas_of, shortages, sizes_of, subnets_of
-from shared.cluster.failures.errors import ReconcileError
+from shared.cluster.failures.errors import ReconcileError, Unavailable
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.language.desired import Desired
-from shared.plan.plan import Action, Item
+from shared.plan.plan import Item
 from shared.ports import Ports
 from shared.ports.azure import (
     AzureCall,
@@ -37,10 +37,11 @@ log = logging.getLogger(__name__)
 
 SECONDS = 5.0
 """After so many seconds no further list is read."""
+SILENT = 3.0
+"""Nor is one after another that had no answer for so many seconds: Azure is down, or far away."""
 REGIONS = 20
 """So many regions of subscriptions are looked at; each takes four lists, and a subscription two."""
 _LONG, _SHORT = timedelta(hours=6), timedelta(minutes=5)
-_TOUCHED = (Action.CREATE, Action.UPDATE)
 
 
 @dataclass(frozen=True)
@@ -71,18 +72,22 @@ _NETWORKS = _List(ListNetworks, "how many addresses subnets have left", subnets_
 _LISTS = (_LOCATIONS, _VERSIONS, _SIZES, _CORES, _ADDRESSES)
 
 
+def asked_of_azure(items: Iterable[Item], clusters: Mapping[str, Desired]) -> list[Desired]:
+    """Return the clusters in Azure of which a plan asks something new."""
+    asked = (clusters[item.cluster] for item in items if item.asks_azure and item.cluster in clusters)
+    return [wanted for wanted in asked if not wanted.is_attached]
+
+
 def what_is_short(
-    items: Iterable[Item],
-    clusters: Mapping[str, Desired],
-    records: Mapping[str, ClusterRecord],
-    ports: Ports,
+    asked: Iterable[Desired], records: Mapping[str, ClusterRecord], ports: Ports
 ) -> tuple[str, ...]:
-    """Return a sentence for each thing that the commit needs and Azure does not have, or not enough of."""
-    asked = (clusters[item.cluster] for item in items if item.action in _TOUCHED and item.cluster in clusters)
+    """Return a sentence for each thing that these clusters need and Azure does not have, or not enough of.
+
+    It is there after the time of one slow list at most, whatever Azure does.
+    """
     requests = [
         Request.of(wanted, records[wanted.name].desired.spec if wanted.name in records else None)
         for wanted in asked
-        if not wanted.is_attached
     ]
     places = sorted({request.place for request in requests})
     with_subnets = {request.place for request in requests if request.names_subnets}
@@ -98,14 +103,20 @@ def _offers(
     wanted = {place: (*_LISTS, _NETWORKS) if place in with_subnets else _LISTS for place in places}
     calls = dict.fromkeys((one.of(place), one) for place, lists in wanted.items() for one in lists)
     end, azure = ports.elapsed() + SECONDS, RateLimiter(None, ports).over(ports).azure
+    silent = list[AzureCall[Any]]()
 
     def read(asked: tuple[AzureCall[Any], _List]) -> Any:
         call, of = asked
-        known = ports.answers.get(call, ports.clock())
-        if known is not None or ports.elapsed() > end:
+        known, begun = ports.answers.get(call, ports.clock()), ports.elapsed()
+        if known is not None or silent or begun > end:
             return known
         try:
             said = of.said(azure.call(call))
+        except Unavailable:
+            if ports.elapsed() - begun >= SILENT:
+                silent.append(call)
+            log.info("%s could not be read: nobody answers", call)
+            return None
         except (ReconcileError, RateLimited, LookupError, TypeError, ValueError) as error:
             log.info("%s could not be read: %s", call, type(error).__name__)
             return None

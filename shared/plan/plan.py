@@ -201,6 +201,11 @@ class Item:
         return self.begins or self.action in (Action.UPDATE, Action.REBUILD, *REMOVALS, Action.RETRY)
 
     @property
+    def asks_azure(self) -> bool:
+        """Whether it asks something new of Azure: more nodes, another version, a cluster."""
+        return self.action in (Action.CREATE, Action.UPDATE)
+
+    @property
     def begins(self) -> bool:
         """Whether the job is the cluster's first one, which creates or adopts it."""
         return self.action in (Action.CREATE, Action.ADOPT)

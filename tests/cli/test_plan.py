@@ -18,6 +18,7 @@ from localcloud.common.http_server import HttpServer, json_response
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.approval import approve
 from shared.app.api.parts import ClusterPage
+from shared.app.api.views.offers import offers_view
 from shared.app.api.views.plans import plan_view as planned_view
 from shared.app.api.views.plans import recorded_view
 from shared.azure.changes.field_effects import Effect
@@ -27,7 +28,7 @@ from shared.plan.plan import Action, Item, Plan
 from shared.ports.azure import GetCluster
 from tests.support import fleet_files
 from tests.support.desired_clusters import NOW
-from tests.support.one_cluster import ONE
+from tests.support.one_cluster import ONE, SUBSCRIPTION
 from tests.support.pipeline_runs import push
 from tests.support.roadstead_command import roadstead, write
 
@@ -46,6 +47,9 @@ def cloud() -> MemoryCloud:
 def url(cloud: MemoryCloud) -> Iterator[str]:
     @Request.application
     def answer(request: Request) -> Response:
+        if request.path == "/api/offers":
+            result = offers_view(request.get_json()["clusters"], cloud.ports)
+            return json_response(result.status, dict(result.body))
         if request.path != "/api/recorded":
             return json_response(404, {"error": "there is no such function"})
         page = ClusterPage(request.args.get("after", ""), 2)
@@ -88,6 +92,33 @@ def test_the_exit_status_shows_whether_there_are_changes(
     assert done.stdout.splitlines()[0].endswith(summary), done.stdout + done.stderr
     assert done.returncode == status
     assert roadstead("plan", cwd=tmp_path, ROADSTEAD_URL=url).returncode == (1 if status == 1 else 0)
+
+
+def test_what_azure_does_not_have_is_shown_and_changes_no_exit_status(
+    tmp_path: Path, url: str, cloud: MemoryCloud
+) -> None:
+    cloud.azure.engine.quotas.limit(SUBSCRIPTION, "eastus", "cores", 13)
+    write(tmp_path, changed(four=fleet_files.cluster("four", count=3)))
+    done = roadstead("plan", "--url", url, cwd=tmp_path)
+    text = " ".join(done.stdout.split())
+    assert "What Azure has: quota: eastus has 1 of 13 cores left, this commit needs 12" in text
+    assert done.returncode == 0
+    (sentence,) = json.loads(roadstead("plan", "-o", "json", "--url", url, cwd=tmp_path).stdout)["azure"]
+    assert sentence.endswith("1 cluster would fail (four)")
+
+
+def test_an_app_that_does_not_say_what_azure_has_stops_no_plan(tmp_path: Path, cloud: MemoryCloud) -> None:
+    @Request.application
+    def older(request: Request) -> Response:
+        if request.path != "/api/recorded":
+            return json_response(404, {"error": "there is no such function"})
+        return json_response(200, recorded_view(cloud.ports, ClusterPage("", 10)))
+
+    write(tmp_path, changed(four=fleet_files.cluster("four")))
+    with HttpServer(older) as running:
+        done = roadstead("plan", "--exit-code", "--url", running.url, cwd=tmp_path)
+    assert done.returncode == 3
+    assert "what Azure has is unknown: " in " ".join(done.stdout.split())
 
 
 def test_each_change_is_shown_with_its_effect_and_place(tmp_path: Path, url: str) -> None:

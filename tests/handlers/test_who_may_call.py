@@ -61,6 +61,7 @@ ROUTES = {
     "approve": ("POST", "plans/{commit}/approve", "Approver"),
     "log": ("GET", "log", "Reader"),
     "recorded": ("GET", "recorded", "Reader"),
+    "offers": ("POST", "offers", "Reader"),
     "dead_letters": ("GET", "dead-letters", "Reader"),
     "dismiss": ("POST", "dead-letters/dismiss", "Operator"),
     "audit": ("GET", "audit", "Reader"),

@@ -6,6 +6,7 @@ It only reads. Deletes that were approved at a commit need approval here, becaus
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +16,7 @@ import typer
 
 from cli.charts import chart_changes
 from cli.errors import CommandError, ExitCode, UsageError
+from cli.fleet_api.offers import what_azure_lacks
 from cli.fleet_api.recorded import AcceptedSpec, Against, committed, recorded
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, RepositoryPath, Timeout, Url, connect
 from cli.platform import Platform, platform_of
@@ -83,34 +85,34 @@ def plan(
         with connect(url, key_file, timeout) as api:
             raise typer.Exit(_live(tree, names, api, output, report_changes=exit_code))
     desired, now = tree.resolve(), datetime.now(UTC)
-    platform = NO_PLATFORM
-    if empty:
-        against = Against("an empty fleet")
-    elif commit:
-        base = open_commit(path, commit)
-        against, platform = committed(base), _platform(base, tree, desired, names)
-    else:
-        with connect(url, key_file, timeout) as api:
-            against = recorded(tree, api)
-    desired = against.pins(desired, tree)
-    against = replace(against, notes=(*against.notes, *against.sources(desired)))
-    planned = make_plan(
-        "",
-        desired,
-        against.clusters or {},
-        now=now,
-        replacing=against.replacing,
-        unreadable=against.unreadable,
-    )
+    platform, lacking = NO_PLATFORM, tuple[str, ...]()
+    with ExitStack() as stack:
+        app = None if empty or commit else stack.enter_context(connect(url, key_file, timeout))
+        if commit:
+            base = open_commit(path, commit)
+            against, platform = committed(base), _platform(base, tree, desired, names)
+        else:
+            against = Against("an empty fleet") if app is None else recorded(tree, app)
+        desired = against.pins(desired, tree)
+        planned = make_plan(
+            "",
+            desired,
+            against.clusters or {},
+            now=now,
+            replacing=against.replacing,
+            unreadable=against.unreadable,
+        )
+        if app is not None:
+            lacking = what_azure_lacks(_chosen(planned, names), desired, app)
     planned = replace(planned, problems=(*planned.problems, *platform.problems))
     items, rollout = _chosen(planned, names), expected_rollout(planned, desired, now)
     calendar = calendar_of(desired.rollout)
     held = held_now(planned, desired.clusters, against.clusters or {}, calendar, now)
     show(
-        plan_view.as_json(planned, items, tree.fleet, against, rollout, held, platform),
+        plan_view.as_json(planned, items, tree.fleet, against, rollout, held, platform, lacking),
         output,
         table=lambda wide: plan_view.table(
-            planned, items, against, rollout, held, platform=platform, wide=wide
+            planned, items, against, rollout, held, platform=platform, lacking=lacking, wide=wide
         ),
         names=lambda: (f"cluster/{item.cluster}" for item in items if item.action is not Action.UNCHANGED),
     )

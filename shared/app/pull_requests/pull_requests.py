@@ -18,7 +18,7 @@ from datetime import timedelta
 
 from shared.app.followed import newest
 from shared.app.followed import recorded as recorded_sources
-from shared.app.offers import what_is_short
+from shared.app.offers import asked_of_azure, what_is_short
 from shared.app.outbox import send, send_unlike
 from shared.app.platform import platform_plan
 from shared.app.pull_requests import comment
@@ -238,7 +238,7 @@ def _planned(
         retirements=tuple(retirement_warnings(desired, warned, today)),
         stale=stale(today) if changed else "",
         exemptions=tuple(exemption_warnings(desired, warned, today)),
-        short=what_is_short(plan.items, desired.clusters, records, ports),
+        short=what_is_short(asked_of_azure(plan.items, desired.clusters), records, ports),
         rollout=_rollout(plan, desired, records, pull, fleet.rollout, ports),
         durations=fleet.durations,
         platform=inputs.platform.sections(

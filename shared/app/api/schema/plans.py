@@ -151,6 +151,17 @@ class RecordedFleet(TypedDict):
     next: str | None
 
 
+OFFERED_CLUSTERS = 1000
+"""So many clusters are taken by one ``POST offers``."""
+
+
+@final
+class OffersView(TypedDict):
+    """``POST offers``: a sentence for each thing that Azure does not have, or does not say."""
+
+    short: list[str]
+
+
 # What lies between an environment and the head of the branch.
 
 
