@@ -226,8 +226,8 @@ class Why(FleetProblemView):
 
     ``retirementsNote`` says that the table of retirements is old, "" otherwise. ``rollout`` is why the
     rollout that is under way does not change the cluster now, None where it does not wait. ``comparedAt`` is
-    when the cluster was compared with Azure last, None for never. ``readiness`` is what was read of it before an
-    upgrade, None for nothing.
+    when the cluster was compared with Azure last, None for never. ``readiness`` is what was read of it
+    before an upgrade, None for nothing.
     """
 
     name: str
