@@ -135,8 +135,8 @@ def test_an_event_ends_the_wait_of_a_step_at_once() -> None:
     push(cloud, reporting_files(EVENTS + ENTRA + "  tags: {a: b}\n"))
     step_until(cloud, lambda: waiting(cloud))
     before, due = record(cloud).job.sequence, record(cloud).job.next_run.at
-    cloud.sleep(2.5)
-    assert (due - cloud.clock()).total_seconds() > 1, "the step waits for longer than an event needs"
+    cloud.sleep(2.2)
+    assert (due - cloud.clock()).total_seconds() > 0.5, "the step waits for longer than an event needs"
     assert sent(cloud, event(cloud)) == 202
     while cloud.step():
         pass

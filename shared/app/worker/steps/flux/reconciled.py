@@ -8,7 +8,13 @@ from shared.app.access.context import StepContext
 from shared.app.worker.steps.flux.applied import LiveObjects
 from shared.app.worker.steps.flux.pinned import kinds_of_flux
 from shared.app.worker.steps.flux.sync import request_of
-from shared.app.worker.steps.flux.waiting import FluxProgress, first_wait, follows, older_commit
+from shared.app.worker.steps.flux.waiting import (
+    FluxProgress,
+    first_wait,
+    follows,
+    older_commit,
+    until_next_look,
+)
 from shared.cluster.outcomes import Outcome, Restart
 from shared.cluster.record_parts import AppliedRevision
 from shared.frozen import dataclass
@@ -160,7 +166,7 @@ def _parent(live: Json) -> tuple[str, str]:
 
 
 def _first_wait(context: StepContext, found: Iterable[_ObjectState]) -> Outcome | None:
-    return first_wait(context, map(_seen, found), context.ports.config.timing.poll_seconds)
+    return first_wait(context, map(_seen, found), until_next_look(context))
 
 
 def _seen(found: _ObjectState) -> FluxProgress:

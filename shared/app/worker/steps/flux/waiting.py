@@ -34,6 +34,16 @@ from shared.ports import FleetConfig, Ports
 from shared.ports.git_host import BranchCommit
 from shared.resource_ids import ObjectRef
 
+FIRST_LOOK = 3.0
+"""Seconds until a step first reads Flux again: Flux applies a small change in less than a poll."""
+
+
+def until_next_look(context: StepContext) -> float:
+    """Return the seconds until Flux is looked at again: as many as the step has waited, at most a poll."""
+    waited = context.ports.clock() - context.job.step.since
+    return min(context.ports.config.timing.poll_seconds, max(FIRST_LOOK, waited.total_seconds()))
+
+
 # Whether Flux has fetched, or applied, the commit of the job, or one that follows it.
 
 
@@ -53,7 +63,7 @@ def older_commit(context: StepContext, revision: str) -> Wait | None:
     lacks = "is not" if pin else "does not contain"
     short = short_commit(wanted)
     reason = f"Flux: the source is at {revision or 'no revision'}, which {lacks} commit {short}"
-    return Wait(context.ports.config.timing.poll_seconds, reason)
+    return Wait(until_next_look(context), reason)
 
 
 def follows(context: StepContext, revision: str) -> bool:
