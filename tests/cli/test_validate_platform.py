@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.support import fleet_files
 from tests.support.platform_trees import applied, config_map, kustomization, namespace
 from tests.support.roadstead_command import roadstead, write
@@ -39,12 +41,15 @@ def test_a_path_that_is_not_there_is_a_problem_with_the_folder_that_is_meant(tmp
     )
 
 
-def test_a_kustomization_file_with_a_capital_letter_is_refused_with_the_right_name(tmp_path: Path) -> None:
-    texts = {"Kustomization.yaml": kustomization(resources=["a.yaml"]), "a.yaml": namespace("a")}
+@pytest.mark.parametrize("name", ["Kustomization.yaml", "kustomization.YAML"])
+def test_a_kustomization_file_with_capital_letters_is_refused_with_the_right_name(
+    tmp_path: Path, name: str
+) -> None:
+    texts = {name: kustomization(resources=["a.yaml"]), "a.yaml": namespace("a")}
     code, lines = output(repository(tmp_path, **texts))
     assert code == 1
     assert len(lines) == 2
-    assert lines[0].startswith("platform/Kustomization.yaml:1:1: ")
+    assert lines[0].startswith(f"platform/{name}:1:1: ")
     assert lines[0].endswith("rename it to kustomization.yaml")
 
 

@@ -28,6 +28,33 @@ def test_files_that_move_change_nothing() -> None:
     assert not compare(inventory(before), inventory(after)).owners
 
 
+def with_sizes(cpu: str, memory: str) -> dict[str, Any]:
+    found = deployment("platform/web")
+    container = found["spec"]["template"]["spec"]["containers"][0]
+    container["resources"] = {"requests": {"cpu": cpu, "memory": memory}}
+    return found
+
+
+def secret(**fields: Any) -> dict[str, Any]:
+    return manifest("Secret", "platform/web", **fields)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "differ"),
+    [
+        (with_sizes("1000m", "1Gi"), with_sizes("1", "1024Mi"), False),
+        (with_sizes("1000m", "1Gi"), with_sizes("1", "1000Mi"), True),
+        (stateful_set("10Gi"), stateful_set("10240Mi"), False),
+        (secret(stringData={"host": "db"}), secret(data={"host": "ZGI="}), False),
+        (secret(stringData={"host": "db"}), secret(data={"host": "ZGIy"}), True),
+    ],
+)
+def test_what_the_api_server_stores_alike_does_not_differ(
+    old: dict[str, Any], new: dict[str, Any], differ: bool
+) -> None:
+    assert bool(object_differences(old, new)) == differ
+
+
 def test_an_object_that_moves_leaves_one_kustomization_and_comes_to_another() -> None:
     before = inventory(owner("core", claim("platform/data")), owner("edge"))
     after = inventory(owner("core"), owner("edge", claim("platform/data")))

@@ -31,6 +31,8 @@ _RENDERS_CHARTS = ("helmCharts", "helmChartInflationGenerator")
 
 def problems_of(tree: Tree, reach: Reach) -> Iterator[Problem]:
     """Yield the problems of the manifests that a folder reaches, each at its place."""
+    for path in _ignored_names(tree, reach):
+        yield problem_at(Mark(path, 1, 1), "", misspelt(path))
     for path in sorted(reach.files - reach.manifests):
         if tree.contents[path].startswith(LFS_POINTER):
             yield problem_at(Mark(path, 1, 1), "", IS_POINTER)
@@ -50,6 +52,16 @@ def problems_of(tree: Tree, reach: Reach) -> Iterator[Problem]:
                 if message:
                     mark = manifest.mark
                     yield problem_at(Mark(path, mark.line, mark.column), "", message)
+
+
+def _ignored_names(tree: Tree, reach: Reach) -> Iterator[str]:
+    """Yield the kustomization files that kustomize does not see, so that all manifests next to them count."""
+    if tree.kustomization_in(reach.folder):
+        return
+    prefix = f"{reach.folder}/" if reach.folder else ""
+    for path in tree.below(reach.folder):
+        if path.removeprefix(prefix).lower() in _NAMES and path not in reach.manifests:
+            yield path
 
 
 def _unknown_fields(path: str, content: bytes) -> Iterator[Problem]:

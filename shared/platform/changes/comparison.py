@@ -6,6 +6,7 @@ a Secret are in no text: only that they differ.
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -16,6 +17,7 @@ from shared.json_tree import Children, Json, Path, children, differing, is_named
 from shared.masking import without_secrets
 from shared.platform.credentials import HIDDEN, without_values
 from shared.platform.inventory import BuiltObject, Inventory, ObjectId, Owner
+from shared.platform.quantities import quantity
 
 Sign = Literal["+", "~", "-"]
 _LONGEST = 80
@@ -170,6 +172,8 @@ def _names(owner: Owner | None) -> frozenset[ObjectId]:
 
 def object_differences(old: Json, new: Json) -> tuple[FieldDifference, ...]:
     """Return every field in which two manifests of one object differ, without values of a Secret."""
+    if _stored(old) == _stored(new):
+        return ()
     found = _fields(old, new)
     if "Secret" in (old.get("kind"), new.get("kind")):
         return tuple(_masked(difference) for difference in found)
@@ -186,9 +190,33 @@ def value_differences(old: Any, new: Any) -> Iterator[tuple[Path, Any, Any]]:
 
 def _fields(old: Any, new: Any) -> Iterator[FieldDifference]:
     for path, before, after in value_differences(old, new):
+        if _is_one_size(path, before, after):
+            continue
         name = _name_at(path)
         sides = (short(without_values(side, name)) for side in (before, after))
         yield FieldDifference(path_text(path), *sides)
+
+
+def _stored(manifest: Json) -> Json:
+    """Return a Secret as the cluster has it: texts become data (fluxcd/pkg ``ssa/normalize``)."""
+    texts = manifest.get("stringData")
+    if manifest.get("kind") != "Secret" or not isinstance(texts, Mapping):
+        return manifest
+    data = manifest.get("data")
+    encoded = {key: base64.b64encode(str(text).encode()).decode() for key, text in texts.items()}
+    rest = {key: value for key, value in manifest.items() if key != "stringData"}
+    return {**rest, "data": {**(data if isinstance(data, Mapping) else {}), **encoded}}
+
+
+_SIZES = ("requests", "limits", "capacity", "hard")
+
+
+def _is_one_size(path: Path, old: Any, new: Any) -> bool:
+    """Return whether two texts of a quantity mean the same."""
+    if len(path) < 2 or path[-2] not in _SIZES or isinstance(old, Mapping) or isinstance(new, Mapping):
+        return False
+    sizes = [quantity(str(side)) for side in (old, new)]
+    return sizes[0] is not None and sizes[0] == sizes[1]
 
 
 def _name_at(path: Path) -> str:

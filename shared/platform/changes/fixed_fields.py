@@ -9,9 +9,7 @@ CEL Transition Rules") counts as an entry for the objects of its kind.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from decimal import Decimal
 from typing import Any, Literal
 
 from shared.frozen import dataclass
@@ -19,6 +17,7 @@ from shared.json_tree import Json, path_text
 from shared.platform.changes.comparison import value_differences
 from shared.platform.changes.objects import kind_defined, mapping_at, value_at
 from shared.platform.inventory import ObjectId
+from shared.platform.quantities import quantity
 
 _Only = Literal["", "immutable", "both", "cluster-ip", "claim", "unfinished"]
 
@@ -236,22 +235,8 @@ def _at(document: Json, entry: FixedField) -> Any:
 
 # Quantities: 10Gi and 10240Mi are one size.
 
-_QUANTITY = re.compile(r"([+-]?[0-9.]{1,40})([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?")
-_POWERS = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _OF_TEMPLATES = ("apiVersion", "kind", "status")
 """What the API server fills in for a claim's template."""
-
-
-def quantity(text: str) -> Decimal | None:
-    """Return a quantity of Kubernetes as a number, None for another text."""
-    found = _QUANTITY.fullmatch(text)
-    if found is None or found[1].count(".") > 1 or not found[1].strip("+-."):
-        return None
-    number, unit = Decimal(found[1]), found[2] or ""
-    if unit.endswith("i"):
-        return number * Decimal(1024) ** ("KMGTPE".index(unit[0]) + 1)
-    power = int(unit[1:]) if len(unit) > 1 else _POWERS.get(unit, 0)
-    return Decimal(number.scaleb(power))
 
 
 def _plain(value: Any, key: str = "") -> Any:

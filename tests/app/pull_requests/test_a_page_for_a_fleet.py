@@ -93,3 +93,16 @@ def test_what_is_refused_on_14_clusters_is_said_once() -> None:
     assert len(text.splitlines()) <= LINES
     assert text.count("because what it would apply is invalid") == 1
     assert "#### Each of 14 clusters: **refused**" in text
+
+
+def test_one_wrong_line_of_the_fleet_is_one_row_and_one_heading() -> None:
+    wrong = {"fleet.yaml": fleet()["fleet.yaml"].replace(b"vmSize: ", b"vmsize: ", 1)}
+    lines = comment_on(lambda files: files | wrong).splitlines()
+    assert len(lines) <= LINES
+    rows = [line for line in lines if line.startswith("| `")]
+    assert len(rows) == 1
+    assert rows[0].endswith("| there is no such field; did you mean vmSize? |")
+    assert [line for line in lines if line.startswith("#### ")] == [
+        "#### Problems",
+        "#### Each of 14 clusters: **invalid: keeps its last valid spec**",
+    ]
