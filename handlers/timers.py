@@ -39,6 +39,7 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
     @bp.timer_trigger("timer", "%PLAN_SCHEDULE%", run_on_startup=False, use_monitor=False)
     def plan_missed_head(timer: func.TimerRequest) -> None:
         from shared.app.check.changed_paths import check_changed_paths
+        from shared.app.followed import plan_moved_sources
         from shared.app.planner.recovery import end_recovery
         from shared.app.recovery import housekeeping, missed_work
 
@@ -48,6 +49,7 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
             housekeeping.record_changed_settings,
             end_recovery,
             missed_work.plan_missed_head,
+            plan_moved_sources,
             housekeeping.measure_fleet,
             missed_work.wake_notifier,
             check_changed_paths,

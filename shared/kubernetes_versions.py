@@ -37,6 +37,11 @@ def runs_newer(wanted: str, current: str) -> bool:
     return bool(target) and numbers(current)[: len(target)] > target
 
 
+def never_back(runs: str, git: str) -> str:
+    """Return the sentence for a version that git has below the one that runs."""
+    return f"runs {runs}, git has {git}: AKS never goes back"
+
+
 def is_version(path: str) -> bool:
     """Return whether a field, by its path in a manifest, is the version of a cluster or of a node pool."""
     return path.rpartition(".")[2] in ("kubernetesVersion", "orchestratorVersion")

@@ -154,7 +154,7 @@ class ObservedHost(WorldHost):
     """The git host of an app; the branches that it writes are reported before."""
 
     def __init__(self, cloud: MemoryCloud, promotions: PromotionInvariant) -> None:
-        super().__init__(cloud.repository)
+        super().__init__(cloud.repository, others=cloud.others)
         self._cloud, self._promotions = cloud, promotions
 
     def move_branch(self, branch: str, tip: str | None, commit: str) -> None:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from cli.fleet_api.client import Api
 from shared.app.api import schema
-from shared.azure.changes.field_effects import Effect
 from shared.azure.changes.writes import is_stopped
-from shared.azure.differences import Difference, drift_of, newer_versions
+from shared.azure.differences import Difference, drift_of
 from shared.azure.node_pools.body import keys_to_remove
 from shared.azure.ownership import Owner
+from shared.azure.running_versions import lowered_versions
 from shared.json_tree import Json
 from shared.language.desired import Desired
-from shared.language.stored_cluster import normalised
-from shared.plan.differences import differences
 
 _PROVISIONING = "Provisioning"
 
@@ -64,21 +62,14 @@ def _compared(
         return LiveComparison(name, found["phase"], exists=True, problem=problem)
     if waits := _waits(live):
         return LiveComparison(name, found["phase"], exists=True, waits=waits)
-    wanted = replace(desired, removed_keys=keys_to_remove(document, desired.document(), {}))
-    drift = drift_of(wanted, owner, live, found["unmanaged"])
-    paths, lowered = {difference.path for difference in drift}, _lowered(document, desired)
-    newer = [
-        newer_version
-        for newer_version in newer_versions(desired, owner, live)
-        if newer_version.path in lowered - paths
-    ]
-    return LiveComparison(name, found["phase"], exists=True, differences=[*drift, *newer])
-
-
-def _lowered(document: Mapping[str, Any], desired: Desired) -> Set[str]:
-    """Return the versions that the files lower; a newer one stays, which is no drift if AKS raised it."""
-    changes = differences(normalised(document), desired.document())
-    return {change.path.removeprefix("spec.") for change in changes if change.effect is Effect.NEVER_LOWERED}
+    wanted = desired.document()
+    compared = replace(
+        desired,
+        removed_keys=keys_to_remove(document, wanted, {}),
+        lowered=lowered_versions(document["spec"], wanted["spec"], found["lowered"]),
+    )
+    drift = drift_of(compared, owner, live, found["unmanaged"])
+    return LiveComparison(name, found["phase"], exists=True, differences=drift)
 
 
 def _waits(live: Json) -> str:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cli.errors import CommandError
 from cli.fleet_api.client import Api
+from cli.fleet_api.followed import followed_of
 from cli.text import line
 from cli.worktree import Worktree
 from shared.app.api import schema
+from shared.azure.running_versions import PoolVersions, Running
 from shared.language.desired import is_attached
 from shared.language.resolve.desired_fleet import DesiredFleet
-from shared.platform.pins import FleetSource, Roots, pinned
+from shared.platform.followed import FLEET, Followed
+from shared.platform.pins import FleetSource, Revision, Roots, followers, pinned
 from shared.platform.source.reach import pulled_with
 from shared.sentences import some_of
 
@@ -35,7 +38,7 @@ class AcceptedSpec:
     deleting: bool
     restorable: bool
     retryable_failure: bool
-    running_version: str
+    running: Running
     rebuilt_for: str = ""
     ready: bool = False
     recovering: bool = False
@@ -57,7 +60,8 @@ class Against:
 
     ``durations`` are how many seconds changes of each kind took in the fleet, ``replacing`` what the newest
     plan knew of clusters that others are to replace, and ``unreadable`` the clusters whose records the app
-    cannot read, with the reason. ``source`` is the branch that the app plans, None where nobody says.
+    cannot read, with the reason. ``source`` is the branch that the app plans, None where nobody says, and
+    ``followed`` what else clusters follow by rollout.
     ``notes`` are what is to be known of the comparison.
     """
 
@@ -70,6 +74,17 @@ class Against:
     unreadable: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     source: FleetSource | None = None
+    followed: tuple[Followed, ...] = ()
+
+    def sources(self, desired: DesiredFleet) -> tuple[str, ...]:
+        """Return what clusters of files follow by rollout besides the fleet repository, in sentences."""
+        if self.source is None:
+            return ()
+        known = {followed.key: followed for followed in self.followed}
+        unread = "the app has not read it yet"
+        counts = followers(desired, self.source)
+        found = {key: known.get(key) or Followed(key, problem=unread) for key in counts}
+        return tuple(str(replace(found[key], clusters=counts[key])) for key in sorted(found))
 
     def pins(self, desired: DesiredFleet, tree: Worktree) -> DesiredFleet:
         """Return a fleet of files with the pins that its clusters would get."""
@@ -81,7 +96,10 @@ class Against:
         def pulls(roots: Roots) -> str:
             return pulled_with(tree.files, contents, tree.contents, roots).digest
 
-        return pinned(desired, THESE_FILES, documents, pulls, self.source)
+        def revision(source: str) -> Revision | None:  # of another source, nothing is here
+            return Revision(THESE_FILES, pulls) if source == FLEET else None
+
+        return pinned(desired, documents, self.source, revision)
 
     def attached(self, names: Iterable[str]) -> Sequence[str]:
         """Return those of the clusters that are outside Azure."""
@@ -106,7 +124,15 @@ def recorded(tree: Worktree, api: Api) -> Against:
     tracked = view["source"]
     source = FleetSource(tracked["server"], frozenset(tracked["repositories"]), tracked["branch"])
     return Against(
-        description, commit, clusters, _deletes(view), durations, replacing, unreadable, source=source
+        description,
+        commit,
+        clusters,
+        _deletes(view),
+        durations,
+        replacing,
+        unreadable,
+        source=source,
+        followed=tuple(map(followed_of, view["followed"])),
     )
 
 
@@ -122,7 +148,7 @@ def committed(tree: Worktree) -> Against:
             deleting=False,
             restorable=False,
             retryable_failure=False,
-            running_version="",
+            running=Running(),
             rebuilt_for=cluster.rebuild,
             ready=True,
         )
@@ -154,7 +180,15 @@ def _cluster(found: schema.RecordedCluster) -> AcceptedSpec:
         found["deleting"],
         found["restorable"],
         found["retryableFailure"],
-        found.get("runningVersion", ""),
+        _running(found),
         found.get("rebuiltFor", ""),
         found["ready"],
     )
+
+
+def _running(found: schema.RecordedCluster) -> Running:
+    pools = {
+        pool["name"]: PoolVersions(pool["kubernetesVersion"], pool["nodeImageVersion"])
+        for pool in found["runningPools"]
+    }
+    return Running(found["runningVersion"], pools)

@@ -9,6 +9,7 @@ from datetime import datetime
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from cli.fleet_api.followed import followed_of
 from cli.terminal.cluster_table import ClusterTable, indented
 from cli.text import line, printable
 from cli.times import age
@@ -70,6 +71,8 @@ def _head(view: schema.FleetView, now: datetime) -> Text:
         head.append(f"\n{view['waiting']}", style="yellow")
     if view["rollout"]:
         head.append(f"\n{view['rollout']}", style="yellow")
+    for source in view["followed"]:
+        head.append(f"\n{followed_of(source)}", style="yellow" if source["problem"] else "dim")
     if view["needsApproval"]:
         count, releases = view["needsApprovalCount"], view["needsReleaseCount"]
         deletes = to_approve(commit, view["needsApproval"], count, releases)

@@ -24,7 +24,7 @@ class Tripwire:
             self._counter.before()
             result = method(*args, **kwargs)
             self._counter.after()
-            return Tripwire(result, self._counter) if name in ("connect", "open") else result
+            return Tripwire(result, self._counter) if name in ("connect", "open", "other") else result
 
         return call
 

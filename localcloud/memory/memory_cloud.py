@@ -48,6 +48,7 @@ from localcloud.tables.memory_state import MemoryState
 from shared.app import tries
 from shared.app.check import check as checks
 from shared.app.door import NotReady, enter, receive
+from shared.app.followed import plan_moved_sources
 from shared.app.http_result import HttpResult
 from shared.app.intake import reported
 from shared.app.intake.flux_event import EventKeys
@@ -126,7 +127,8 @@ class MemoryCloud:
         self._fleets.append(self)
         self.clock: ManualClock = peer.clock if peer else ManualClock()
         self.repository = repository or MemoryRepository(self.clock)
-        self.git_host = WorldHost(self.repository)
+        self.others: dict[str, MemoryRepository] = {} if peer is None else peer.others
+        self.git_host = WorldHost(self.repository, others=self.others)
         self.stores: MemoryStores = peer.stores if peer else MemoryStores()
         tokens = map(UUID, map("{:032x}".format, count(1)))
         self.broker = Broker(
@@ -204,7 +206,8 @@ class MemoryCloud:
     def _source(self, url: str, ref: GitRef) -> SourceRevision | None:
         """Return what Flux reads at a URL; an unknown URL is the fleet's own repository."""
         named = (cloud for cloud in self._fleets if url.endswith(cloud.ports.config.repository))
-        repository = next(named, self).repository
+        others = (known for name, known in self.others.items() if url.endswith(name))
+        repository = next(others, None) or next(named, self).repository
         commit = commit_of(repository, ref)
         return SourceRevision(commit, lambda: repository.files(commit))
 
@@ -299,6 +302,7 @@ class MemoryCloud:
         for timer in (
             end_recovery,
             missed_work.plan_missed_head,
+            plan_moved_sources,
             missed_work.wake_notifier,
             missed_work.resend_overdue,
         ):

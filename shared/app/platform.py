@@ -7,19 +7,24 @@ are read once for each commit that they come from, and built once for each set o
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 
+from shared.app.followed import at_source
 from shared.app.repository import ResolvedCommit, read_tree
 from shared.cluster.record import ClusterRecord
+from shared.frozen import replace
 from shared.language.desired import Desired
 from shared.language.pin import Pin
 from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.language.resolve.problems import Problem
+from shared.plan.holds import Hold, HoldKind
 from shared.plan.platform_plan import NO_PLATFORM_CHANGE, PlatformPlan
 from shared.platform.builds.build import Builds, NoKustomize, NoTime
 from shared.platform.builds.declared import declared
 from shared.platform.builds.inventories import Inventories
 from shared.platform.changes.guards import PlatformChange, judge, judge_all
+from shared.platform.followed import FLEET
 from shared.platform.inventory import Inventory, Owner
 from shared.platform.pins import Roots, roots_of
 from shared.platform.source.tree import Tree
@@ -45,11 +50,37 @@ def platform_plan(
     ``check`` is called before each build, and may raise. Without it, what ``build_seconds`` are not enough
     for counts as unbuilt.
     """
+    plan, held = _changes(commit, resolved, records, ports, check), held_sources(resolved, ports)
+    return replace(plan, held=held) if held else plan
+
+
+def held_sources(resolved: ResolvedCommit, ports: Ports) -> Mapping[str, Hold]:
+    """Return why the pins of clusters stay of whose sources the plan takes nothing new."""
+    held = {
+        known.key: Hold(HoldKind.SOURCE_HELD, {"problem": known.problem, "remedy": known.remedy})
+        for known in resolved.followed
+        if known.problem
+    }
+    if not held:
+        return {}
+    clusters, source = resolved.desired.clusters, ports.config.source
+    keys = {name: source.followed(cluster.flux_as_stored) for name, cluster in clusters.items()}
+    return {name: held[key] for name, key in keys.items() if key in held}
+
+
+def _changes(
+    commit: str,
+    resolved: ResolvedCommit,
+    records: Mapping[str, ClusterRecord],
+    ports: Ports,
+    check: Callable[[], None] | None,
+) -> PlatformPlan:
     desired = resolved.desired
+    taken = {FLEET: commit, **{known.key: known.commit for known in resolved.followed}}
     moving = {
         name: cluster
         for name, cluster in desired.clusters.items()
-        if cluster.pin and _differs(cluster, records.get(name), commit)
+        if cluster.pin and _differs(cluster, records.get(name), taken.get(cluster.pin.source, ""))
     }
     if not moving:
         return NO_PLATFORM_CHANGE
@@ -77,7 +108,10 @@ def _until(ports: Ports) -> Callable[[], None]:
 
 
 def _differs(cluster: Desired, record: ClusterRecord | None, commit: str) -> bool:
-    """Return whether Flux may apply something else to a cluster: its pin moves, or its manifest says so."""
+    """Return whether Flux may apply something else to a cluster: its pin moves, or its manifest says so.
+
+    ``commit`` is what the plan takes of its source.
+    """
     if record is None:
         return cluster.pin is not None and cluster.pin.commit == commit
     moves = Pin.of(record.document) != cluster.pin
@@ -95,22 +129,48 @@ def _judged(
     ports: Ports,
 ) -> PlatformPlan:
     """Return what is built, compared and judged; ``moving`` are the clusters that it concerns."""
-    roots = {roots_of(cluster.flux_as_stored) for cluster in moving.values()}
-    components = {cluster.components_path for cluster in moving.values() if not cluster.has_extension}
-    tree = read_tree(commit, roots, ports, resolved.tree, more=components)
-    after = Inventories(tree, builds, check=check)
-    now = {name: after.of(cluster, _facts(records.get(name))) for name, cluster in moving.items()}
     running = {name: record.running_version for name, record in records.items() if name in moving}
     earlier = _Earlier(builds, check, ports)
-    before = {name: earlier.of(record) for name in now if (record := records.get(name))}
-    found = findings(resolved.desired, now, tree.contents.get, running)
-    if found.problems or found.notes:  # what clusters have already is no reason to keep a commit from them
-        known = earlier.faults({name: records[name] for name in before}, before, running)
-        found = findings(resolved.desired, now, tree.contents.get, running, known)
-    changes = judge_all({name: before.get(name, EMPTY) for name in now}, now, _budget(resolved.desired))
+    changes = dict[str, PlatformChange]()
+    problems, notes = list[Problem](), list[Problem]()
+    for source, clusters in _by_source(moving):
+        tree = _tree_of(source, commit, clusters, resolved, ports)
+        after = Inventories(tree, builds, check=check)
+        now = {name: after.of(cluster, _facts(records.get(name))) for name, cluster in clusters.items()}
+        before = {name: earlier.of(record) for name in now if (record := records.get(name))}
+        found = findings(resolved.desired, now, tree.contents.get, running)
+        if (
+            found.problems or found.notes
+        ):  # what clusters have already is no reason to keep a commit from them
+            known = earlier.faults({name: records[name] for name in before}, before, running)
+            found = findings(resolved.desired, now, tree.contents.get, running, known)
+        changes |= judge_all({name: before.get(name, EMPTY) for name in now}, now, _budget(resolved.desired))
+        problems += found.problems
+        notes += found.notes
     built = builds.version()
     note = "; ".join(filter(None, (f"built with {built}" if built else "", earlier.note)))
-    return PlatformPlan(changes, found.problems, note, found.notes)
+    return PlatformPlan(changes, tuple(problems), note, tuple(notes))
+
+
+def _by_source(clusters: Mapping[str, Desired]) -> Iterator[tuple[str, Mapping[str, Desired]]]:
+    """Yield the clusters of each source whose commits they are pinned to."""
+    found: dict[str, dict[str, Desired]] = {}
+    for name, cluster in clusters.items():
+        if cluster.pin:
+            found.setdefault(cluster.pin.source, {})[name] = cluster
+    yield from sorted(found.items())
+
+
+def _tree_of(
+    source: str, commit: str, clusters: Mapping[str, Desired], resolved: ResolvedCommit, ports: Ports
+) -> Tree:
+    """Return the files that these clusters pull of a source, and those of Flux, which the fleet has."""
+    roots = {roots_of(cluster.flux_as_stored) for cluster in clusters.values()}
+    components = {cluster.components_path for cluster in clusters.values() if not cluster.has_extension}
+    if source == FLEET:
+        return read_tree(commit, roots, ports, resolved.tree, more=components)
+    taken = next(known.commit for known in resolved.followed if known.key == source)
+    return read_tree(taken, roots, at_source(source, ports), resolved.others.get(source), whole=True)
 
 
 def _budget(desired: DesiredFleet) -> int:
@@ -129,7 +189,7 @@ class _Earlier:
 
     def __init__(self, builds: Builds, check: Callable[[], None], ports: Ports) -> None:
         self._builds, self._check, self._ports = builds, check, ports
-        self._trees: dict[tuple[str, Roots], tuple[Tree, Inventories]] = {}
+        self._trees: dict[tuple[str, str, Roots], tuple[Tree, Inventories]] = {}
         self.note = ""
 
     def of(self, record: ClusterRecord) -> Inventory:
@@ -157,13 +217,14 @@ class _Earlier:
         pin, roots = Pin.of(record.document), roots_of(record.document["spec"]["flux"])
         if pin is None:
             return None
-        key = pin.commit, roots
+        key = pin.source, pin.commit, roots
         if key not in self._trees:
-            if len({commit for commit, _ in self._trees} | {pin.commit}) > MOST_COMMITS:
+            if len({commit for _, commit, _ in self._trees} | {pin.commit}) > MOST_COMMITS:
                 self.note = f"clusters have more than {MOST_COMMITS} commits; what some have is not compared"
                 return None
-            more = () if record.desired.has_extension else (record.desired.components_path,)
-            tree = read_tree(pin.commit, [roots], self._ports, more=more)
+            more = () if record.desired.has_extension or pin.source else (record.desired.components_path,)
+            ports = at_source(pin.source, self._ports)
+            tree = read_tree(pin.commit, [roots], ports, more=more, whole=bool(pin.source))
             self._trees[key] = tree, Inventories(tree, self._builds, check=self._check)
         return self._trees[key]
 

@@ -17,6 +17,7 @@ import pydantic
 import yaml
 
 from shared import language
+from shared.app.followed import Look, Pulls, SourceFiles, recorded
 from shared.cluster.failures.errors import OtherRepository
 from shared.cluster.forms import UnreadableRecord
 from shared.cluster.record import ClusterRecord
@@ -32,6 +33,7 @@ from shared.language.stored_cluster import StoredCluster
 from shared.plan.plan import Action, Item, Plan
 from shared.plan.platform_plan import NO_PLATFORM_CHANGE, PlatformPlan
 from shared.platform.builds.build import unlimited
+from shared.platform.followed import Followed
 from shared.platform.pins import Roots, pinned
 from shared.platform.source.reach import pulled_with
 from shared.platform.source.tree import Tree
@@ -121,7 +123,7 @@ class PlanInputs:
     """What a plan is computed from: the commit's fleet, the records, and what is known of them.
 
     ``unreadable`` are the records of the clusters that cannot be read, by name. ``platform`` is what the
-    commit does to what Flux applies.
+    commit does to what Flux applies, and ``followed`` the sources besides the fleet's that clusters follow.
     """
 
     desired: DesiredFleet
@@ -129,6 +131,7 @@ class PlanInputs:
     known: Mapping[str, KnownCluster]
     unreadable: Mapping[str, UnreadableRecord] = field(default_factory=dict)
     platform: PlatformPlan = NO_PLATFORM_CHANGE
+    followed: tuple[Followed, ...] = ()
 
     @property
     def problems(self) -> Mapping[str, str]:
@@ -156,10 +159,12 @@ def read_resolved(
     known: Mapping[str, KnownCluster],
     ports: Ports,
     tombstones: Mapping[str, Json] = NO_TOMBSTONES,
+    look: Look | None = None,
 ) -> ResolvedCommit:
-    """Return what a commit asks for, with its tree; ``tombstones`` as for ``resolved``."""
+    """Return what a commit asks for, with its tree; ``tombstones`` and ``look`` as for ``resolved``."""
     work = Work(ports.config.limits.plan_work)
-    return resolved(commit, read_files(commit, ports), known, ports, work, tombstones=tombstones)
+    files = read_files(commit, ports)
+    return resolved(commit, files, known, ports, work, tombstones=tombstones, look=look)
 
 
 def tombstones_of(records: Mapping[str, ClusterRecord]) -> Mapping[str, Json]:
@@ -187,10 +192,19 @@ def read_some(commit: str, known: Mapping[str, KnownCluster], ports: Ports) -> D
 
 @dataclass(frozen=True)
 class ResolvedCommit:
-    """What a commit asks for, and its tree with what was read to find the files that Flux pulls."""
+    """What a commit asks for, and its tree with what was read to find the files that Flux pulls.
+
+    ``followed`` are the other sources that its clusters follow, with their trees in ``others``.
+    """
 
     desired: DesiredFleet
     tree: Tree
+    followed: tuple[Followed, ...] = ()
+    others: Mapping[str, Tree] = field(default_factory=dict)
+
+    def tree_of(self, source: str) -> Tree | None:
+        """Return the tree of a source, None for one that was not read."""
+        return self.others.get(source) if source else self.tree
 
 
 def resolved(
@@ -202,10 +216,12 @@ def resolved(
     *,
     only: Collection[str] | None = None,
     tombstones: Mapping[str, Json] = NO_TOMBSTONES,
+    look: Look | None = None,
 ) -> ResolvedCommit:
     """Resolve the files of a commit; each stage names the files that the next one needs.
 
     ``tombstones`` are the documents of clusters that are being deleted: one that git has again keeps its pin.
+    ``look`` says what clusters of other sources are to have; without it, that is what the last plan took.
     """
     read = partial(_contents, commit, files, ports, work.check)
 
@@ -220,13 +236,17 @@ def resolved(
         reaches_private=ports.config.reaches_private,
     )
     fleet = finish(clusters, read(clusters.needed))
-    contents = dict[str, bytes]()
     documents = {**tombstones, **{name: cluster.document for name, cluster in known.items()}}
+    own = SourceFiles(commit, files, {}, read)
+    pulls = Pulls(own, look or recorded(ports), partial(_opened, work.check), ports)
+    desired = pinned(fleet, documents, ports.config.source, pulls.revision)
+    return ResolvedCommit(desired, own.tree, pulls.followed(desired), pulls.others())
 
-    def pulls(roots: Roots) -> str:
-        return pulled_with(files, contents, read, roots).digest
 
-    return ResolvedCommit(pinned(fleet, commit, documents, pulls, ports.config.source), Tree(files, contents))
+def _opened(check: Callable[[], None], commit: str, ports: Ports) -> SourceFiles:
+    """Return the files of a commit of the repository in the ports, with what reads their contents."""
+    files = read_files(commit, ports)
+    return SourceFiles(commit, files, {}, partial(_contents, commit, files, ports, check))
 
 
 def _contents(
@@ -245,16 +265,18 @@ def read_tree(
     before: Tree | None = None,
     *,
     more: Iterable[str] = (),
+    whole: bool = False,
 ) -> Tree:
     """Return the tree of a commit with all files that Flux pulls from these folders, and ``more`` of them.
 
-    ``before`` is the tree as it was read already. Raise an error of the git host.
+    ``before`` is the tree as it was read already, and ``whole`` as for ``pulled``. Raise an error of the git
+    host.
     """
     files = before.files if before else read_files(commit, ports)
     contents = dict(before.contents) if before else dict[str, bytes]()
     read = partial(_contents, commit, files, ports, unlimited)
     for folders in roots:
-        reached = pulled_with(files, contents, read, folders).files
+        reached = pulled_with(files, contents, read, folders, whole=whole).files
         contents |= read(path for path in reached if path not in contents)
     contents |= read(path for path in more if path in files.blobs)
     return Tree(files, contents)

@@ -2,7 +2,8 @@
 
 A job writes the leaves that ``overlay`` finds, and these are the same ones: what a job would write is what
 differs. What no job writes differs only if it came after the cluster was verified: a tag, label, taint or
-node pool that git does not name, and a version that is newer than git's, because AKS cannot go back.
+node pool that git does not name, and a version that is newer than git's, because AKS cannot go back. One that
+is newer because git lowered its own always differs.
 
 What Azure or an autoscaler chooses is no difference: counts under an autoscaler, versions and images that an
 automatic upgrade brings, and every field that the manifest leaves out.
@@ -22,7 +23,7 @@ from shared.azure.node_pools.replacement import serving
 from shared.azure.ownership import Owner
 from shared.frozen import dataclass
 from shared.json_tree import Json, digest_of
-from shared.kubernetes_versions import image_older, runs_newer
+from shared.kubernetes_versions import image_older, is_version, runs_newer
 from shared.language.desired import Desired
 from shared.language.model.node_pool import NodePool
 
@@ -76,6 +77,7 @@ def drift_of(desired: Desired, owner: Owner, live: Json, known: Iterable[str] | 
     looked then, so that nothing of this kind counts.
     """
     found = differences_of(desired, owner, live)
+    found += (newer for newer in _newer_versions(desired, owner, live) if newer.path in desired.lowered)
     if known is not None:
         before, paths = frozenset(known), {difference.path for difference in found}
         for name, difference in _unmanaged(desired, owner, live):
@@ -130,18 +132,27 @@ def _old_images(desired: Desired, owner: Owner, live: Json) -> Iterator[Differen
             yield Difference(f"nodePools[{pool.name}].minNodeImageVersion", oldest, image)
 
 
-def newer_versions(desired: Desired, owner: Owner, live: Json) -> Iterator[Difference]:
-    """Yield the versions above those of the manifest, whoever raised them."""
+def _newer_versions(desired: Desired, owner: Owner, live: Json) -> Iterator[Difference]:
+    """Yield the versions above those of the manifest, whoever raised them.
+
+    A pool without a version of its own follows its control plane, and adds nothing to what that shows.
+    """
     properties = live["properties"]
     running = running_version(properties, "kubernetesVersion")
     versions = [("kubernetesVersion", desired.spec.kubernetes_version, running)]
     versions += [
         (f"nodePools[{pool.name}].{_VERSION}", version_of(pool, desired), running_version(profile, _VERSION))
         for pool, profile in _pairs(desired, owner, live)
+        if pool.orchestrator_version or not runs_newer(desired.spec.kubernetes_version, running)
     ]
     for path, wanted, runs in versions:
         if runs_newer(wanted, runs):
             yield Difference(path, wanted, runs, left_alone=True)
+
+
+def is_named_version(name: str) -> bool:
+    """Return whether a name of what a cluster has beyond git is that of a newer version."""
+    return is_version(name.partition("=")[0])
 
 
 def _raised_by_hand(newer: Difference, live: Json) -> bool:
@@ -154,7 +165,7 @@ def _raised_by_hand(newer: Difference, live: Json) -> bool:
 
 def _unmanaged(desired: Desired, owner: Owner, live: Json) -> Iterator[tuple[str, Difference]]:
     """Yield what a cluster has beyond git, each with a name that is its own."""
-    for newer in newer_versions(desired, owner, live):
+    for newer in _newer_versions(desired, owner, live):
         if _raised_by_hand(newer, live):
             yield f"{newer.path}={newer.live}", newer
     yield from _foreign_entries("tags", live.get("tags"), desired.spec.tags)

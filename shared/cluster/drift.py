@@ -7,10 +7,12 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from shared.azure.differences import Difference
 from shared.azure.drift.activity import FieldAuthor
 from shared.azure.drift.policy import MAX_CORRECTIONS, DriftDecision
 from shared.frozen import dataclass, replace
 from shared.json_tree import digest_of
+from shared.kubernetes_versions import is_version, never_back
 from shared.language.model.cluster.drift import DriftAction
 from shared.masking import cut
 from shared.sentences import some_of
@@ -53,6 +55,16 @@ class DriftedField:
     changed: datetime | None = None
     live_since: datetime | None = None
     effect: str = ""
+
+    @property
+    def never_back(self) -> str:
+        """The sentence for a version that runs although git has an older one, "" for any other field."""
+        if not (self.left_alone and is_version(self.path)):
+            return ""
+        return never_back(json.loads(self.live), json.loads(self.git))
+
+    def __str__(self) -> str:
+        return f"{self.path} ({self.never_back})" if self.never_back else self.path
 
     @property
     def change(self) -> str:
@@ -155,8 +167,8 @@ class Drift:
         return f"the correction of {some_of(named, NAMED)} waits for an approval" if named else ""
 
     def __str__(self) -> str:
-        """Return the first paths, such as ``sku.tier, tags.cost and 2 more``."""
-        return some_of([field.path for field in self.fields], NAMED, total=self.count)
+        """Return the first paths, such as ``sku.tier, tags.cost and 2 more``; versions have their reason."""
+        return some_of([str(field) for field in self.fields], NAMED, total=self.count)
 
 
 @dataclass(frozen=True)
@@ -251,22 +263,41 @@ def attributed(
 
 
 def remaining_after(
-    drift: Drift | None, left: Collection[str], added: Collection[str], *, same_generation: bool
+    drift: Drift | None,
+    left: Collection[str],
+    added: Sequence[Difference],
+    now: datetime,
+    *,
+    same_generation: bool,
 ) -> Drift | None:
     """Return what of a drift remains after a job that leaves some fields as they are, None for nothing.
 
-    What no job changes remains as well: in a new generation, what Azure still shows of it (``added``).
+    What no job changes remains as well, and comes to it: in a new generation, what Azure shows of it now
+    (``added``). A policy decides about that with the next comparison.
     """
+    known = {field.path: field for field in (drift.fields if drift else ())}
+    paths = {difference.path for difference in added}
     fields = [
         field
-        for field in (drift.fields if drift else ())
-        if field.path in left or (field.left_alone and (same_generation or field.path in added))
+        for field in known.values()
+        if field.path in left or (field.left_alone and (same_generation or field.path in paths))
     ]
-    if drift is None or not fields:
+    fields = [field if field.path not in paths else _still(field, added, now) for field in fields]
+    new = (difference for difference in added if difference.path not in known)
+    fields += (_field(DriftDecision(difference, DriftAction.REPORT), None, now) for difference in new)
+    if not fields:
         return None
-    whole = {*drift.by_approval} <= {*fields}
-    correction = drift.correction if whole and same_generation else ""
-    return Drift(fields[0], tuple(fields[1:]), correction=correction)
+    whole = drift is not None and {*drift.by_approval} <= {*fields}
+    correction = drift.correction if drift and whole and same_generation else ""
+    return Drift(fields[0], tuple(fields[1:FIELDS]), max(0, len(fields) - FIELDS), correction=correction)
+
+
+def _still(field: DriftedField, added: Sequence[Difference], now: datetime) -> DriftedField:
+    """Return a field that still differs, with the values that it has now."""
+    shown = next(difference for difference in added if difference.path == field.path)
+    if (value_text(shown.git), value_text(shown.live)) == (field.git, field.live):
+        return field
+    return _field(DriftDecision(shown, field.action, field.note), field, now)
 
 
 EXHAUSTED_DAYS = 7

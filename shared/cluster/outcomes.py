@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from shared.azure.differences import Difference
 from shared.cluster.drift import Verification
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.job import AcceptedWrite, Contest, WaitingOn
@@ -21,7 +22,7 @@ class Done:
     life of the cluster as its tag says it, "" for that of the record. ``running`` is what a verification saw.
     ``verified`` is how Azure shows the cluster after the last step of a job, None where no step has compared
     it. ``in_sync``: it differs from git in nothing but the fields that the job leaves as they are. ``added``
-    are the fields that somebody added, which no job changes and no exemption ignores. ``facts``
+    are the differences that no job ends and no exemption ignores. ``facts``
     are those of the cluster, None where the step has not read them. ``cluster_uid`` is the
     identity of a cluster that exists outside Roadstead, "" where the step has not read it. ``had_systems``:
     objects of teams are on the cluster, whatever the record knows. ``pin`` is the one that Flux has and the
@@ -34,7 +35,7 @@ class Done:
     running: RunningVersions | None = None
     verified: Verification | None = None
     in_sync: bool = False
-    added: tuple[str, ...] = ()
+    added: tuple[Difference, ...] = ()
     facts: Mapping[str, str] | None = None
     cluster_uid: str = ""
     had_systems: bool = False

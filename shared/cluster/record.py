@@ -12,6 +12,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from shared.azure.running_versions import Running
 from shared.cluster.failures.errors import (
     ClusterMissing,
     ClusterStopped,
@@ -138,6 +139,12 @@ class ClusterRecord:
         return self.observation.running.kubernetes_version if self.observation.running else ""
 
     @property
+    def running(self) -> Running:
+        """The versions that it ran when it was read last; empty if it never was."""
+        found = self.observation.running
+        return Running(found.kubernetes_version, found.pools) if found else Running()
+
+    @property
     def needs_action(self) -> bool:
         """Whether the job waits for an operator; a suspension is no such wait."""
         required = bool(self.job.next_run.action_required)
@@ -218,7 +225,11 @@ class ClusterRecord:
         """The spec that the job brings about: that of git, with the commit of a try."""
         left = self.job.left if self.job.active else ()
         cluster = StoredCluster(
-            self.document, removed_keys=self.removals.keys, left=left, had_systems=self.azure.had_systems
+            self.document,
+            removed_keys=self.removals.keys,
+            left=left,
+            had_systems=self.azure.had_systems,
+            lowered=self.divergence.lowered,
         )
         own, trial = Pin.of(self.document), self.trial
         return cluster.with_pin(trial.pin(own)) if own and trial and not trial.ended else cluster

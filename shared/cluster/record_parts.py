@@ -9,6 +9,7 @@ from enum import StrEnum
 from shared.azure.compliance import Compliance
 from shared.azure.differences import Difference
 from shared.azure.drift.activity import FieldAuthor
+from shared.azure.running_versions import PoolVersions
 from shared.cluster.drift import Correction, Drift, HeldStart, Verification
 from shared.cluster.trial import Trial
 from shared.frozen import dataclass, field
@@ -76,15 +77,18 @@ class AppliedRevision:
 @dataclass(frozen=True)
 class RunningVersions:
     """What ran when a cluster was verified or compared last: the version of its control plane, and its nodes;
-    "" and 0 for what is not known. ``flux`` is what a job or a check read last of Flux, None where neither
-    could read it. ``renamed`` has the manifest's name of each node pool
-    that has another one in Azure, because it replaced one; also once somebody has deleted it.
+    "" and 0 for what is not known.
+
+    ``pools`` has the oldest versions of each node pool by its name in the manifest. ``flux`` is what a job or
+    a check read last of Flux, None where neither could read it. ``renamed`` has the manifest's name of each
+    node pool that has another one in Azure, because it replaced one; also once somebody has deleted it.
     """
 
     kubernetes_version: str = ""
     nodes: int = 0
     flux: AppliedRevision | None = None
     renamed: Mapping[str, str] = field(default_factory=dict)
+    pools: Mapping[str, PoolVersions] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -208,10 +212,12 @@ class Divergence:
 
     ``drift`` are the fields that differed when it was compared last, None for none. ``corrections`` are those
     of this generation. ``held`` is what keeps a correction from starting that the last sweep wanted, None for
-    nothing. ``trial`` is the last try, None once its pull request says what became of it.
+    nothing. ``lowered`` are the versions that git had and has lowered since, by their paths below ``spec``.
+    ``trial`` is the last try, None once its pull request says what became of it.
     """
 
     drift: Drift | None = None
     corrections: tuple[Correction, ...] = ()
     held: HeldStart | None = None
+    lowered: Mapping[str, str] = field(default_factory=dict)
     trial: Trial | None = None

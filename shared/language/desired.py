@@ -39,7 +39,8 @@ class Desired:
     of its annotation of that name, "" for none, which is no part of the stored form. ``replaces`` is the name
     of the cluster that it is to replace, "" for none. ``removed_keys`` has, by
     node pool, the labels and taints to remove, and ``left`` the differences that a job leaves as they are, by
-    their paths; neither is part of the stored form. ``systems`` are the stored forms of the teams'
+    their paths; neither is part of the stored form. ``lowered`` has the versions that git had and has lowered
+    since, by their paths, which is no part of it either. ``systems`` are the stored forms of the teams'
     systems on it; ``had_systems``: it may have had some before, which is no part of the stored form either.
     ``pin`` is the commit that its Flux pulls, None where that follows its source. Clusters with the same
     stored form are equal.
@@ -55,6 +56,7 @@ class Desired:
     rebuild: str = ""
     removed_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     left: Collection[str] = ()
+    lowered: Mapping[str, str] = field(default_factory=dict)
     systems: Sequence[Mapping[str, Any]] = ()
     had_systems: bool = False
     replaces: str = ""
@@ -154,7 +156,7 @@ class Desired:
         main, pin = self.spec.flux.main, self.pin
         if pin is None:
             return main
-        ref = {"commit": pin.commit} if pin.direct else {"branch": pin.branch}
+        ref = {"branch": pin.branch} if pin.branch else {"commit": pin.commit}
         return main.model_copy(update={**ref, "interval": PINNED_INTERVAL})
 
     @property

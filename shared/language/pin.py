@@ -26,6 +26,8 @@ class Pin:
 
     ``before`` is the commit of the pin before it, "" for none. ``direct``: Flux names the commit itself,
     because the app may not write branches. ``tried``: it is that of a try, which no record's document has.
+    ``source`` has the commit: the address and the branch of another repository, into which the app writes no
+    branch, or "" for the fleet's.
     Two pins with the same digest are the same state of the cluster,
     whatever their commits: so a commit that changes none of the files moves no pin. ``pulls`` is "" where
     that is not known, which is another state than any plan's.
@@ -36,6 +38,7 @@ class Pin:
     before: str = ""
     direct: bool = False
     tried: bool = False
+    source: str = ""
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Pin | None:
@@ -44,7 +47,8 @@ class Pin:
         if not stored:
             return None
         direct, tried = stored.get("direct", False), stored.get("tried", False)
-        return cls(stored["commit"], stored["pulls"], stored.get("before", ""), direct, tried)
+        source = stored.get("source", "")
+        return cls(stored["commit"], stored["pulls"], stored.get("before", ""), direct, tried, source)
 
     @property
     def is_known(self) -> bool:
@@ -59,18 +63,19 @@ class Pin:
     @property
     def branch(self) -> str:
         """The branch that Flux pulls, "" where it names the commit."""
-        return "" if self.direct else f"{PIN_BRANCHES}{self.name}"
+        return "" if self.direct or self.source else f"{PIN_BRANCHES}{self.name}"
 
     def stored(self) -> dict[str, Any]:
         """Return it as it is stored."""
         before = {"before": self.before} if self.before else {}
         direct = {"direct": True} if self.direct else {}
         tried = {"tried": True} if self.tried else {}
-        return {"commit": self.commit, "pulls": self.pulls, **before, **direct, **tried}
+        source = {"source": self.source} if self.source else {}
+        return {"commit": self.commit, "pulls": self.pulls, **before, **direct, **tried, **source}
 
     def moved(self, commit: str, pulls: str) -> Pin:
         """Return the pin at a commit that has these files: the same one where they are the same."""
-        return self if pulls == self.pulls else Pin(commit, pulls, self.commit)
+        return self if pulls == self.pulls else Pin(commit, pulls, self.commit, source=self.source)
 
 
 UNKNOWN = Pin("", "")

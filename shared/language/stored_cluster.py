@@ -51,6 +51,7 @@ class StoredCluster(Desired):
     _digest: str
     labels: Mapping[str, str] = _NONE
     removed_keys: Mapping[str, tuple[str, ...]] = _NONE
+    lowered: Mapping[str, str] = _NONE
 
     def __init__(
         self,
@@ -60,6 +61,7 @@ class StoredCluster(Desired):
         left: Collection[str] = (),
         *,
         had_systems: bool = False,
+        lowered: Mapping[str, str] | None = None,
     ) -> None:
         # Not through the fields of the class: it is frozen, and the spec is validated later. A push creates
         # one for each cluster of the fleet, so what few clusters have is set where they have it.
@@ -71,8 +73,13 @@ class StoredCluster(Desired):
         values["_digest"] = digest
         if "pin" in document:
             values["pin"] = Pin.of(document)
-        if removed_keys or left or had_systems:
-            values.update(removed_keys=removed_keys or {}, left=frozenset(left), had_systems=had_systems)
+        if removed_keys or left or had_systems or lowered:
+            values.update(
+                removed_keys=removed_keys or {},
+                left=frozenset(left),
+                had_systems=had_systems,
+                lowered=lowered or {},
+            )
 
     @cached_property
     def spec(self) -> ClusterSpec:
@@ -179,9 +186,7 @@ class StoredCluster(Desired):
             return self
         rest = {key: value for key, value in self.document().items() if key != "systems"}
         changed = rest | ({"systems": list(systems)} if systems else {})
-        return StoredCluster(
-            changed, removed_keys=self.removed_keys, left=self.left, had_systems=self.had_systems
-        )
+        return self._with(changed)
 
     @property
     def flux_as_stored(self) -> Mapping[str, Any]:
@@ -194,8 +199,15 @@ class StoredCluster(Desired):
             return self
         rest = {key: value for key, value in self._document.items() if key != "pin"}
         changed = rest | ({"pin": pin.stored()} if pin else {})
+        return self._with(changed)
+
+    def _with(self, document: Mapping[str, Any]) -> Desired:
         return StoredCluster(
-            changed, removed_keys=self.removed_keys, left=self.left, had_systems=self.had_systems
+            document,
+            removed_keys=self.removed_keys,
+            left=self.left,
+            had_systems=self.had_systems,
+            lowered=self.lowered,
         )
 
     @property

@@ -84,7 +84,7 @@ def _of_cluster(item: Item, document: Mapping[str, Any] | None) -> AzureCalls:
     written, deleted, cluster = set[str](), set[str](), False
     for change in item.changes:
         pool = _POOL.match(change.path)
-        if change.effect is Effect.NEVER_LOWERED:
+        if change.effect in (Effect.NEVER_LOWERED, Effect.RUNS_ALREADY):
             continue
         if pool and pool[1] not in pools:
             deleted.add(pool[1])

@@ -12,9 +12,10 @@ from shared.azure.changes.comparison import alike
 from shared.azure.changes.conditions import Surroundings
 from shared.azure.changes.effects import planned_effect
 from shared.azure.changes.field_effects import Effect
+from shared.azure.running_versions import CONTROL_PLANE, Running
 from shared.frozen import dataclass
 from shared.json_tree import Children, Json, Path, children, differing, path_text
-from shared.kubernetes_versions import is_version, stays_newer
+from shared.kubernetes_versions import is_version, needs_upgrade, stays_newer
 from shared.masking import without_secrets
 
 PIN = "pin.commit"
@@ -47,11 +48,15 @@ class FieldChange:
         return self.effect in _DESTROYING
 
 
-def differences(old: Any, new: Any, runs: str = "") -> Iterator[FieldChange]:
+_UNKNOWN = Running()
+_IMAGE = "minNodeImageVersion"
+
+
+def differences(old: Any, new: Any, runs: Running = _UNKNOWN) -> Iterator[FieldChange]:
     """Yield every leaf in which two JSON values differ; items of a list that have names are paired by name.
 
-    The order of a list counts only where it has a meaning; for taints it has none. ``runs`` is the version
-    that the control plane ran when it was read last, "" if it is unknown.
+    The order of a list counts only where it has a meaning; for taints it has none. ``runs`` are the versions
+    that the cluster ran when it was read last.
     """
     pairs = differing(
         *map(_with_systems, (old, new)),
@@ -74,20 +79,25 @@ def _spec(document: Any) -> Json:
     return spec if isinstance(spec, Mapping) else {}
 
 
-def _change(path: str, old: Any, new: Any, specs: tuple[Json, Json], runs: str) -> FieldChange:
+def _change(path: str, old: Any, new: Any, specs: tuple[Json, Json], runs: Running) -> FieldChange:
     if path == PIN:
         old, new = (commit and commit[:_SHOWN_OF_COMMIT] for commit in (old, new))
-    effect = _effect(path, old, new, specs)
-    if is_version(path) and _lowered(path, old, new, specs[0], runs):
+    effect, field = _effect(path, old, new, specs), path.removeprefix("spec.")
+    if is_version(path) and _lowered(field, old, new, specs[0], runs):
         effect = Effect.ROLLED_BACK if _rolls_back(path, specs) else Effect.NEVER_LOWERED
+    elif is_version(path) and runs.has_version(field, str(new or ""), *specs):
+        effect = Effect.RUNS_ALREADY
+    elif field == _IMAGE and effect is Effect.REIMAGED:
+        raised = needs_upgrade(str(new), str(old)) if old else True
+        already = Effect.RUNS_ALREADY if runs.has_image(str(new), specs[1]) else effect
+        effect = already if raised else Effect.IN_PLACE
     return FieldChange(path, _short(old), _short(new), effect)
 
 
-def _lowered(path: str, old: Any, new: Any, before: Json, runs: str) -> bool:
+def _lowered(field: str, old: Any, new: Any, before: Json, runs: Running) -> bool:
     """Return whether a version is to go down; a pool without one of its own follows its control plane's."""
-    if path == "spec.kubernetesVersion":
-        return stays_newer(str(new), str(old), runs)
-    return stays_newer(str(new or ""), str(old or before.get("kubernetesVersion", "")), "")
+    had = str(old or before.get(CONTROL_PLANE, ""))
+    return stays_newer(str(new or ""), had, runs.version_at(field))
 
 
 def _rolls_back(path: str, specs: tuple[Json, Json]) -> bool:

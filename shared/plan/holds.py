@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from shared.frozen import dataclass, field
+from shared.kubernetes_versions import never_back
 from shared.sentences import many
 
 
@@ -43,6 +44,10 @@ class HoldKind(StrEnum):
     """The pin stays, because what Flux would apply is invalid."""
     PLATFORM_REMOVAL = "platform-removal"
     """The pin stays, because Flux would destroy what no commit brings back."""
+    VERSION_STAYS = "version-stays"
+    """A version that git lowered stays, and all else of the cluster is carried out."""
+    SOURCE_HELD = "source-held"
+    """The pin stays, because the newest commit of its source is not known, or does not follow the last."""
     UNREADABLE = "unreadable-record"
     """The cluster has a record, and nobody knows what it says."""
     FREEZE = "freeze"
@@ -55,7 +60,7 @@ _OF_SYSTEMS = (HoldKind.NAMESPACE_BUDGET, HoldKind.SYSTEM_PROTECTION, HoldKind.S
 _IN_DOUBT = (HoldKind.REPLACEMENT_GONE, HoldKind.REPLACEMENT_UNKNOWN, HoldKind.UNREAD)
 _OF_TIME = (HoldKind.FREEZE, HoldKind.WINDOW)
 _TO_AN_END = (*_OF_TIME, HoldKind.SUSPENSION)
-_OF_PINS = (HoldKind.PLATFORM_REFUSED, HoldKind.PLATFORM_REMOVAL)
+_OF_PINS = (HoldKind.PLATFORM_REFUSED, HoldKind.PLATFORM_REMOVAL, HoldKind.SOURCE_HELD)
 _BY_APPROVAL = (
     *(*_OF_CLUSTERS, *_IN_DOUBT),
     *(HoldKind.NAMESPACE_BUDGET, HoldKind.SYSTEM_PROTECTION, HoldKind.PLATFORM_REMOVAL),
@@ -137,9 +142,14 @@ _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
         "Flux keeps the commit that it has, because what it would apply is invalid: {problem}",
         "correct it, and push",
     ),
+    HoldKind.SOURCE_HELD: ("Flux keeps the commit that it has: {problem}", "{remedy}"),
     HoldKind.PLATFORM_REMOVAL: (
         "Flux keeps the commit that it has, because {removed objects}",
         "{approve} releases it; without loss: {way}",
+    ),
+    HoldKind.VERSION_STAYS: (
+        "{versions}",
+        "who owns the manifest sets {field} to the version that runs",
     ),
     HoldKind.UNREADABLE: (
         "nothing is planned for it: {problem}",
@@ -352,7 +362,7 @@ class Hold:
         """Why the item is not carried out, without a full stop."""
         only = f"; Azure changes it only {self.details['only']}" if "only" in self.details else ""
         rebuild = "the rebuild is on hold: " if self.is_of_rebuild else ""
-        return rebuild + self._sentences[0].format_map({**_BEFORE, **self.details, **self._counts}) + only
+        return rebuild + self._sentences[0].format_map({**_BEFORE, **self.details, **self._values}) + only
 
     def remedy(self, approve: str = "roadstead approve") -> str:
         """Return what releases the item, "" where the cause implies it; ``approve`` is the command."""
@@ -361,10 +371,15 @@ class Hold:
         return self._sentences[1].format_map({**self.details, "approve": approve})
 
     @property
-    def _counts(self) -> Mapping[str, str]:
-        """How many clusters, or namespaces of them, a commit removes that a budget holds."""
-        removed = int(self.details.get("removed", "0"))
-        return {each: many(removed, each.removesuffix("s")) for each in ("clusters", "namespaces")}
+    def _values(self) -> Mapping[str, str]:
+        """How many clusters, or namespaces of them, a commit removes that a budget holds; or which version
+        stays, and of which node pool.
+        """
+        removed, get = int(self.details.get("removed", "0")), self.details.get
+        counts = {each: many(removed, each.removesuffix("s")) for each in ("clusters", "namespaces")}
+        pool = get("field", "").partition("[")[2].partition("]")[0]
+        stays = never_back(get("runs", ""), get("git", ""))
+        return {**counts, "versions": f"node pool {pool} {stays}" if pool else stays}
 
     @property
     def _sentences(self) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from operator import attrgetter
@@ -11,6 +11,7 @@ from typing import Any
 from shared.azure.changes.comparison import alike
 from shared.azure.changes.effects import missing_conditions
 from shared.azure.changes.field_effects import Effect
+from shared.kubernetes_versions import runs_newer
 from shared.language.cluster_systems import systems_in
 from shared.language.desired import Desired, is_attached
 from shared.language.resolve.desired_fleet import DesiredFleet
@@ -225,7 +226,7 @@ def _is_settled(cluster: Desired, record: RecordedState) -> bool:
 
 def _with_retained(item: Item, retained: RetainedSystems | None) -> Item:
     """Return the item of a cluster with the systems that stay on it, and why."""
-    if retained is None or item.hold is not None:
+    if retained is None or (item.hold is not None and not item.keeps_version):
         return item
     action = Action.ON_HOLD if item.action is Action.UNCHANGED else item.action
     return replace(item, action=action, hold=retained.hold, retained=retained.names)
@@ -258,14 +259,25 @@ def _wanted(
     moved = _move(before, document)
     if moved:
         return _same_spec(record, name, Action.ON_HOLD, moved)
-    changed = differences(before, document, record.running_version)
+    changed = differences(before, document, record.running)
     changes = tuple(
         _explained(change, name, desired) for change in changed if change.path not in _PLACES | _OF_PIN
     )
     refused = _immutable(changes)
     if refused:
         return Item(name, Action.REFUSED, record.generation, record.uid, changes, refused)
-    return Item(name, Action.UPDATE, record.generation + 1, record.uid, changes)
+    hold = next(_versions_that_stay(changes, record), None)
+    return Item(name, Action.UPDATE, record.generation + 1, record.uid, changes, hold)
+
+
+def _versions_that_stay(changes: Iterable[FieldChange], record: RecordedState) -> Iterator[Hold]:
+    """Yield the hold of each version that the commit lowers below the one that runs."""
+    for change in changes:
+        runs = record.running.version_at(change.path.removeprefix("spec."))
+        lowered = change.effect is Effect.NEVER_LOWERED and runs_newer(change.new, change.old)
+        if lowered and runs_newer(change.new, runs):
+            details = {"field": change.path, "runs": runs, "git": change.new}
+            yield Hold(HoldKind.VERSION_STAYS, details)
 
 
 def _rebuild(cluster: Desired, record: RecordedState, desired: DesiredFleet, hold: Hold | None) -> Item:
@@ -276,7 +288,7 @@ def _rebuild(cluster: Desired, record: RecordedState, desired: DesiredFleet, hol
     name = cluster.name
     if record.deleting:
         return _awaits_deletion(record, name)
-    changed = differences(normalised(record.document), cluster.document(), record.running_version)
+    changed = differences(normalised(record.document), cluster.document(), record.running)
     changes = tuple(_explained(change, name, desired) for change in changed if change.path not in _OF_PIN)
     if hold:
         return Item(name, Action.ON_HOLD, record.generation, record.uid, changes, hold)
@@ -336,7 +348,7 @@ def _same_spec(record: RecordedState, name: str, action: Action, hold: Hold | No
 _PLACE = ("subscriptionId", "resourceGroup", "location")
 _PLACES = {f"spec.{field}" for field in _PLACE}
 """Fields in which ``_move`` accepts only a different letter case, which Azure ignores."""
-_OF_PIN = {"pin.pulls", "pin.before", "pin.direct"}
+_OF_PIN = {"pin.pulls", "pin.before", "pin.direct", "pin.source"}
 """What goes with the commit of a pin."""
 
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
+from shared.azure.running_versions import Running
 from shared.frozen import dataclass, field, replace
 from shared.plan.differences import FieldChange
 from shared.plan.holds import Hold, HoldKind
@@ -84,8 +85,8 @@ class RecordedState(Protocol):
         """Whether its generation was verified Ready, and is so."""
 
     @property
-    def running_version(self) -> str:
-        """The Kubernetes version of its control plane when it was read last, "" if it never was."""
+    def running(self) -> Running:
+        """The versions that it ran when it was read last; empty if it never was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +179,11 @@ class Item:
         return self.hold is not None and self.hold.keeps_pin
 
     @property
+    def keeps_version(self) -> bool:
+        """Whether a version stays that git has lowered below what runs; all else is carried out."""
+        return self.hold is not None and self.hold.kind is HoldKind.VERSION_STAYS
+
+    @property
     def not_carried_out(self) -> bool:
         """Whether the plan does not do what the commit requests."""
         return self.action in _NOT_CARRIED_OUT
@@ -186,7 +192,8 @@ class Item:
     def needs_action(self) -> bool:
         """Whether something of the item is not carried out until an operator acts."""
         waits = self.awaits_deletion or self.waits_for_time or self.awaits_replacement
-        return bool(self.retained) or self.keeps_pin or (self.not_carried_out and not waits)
+        kept = bool(self.retained) or self.keeps_pin or self.keeps_version
+        return kept or (self.not_carried_out and not waits)
 
     @property
     def acts(self) -> bool:

@@ -23,13 +23,15 @@ class PlatformPlan:
     """The changes of the clusters whose pins the commit would move, by their names.
 
     ``problems`` are what is wrong with what Flux would apply, and ``notes`` what may be, or is right for
-    some. ``note`` says what built it, and what was not built.
+    some. ``note`` says what built it, and what was not built. ``held`` are the clusters of sources that the
+    plan takes nothing new of.
     """
 
     changes: Mapping[str, PlatformChange] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     note: str = ""
     notes: tuple[Problem, ...] = ()
+    held: Mapping[str, Hold] = field(default_factory=dict)
 
     def holds(self, approved: Iterable[str] = ()) -> Mapping[str, Hold]:
         """Return why pins stay where they are, by cluster; an operator ``approved`` some of the removals.
@@ -38,13 +40,14 @@ class PlatformPlan:
         """
         refused = self._refusal()
         if refused is not None:
-            return dict.fromkeys(self.changes, refused)
+            return {**dict.fromkeys(self.changes, refused), **self.held}
         given = {*approved}
-        return {
+        removals = {
             name: _removal([guard for guard in change.guards if guard.needs_approval])
             for name, change in self.changes.items()
             if change.needs_approval and name not in given
         }
+        return {**removals, **self.held}
 
     def _refusal(self) -> Hold | None:
         guards = {
@@ -111,7 +114,8 @@ def with_kept_pins(
 
 def with_kept_pin(item: Item, hold: Hold | None) -> Item:
     """Return the item of a cluster whose pin stays; what else the commit changes is carried out."""
-    if hold is None or item.hold is not None or item.action is Action.REBUILD:
+    other = item.hold is not None and not item.keeps_version
+    if hold is None or other or item.action is Action.REBUILD:
         return item
     refused = Action.ON_HOLD if hold.needs_approval else Action.REFUSED
     return replace(item, action=refused if item.action is Action.UNCHANGED else item.action, hold=hold)

@@ -1,7 +1,8 @@
 """Which clusters follow a released commit, and which commit a plan gives them.
 
 A cluster whose Flux pulls the tracked branch of the fleet repository is pinned, unless its manifest says
-``follow: branch``. A plan moves the pin where the files that Flux pulls for the cluster have changed.
+``follow: branch``, and one that pulls another branch or repository where it says ``follow: rollout``. A plan
+moves the pin where the files that Flux pulls for the cluster have changed.
 """
 
 from __future__ import annotations
@@ -10,15 +11,15 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from posixpath import normpath
 from typing import Any
-from urllib.parse import urlsplit
 
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import is_git_on
-from shared.language.model.cluster.flux import FOLLOWS_BRANCH
+from shared.language.model.cluster.flux import FOLLOWS_BRANCH, FOLLOWS_ROLLOUT
 from shared.language.model.cluster.flux_source import MAIN
 from shared.language.pin import Pin
 from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.platform.followed import FLEET, is_same_repository, key_of, repository_of
 from shared.platform.source.references import To, of_patch
 
 Roots = tuple[str, ...]
@@ -37,13 +38,21 @@ class FleetSource:
         """Return whether the first source of a cluster with this ``spec.flux`` is the tracked branch."""
         if any(flux.get(name) for name in ("tag", "semver", "commit")):
             return False
-        name = urlsplit(flux["repository"]).path.strip("/").removesuffix(".git").lower()
-        same = name in self.names and is_git_on(flux["repository"], self.server)
+        same = repository_of(flux["repository"]).lower() in self.names and self.has(flux["repository"])
         return same and bool(flux["branch"] == self.branch)
 
-    def is_pinned(self, flux: Mapping[str, Any]) -> bool:
-        """Return whether a cluster with this ``spec.flux`` follows a released commit."""
-        return flux.get("follow") != FOLLOWS_BRANCH and self.serves(flux)
+    def has(self, url: str) -> bool:
+        """Return whether a git repository is on the server of the fleet repository."""
+        return is_git_on(url, self.server)
+
+    def followed(self, flux: Mapping[str, Any]) -> str | None:
+        """Return the source whose commits a cluster with this ``spec.flux`` gets in stages, None for none."""
+        follow = flux.get("follow")
+        if follow == FOLLOWS_BRANCH:
+            return None
+        if self.serves(flux):
+            return FLEET
+        return key_of(flux["repository"], flux["branch"]) if follow == FOLLOWS_ROLLOUT else None
 
 
 def roots_of(flux: Mapping[str, Any]) -> Roots:
@@ -60,32 +69,47 @@ def roots_of(flux: Mapping[str, Any]) -> Roots:
     return tuple(sorted({normpath(f"/{path.lstrip('/')}")[1:] for path in paths}))
 
 
+@dataclass(frozen=True)
+class Revision:
+    """The commit of a source that its clusters are to have.
+
+    ``pulls`` returns a digest of the files that folders reach at the commit.
+    """
+
+    commit: str
+    pulls: Callable[[Roots], str]
+
+
+Revisions = Callable[[str], Revision | None]
+"""Returns what the clusters of a source are to have, None where nobody knows: their pins stay."""
+
+
 def pinned(
-    fleet: DesiredFleet,
-    commit: str,
-    documents: Mapping[str, Json],
-    pulls: Callable[[Roots], str],
-    source: FleetSource,
+    fleet: DesiredFleet, documents: Mapping[str, Json], source: FleetSource, revisions: Revisions
 ) -> DesiredFleet:
     """Return the fleet of a commit with the pin of each cluster; ``documents`` are those that are recorded.
 
-    ``pulls`` returns a digest of the files that these folders reach at the commit. A new cluster gets the pin
-    that most clusters of its environment have for the same folders, because a stage has verified that one.
+    A new cluster gets the pin that most clusters of its environment have for the same folders, because a
+    stage has verified that one.
     """
-    followed = _Followed(pulls, source)
+    followed = _Followed(revisions, source)
     clusters, common = dict(fleet.clusters), _Common(documents)
     for name, cluster in fleet.clusters.items():
         found, pin = followed.by(cluster.flux_as_stored), cluster.pin
         if found is None:
             clusters[name] = cluster.with_pin(None)
             continue
-        roots, digest = found
+        key, roots, commit, digest = found
         if pin is not None and pin.pulls == digest:  # that of its record, which nothing else gives it
             continue
         recorded = documents.get(name)
-        before = Pin.of(recorded) if recorded else common.of(cluster.environment, roots)
-        if before is None:
-            new = Pin(commit, digest)
+        before = Pin.of(recorded) if recorded else common.of(cluster.environment, key, roots)
+        if before is not None and before.source != key:
+            before = Pin(before.commit, "", source=key) if is_same_repository(before.source, key) else None
+        if not commit:
+            new = before
+        elif before is None:
+            new = Pin(commit, digest, source=key)
         elif recorded or before.pulls == digest:
             new = before.moved(commit, digest)
         else:  # the plan after it is Ready brings it to this commit, in its stage
@@ -94,16 +118,25 @@ def pinned(
     return replace(fleet, clusters=clusters)
 
 
+def followers(fleet: DesiredFleet, source: FleetSource) -> Mapping[str, int]:
+    """Return how many clusters follow each source besides the fleet repository."""
+    keys = (source.followed(cluster.flux_as_stored) for cluster in fleet.clusters.values())
+    return Counter(key for key in keys if key)
+
+
 class _Followed:
     """What clusters pull of a commit. A push asks for each cluster of the fleet, and few differ."""
 
-    def __init__(self, pulls: Callable[[Roots], str], source: FleetSource) -> None:
-        self._pulls, self._source = pulls, source
-        self._digests: dict[Roots, str] = {}
-        self._known: dict[tuple[Any, ...], tuple[Roots, str] | None] = {}
+    def __init__(self, revisions: Revisions, source: FleetSource) -> None:
+        self._revisions, self._source = revisions, source
+        self._digests: dict[tuple[str, Roots], tuple[str, str]] = {}
+        self._known: dict[tuple[Any, ...], tuple[str, Roots, str, str] | None] = {}
 
-    def by(self, flux: Mapping[str, Any]) -> tuple[Roots, str] | None:
-        """Return folders and digest of a cluster with this ``spec.flux``, None where it is not pinned."""
+    def by(self, flux: Mapping[str, Any]) -> tuple[str, Roots, str, str] | None:
+        """Return source, folders, commit and digest of a cluster with this ``spec.flux``.
+
+        Without a revision the last two are "". None where the cluster is not pinned.
+        """
         get = flux.get
         own, other = get("kustomizations"), get("tag") or get("semver") or get("commit")
         key = flux["repository"], get("branch"), other, get("follow"), flux["path"], repr(own)
@@ -111,29 +144,34 @@ class _Followed:
             self._known[key] = self._of(flux)
         return self._known[key]
 
-    def _of(self, flux: Mapping[str, Any]) -> tuple[Roots, str] | None:
-        if not self._source.is_pinned(flux):
+    def _of(self, flux: Mapping[str, Any]) -> tuple[str, Roots, str, str] | None:
+        source = self._source.followed(flux)
+        if source is None:
             return None
         roots = roots_of(flux)
-        if roots not in self._digests:
-            self._digests[roots] = self._pulls(roots)
-        return roots, self._digests[roots]
+        if (source, roots) not in self._digests:
+            revision = self._revisions(source)
+            found = (revision.commit, revision.pulls(roots)) if revision else ("", "")
+            self._digests[source, roots] = found
+        return source, roots, *self._digests[source, roots]
 
 
 class _Common:
-    """The pins that recorded clusters have, by environment and folders."""
+    """The pins that recorded clusters have, by environment, source and folders."""
 
     def __init__(self, documents: Mapping[str, Json]) -> None:
         self._documents = documents
-        self._counts: dict[tuple[str, Roots], Counter[Pin]] | None = None
+        self._counts: dict[tuple[str, str, Roots], Counter[Pin]] | None = None
 
-    def of(self, environment: str, roots: Roots) -> Pin | None:
+    def of(self, environment: str, source: str, roots: Roots) -> Pin | None:
         """Return the pin that most of these clusters have, None where they have none."""
         if self._counts is None:
             self._counts = {}
             for document in self._documents.values():
                 if (pin := Pin.of(document)) and pin.is_known:
-                    key = (document.get("environment", ""), roots_of(document["spec"]["flux"]))
-                    self._counts.setdefault(key, Counter())[Pin(pin.commit, pin.pulls)] += 1
-        counted = self._counts.get((environment, roots))
+                    roots_there = roots_of(document["spec"]["flux"])
+                    key = document.get("environment", ""), pin.source, roots_there
+                    plain = Pin(pin.commit, pin.pulls, source=pin.source)
+                    self._counts.setdefault(key, Counter())[plain] += 1
+        counted = self._counts.get((environment, source, roots))
         return counted.most_common(1)[0][0] if counted else None

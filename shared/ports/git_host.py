@@ -223,6 +223,10 @@ class GitHost(Repository, PullRequests, Proposing, Issues, Protocol):
         """What it can do with the credential that it has."""
         ...
 
+    def other(self, repository: str) -> GitHost:
+        """Return another repository of the host, "owner/name", with the same credential; no call."""
+        ...
+
     def addressee(self, address: str) -> Addressee:
         """Return whose an address in lower case is, as far as the host's own rules say it; no call."""
         ...

@@ -40,6 +40,8 @@ LEFT = frozenset({"document", "plan", "endpoints"})
 _PUBLISHING = ("state", "git_host", "channels")
 _OTHERS = ("plans", "previews", "jobs", "changes", "deletes", "azure", "kubernetes", "telemetry", "endpoints")
 
+_PORTS = ("connect", "open", "other")
+"""What returns a port."""
 _BARE_TEXTS = ("write_comment", "open_issue", "comment_issue")
 
 
@@ -112,7 +114,9 @@ class _Masked:
             except ReconcileError as error:
                 self._mask_error(error)
                 raise
-            return _Masked(result, self._mask, texts=False) if name in ("connect", "open") else result
+            if name in _PORTS:
+                return _Masked(result, self._mask, texts=self._texts)
+            return result
 
         return call
 

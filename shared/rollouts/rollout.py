@@ -246,6 +246,8 @@ class Rollout:
     It is the one that was planned before with a valid fleet.yaml, or that of the rollout before, if that did
     not complete or left clusters as they were.
     """
+    sources: tuple[str, ...] = ()
+    """What its clusters pull of sources besides the fleet repository, which move without a commit of that."""
     etag: str = field(default="", compare=False)
 
     def places(self) -> Iterator[tuple[int, int]]:

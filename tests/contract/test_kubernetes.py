@@ -6,7 +6,7 @@ import pytest
 
 from localcloud.kubernetes.world.kinds import NAMESPACE, NODE
 from localcloud.kubernetes.world.object_store import At, WriteMode
-from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, Unavailable
+from shared.cluster.failures.errors import Dependency, InvalidManifest, NamespaceTerminating, Unavailable
 from shared.json_tree import Json
 from shared.resource_ids import ObjectRef
 from tests.support.kubernetes_ports import CONFIG_MAP, NOWHERE, SETTINGS, Setting, config_map, widgets
@@ -81,8 +81,9 @@ def test_an_apply_into_a_namespace_that_is_being_deleted_is_a_conflict(setting: 
     setting.api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
     setting.api.apply(config_map({}, namespace="team", name="held", finalizers=["example.org/hold"]))
     setting.world.delete(At(NAMESPACE, "team"))
-    with pytest.raises(Conflict, match="being terminated"):
+    with pytest.raises(NamespaceTerminating, match="the namespace team is being deleted") as refused:
         setting.api.apply(config_map({}, namespace="team"))
+    assert refused.value.namespace == "team"
 
 
 def test_a_kind_is_served_once_its_definition_is_established(setting: Setting) -> None:

@@ -232,7 +232,7 @@ def test_a_secret_that_the_server_cannot_type_does_not_show_its_content(
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "namespace": "default"}}
     with pytest.raises(InvalidManifest) as refused:
         connections.connect(CLUSTER).apply(secret)
-    assert str(refused.value) == "Secret a in default: Invalid"
+    assert str(refused.value) == "Secret a in default: UnknownField"
 
 
 def test_another_server_error_is_no_problem_of_the_manifest(

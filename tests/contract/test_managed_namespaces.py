@@ -9,7 +9,7 @@ import pytest
 
 from localcloud.kubernetes.world.object_store import WriteMode
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest
+from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, Refused
 from shared.json_tree import Json
 from shared.ports.azure import DeleteManagedNamespace, ListManagedNamespaces, PutManagedNamespace
 from shared.resource_ids import ObjectRef
@@ -103,12 +103,12 @@ def test_aks_has_the_namespace_with_its_quota_and_policy_and_nobody_else_changes
     assert "egress" not in policy["spec"]
     api = cloud.kubernetes.connect(ONE)
     changed = {**namespace, "metadata": {**namespace["metadata"], "labels": {**labels, "c": "d"}}}
-    with pytest.raises(InvalidManifest, match="not allowed because it is managed by ARM"):
+    with pytest.raises(Refused, match="not allowed because it is managed by ARM"):
         api.replace(changed)
     for document in (namespace, quota, policy):
-        with pytest.raises(InvalidManifest, match="managed by ARM"):
+        with pytest.raises(Refused, match="managed by ARM"):
             api.delete(document)
-    with pytest.raises(InvalidManifest, match="managed by ARM"):
+    with pytest.raises(Refused, match="managed by ARM"):
         api.replace({**quota, "spec": {"hard": {"requests.cpu": "64"}}})
 
 

@@ -46,6 +46,22 @@ def test_the_id_of_the_repository_stays_and_comes_with_each_head(case: Case) -> 
     assert case.host.read_head("main").repository == first
 
 
+def test_another_repository_is_read_with_the_same_credential(case: Case) -> None:
+    case.git.commit({"a.yaml": b"1"})
+    other = case.another("contoso/platform")
+    first = other.commit({"b.yaml": b"2"})
+    second = other.commit({"b.yaml": b"3"})
+    host = case.host.other("contoso/platform")
+    read = host.read_head("main")
+    assert (read.commit, read.repository) == (second, other.id)
+    assert read.repository != case.git.id
+    assert host.is_descendant(second, first)
+    assert not host.is_descendant(first, second)
+    assert [entry.path for entry in host.tree(second)] == ["b.yaml"]
+    with pytest.raises(Dependency):
+        case.host.other("contoso/unknown").read_head("main")
+
+
 def test_a_later_repository_of_the_same_name_has_another_id(tmp_path: Path) -> None:
     with GitHubServer(tmp_path / "one", token="local", webhook_secret="s") as server:
         first = server.create_repository("acme/fleet").id

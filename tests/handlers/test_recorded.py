@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from localcloud.azure.world.catalog import NODE_IMAGES
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.language.stored_cluster import StoredCluster
 from tests.support import fleet_files
@@ -32,6 +33,9 @@ def test_the_recorded_state_is_what_the_planner_compares_with() -> None:
         "restorable": False,
         "retryableFailure": False,
         "runningVersion": "1.36.3",
+        "runningPools": [
+            {"name": "system", "kubernetesVersion": "1.36.3", "nodeImageVersion": NODE_IMAGES[-1]},
+        ],
         "rebuiltFor": "",
         "ready": True,
     }

@@ -58,7 +58,7 @@ def a_cluster_that_is_being_deleted_takes_a_new_spec(patch: pytest.MonkeyPatch) 
         def __init__(self, record: ClusterRecord) -> None:
             self.document, self.digest, self.uid = record.document, "", record.uid
             self.generation, self.deleting, self.retryable_failure = record.generation, False, False
-            self.restorable, self.running_version = False, record.running_version
+            self.restorable, self.running = False, record.running
             self.recovering, self.rebuilt_for, self.ready = False, record.rebuilt_for, False
 
     original = decision.make_plan

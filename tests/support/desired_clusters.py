@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from shared.azure.running_versions import Running
 from shared.json_tree import digest_of
 from shared.language.desired import Desired
 from shared.language.model.cluster.spec import ClusterSpec
@@ -26,7 +27,7 @@ class Row:
     deleting: bool = False
     retryable_failure: bool = False
     restorable: bool = False
-    running_version: str = ""
+    running: Running = field(default_factory=Running)
     uid: str = "0badcafe"
     recovering: bool = False
     rebuilt_for: str = ""

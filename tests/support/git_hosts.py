@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -29,6 +29,15 @@ class Case:
     app: bool
     teams: Teams
     server: GitHubServer | None = None
+    others: dict[str, MemoryRepository] = field(default_factory=dict)
+
+    def another(self, name: str) -> GitRepository | MemoryRepository:
+        """Create another repository, "owner/name"."""
+        if self.server:
+            return self.server.create_repository(name)
+        self.others[name] = created = MemoryRepository()
+        created.id = len(self.others) + 1000
+        return created
 
     def branch(self, name: str, files: dict[str, bytes | None], author: str = "operator@example.com") -> str:
         self.git.reset(self.git.head("main"), name)
@@ -46,12 +55,14 @@ def git_host_case(name: str, folder: Path) -> Iterator[Case]:
     """Serve one of ``CASES``, with an empty repository."""
     kind, app = name.split()[0], name.endswith("app")
     if kind == "memory":
-        commits = MemoryRepository()
-        yield Case(WorldHost(commits, app=app), commits, app, commits.pulls.teams)
+        commits, others = MemoryRepository(), dict[str, MemoryRepository]()
+        host = WorldHost(commits, app=app, others=others)
+        yield Case(host, commits, app, commits.pulls.teams, others=others)
         return
     if kind == "world":
         with GitRepository.create(folder / "fleet.git") as git:
-            yield Case(WorldHost(git), git, app, git.pulls.teams)
+            others = dict[str, MemoryRepository]()
+            yield Case(WorldHost(git, others=others), git, app, git.pulls.teams, others=others)
         return
     with GitHubServer(folder, token="local", webhook_secret="s", app=APP) as server:
         git = server.create_repository("acme/fleet")

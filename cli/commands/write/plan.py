@@ -91,6 +91,7 @@ def plan(
         with connect(url, key_file, timeout) as api:
             against = recorded(tree, api)
     desired = against.pins(desired, tree)
+    against = replace(against, notes=(*against.notes, *against.sources(desired)))
     planned = make_plan(
         "",
         desired,

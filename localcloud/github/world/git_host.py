@@ -34,8 +34,15 @@ class WorldHost:
 
     name, credential = "GitHub", "GITHUB_TOKEN"
 
-    def __init__(self, git: GitRepository | MemoryRepository, *, app: bool = False) -> None:
+    def __init__(
+        self,
+        git: GitRepository | MemoryRepository,
+        *,
+        app: bool = False,
+        others: Mapping[str, MemoryRepository] | None = None,
+    ) -> None:
         self._git, self._pulls, self.is_app = git, git.pulls, app
+        self._others = {} if others is None else others
         self.read_head, self.is_descendant = git.read_head, git.is_descendant
         self.changes, self.changes_since = git.changes, git.changes_since
         self.files_between = git.files_between
@@ -43,6 +50,11 @@ class WorldHost:
         self.set_status = git.set_status
         self.addressee = addressee
         self.lacks = frozenset[Capability]()
+
+    def other(self, repository: str) -> WorldHost:
+        """Return another repository; the app may see none that is not there."""
+        found = self._others.get(repository)
+        return WorldHost(found if found is not None else MemoryRepository(), app=self.is_app)
 
     @property
     def capabilities(self) -> frozenset[Capability]:

@@ -53,7 +53,7 @@ class ClusterApi:
         try:
             response = self._answer(request) if self._access.admits(request) else _unauthorized()
         except StatusError as error:
-            response = json_response(error.code, error.status())
+            response = _refused(error)
         return response(environ, start_response)
 
     def _answer(self, request: Request) -> Response:
@@ -241,6 +241,13 @@ def _success(details: Mapping[str, Any]) -> dict[str, Any]:
 def _bare(value: Object) -> Object:
     """Return an object as an item of a list, which has the kind and API version once for all items."""
     return {key: inner for key, inner in value.items() if key not in ("apiVersion", "kind")}
+
+
+def _refused(error: StatusError) -> Response:
+    headers = {"Retry-After": str(error.retry_after)} if error.retry_after else {}
+    if error.plain:
+        return Response(f"{error.message}\n", error.code, headers, content_type="text/plain; charset=utf-8")
+    return json_response(error.code, error.status(), headers)
 
 
 def _unauthorized() -> Response:

@@ -10,7 +10,11 @@ from localcloud.kubernetes.world.kinds import ResourceKind
 
 
 class StatusError(Exception):
-    """A refusal: HTTP status, reason ("NotFound") and message, as in a ``Status`` object."""
+    """A refusal: HTTP status, reason ("NotFound") and message, as in a ``Status`` object.
+
+    A ``plain`` one comes before there is such an object: its body is the message. ``retry_after`` is in
+    seconds, 0 for none.
+    """
 
     def __init__(
         self,
@@ -20,8 +24,11 @@ class StatusError(Exception):
         *,
         details: dict[str, Any] | None = None,
         metadata: Mapping[str, str] | None = None,
+        plain: bool = False,
+        retry_after: int = 0,
     ) -> None:
         super().__init__(message)
+        self.plain, self.retry_after = plain, retry_after
         self.code, self.reason, self.message = code, reason, message
         self.details, self.metadata = details or {}, metadata or {}
 

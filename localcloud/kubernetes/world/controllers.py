@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from localcloud.common.clock import in_seconds
 from localcloud.kubernetes.world.deletion.eviction import budget_status
 from localcloud.kubernetes.world.deletion.garbage_collector import collect
+from localcloud.kubernetes.world.deletion.namespace_conditions import terminating_status
 from localcloud.kubernetes.world.kinds import (
     BUDGET,
     CRD,
@@ -224,7 +225,9 @@ class Controllers:
             self._unsettled = True
             kinds = {kind.storage: kind for kind in self._world.kinds.all() if kind.namespaced}
             if self._deleted(tuple(kinds.values()), name):
-                self._world.set_status(at, {"phase": "Terminating"}, manager=_MANAGER)
+                left = [(kind, value) for kind in kinds.values() for value in self._all(kind, name)]
+                status = terminating_status(namespace["metadata"]["deletionTimestamp"], left)
+                self._world.set_status(at, status, manager=_MANAGER)
             else:
                 self._world.drop(at)
 

@@ -26,6 +26,7 @@ from localcloud.kubernetes.world.logins import (
     outside_token,
 )
 from localcloud.kubernetes.world.node_objects import mirror_nodes
+from localcloud.kubernetes.world.refusals import RefusedWrites
 from localcloud.kubernetes.world.world_inside import WorldInside
 from shared.cluster.failures.errors import Unauthenticated, Unavailable
 from shared.kubernetes.kubeconfig import ApiServer
@@ -108,6 +109,8 @@ class KubernetesClusters:
         delays: Delays = _DELAYS,
     ) -> None:
         self._clock, self._delays = clock, delays
+        self.refused: list[RefusedWrites] = []
+        """What every cluster that starts refuses, as with a policy of the whole subscription."""
         self._extension: Extension = extension or NoExtension()
         self._members: dict[ClusterId, _Member] = {}
         self._off: set[ClusterId] = set()
@@ -122,6 +125,7 @@ class KubernetesClusters:
         with self._lock:
             if cluster not in self._members:
                 world = KubernetesWorld(self._clock, name=cluster.resource, delays=self._delays)
+                world.refused += self.refused
                 number = next(self._numbers)
                 member = _Member(number, world, self._extension.install(world))
                 self._members[cluster] = self._started[number] = member

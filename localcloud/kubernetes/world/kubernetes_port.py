@@ -13,11 +13,9 @@ from localcloud.kubernetes.world.writes.patches import MERGE
 from shared.cluster.failures.errors import (
     Blocked,
     Dependency,
-    InvalidManifest,
-    NamespaceTerminating,
     ReconcileError,
-    from_http,
 )
+from shared.cluster.failures.kubernetes_status import Refusal, error_of
 from shared.frozen import replace
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import ref_of
@@ -81,7 +79,7 @@ class WorldKubernetes:
         try:
             self._world.delete(at, read)
         except StatusError as error:
-            raise _translated(ref_of(live), error) from error
+            raise _translated_about(ref_of(live), error) from error
 
     def _write(self, value: Json, write: Callable[[At], Json]) -> Json:
         ref = ref_of(value)
@@ -93,7 +91,7 @@ class WorldKubernetes:
         try:
             return write(at)
         except StatusError as error:
-            raise _translated(ref, error) from error
+            raise _translated_about(ref, error) from error
 
     def list(
         self, api_version: str, kind: str, *, namespace: str = "", labels: str = "", fields: str = ""
@@ -106,8 +104,7 @@ class WorldKubernetes:
             where = namespace if served.namespaced else ""
             return self._world.list(served, where, labels=labels, fields=fields)[0]
         except StatusError as error:
-            message = f"the list of {api_version} {kind}: {error.message}"
-            raise from_http(error.code, error.reason, message) from error
+            raise _translated(error, f"the list of {api_version} {kind}") from error
 
     def cordon(self, node: str, at: datetime) -> None:
         """Cordon a node; one that does not exist is success."""
@@ -133,7 +130,7 @@ class WorldKubernetes:
             message = " ".join([f"pod {pod} in {namespace}: {error.message}", *causes])
             if causes or "more than one PodDisruptionBudget" in error.message:
                 raise Blocked(message, code=error.reason) from error
-            raise from_http(error.code, error.reason, message) from error
+            raise _translated(error, f"pod {pod} in {namespace}") from error
 
     def _at(self, ref: ObjectRef) -> At | None:
         kind = self._world.kind(ref.api_version, ref.kind)
@@ -142,11 +139,10 @@ class WorldKubernetes:
         return At(kind, ref.name, (ref.namespace or "default") if kind.namespaced else "")
 
 
-def _translated(ref: ObjectRef, error: StatusError) -> ReconcileError:
-    message = f"{ref}: {(error.reason or 'Invalid') if ref.kind == 'Secret' else error.message}"
-    causes = error.details.get("causes") or ()
-    if any(cause.get("reason") == "NamespaceTerminating" for cause in causes):
-        return NamespaceTerminating(message, code=error.reason)
-    if error.code == 500 and error.message.startswith(("failed to create typed", "failed to convert new")):
-        return InvalidManifest(message, code=error.reason)
-    return from_http(error.code, error.reason, message)
+def _translated_about(ref: ObjectRef, error: StatusError) -> ReconcileError:
+    return _translated(error, str(ref), secret=ref.kind == "Secret")
+
+
+def _translated(error: StatusError, subject: str, *, secret: bool = False) -> ReconcileError:
+    refusal = Refusal.of(error.code, error.status(), retry_after=error.retry_after or None)
+    return error_of(refusal, subject, secret=secret)

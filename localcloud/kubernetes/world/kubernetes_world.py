@@ -38,6 +38,7 @@ from localcloud.kubernetes.world.deletion.eviction import check_eviction, matchi
 from localcloud.kubernetes.world.kinds import BUDGET, NAMESPACE, POD, Kinds, ResourceKind
 from localcloud.kubernetes.world.managed_by_arm import check_change
 from localcloud.kubernetes.world.object_store import At, Deletion, Object, Store, StoreChange, WriteMode
+from localcloud.kubernetes.world.refusals import RefusedWrites
 from localcloud.kubernetes.world.selectors import selector
 from localcloud.kubernetes.world.typed_objects import (
     after_apply,
@@ -64,6 +65,8 @@ class KubernetesWorld:
         self.kinds = Kinds()
         self.missing_images: set[str] = set()
         """Images that no registry has: a test adds them."""
+        self.refused: list[RefusedWrites] = []
+        """What policies, webhooks and limits of the cluster refuse to everybody: a test adds them."""
         self.certificates: tuple[Certificate, ...] = ()
         """What a handshake would show: a test sets them."""
         self._name = name
@@ -212,6 +215,7 @@ class KubernetesWorld:
             live = self.get(at)
             check_deletion(at.kind, live, options)
             check_change(at.kind, live, None, options.manager)
+            self._review(at)
             left, gone = deleting(at.kind, live, options, self.clock())
             if options.dry_run:
                 return left, gone
@@ -269,6 +273,8 @@ class KubernetesWorld:
             return live
         check_values(at.kind, live, whole, write.subresource)
         check_change(at.kind, live, whole, write.manager)
+        if not write.subresource:
+            self._review(at)
         if write.dry_run:
             return whole
         key = (at.namespace, at.name)
@@ -290,6 +296,12 @@ class KubernetesWorld:
             raise not_found(NAMESPACE, at.namespace)
         if "deletionTimestamp" in namespace["metadata"]:
             raise terminating(at.kind, at.name, at.namespace)
+
+    def _review(self, at: At) -> None:
+        """Refuse a write or a delete as the policies and webhooks of the cluster do."""
+        for refused in self.refused:
+            if refused.refuses(at):
+                raise refused.error(at)
 
     def _expect_version(self, at: At, live: Object | None, body: Mapping[str, Any]) -> None:
         wanted = body["metadata"].get("resourceVersion")

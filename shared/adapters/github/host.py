@@ -18,7 +18,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import quote
 
@@ -44,6 +44,8 @@ _PLAIN_MODES = ("100644", "100755")
 _COMPARISONS = 1000
 _HISTORIES = 200
 _TREES = 2
+_OTHERS = 50
+"""So many other repositories keep what was read of them."""
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
@@ -61,6 +63,9 @@ class GitHubHost(GitHubPullRequests, GitHubProposing, GitHubIssues):
         cache_bytes: int = 32 << 20,
     ) -> None:
         self._name = repository
+        self._others = lru_cache(_OTHERS)(
+            partial(GitHubHost, auth=auth, base_url=base_url, cache_bytes=1 << 20)
+        )
         self._client = GitHubClient(repository, auth, base_url=base_url)
         self._blobs = _BlobCache(cache_bytes)
         self._compared = lru_cache(_COMPARISONS)(self._compare)
@@ -73,6 +78,10 @@ class GitHubHost(GitHubPullRequests, GitHubProposing, GitHubIssues):
     def capabilities(self) -> frozenset[Capability]:
         """Everything; only Apps may write check runs."""
         return frozenset(Capability) - (set() if self._client.is_app else {Capability.WRITTEN_CHECKS})
+
+    def other(self, repository: str) -> GitHubHost:
+        """Return another repository of the host, with the same credential."""
+        return self._others(repository)
 
     def read_head(self, branch: str) -> BranchHead:
         """Return the commit that the branch points to; raise Dependency when there is no such branch."""

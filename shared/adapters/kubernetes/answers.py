@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from shared.cluster.failures.errors import (
-    Conflict,
-    InvalidManifest,
-    NamespaceTerminating,
-    ReconcileError,
-    Unavailable,
-    from_http,
-)
+from shared.cluster.failures.errors import ReconcileError, Unavailable
+from shared.cluster.failures.kubernetes_status import Refusal, error_of, is_denied
 from shared.cluster.failures.retry import retry_after
 from shared.frozen import dataclass
 from shared.json_tree import Json, path_text
 
-_INVALID_FIELDS = ("failed to create typed patch object", "failed to convert new object")
-"""What the API server answers, with HTTP 500, to an apply with an unknown field or a value of a wrong type.
-
-Source: kubernetes/apimachinery ``pkg/util/managedfields/internal/structuredmerge.go``.
-"""
-_REFUSED_BY_ADMISSION = ("denied the request", "denied request", "failed calling webhook")
-"""What the API server says when a webhook or an admission policy refuses a request, or a webhook is away.
-
-Sources: kubernetes/apiserver ``pkg/admission/plugin/webhook/errors/statuserror.go`` and
-``pkg/admission/plugin/policy/validating/dispatcher.go``.
-"""
+_LONGEST_TEXT = 2000
+"""So many bytes of an answer that is no object are read."""
 
 
 class _AnswerPart(BaseModel):
@@ -99,11 +84,12 @@ class Discovery(_AnswerPart):
 
 @dataclass(frozen=True)
 class Answer:
-    """The status, headers and JSON object of a response; {} for any other content."""
+    """The status, headers and JSON object of a response; {} for any other content, and then its ``text``."""
 
     status: int
     headers: Mapping[str, str]
     body: Mapping[str, Any]
+    text: str = ""
 
     @classmethod
     def of(cls, status: int, headers: Mapping[str, str], content: bytes) -> Answer:
@@ -111,15 +97,20 @@ class Answer:
         try:
             value = json.loads(content)
         except (ValueError, RecursionError):
-            value = {}
+            return cls(status, headers, {}, content[:_LONGEST_TEXT].decode(errors="replace"))
         return cls(status, headers, value if isinstance(value, dict) else {})
 
     @property
-    def causes(self) -> Sequence[Mapping[str, Any]]:
-        """What a refusal says of its causes."""
-        details = self.body.get("details")
-        causes = details.get("causes") if isinstance(details, dict) else None
-        return [cause for cause in causes if isinstance(cause, dict)] if isinstance(causes, list) else []
+    def refusal(self) -> Refusal:
+        """What the answer says of a request that was refused."""
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        return Refusal.of(
+            self.status,
+            self.body,
+            text=self.text,
+            retry_after=retry_after(headers),
+            request_id=headers.get("audit-id", ""),
+        )
 
     def read_as(self, form: type[BaseModel], subject: str) -> Json:
         """Return the body; raise Unavailable, with the place and no value, where it has another form."""
@@ -139,49 +130,32 @@ class Answer:
 
 
 def refusal(answer: Answer, subject: str, *, secret: bool = False) -> ReconcileError:
-    """Return the port's error for a rejected request; for a Secret it contains only the reason."""
-    reason, said = answer.reason, str(answer.body.get("message") or "")
-    invalid = answer.status == 500 and any(mark in said for mark in _INVALID_FIELDS)
-    fallback = reason or ("Invalid" if invalid else f"HTTP {answer.status}")
-    message = f"{subject}: {('' if secret else said) or fallback}"
-    headers = {name.lower(): value for name, value in answer.headers.items()}
-    if invalid:
-        return InvalidManifest(message, code=reason)
-    if any(cause.get("reason") == "NamespaceTerminating" for cause in answer.causes):
-        return NamespaceTerminating(message, code=reason)
-    if answer.status == 410:
-        return Conflict(message, code=reason)
-    return from_http(
-        answer.status,
-        reason,
-        message,
-        retry_after=retry_after(headers),
-        request_id=headers.get("audit-id", ""),
-    )
+    """Return the port's error for a rejected request; for a Secret it has nothing that others say."""
+    return error_of(answer.refusal, subject, secret=secret)
 
 
 def refused_eviction(answer: Answer) -> str:
     """Return why a budget, an admission policy or a webhook refused an eviction, "" when none did."""
-    return _budget(answer) or _admission(answer)
+    return _budget(answer.refusal) or _admission(answer.refusal)
 
 
-def _budget(answer: Answer) -> str:
+def _budget(refused: Refusal) -> str:
     """Return what a rejected eviction says about its disruption budget; "" when no budget rejected it.
 
     The API server rejects a pod with two budgets with a server error that only its message identifies.
     """
-    budgets = [cause for cause in answer.causes if cause.get("reason") == "DisruptionBudget"]
-    message = str(answer.body.get("message") or "")
-    if budgets or "more than one PodDisruptionBudget" in message:
-        return " ".join([message, *(str(cause.get("message") or "") for cause in budgets)]).strip()
+    budgets = [cause.message for cause in refused.causes if cause.reason == "DisruptionBudget"]
+    if budgets or "more than one PodDisruptionBudget" in refused.message:
+        return " ".join([refused.message, *budgets]).strip()
     return ""
 
 
-def _admission(answer: Answer) -> str:
+def _admission(refused: Refusal) -> str:
     """Return why an admission policy or webhook refused an eviction, "" when none did.
 
     An eviction has nothing that could be invalid, so only a policy answers 422 to it.
     """
-    message = str(answer.body.get("message") or "")
-    refused = answer.status == 422 or any(mark in message for mark in _REFUSED_BY_ADMISSION)
-    return (message or f"HTTP {answer.status}") if refused and answer.status not in (401, 429) else ""
+    denied = refused.status == 422 or is_denied(refused)
+    return (
+        (refused.message or f"HTTP {refused.status}") if denied and refused.status not in (401, 429) else ""
+    )

@@ -25,6 +25,7 @@ from shared.cluster.failures.errors import (
     Unauthorized,
     Unavailable,
 )
+from shared.cluster.failures.kubernetes_status import is_denied
 from shared.json_tree import Json
 from shared.kubernetes.field_ownership import MANAGER
 from shared.kubernetes.flux_objects import ref_of
@@ -253,7 +254,7 @@ class Connection:
 
     def _error(self, answer: Answer, subject: str, *, secret: bool = False) -> ReconcileError:
         """Return the port's error for a rejected request; after a 401 the next connection is a new one."""
-        if answer.status == 401:
+        if answer.status == 401 and not is_denied(answer.refusal):
             self._discard(self._cluster, self)
             if self._accepted:  # they expired: the next connection fetches new ones
                 return Dependency(f"{subject}: the credentials are no longer accepted", code=answer.reason)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shared.app.access.context import StepContext
-from shared.azure.changes.writes import PlannedWrite, is_final
+from shared.azure.changes.writes import PlannedWrite, is_final, running_version
 from shared.azure.cluster_body import control_plane
 from shared.azure.node_pools.replacement import serving
 from shared.azure.ownership import Owner
+from shared.azure.running_versions import PoolVersions
 from shared.cluster.failures.errors import Interrupted, InvalidManifest, NotYetVisible, from_operation
 from shared.cluster.outcomes import Fail, Outcome, Restart, Retry, Wait
 from shared.cluster.record_parts import AppliedRevision, RunningVersions
 from shared.json_tree import Json
+from shared.kubernetes_versions import numbers
 from shared.ports.azure.errors import cause_of
 
 FAILED_STATES = ("Failed", "Canceled")
@@ -156,7 +158,15 @@ def running_of(
     served = azure_names(live, owner, before).items()
     renamed = {name: pool for pool, names in served for name in names if name != pool}
     nodes = sum(map(nodes_of, profiles_of(live)))
-    return RunningVersions(control_plane(live), nodes, flux, renamed)
+    pools = {name: _oldest(profiles) for name, profiles in serving(profiles_of(live), owner).items()}
+    return RunningVersions(control_plane(live), nodes, flux, renamed, pools)
+
+
+def _oldest(profiles: Sequence[Json]) -> PoolVersions:
+    """Return the oldest versions of the pools that serve a pool of the manifest; "" where one shows none."""
+    versions = [running_version(profile, "orchestratorVersion") for profile in profiles]
+    images = [str(profile.get("nodeImageVersion") or "") for profile in profiles]
+    return PoolVersions(min(versions, key=numbers, default=""), min(images, default=""))
 
 
 def azure_names(live: Json, owner: Owner, before: RunningVersions | None) -> dict[str, list[str]]:

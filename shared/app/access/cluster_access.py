@@ -148,9 +148,10 @@ def _told(call: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return call(*args, **kwargs)
         except Unavailable as error:
+            if error.code:  # an answer of the API server: there is a way
+                raise
             raise PrivateUnreachable(
                 f"the cluster is private, and the app may have no way to it: {error}",
-                code=error.code,
                 request_id=error.request_id,
                 retry_after=error.retry_after,
             ) from None

@@ -116,6 +116,21 @@ def fleet_problem(fleet: FleetRecord, newest: PlanRecord | None = None) -> schem
     return {"problem": problem, "waiting": fleet.waiting or underway, "fleetSuggestedAction": action}
 
 
+def followed_sources(fleet: FleetRecord) -> list[schema.FollowedSource]:
+    """Return the sources besides the fleet repository that clusters follow by rollout."""
+    return [
+        {
+            "repository": known.url,
+            "branch": known.branch,
+            "commit": known.commit,
+            "clusterCount": known.clusters,
+            "problem": known.problem,
+            "suggestedAction": known.remedy,
+        }
+        for known in fleet.followed
+    ]
+
+
 def _contested(names: Sequence[str]) -> str:
     whom = "another app of this fleet may manage them, or the tables were lost or are too old"
     return f"clusters that are not written to, because {whom}: {some_of(names, SHOWN)}"

@@ -79,7 +79,8 @@ def progress_of(
     """Count a plan's clusters: ready means verified at the plan's generation and not lost since, or deleted.
 
     ``newest``: no later commit was planned, so none can have removed a cluster that does not exist. Of the
-    newest plan, a cluster has failed that has differed from git since ``differed``, or for longer.
+    newest plan, a cluster has failed that has differed from git since ``differed``, or for longer, and one
+    that differs in a version: nothing but a commit ends that.
     """
     ready = failed = differing = not_started = exempt = 0
     having: dict[str, list[str]] = {}
@@ -102,7 +103,8 @@ def progress_of(
             continue
         if reached(item, record, newest=newest):
             since = record.divergence.differs_since if record and newest and differed else None
-            lasting = since is not None and differed is not None and since <= differed
+            stays = record is not None and bool(record.divergence.stays)
+            lasting = since is not None and differed is not None and (stays or since <= differed)
             differing += bool(since) and not lasting
             if lasting:
                 failed += 1
@@ -184,6 +186,8 @@ def _difference(record: ClusterSummary | None) -> str:
     found = record.divergence if record else None
     if record is None or found is None or found.differs_since is None:
         return ""
+    if found.stays:
+        return f"{found.stays}; roadstead drift {record.name}"
     fields = "1 field" if found.drifted == 1 else f"{found.drifted} fields"
     return f"differs from git in {fields} since {moment(found.differs_since)}: roadstead drift {record.name}"
 
@@ -206,7 +210,7 @@ def reached(item: Item, record: ClusterSummary | None, *, newest: bool) -> bool:
             return record.observed_generation > 0  # a later commit had it created again
         return record.observed_generation > item.generation  # a later plan took its removal back
     retry = item.hold is not None and item.hold.is_of_retry  # somebody may have started it in spite of that
-    if (item.not_carried_out and not retry) or item.retained or item.keeps_pin:
+    if (item.not_carried_out and not retry) or item.retained or item.keeps_pin or item.keeps_version:
         return False
     if record is None:
         removed = item.being_deleted or item.action in (*REMOVALS, Action.RETRY)

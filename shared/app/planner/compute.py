@@ -7,7 +7,7 @@ other planner has started.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 from shared.app.notifications import approval_notifications
@@ -28,6 +28,7 @@ from shared.json_tree import Json
 from shared.notifications.notification import Notification
 from shared.plan.plan import Item, Plan, above_any, held_since
 from shared.plan.replacements import Replacement, remembered, replaced_in
+from shared.platform.followed import Followed
 from shared.ports import FleetRecord, GroupMember, PlanRecord, Ports
 from shared.ports.azure import ListClusters, every_document
 from shared.ports.state.fleet import Recovery
@@ -76,10 +77,16 @@ def compute_plan(
     fleet = replace(
         fleet, app=replace(fleet.app, first_generation=first), tables=replace(fleet.tables, recovery=recovery)
     )
-    approved = approved_plan(request, inputs, fleet, earlier, ports)
+    if _pulled(fleet.followed) != _pulled(inputs.followed):  # what was allowed was of what sources had
+        fleet, approvable = replace(fleet, override=None), None
+    else:
+        approvable = earlier
+    fleet = replace(fleet, followed=inputs.followed)
+    approved = approved_plan(request, inputs, fleet, approvable, ports)
     staged = stage(approved.plan.without_oversized(before), before, inputs, fleet, ports, continues=continues)
     items = [_with_life(item, inputs, fleet, ports) for item in staged.plan.items]
-    distant = with_distances(items, inputs.records, before, head, ports)
+    heads = {"": head, **{known.key: known.commit for known in inputs.followed}}
+    distant = with_distances(items, inputs.records, before if approvable else None, heads, ports)
     plan = replace(staged.plan, items=tuple(distant))
     plan_record = PlanRecord(
         plan,
@@ -109,6 +116,10 @@ def compute_plan(
         then=(*again, *(Envelope(RolloutRequest(), at=at) for at in staged.times)),
         continues=continues,
     )
+
+
+def _pulled(followed: Iterable[Followed]) -> Mapping[str, str]:
+    return {known.key: known.pulls for known in followed}
 
 
 def _held(plan: Plan, earlier: PlanRecord | None, fleet: FleetRecord, ports: Ports) -> Mapping[str, datetime]:

@@ -74,9 +74,9 @@ def _goes_back(record: ClusterRecord, member: Member) -> bool:
 
 
 def _are_branches(pins: Iterable[Pin], ports: Ports) -> bool:
-    """Return whether each of these pins is a branch; False where one cannot be: Flux names the commit then."""
+    """Return whether each of these pins is a branch; False where Flux has to name the commit instead."""
     try:
-        for commit in sorted({pin.commit for pin in pins}):
+        for commit in sorted({pin.commit for pin in pins if not pin.source}):
             ensure_branch(Pin(commit, ""), ports.git_host)
     except Retryable:
         raise

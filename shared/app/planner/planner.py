@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 
 from shared.app.door import newer_epoch
+from shared.app.followed import newest
 from shared.app.outbox import send, send_unlike
 from shared.app.planner.approvals import approved_request
 from shared.app.planner.branch import HeadDecision, head_to_plan
@@ -152,14 +153,15 @@ def _plan_head(request: ToPlan, decided: HeadDecision, head: BranchHead, ports: 
     records = {record.name: record for record in listed}
     known = read_known(records, ports)
     try:
-        read = read_resolved(head.commit, known, ports, tombstones_of(records))
+        look = newest(fleet.followed, ports)
+        read = read_resolved(head.commit, known, ports, tombstones_of(records), look)
         platform = platform_plan(head.commit, read, records, ports)
     except ReconcileError as error:
         report_unreadable(request, error, _as_before(fleet, before), ports)
         return error.kind
     desired = with_form(read.desired, fleet, ports)
     unreadable = {record.key: record for record in listed.unreadable}
-    inputs = PlanInputs(desired, records, known, unreadable, platform)
+    inputs = PlanInputs(desired, records, known, unreadable, platform, read.followed)
     computed = compute_plan(request, before.planning, inputs, fleet, ports)
     carry_out(computed, request.approval, ports)
     if may_be_saved(before) and before.planning not in ("", head.commit):

@@ -34,7 +34,15 @@ from shared.rollouts.candidates import updates_of
 from shared.rollouts.decide import Decision, decide
 from shared.rollouts.estimate import with_completed
 from shared.rollouts.of_plan import rollout_of_plan, with_holds
-from shared.rollouts.rollout import ActKind, Rollout, RolloutState, StageDecision, act_on, is_as_asked
+from shared.rollouts.rollout import (
+    ActKind,
+    Decisions,
+    Rollout,
+    RolloutState,
+    StageDecision,
+    act_on,
+    is_as_asked,
+)
 from shared.rollouts.selected import NOTHING
 from shared.rollouts.shut import NOTHING as ALWAYS_OPEN
 from shared.rollouts.shut import calendar_of
@@ -110,7 +118,9 @@ def _of_rollout(staged: StagedPlan, inputs: PlanInputs, ports: Ports) -> StagedP
     if desired.guards is None:  # fleet.yaml is invalid, so that no cluster changes
         return replace(staged, fleet=replace(fleet, last_valid=fleet.last_valid or fleet.commit))
     updates = updates_of(plan)
-    known = ports.state.rollout(plan.commit) if written else None
+    sources = tuple(f"{known.key} {known.pulls}" for known in fleet.followed)
+    stored = ports.state.rollout(plan.commit) if written else None
+    known = _of_sources(stored, sources, updates)
     current = known if known is not None and known.state is not RolloutState.SUPERSEDED else None
     valid = replace(fleet, rollout="", last_valid="")
     if written is None or not (updates or current or (earlier and earlier.state in UNDER_WAY)):
@@ -129,7 +139,8 @@ def _of_rollout(staged: StagedPlan, inputs: PlanInputs, ports: Ports) -> StagedP
         if not (rollout.members or current):  # nothing that the one before has started is left
             return replace(staged, fleet=valid, changed=changed)
         since = current.since if current else _since(before, inputs.records, fleet, ports)
-        rollout = replace(rollout, since=since, etag=known.etag if known else "")
+        etag = known.etag if known else ""
+        rollout = replace(rollout, since=since, sources=sources, etag=etag)
     decision = decide(rollout, _seen(rollout, inputs), now)
     after = decision.rollout
     log.info("rollout of %s: %d start, %d wait", plan.commit[:8], len(decision.start), len(decision.waits))
@@ -137,9 +148,21 @@ def _of_rollout(staged: StagedPlan, inputs: PlanInputs, ports: Ports) -> StagedP
         staged,
         fleet=replace(valid, rollout=plan.commit if after.state in _CURRENT else ""),
         held=frozenset(item.cluster for item in updates) - {*decision.start},
-        changed=changed if after == known else (*changed, after),
+        changed=changed if after == stored else (*changed, after),
         times=() if decision.next_at is None else (decision.next_at,),
     )
+
+
+def _of_sources(known: Rollout | None, sources: tuple[str, ...], updates: Collection[Item]) -> Rollout | None:
+    """Return the rollout of a commit without what people and checks said of what a source had before.
+
+    A pause and an abort stay: nobody knows that what moved is what they were about.
+    """
+    if known is None or known.sources == sources or not updates:
+        return known
+    said = known.people
+    people = Decisions(said.paused, said.inherited, aborted=said.aborted, back=said.back)
+    return replace(known, people=people, checked=(), entered=(), passed=(), watched=(), sources=sources)
 
 
 def _since(

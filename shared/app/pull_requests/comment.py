@@ -71,7 +71,7 @@ class PullPlan:
     ``durations`` are those of earlier changes. ``held`` are the items that a freeze or a change window would
     hold now. ``short`` is what the commit needs and Azure does not have. ``platform`` is what changes of what
     Flux applies, ``platform_notes`` are what may be wrong with it, and ``platform_note`` says what built it,
-    and what was not built.
+    and what was not built. ``followed`` are the sources besides this repository that clusters follow.
     """
 
     fleet: str
@@ -94,6 +94,7 @@ class PullPlan:
     platform: tuple[Section, ...] = ()
     platform_note: str = ""
     platform_notes: tuple[Problem, ...] = ()
+    followed: tuple[str, ...] = ()
 
     @property
     def conclusion(self) -> str:
@@ -183,6 +184,8 @@ def _parts(view: PullPlan) -> Iterator[str]:
     yield from shortages_of(view.short)
     yield from stages_of(view.rollout, view.durations)
     yield from held_items(view.held)
+    for followed in view.followed:
+        yield f"{prose(followed)}."
     yield from platform_parts(view.platform, view.platform_note, view.platform_notes)
     yield from _items(view)
 

@@ -16,6 +16,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
+from shared.app.followed import newest
+from shared.app.followed import recorded as recorded_sources
 from shared.app.offers import what_is_short
 from shared.app.outbox import send, send_unlike
 from shared.app.platform import platform_plan
@@ -166,11 +168,8 @@ def _view(pull: Pull, ports: Ports) -> PullPlan:
         )
         view = replace(view, problems=(*desired.problems, *platform.problems))
         unreadable = {record.key: record for record in listed.unreadable}
-        return (
-            view
-            if pull.fork
-            else _planned(view, PlanInputs(desired, records, {}, unreadable, platform), pull, ports)
-        )
+        inputs = PlanInputs(desired, records, {}, unreadable, platform, read.followed)
+        return view if pull.fork else _planned(view, inputs, pull, ports)
     except NotPlanned as error:
         return replace(view, refusal=str(error))
 
@@ -248,6 +247,7 @@ def _planned(
         ),
         platform_note=inputs.platform.note,
         platform_notes=inputs.platform.notes,
+        followed=tuple(map(str, inputs.followed)),
         held=held_now(plan, desired.clusters, records, calendar_of(desired.rollout), ports.clock()),
     )
 
@@ -296,7 +296,8 @@ def _desired(
             "pull request; split it"
         )
     recorded, tombstones = read_known(records, ports), tombstones_of(records)
-    read = resolved(commit, files, recorded, ports, work, tombstones=tombstones)
+    look = recorded_sources(ports, None if pull.fork else newest((), ports))
+    read = resolved(commit, files, recorded, ports, work, tombstones=tombstones, look=look)
     if read.desired.left_out:
         raise NotPlanned(
             f"not planned: its manifests take more than {work.limit:,} units of work; {_instead(pull)}"

@@ -13,7 +13,7 @@ from shared.app.access.azure_state import busy, profiles_of, running_of
 from shared.app.records import Transition
 from shared.app.sweep.verdicts import SweepVerdict
 from shared.azure.differences import Difference, drift_of, live_digest, unmanaged_names
-from shared.azure.drift.policy import DriftDecision, decide, is_version, only_reported, uncorrected
+from shared.azure.drift.policy import DriftDecision, decide, only_reported, uncorrected
 from shared.azure.node_pools.replacement import serving
 from shared.azure.ownership import Owner
 from shared.cluster.conditions import IN_SYNC, found_of, is_unfinished, loss_of, own_failure
@@ -39,6 +39,7 @@ from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json, digest_of
 from shared.kubernetes.inside import facts_of
+from shared.kubernetes_versions import is_version
 from shared.language.model.cluster.drift import DriftAction
 from shared.rollouts.calendar import Start
 from shared.rollouts.shut import Calendar, held_start

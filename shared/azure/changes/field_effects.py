@@ -34,6 +34,7 @@ class Effect(StrEnum):
     NAMESPACES_DELETED = "namespaces are deleted"
     ROLLED_BACK = "the node pool is rolled back, nodes are reimaged"
     NEVER_LOWERED = "never lowered: a newer version that runs stays"
+    RUNS_ALREADY = "nothing: it runs already"
 
 
 @dataclass(frozen=True)
@@ -222,6 +223,7 @@ _CLUSTER = (
         "hostedSystemProfile", Effect.RECREATION, "automatic/aks-automatic-managed-system-node-pools"
     ),
     FieldEffect("kubernetesVersion", Effect.REIMAGED, "upgrade-aks-cluster"),
+    FieldEffect("minNodeImageVersion", Effect.REIMAGED, "node-image-upgrade", (Way("*", "-"),)),
     FieldEffect("httpProxyConfig", Effect.REIMAGED, "http-proxy"),
     FieldEffect("identityProfile.kubeletidentity", Effect.REIMAGED, "use-managed-identity"),
     FieldEffect("linuxProfile.ssh", Effect.IN_PLACE, _RELEASE_OF_AUGUST, reimages_from=_VERSION_OF_AUGUST),

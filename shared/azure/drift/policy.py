@@ -17,6 +17,7 @@ from shared.azure.companions import kind_of
 from shared.azure.differences import Difference
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json
+from shared.kubernetes_versions import is_version
 from shared.language.model.cluster.drift import DriftAction, DriftPolicy, DriftRule
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import Problem, field_of, problem_at
@@ -33,7 +34,7 @@ _BY_APPROVAL = (
 )
 _NOT_WRITTEN = (Effect.AZURE, Effect.RECREATION, Effect.REPLACEMENT, Effect.MAY_REPLACE)
 """Changes of a manifest that nobody makes by accident, whatever Azure has already."""
-_IMAGE, _VERSIONS = ".minNodeImageVersion", ("kubernetesVersion", ".orchestratorVersion")
+_IMAGE = ".minNodeImageVersion"
 _CONTINUED = (DriftAction.APPROVE, DriftAction.CORRECT)
 
 
@@ -245,11 +246,6 @@ def _is_pool(path: str) -> bool:
 def _surroundings(path: str, live: Json, pools: Mapping[str, Json]) -> Surroundings:
     properties, name = live["properties"], path.partition("[")[2].partition("]")[0]
     return Surroundings(properties, properties, pools.get(name, {}))
-
-
-def is_version(path: str) -> bool:
-    """Return whether a field is the Kubernetes version of the cluster or of a pool."""
-    return path.endswith(_VERSIONS)
 
 
 # The exemptions of drift policies that have ended, or will soon. Pure: the day is an argument.

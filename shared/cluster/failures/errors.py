@@ -15,15 +15,20 @@
     │   │   └── SecretMissing    a secret of Azure Key Vault does not exist, is deleted or is disabled
     │   ├── NotYetVisible        Azure does not show a resource that may exist; read once more
     │   ├── Interrupted          Azure abandoned an operation for a transient reason; write again
-    │   │   └── OutOfCapacity    Azure has no room in the region or zone now; write again after a long wait
+    │   │   ├── OutOfCapacity    Azure has no room in the region or zone now; write again after a long wait
+    │   │   ├── Obstructed       what is outside of git is in the way until somebody removes it; again, slowly
+    │   │   └── Unexplained      a code that the catalogue does not have; a few attempts, slowly
     │   ├── Blocked              a PodDisruptionBudget or an admission policy does not allow an eviction now
+    │   ├── PolicyDenied         an admission policy of the cluster refuses an object; again, slowly
+    │   ├── WebhookDown          a webhook that the API server has to ask does not answer
     │   ├── Unreadable           a record of our own cannot be read; wait until somebody has put it right
     │   ├── Unexpected           an unforeseen error; a few attempts
     │   ├── Unauthenticated      we have no valid credential; a few attempts, because an identity may be late
     │   └── Unauthorized         our identity lacks a role; a few attempts, because a new role takes minutes
+    │       ├── RoleNotEffective  a role may exist and not be effective yet; attempts for an hour
     │       └── VaultForbidden   a vault does not let our identity, or our address, read its secrets
     └── Terminal                 waits for a new commit, or for an operator's replay
-        ├── QuotaExceeded, OutOfAddresses, InvalidManifest, TooLarge, Immutable, Aborted, Locked,
+        ├── QuotaExceeded, OutOfAddresses, InvalidManifest, TooLarge, Immutable, Aborted, Locked, Refused,
         │   OtherRepository, NotOwned, Withheld, DeadLettered
         └── NoLongerReady        ClusterMissing, ClusterStopped, ClusterFailed, ClusterContested: from a sweep
             └── Unhealthy        FluxUnhealthy, PlatformUnhealthy, SecretsUnhealthy: from a check inside
@@ -88,6 +93,19 @@ class Stale(Conflict):
 class NamespaceTerminating(Conflict):
     """A namespace is being deleted; nothing can be created in it until it no longer exists."""
 
+    def __init__(
+        self,
+        message: str,
+        *,
+        namespace: str = "",
+        retry_after: float | None = None,
+        code: str = "",
+        request_id: str = "",
+    ) -> None:
+        super().__init__(message, retry_after=retry_after, code=code, request_id=request_id)
+        self.namespace = namespace
+        """The name of the namespace, "" where the API server does not say it."""
+
 
 class Unavailable(Retryable):
     """The service did not answer, or answered 5xx."""
@@ -131,8 +149,24 @@ class OutOfCapacity(Interrupted):
     """Azure has no room for this in the region or zone now; others may free some within hours."""
 
 
+class Obstructed(Interrupted):
+    """Something outside of git is in the way, such as a firewall; somebody may remove it at any time."""
+
+
+class Unexplained(Interrupted):
+    """The service refused with a code that the catalogue does not have."""
+
+
 class Blocked(Retryable):
     """A PodDisruptionBudget or an admission policy does not allow the eviction now."""
+
+
+class PolicyDenied(Retryable):
+    """An admission policy of the cluster refuses an object; its owner may change or exempt it at any time."""
+
+
+class WebhookDown(Retryable):
+    """A webhook that the API server has to ask before a write, or for a read, does not answer."""
 
 
 class Unreadable(Retryable):
@@ -149,6 +183,10 @@ class Unauthenticated(Retryable):
 
 class Unauthorized(Retryable):
     """The identity lacks a role."""
+
+
+class RoleNotEffective(Unauthorized):
+    """A role is missing, or was assigned less than an hour ago and is not effective yet."""
 
 
 class VaultForbidden(Unauthorized):
@@ -181,6 +219,10 @@ class Aborted(Terminal):
 
 class Locked(Terminal):
     """A lock, or a subscription that is disabled, forbids the change."""
+
+
+class Refused(Terminal):
+    """The service refuses this until somebody acts outside of git."""
 
 
 class OtherRepository(Terminal):

@@ -62,8 +62,9 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
     ),
     errors.NamespaceTerminating: Remedy(
         "A namespace is being deleted, so Kubernetes refuses new objects in it.",
-        "If it persists, the conditions in `kubectl get namespace flux-system -o yaml` show which objects and"
-        " finalizers keep it: remove those, and Roadstead installs Flux again.",
+        "If it persists, start the controller of the finalizer in the message again, or remove the finalizer"
+        " if the controller never comes back; `kubectl describe namespace` with the name in the message shows"
+        " what is left.",
     ),
     errors.Unavailable: Remedy(
         "A service did not answer, or answered with a server error (5xx).",
@@ -125,6 +126,16 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "Repeats the same write after a long wait.",
         action_if_it_lasts="Commit another size, zone or region, or wait until there is room.",
     ),
+    errors.Obstructed: Remedy(
+        "Something outside of git is in the way: a firewall, an association, a call of a removed API.",
+        "Remove what the message names; Roadstead continues by itself.",
+        "Repeats the same write at long intervals.",
+    ),
+    errors.Unexplained: Remedy(
+        "Azure failed with a code that Roadstead does not know.",
+        "Read Azure's own message; Azure support can explain it by the request id.",
+        "Repeats the same write at long intervals.",
+    ),
     errors.Blocked: Remedy(
         "A PodDisruptionBudget, or an admission policy, does not allow the eviction of a pod from a node that"
         " is being drained.",
@@ -134,6 +145,17 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         " AKS abandons a drain. An upgrade that AKS refuses for a budget is tried 15 times, 5 min apart."
         " The next commit retries it.",
         no_policy=True,
+    ),
+    errors.PolicyDenied: Remedy(
+        "An admission policy of the cluster, such as one of Azure Policy, Gatekeeper or Kyverno, or a"
+        " ValidatingAdmissionPolicy, refuses an object. No role is missing.",
+        "Have the owner of the policy in the message exempt the object or its namespace, or change the"
+        " policy; or commit what it allows.",
+    ),
+    errors.WebhookDown: Remedy(
+        "A webhook that the API server has to ask does not answer, so it refuses the request.",
+        "Find the pods of the service behind the webhook in the message, and start them again; or delete the"
+        " configuration of a webhook that is no longer installed.",
     ),
     errors.Unreadable: Remedy(
         "A record of Roadstead cannot be read: somebody edited it in its table, or restored a part of it.",
@@ -154,6 +176,11 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "The identity lacks a role or a permission (403); a new role assignment takes effect after minutes.",
         "Assign the role to the identity of this app (infra/access.bicep); the roles for federated"
         " credentials and role assignments are options (docs/how-to/identity-access.md).",
+    ),
+    errors.RoleNotEffective: Remedy(
+        "An identity lacks a role, or its assignment is not effective yet, which takes up to 60 minutes.",
+        "Assign the role in the message to the identity in it, on the scope in it.",
+        "Keeps trying for longer than a new assignment takes.",
     ),
     errors.VaultForbidden: Remedy(
         "A vault does not let the worker's identity read its secrets (403): it lacks a role there, or the"
@@ -190,6 +217,10 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
     errors.Locked: Remedy(
         "A lock on the resource, its group or its subscription forbids it, or the subscription is disabled.",
         "Remove the lock in the message, or have the subscription enabled; then run `roadstead replay NAME`.",
+    ),
+    errors.Refused: Remedy(
+        "The service refuses this until somebody changes something outside of git.",
+        "Do what the message says, then run `roadstead replay NAME`.",
     ),
     errors.OtherRepository: Remedy(
         "GITHUB_REPOSITORY or GITHUB_BRANCH names something else than what the fleet was planned from: the"

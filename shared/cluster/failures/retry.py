@@ -12,16 +12,21 @@ from shared.cluster.failures.errors import (
     Dependency,
     Interrupted,
     NotYetVisible,
+    Obstructed,
     OutOfCapacity,
+    PolicyDenied,
     ReconcileError,
     Retryable,
+    RoleNotEffective,
     Stale,
     Throttled,
     Unauthenticated,
     Unauthorized,
     Unavailable,
     Unexpected,
+    Unexplained,
     Unreadable,
+    WebhookDown,
 )
 from shared.frozen import dataclass, replace
 
@@ -52,11 +57,19 @@ DEFAULTS: Policies = {
     Dependency: RetryPolicy(5, 120, 30),
     Interrupted: RetryPolicy(60, 900, 5),
     OutOfCapacity: RetryPolicy(600, 3600, 12),
+    Obstructed: RetryPolicy(600, 3600, 16),
+    Unexplained: RetryPolicy(300, 1800, 5),
+    PolicyDenied: RetryPolicy(120, 1800, 12),
+    WebhookDown: RetryPolicy(10, 300, 20),
     Unreadable: RetryPolicy(120, 300, None),
     Unexpected: RetryPolicy(15, 300, 6),
     Unauthenticated: RetryPolicy(15, 300, 6),
     Unauthorized: RetryPolicy(15, 300, 6),
+    RoleNotEffective: RetryPolicy(60, 600, 16),
 }
+"""An assignment of a role is effective after at most 60 minutes, and an API that is no longer called ceases
+to block an upgrade after 12 hours: the shortest waits of RoleNotEffective and Obstructed reach that.
+"""
 _ANY_OTHER = RetryPolicy(5, 300, 15)
 _SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?")
 _LIMIT = re.compile(r"(?P<name>\w+)=(?P<attempts>\d{1,4}|forever)(/(?P<longest>\d{1,5}))?")

@@ -184,6 +184,8 @@ def _not_carried_out(item: Item, commit: str) -> str:
     if item.keeps_pin and item.hold is not None:
         waits = "needs approval" if item.needs_approval else "is refused"
         return f"what commit {commit[:8]} changes of Flux {waits}: {item.hold.cause}"
+    if item.keeps_version and item.hold is not None:
+        return f"{item.hold.cause}, by commit {commit[:8]}"
     if (item.waits_for_time or item.awaits_replacement) and item.hold is not None:
         return f"{item.hold.cause}, by commit {commit[:8]}"
     if item.needs_approval:

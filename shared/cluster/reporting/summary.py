@@ -49,6 +49,8 @@ class SummaryPlace:
 class SummaryDivergence:
     """How the cluster differs from git.
 
+    ``stays`` is the sentence for a version that runs although git has an older one, "" for none.
+
     ``digest`` is that of the cluster in Azure in which nothing differs, "" for none; ``drifted`` counts the
     fields that differ, ``proposed`` is a digest of those that a pull request is to take into the manifest, ""
     for none. ``to_approve`` counts the corrections that wait for an approval. ``differs_since`` is since when
@@ -62,6 +64,7 @@ class SummaryDivergence:
     differs_since: datetime | None = None
     proposed: str = ""
     unplanned: bool = False
+    stays: str = ""
 
 
 @dataclass(frozen=True)
@@ -143,6 +146,7 @@ class ClusterSummary:
 
 def summary_of(record: ClusterRecord) -> ClusterSummary:
     """Return the summary of a record."""
+    drift = record.divergence.drift
     return ClusterSummary(
         name=record.name,
         uid=record.uid,
@@ -177,6 +181,7 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
             differs_since=_differs_since(record),
             proposed=digest_of_proposal(record.divergence.drift),
             unplanned=record.desired.pin is not None and not record.desired.pin.is_known,
+            stays=next((text for f in drift.fields if (text := f.never_back)), "") if drift else "",
         ),
         absence=SummaryAbsence(
             recreated=record.recreated or record.started_again,

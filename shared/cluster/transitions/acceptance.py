@@ -10,6 +10,7 @@ from shared.azure.companions import companions_to_remove
 from shared.azure.drift.policy import DriftDecision, released
 from shared.azure.flux_extension import configurations_to_remove
 from shared.azure.node_pools.body import keys_to_remove
+from shared.azure.running_versions import lowered_versions
 from shared.cluster.conditions import (
     IN_SYNC,
     MESSAGE_LIMIT,
@@ -120,7 +121,12 @@ def accept_change(
         phase=Phase.UPDATING if record.observed_generation else Phase.PROVISIONING,
         job=_following_job(record, _bringing(desired), now),
         commit=commit,
-        divergence=replace(record.divergence, corrections=(), held=None),
+        divergence=replace(
+            record.divergence,
+            corrections=(),
+            held=None,
+            lowered=lowered_versions(record.document["spec"], document["spec"], record.divergence.lowered),
+        ),
         updated=now,
         conditions=tuple(condition for condition in record.conditions if condition.type not in _OF_DELETES),
     )

@@ -193,7 +193,7 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
                 record.observation.verified is not None and record.observed_generation == record.generation
             )
             remaining = remaining_after(
-                record.divergence.drift, record.job.left, outcome.added, same_generation=again
+                record.divergence.drift, record.job.left, outcome.added, now, same_generation=again
             )
             known, left = record.observation.companions, record.job.left
             differing = tuple(found for found in known.differences if found.path in left)

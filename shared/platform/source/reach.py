@@ -92,17 +92,19 @@ def pulled(
     *,
     source: SourceName = FLEET_SOURCE,
     ignore: str = "",
+    whole: bool = False,
 ) -> Pulled:
     """Return what folders of a commit reach; ``contents`` are the files that are read already.
 
-    ``ignore`` is ``spec.ignore`` of the source. The result is the same for the same files and roots in any
-    order.
+    ``ignore`` is ``spec.ignore`` of the source. ``whole``: the tree has no manifests of the fleet, so that
+    all of it counts where something cannot be followed. The result is the same for the same files and roots
+    in any order.
     """
     tree = Tree(files, contents, ignore)
     unread = tuple(path for path in tree.ignore_files if path not in contents)
     if len(tree.ignore_files) > MOST_IGNORE_FILES:
         reasons = [f"more than {MOST_IGNORE_FILES} files {tree.ignore_files[0].rpartition('/')[2]}"]
-        return _digested(tree, _whole(tree), reasons)
+        return _digested(tree, _rest(tree, whole=whole), reasons)
     if unread:
         return Pulled(needed=unread)
     reached: set[str] = set()
@@ -119,7 +121,7 @@ def pulled(
         unfollowed.update(reach.unfollowed)
     if needed:
         return Pulled(needed=tuple(sorted(needed)))
-    return _digested(tree, reached | _whole(tree) if unfollowed else reached, unfollowed)
+    return _digested(tree, reached | _rest(tree, whole=whole) if unfollowed else reached, unfollowed)
 
 
 def pulled_with(
@@ -127,18 +129,20 @@ def pulled_with(
     contents: dict[str, bytes],
     read: Callable[[Iterable[str]], Mapping[str, bytes]],
     roots: tuple[str, ...],
+    *,
+    whole: bool = False,
 ) -> Pulled:
     """Return what folders of a commit reach, after ``read`` has added what is needed to ``contents``.
 
-    Where files refer to each other too deeply, the whole tree counts.
+    Where files refer to each other too deeply, the whole tree counts; ``whole`` as for ``pulled``.
     """
     for _ in range(MOST_STAGES):
-        found = pulled(files, contents, roots)
+        found = pulled(files, contents, roots, whole=whole)
         if not found.needed:
             return found
         contents |= read(found.needed)
     tree = Tree(files, contents)
-    return _digested(tree, _whole(tree), [f"references of more than {MOST_STAGES} files"])
+    return _digested(tree, _rest(tree, whole=whole), [f"references of more than {MOST_STAGES} files"])
 
 
 def reaches(tree: Tree, roots: Iterable[str], source: SourceName = FLEET_SOURCE) -> Iterator[Reach]:
@@ -176,11 +180,12 @@ def reach_of(
     )
 
 
-def _whole(tree: Tree) -> set[str]:
+def _rest(tree: Tree, *, whole: bool) -> set[str]:
+    """Return all files of the tree, but those that no Flux applies of a fleet repository."""
     return {
         path
         for path in tree.files.blobs
-        if path != FLEET_FILE and not path.startswith(_OF_THE_FLEET) and not tree.ignores(path)
+        if (whole or (path != FLEET_FILE and not path.startswith(_OF_THE_FLEET))) and not tree.ignores(path)
     }
 
 

@@ -9,6 +9,7 @@ from shared.cluster.failures.fleet_problem import FleetProblem
 from shared.cluster.history import Gaps
 from shared.frozen import dataclass, field
 from shared.notifications.routes import Route
+from shared.platform.followed import Followed
 from shared.ports.git_host import BranchHead
 from shared.ports.state.clusters import FLEETS
 from shared.ports.state.reading import TableRepository, TextKind
@@ -188,6 +189,8 @@ class FleetRecord:
     never."""
     override: Override | None = None
     """The last override of freezes and windows, None for none; it is of one commit."""
+    followed: tuple[Followed, ...] = ()
+    """The sources besides the fleet repository that clusters follow by rollout, as in the last plan."""
     etag: str = field(default="", compare=False)
     """The version that was read, "" for a record not saved yet."""
 

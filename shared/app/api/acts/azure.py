@@ -112,6 +112,7 @@ def _read(record: ClusterRecord, ports: Ports) -> schema.LiveCluster:
         resource="" if record.desired.is_attached else record.desired.id.resource,
         phase=shown_phase(record),
         live=live,
+        lowered=record.divergence.lowered,
         unmanaged=record.observation.verified.unmanaged if record.observation.verified else None,
         problem=problem,
     )

@@ -14,7 +14,6 @@ from shared.app.api.acts import Refusal, answers, change_cluster, known_cluster,
 from shared.app.api.parts import exact
 from shared.app.outbox import request_whole_check, request_whole_sweep, send_all
 from shared.app.records import Transition
-from shared.azure.drift.policy import is_version
 from shared.cluster.conditions import is_at_rest
 from shared.cluster.drift import CorrectionApproval, HeldStart
 from shared.cluster.envelopes import Envelope, checks_of, continuation
@@ -25,6 +24,7 @@ from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.diagnosis import diagnose
 from shared.cluster.reporting.events import correction_approved_event, replayed_event, taken_over_event
 from shared.cluster.transitions.acceptance import accept_correction, accept_replay, accept_takeover
+from shared.kubernetes_versions import is_version
 from shared.notifications.notification import correction_approved
 from shared.ports import Ports
 from shared.rollouts.calendar import Start

@@ -98,6 +98,8 @@ def _pin_of(record: ClusterRecord, number: int, ports: Ports) -> Pin:
     name, pin, trial = record.name, Pin.of(record.document), record.trial
     if pin is None:
         raise Refusal(409, f"Flux on {name} follows its source by itself, so it has no pin that could move")
+    if pin.source:
+        raise Refusal(409, f"Flux on {name} pulls {pin.source}, which no pull request of the fleet changes")
     if pin.direct or Capability.PROPOSALS not in ports.git_host.capabilities:
         raise Refusal(409, WITHOUT_BRANCHES)
     if trial and trial.pull != number:

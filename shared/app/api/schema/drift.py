@@ -115,6 +115,7 @@ class LiveCluster(TypedDict):
     """A cluster: ``live`` is ARM's document, None where Azure has none, or with a ``problem``.
 
     ``unmanaged`` names what it had beyond git when it was verified, None where nobody looked then.
+    ``lowered`` are the versions that git had and has lowered since, by their paths below ``spec``.
     """
 
     name: str
@@ -122,6 +123,7 @@ class LiveCluster(TypedDict):
     phase: str
     live: dict[str, Any] | None
     unmanaged: list[str] | None
+    lowered: dict[str, str]
     problem: str
 
 

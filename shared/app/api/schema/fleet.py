@@ -152,6 +152,21 @@ class GapsView(TypedDict):
 
 
 @final
+class FollowedSource(TypedDict):
+    """A source besides the fleet repository that clusters follow by rollout, as the last plan took it.
+
+    ``problem`` is why its clusters keep the commits that they have, "" for nothing.
+    """
+
+    repository: str
+    branch: str
+    commit: str
+    clusterCount: int
+    problem: str
+    suggestedAction: str
+
+
+@final
 class FleetView(FleetProblemView):
     """``GET clusters``. ``notCreated`` are the first clusters that the newest plan does not create.
 
@@ -178,6 +193,7 @@ class FleetView(FleetProblemView):
     needsReleaseCount: int
     corrections: list[str]
     correctionCount: int
+    followed: list[FollowedSource]
     failingChannels: list[FailingChannel]
     counts: Counts | None
     sweep: Sweep | None

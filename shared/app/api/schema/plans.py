@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypedDict, final
 
 from shared.app.api.schema.clusters import PlanPart
-from shared.app.api.schema.fleet import UnreadableRecordView
+from shared.app.api.schema.fleet import FollowedSource, UnreadableRecordView
 
 
 class ApprovalView(TypedDict):
@@ -90,10 +90,19 @@ class PlanView(PlanSummary):
     progress: ProgressView
 
 
+class RunningPool(TypedDict):
+    """The oldest versions that the nodes of a pool of the manifest run, as they were read last."""
+
+    name: str
+    kubernetesVersion: str
+    nodeImageVersion: str
+
+
 class RecordedCluster(TypedDict):
     """A cluster as its last accepted commit has it.
 
-    ``ready``: that was verified, and is so.
+    ``runningVersion`` and ``runningPools`` are what ran when it was read last. ``ready``: that was verified,
+    and is so.
     """
 
     name: str
@@ -105,6 +114,7 @@ class RecordedCluster(TypedDict):
     restorable: bool
     retryableFailure: bool
     runningVersion: str
+    runningPools: list[RunningPool]
     rebuiltFor: str
     ready: bool
     needsApproval: bool
@@ -132,6 +142,7 @@ class RecordedFleet(TypedDict):
     fleet: str
     commit: str
     source: TrackedBranch
+    followed: list[FollowedSource]
     approval: ApprovalView | None
     durations: dict[str, list[int]]
     replacing: dict[str, list[str]]

@@ -40,7 +40,7 @@ def log_view(environment: str, ports: Ports) -> schema.Log | None:
         unverified |= {record.name} if record.observed_generation < record.generation else set()
     most = sorted(pulled, key=lambda commit: (-len(pulled[commit]), commit))
     head = ports.git_host.read_head(ports.config.branch).commit
-    follow = {commit: commits_after(commit, head, ports) for commit in filter(None, most[:PULLED])}
+    follow = {commit: commits_after(commit, head, ports.git_host) for commit in filter(None, most[:PULLED])}
     longest = max((found for found in follow.values() if found), key=len, default=())
     return {
         "fleet": ports.config.fleet,
@@ -63,15 +63,18 @@ def log_view(environment: str, ports: Ports) -> schema.Log | None:
 
 
 def _pulled(record: ClusterRecord, item: Item | None, newest: str) -> str:
-    """Return the commit that a cluster has, "" where Flux follows its source by itself.
+    """Return the commit that a cluster has, "" where Flux follows its source by itself, or another one.
 
     ``item`` is what the newest plan, of the commit ``newest``, does to it.
     """
     pin = Pin.of(record.document)
     if pin is None:
         return record.document["spec"]["flux"].get("commit") or ""
+    if pin.source:
+        return ""
     accepted = item is not None and item.uid == record.uid and item.generation <= record.generation
-    return newest if accepted and item and item.hold is None else pin.commit
+    moves = item is not None and (item.hold is None or item.keeps_version)
+    return newest if accepted and moves else pin.commit
 
 
 def _commit(change: BranchCommit, ports: Ports) -> schema.LogCommit:

@@ -133,7 +133,7 @@ def _field(field: DriftedField, proposal: Proposal | None) -> schema.DriftedFiel
     return projected(
         schema.DriftedFieldView,
         field,
-        note="; ".join(filter(None, (field.note, _not_proposed(field, proposal)))),
+        note="; ".join(filter(None, (field.never_back, field.note, _not_proposed(field, proposal)))),
         changedBy=field.by,
         pullRequest=proposal.url if proposal and proposes(proposal, field) else "",
     )

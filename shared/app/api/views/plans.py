@@ -10,6 +10,7 @@ from shared.app.api import schema
 from shared.app.api.parts import (
     FIRST_PAGE,
     ClusterPage,
+    followed_sources,
     iso,
     items_of,
     names_in,
@@ -116,6 +117,7 @@ def recorded_view(ports: Ports, page: ClusterPage = FIRST_PAGE) -> schema.Record
         ports.config,
         fleet,
         source=_source(ports.config.source),
+        followed=followed_sources(fleet),
         approval=_approval(approval),
         durations={kind: list(seconds) for kind, seconds in fleet.durations.items()},
         replacing={old: list(new) for old, new in fleet.expects.replacing.items()},
@@ -135,6 +137,10 @@ def _recorded(
     return projected(
         schema.RecordedCluster,
         record,
+        runningPools=[
+            {"name": name, "kubernetesVersion": pool.kubernetes, "nodeImageVersion": pool.image}
+            for name, pool in sorted(record.running.pools.items())
+        ],
         needsApproval=record.name in needs_approval,
         approved=record.name in approved,
     )

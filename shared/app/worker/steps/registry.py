@@ -17,6 +17,7 @@ from shared.app.worker.steps.flux.extension import (
 )
 from shared.app.worker.steps.flux.sync import ensure_sync
 from shared.app.worker.steps.flux.verify import verify
+from shared.app.worker.steps.guards.ending import waits_for_end
 from shared.app.worker.steps.guards.inside import knowing_whose
 from shared.app.worker.steps.guards.recovering import held
 from shared.app.worker.steps.guards.writable import stopped, suspended
@@ -26,6 +27,7 @@ from shared.azure.changes.writes import is_stopped
 from shared.cluster.failures.errors import (
     AnotherCluster,
     InvalidManifest,
+    NamespaceTerminating,
     Unavailable,
     VaultUnavailable,
     Withheld,
@@ -121,6 +123,8 @@ def run_step(record: ClusterRecord, ports: Ports, *, inside: bool = False) -> Ou
         return attached.another_cluster(context, other)
     except Withheld as error:
         return _withheld(error)
+    except NamespaceTerminating as refused:
+        return waits_for_end(context, refused)
     except VaultUnavailable:
         raise
     except Unavailable:

@@ -12,6 +12,7 @@ from pydantic import Field, StrictBool, StrictStr, model_validator
 from shared.language.model.arm_types import Guid
 from shared.language.model.base import Manifest, RepositoryPath, rule
 from shared.language.model.cluster.flux_source import (
+    GIT,
     MAIN,
     FirstSource,
     FluxName,
@@ -191,7 +192,7 @@ class Flux(FirstSource):
     follow: Literal["rollout", "branch"] | None = None
     """What moves what Flux pulls of the first source. With rollout, a cluster pulls a commit that Roadstead
     gives it in stages; with branch, Flux pulls each commit at once. By default rollout, where repository and
-    branch are those of the fleet, and branch elsewhere."""
+    branch are those of the fleet, and branch elsewhere. With rollout, the app has to be able to read it."""
     sources: Annotated[tuple[FluxSource, ...], Field(max_length=50)] = ()
     """More sources, by name."""
     kustomizations: Annotated[tuple[Kustomization, ...], Field(max_length=100)] = ()
@@ -236,6 +237,22 @@ class Flux(FirstSource):
             )
         if self.events and self.instance and "notification-controller" not in self.instance.components:
             raise ValueError("events: instance.components has no notification-controller; add it")
+        return self
+
+    @model_validator(mode="after")
+    def _has_what_rollout_moves(self) -> Self:
+        if self.follow != FOLLOWS_ROLLOUT:
+            return self
+        if self.kind != GIT:
+            raise ValueError(
+                f"follow: rollout moves along the branch of a git repository, and this is kind: {self.kind}; "
+                "remove follow"
+            )
+        fixed = next((name for name in ("tag", "semver", "commit") if getattr(self, name)), "")
+        if fixed:
+            raise ValueError(
+                f"follow: rollout moves along branch, and {fixed} says otherwise; keep one of the two"
+            )
         return self
 
     @model_validator(mode="after")

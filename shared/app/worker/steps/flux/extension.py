@@ -54,7 +54,7 @@ from shared.resource_ids import ObjectRef
 def ensure_configurations(context: StepContext) -> Outcome:
     """Write the configurations that differ, then delete those that earlier generations had."""
     found = context.azure(ListFluxConfigurations(context.cluster))
-    back = held_back(context, _pinned_to(found))
+    back = held_back(context, _pinned_to(context, found))
     if back:
         return back
     wanted = wanted_configurations(context, found)
@@ -65,7 +65,7 @@ def ensure_configurations(context: StepContext) -> Outcome:
         outcome = _written(context, name, wanted[name], found.get(name))
         if outcome:
             return outcome
-    pin = taken_over(context, as_live(context, _pinned_to(found)))
+    pin = taken_over(context, as_live(context, _pinned_to(context, found)))
     return _removed(context, found) or Done(_left_alone(context, wanted, found), pin=pin)
 
 
@@ -79,7 +79,7 @@ def _not_passed(last: AcceptedWrite | None, names: list[str]) -> list[str]:
 
 def wanted_configurations(context: StepContext, found: Mapping[str, Json]) -> dict[str, dict[str, Any]]:
     """Return the configurations without a secret; one that somebody suspended may stay so."""
-    desired, credentials = as_live(context, _pinned_to(found)), context.ports.config.git_credentials
+    desired, credentials = as_live(context, _pinned_to(context, found)), context.ports.config.git_credentials
     bodies = configuration_bodies(desired, context.record.observation.facts)
     if credentials is not None and uses_app_credentials(desired.spec.flux, credentials):
         bodies[MAIN] = with_user(bodies[MAIN], credentials)
@@ -89,10 +89,11 @@ def wanted_configurations(context: StepContext, found: Mapping[str, Json]) -> di
     return bodies
 
 
-def _pinned_to(found: Mapping[str, Json]) -> str:
-    """Return the commit that the first configuration in Azure pulls, "" for none."""
+def _pinned_to(context: StepContext, found: Mapping[str, Json]) -> str:
+    """Return the commit that the first configuration pulls, "" for none, and of another repository."""
     repository = (found.get(MAIN, {}).get("properties") or {}).get("gitRepository") or {}
-    return commit_in(repository.get("repositoryRef"))
+    same = repository.get("url") in (None, context.desired.main_source.url)
+    return commit_in(repository.get("repositoryRef")) if same else ""
 
 
 def is_suspended(live: Json) -> bool:
@@ -148,7 +149,7 @@ def other_source(context: StepContext) -> list[str]:
         if field.startswith(("sourceKind", "gitRepository", "ociRepository", "bucket", "azureBlob"))
         or field.endswith((".path", "]"))
     ]
-    return unless_forward(context, differences, _pinned_to(found)) if differences else []
+    return unless_forward(context, differences, _pinned_to(context, found)) if differences else []
 
 
 # The extension of the cluster: the one that Azure calls microsoft.flux.

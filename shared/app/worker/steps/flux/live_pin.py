@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.context import StepContext
+from shared.app.followed import host_of
 from shared.cluster.outcomes import Wait
 from shared.frozen import replace
 from shared.json_tree import Json
@@ -76,9 +77,12 @@ def unless_forward(context: StepContext, differences: Iterable[str], live: str) 
 
 
 def _contains(context: StepContext, commit: str, live: str) -> bool:
-    return context.ports.git_host.is_descendant(commit, live)
+    return host_of(context.desired.pin, context.ports).is_descendant(commit, live)
 
 
 def _is_on_branch(context: StepContext, live: str) -> bool:
-    fleet = context.ports.state.fleet()
-    return _contains(context, fleet.planning or fleet.commit, live)
+    fleet, pin = context.ports.state.fleet(), context.desired.pin
+    newest = fleet.planning or fleet.commit
+    if pin is not None and pin.source:
+        newest = next((known.commit for known in fleet.followed if known.key == pin.source), pin.commit)
+    return _contains(context, newest, live)

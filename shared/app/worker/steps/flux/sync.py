@@ -79,11 +79,12 @@ def request_of(context: StepContext) -> str:
 
 
 def pinned_to(context: StepContext, api: KubernetesApi) -> str:
-    """Return the commit that Flux pulls on the cluster, "" where it follows a branch, and for none."""
+    """Return the commit that Flux pulls on the cluster, "" for none, and of another repository."""
     if context.desired.pin is None:
         return ""
-    live = api.get(source_ref(context.desired.main_source))
-    return commit_in(((live or {}).get("spec") or {}).get("ref"))
+    source = context.desired.main_source
+    spec = (api.get(source_ref(source)) or {}).get("spec") or {}
+    return commit_in(spec.get("ref")) if spec.get("url") in (None, source.url) else ""
 
 
 def other_source(context: StepContext) -> list[str]:

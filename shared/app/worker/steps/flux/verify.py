@@ -13,7 +13,7 @@ from shared.app.worker.steps.flux.components import rollout_wait
 from shared.app.worker.steps.flux.pinned import instance_wait
 from shared.app.worker.steps.flux.reconciled import applied_revision
 from shared.app.worker.steps.node_pools import drain
-from shared.azure.differences import drift_of, live_digest, unmanaged_names
+from shared.azure.differences import drift_of, is_named_version, live_digest, unmanaged_names
 from shared.azure.drift.policy import ignores
 from shared.cluster.drift import Verification
 from shared.cluster.outcomes import Done, Outcome, Restart, Wait
@@ -160,13 +160,13 @@ def _compared(context: StepContext, existing: Json) -> Done:
 
     One that differs, also in a field that the job leaves as it is, is compared again by the next sweep. What
     the cluster has beyond git is accepted by the generation's first verification, but for what a comparison
-    saw somebody add: that stays reported. A later job of the same generation, such as a correction, accepts
-    nothing.
+    saw somebody add: that stays reported. A version that somebody raised is accepted by the very first one
+    alone. A later job of the same generation, such as a correction, accepts nothing.
     """
     before, record, desired = context.record.observation.verified, context.record, context.desired
     names, unmanaged = unmanaged_names(desired, context.owner, existing), before.unmanaged if before else ()
     if before is None or record.observed_generation != record.generation:
-        unmanaged = tuple(name for name in names if before is None or name not in before.added)
+        unmanaged = tuple(name for name in names if before is None or _is_accepted(name, before))
     found = drift_of(desired, context.owner, existing, unmanaged)
     shown = [
         difference
@@ -178,8 +178,13 @@ def _compared(context: StepContext, existing: Json) -> Done:
     return Done(
         verified=Verification(digest, unmanaged, tuple(name for name in names if name not in unmanaged)),
         in_sync=not (busy(existing["properties"]) or shown),
-        added=tuple(difference.path for difference in shown if difference.left_alone),
+        added=tuple(difference for difference in shown if difference.left_alone),
     )
+
+
+def _is_accepted(name: str, before: Verification) -> bool:
+    """Return whether what a cluster has beyond git, by its name, counts no more after another commit."""
+    return name in before.unmanaged if is_named_version(name) else name not in before.added
 
 
 def _deleted(context: StepContext, deployments: Sequence[Json], api: KubernetesApi) -> Restart | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.context import StepContext
+from shared.app.followed import host_of
 from shared.app.worker.steps.flux.live_pin import as_live
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.health import corrects_flux
@@ -88,22 +89,24 @@ def commits_behind(attempt: Attempt, record: ClusterRecord, ports: Ports) -> str
     """Return, in parentheses, the commits that may be why Flux fails, and who wrote them.
 
     Commits elsewhere are not named, nor those that Flux has applied. Of a pinned cluster any commit counts:
-    what a folder reaches may be anywhere. That takes two calls to git; where it gives no answer, and for
-    another repository, the text names the commit alone that Flux tried. "" where Flux did not try a commit.
+    what a folder reaches may be anywhere. That takes two calls to git; where it gives no answer, and where
+    Flux follows another repository by itself, the text names the commit alone that Flux tried. "" where Flux
+    did not try a commit.
     """
     tried, applied = commit_of(attempt.revision), commit_of(attempt.applied)
     if not tried:
         return ""
     text = f"Flux tried commit {tried[:8]}"
-    if pulls_the_fleet(record, ports.config):
-        path = "" if record.desired.pin else attempt.path.removeprefix("./").strip("/")
+    pin = record.desired.pin
+    if pin or pulls_the_fleet(record, ports.config):
+        path, host = "" if pin else attempt.path.removeprefix("./").strip("/"), host_of(pin, ports)
         try:
-            changes = ports.git_host.changes(tried, path, MOST)
-            before = ports.git_host.changes(applied, path, MOST) if applied and changes else ()
+            changes = host.changes(tried, path, MOST)
+            before = host.changes(applied, path, MOST) if applied and changes else ()
         except ReconcileError as error:
             log.info("who changed %s is not known: %s: %s", attempt.path, error.kind, error)
         else:
-            place = "the repository" if record.desired.pin else f"./{path}"
+            place = "the repository" if pin else f"./{path}"
             text += described(changes, before, applied, place)
     return f" ({text})"
 

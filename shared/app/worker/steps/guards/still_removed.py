@@ -118,7 +118,8 @@ def not_removed(context: StepContext, live: Json, *, started: bool) -> Wait | Fa
     newest = ports.state.plan(head)
     items = newest.plan.items if newest else ()
     item = next((item for item in items if item.cluster == record.name), None)
-    if item is not None and item.hold is not None and item.needs_action and not item.retained:
+    kept = item is not None and (item.retained or item.keeps_version)
+    if item is not None and item.hold is not None and item.needs_action and not kept:
         reason = f"{again}, and does not keep it: {item.hold.cause}"
         remedy = _RESTORE.format("releases" if record.desired.is_attached else "deletes")
         return Wait(OBSERVE_SECONDS, reason, action_required=remedy, open_ended=True, restored=True)

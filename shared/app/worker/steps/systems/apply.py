@@ -14,6 +14,7 @@ from shared.cluster.failures.errors import InvalidManifest
 from shared.cluster.outcomes import Done, Fail, Outcome, Restart, Wait
 from shared.frozen import dataclass
 from shared.json_tree import Json
+from shared.kubernetes.ending import what_keeps
 from shared.kubernetes.field_ownership import MANAGER, appliers, managers_besides
 from shared.kubernetes.flux_instance import INSTANCE, is_multitenant
 from shared.kubernetes.flux_lockdown import is_locked_down, without_lockdown
@@ -176,13 +177,11 @@ def _remove(leftovers: Sequence[Json], api: KubernetesApi) -> Wait | None:
         for live in leftovers:
             if (kinds is None or live["kind"] in kinds) and "deletionTimestamp" not in live["metadata"]:
                 api.delete(live)
-        going = [
-            ref_of(leftover)
-            for leftover in leftovers
-            if leftover["kind"] == last and api.get(ref_of(leftover)) is not None
-        ]
+        awaited = [ref_of(leftover) for leftover in leftovers if leftover["kind"] == last]
+        going = [live for live in map(api.get, awaited) if live is not None]
         if going:
-            return Wait(GONE_SECONDS, f"the {going[0]} is being deleted, with everything in it")
+            reason = f"the {ref_of(going[0])} is being deleted, with everything in it"
+            return Wait(GONE_SECONDS, ": ".join(filter(None, (reason, what_keeps(going[0])))))
     return None
 
 

@@ -1,0 +1,170 @@
+"""Reads the sources besides the fleet repository that clusters follow by rollout: once, not per cluster.
+
+A plan takes the newest commit of each. A pull request, a try and the next part of a rollout take what the
+last plan took. What the git host does not let the app read keeps the pins of its clusters, and says who must
+act.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+
+from shared.app.outbox import send
+from shared.cluster.failures.errors import ReconcileError, Throttled, Unavailable
+from shared.cluster.messages import PlanRequest
+from shared.frozen import dataclass, field, replace
+from shared.json_tree import digest_of
+from shared.language.pin import Pin
+from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.language.resolve.repository_layout import Files
+from shared.platform.followed import FLEET, Followed, repository_of
+from shared.platform.pins import Revision, Roots, followers
+from shared.platform.source.reach import pulled_with
+from shared.platform.source.tree import Tree
+from shared.ports import GitHost, Ports
+
+log = logging.getLogger(__name__)
+
+Look = Callable[[str], Followed]
+"""Returns what the clusters of a source are to have."""
+READ = "let the app read it: add the repository to the installation of the GitHub App, or to the token"
+
+
+def newest(recorded: Iterable[Followed], ports: Ports) -> Look:
+    """Return what reads the newest commit of a source; ``recorded`` is what the last plan took."""
+    known = {followed.key: followed for followed in recorded}
+    return lambda key: _read(known.get(key, Followed(key)), ports)
+
+
+def recorded(ports: Ports, otherwise: Look | None = None) -> Look:
+    """Return what says what the last plan took; the record is read where a cluster follows such a source."""
+    known: dict[str, Followed] = {}
+
+    def look(key: str) -> Followed:
+        if not known:
+            known.update({followed.key: followed for followed in ports.state.fleet().followed})
+        if key in known or otherwise is None:
+            return known.get(key) or Followed(key).held("no plan has read it yet", "wait for the next plan")
+        return otherwise(key)
+
+    return look
+
+
+def _read(known: Followed, ports: Ports) -> Followed:
+    server = ports.config.source.server
+    if not ports.config.source.has(known.url):
+        text = f"{known.url} is not on {server}, and the app reads no other git host"
+        return known.held(text, "say follow: branch, or mirror it there")
+    host = ports.git_host.other(repository_of(known.url))
+    try:
+        head = host.read_head(known.branch)
+        return known.at(head.commit, head.repository, lambda: host.is_descendant(head.commit, known.commit))
+    except ReconcileError as error:
+        return unread(known, error)
+
+
+def unread(known: Followed, error: ReconcileError) -> Followed:
+    """Return a source as the last plan knew it, after an error of the git host: a short one holds nothing."""
+    log.warning("%s cannot be read: %s: %s", known.name, error.kind, error)
+    if isinstance(error, Throttled | Unavailable):
+        text, remedy = "the git host did not answer", "nothing: the app reads it again"
+        return known if known.commit else known.held(f"{known.name} is not known yet: {text}", remedy)
+    return known.held(f"{known.name} cannot be read: {error.kind}", READ)
+
+
+def host_of(pin: Pin | None, ports: Ports) -> GitHost:
+    """Return the repository that has the commit of a pin."""
+    if pin is None or not pin.source:
+        return ports.git_host
+    return ports.git_host.other(repository_of(Followed(pin.source).url))
+
+
+def at_source(source: str, ports: Ports) -> Ports:
+    """Return the ports with the repository of a source in place of the fleet's."""
+    return replace(ports, git_host=host_of(Pin("", "", source=source), ports)) if source else ports
+
+
+def plan_moved_sources(ports: Ports) -> bool:
+    """Ask for a plan where a source is not as the last plan took it; one read for each source."""
+    fleet = ports.state.fleet()
+    if fleet.planning or not fleet.followed:
+        return False
+    look = newest(fleet.followed, ports)
+    now = [look(known.key) for known in fleet.followed]
+    if all(_is_as_taken(found, known) for found, known in zip(now, fleet.followed, strict=True)):
+        return False
+    slot = int(ports.clock().timestamp() // 60)
+    message_id = f"sources:{digest_of([[found.key, found.commit] for found in now])}:{slot}"
+    send(PlanRequest(again=True, reason="source", read_from=ports.clock()), ports, message_id=message_id)
+    return True
+
+
+def _is_as_taken(found: Followed, known: Followed) -> bool:
+    return (found.commit, found.problem) == (known.commit, known.problem)
+
+
+@dataclass(frozen=True)
+class SourceFiles:
+    """The files of a source at the commit that its clusters are to have; ``digests`` are those of folders."""
+
+    commit: str
+    files: Files
+    contents: dict[str, bytes]
+    read: Callable[[Iterable[str]], Mapping[str, bytes]]
+    digests: dict[Roots, str] = field(default_factory=dict)
+
+    @property
+    def tree(self) -> Tree:
+        """The tree with what was read."""
+        return Tree(self.files, self.contents)
+
+    def pulls(self, roots: Roots, *, whole: bool) -> str:
+        """Return the digest of what folders reach; where it cannot be followed, of the ``whole`` tree."""
+        found = pulled_with(self.files, self.contents, self.read, roots, whole=whole).digest
+        self.digests[roots] = found
+        return found
+
+
+class Pulls:
+    """What clusters pull of the fleet repository, and of the other sources that they follow."""
+
+    def __init__(
+        self, fleet: SourceFiles, look: Look, opened: Callable[[str, Ports], SourceFiles], ports: Ports
+    ) -> None:
+        self._files = {FLEET: fleet}
+        self._look, self._opened, self._ports = look, opened, ports
+        self._known: dict[str, Followed] = {}
+
+    def revision(self, source: str) -> Revision | None:
+        """Return what the clusters of a source are to have, None where nobody knows that."""
+        if source not in self._files and source not in self._known:
+            self._read(source)
+        of = self._files.get(source)
+        return Revision(of.commit, partial(of.pulls, whole=source != FLEET)) if of else None
+
+    def followed(self, desired: DesiredFleet) -> tuple[Followed, ...]:
+        """Return the other sources, in the order of their keys, with what their clusters pull."""
+        if not self._known:
+            return ()
+        clusters = followers(desired, self._ports.config.source)
+        found = (self._with_pulls(self._known[source]) for source in sorted(self._known))
+        return tuple(replace(known, clusters=clusters.get(known.key, 0)) for known in found)
+
+    def others(self) -> Mapping[str, Tree]:
+        """Return the trees of the other sources that were read."""
+        return {source: of.tree for source, of in self._files.items() if source != FLEET}
+
+    def _with_pulls(self, known: Followed) -> Followed:
+        of = self._files.get(known.key)
+        return replace(known, pulls=digest_of(sorted(of.digests.items()))) if of else known
+
+    def _read(self, source: str) -> None:
+        known = self._look(source)
+        try:
+            if not known.problem:
+                self._files[source] = self._opened(known.commit, at_source(source, self._ports))
+        except ReconcileError as error:
+            known = known.held(f"the files of {known.name} cannot be read: {error.kind}", READ)
+        self._known[source] = known

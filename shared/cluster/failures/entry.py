@@ -1,0 +1,61 @@
+"""A documented error of a service: what happens next, what it means, what to do, and who does it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from shared.cluster.failures.errors import ReconcileError
+from shared.frozen import dataclass
+
+
+class Actor(StrEnum):
+    """Who has to act before the same request can succeed."""
+
+    NOBODY = "nobody"
+    AUTHOR = "the author of the manifest"
+    NETWORK = "the network team"
+    ACCESS = "who assigns roles in Azure"
+    SUBSCRIPTION = "the owner of the subscription"
+    POLICY = "the owner of the policy"
+    WORKLOAD = "the owner of the workload"
+    PLATFORM = "who operates what runs on the cluster"
+    OPERATOR = "the operator of Roadstead"
+    SUPPORT = "Azure support"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry of the catalogue.
+
+    ``key`` is its name everywhere and is stored, such as "aks/SubnetIsFull". It is for an error whose code is
+    among ``codes``, and, if they are given, whose ``subcode`` is this one and whose text has a part of
+    ``says``; upper and lower case are the same. With ``family``, ``codes`` are the ends of codes: only where
+    the service documents a family. ``kind`` says what happens next. ``meaning`` and ``remedy`` are a sentence
+    each. ``link`` is the page for a reader, ``source`` a path in a repository or a function of a library that
+    says so, and ``read`` whether its text was read; otherwise the entry is assumed.
+    """
+
+    key: str
+    kind: type[ReconcileError]
+    codes: tuple[str, ...]
+    meaning: str
+    remedy: str
+    actor: Actor
+    subcode: str = ""
+    says: tuple[str, ...] = ()
+    family: bool = False
+    link: str = ""
+    source: str = ""
+    read: bool = True
+
+    def fits(self, code: str, subcode: str, text: str) -> bool:
+        """Return whether this entry is for an error; all three are in lower case."""
+        codes = [known.lower() for known in self.codes]
+        named = any(code.endswith(known) for known in codes) if self.family else code in codes
+        told = not self.says or any(part.lower() in text for part in self.says)
+        return named and told and (not self.subcode or self.subcode.lower() == subcode)
+
+    @property
+    def rank(self) -> tuple[bool, bool, bool]:
+        """How specific the entry is: of two that fit, the one with the higher rank is taken."""
+        return (not self.family, bool(self.subcode), bool(self.says))

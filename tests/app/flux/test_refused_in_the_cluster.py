@@ -1,0 +1,59 @@
+"""What a policy, a webhook or a limit of the cluster refuses: who refuses it, and what happens."""
+
+from __future__ import annotations
+
+import pytest
+
+from localcloud.kubernetes.world.refusals import RefusedWrites
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.cluster.record_parts import Phase
+from tests.support.one_cluster import advice, files, record, world
+from tests.support.pipeline_runs import phases, push
+
+CASES = {
+    "azure-policy": (
+        "PolicyDenied",
+        "the policy azurepolicy-k8sazurev3noprivilege-1f2e3d",
+        "owner of the policy",
+    ),
+    "gatekeeper": ("PolicyDenied", "the policies no-privilege, owners", "owner of the policy"),
+    "validating-admission-policy": (
+        "PolicyDenied",
+        "the ValidatingAdmissionPolicy replica-limit",
+        "the policy",
+    ),
+    "webhook-without-endpoints": ("WebhookDown", "the webhook guard.example.org does not answer", "pods"),
+    "exceeded-quota": ("Obstructed", "the ResourceQuota team-quota is used up", ""),
+}
+"""The case, and what the job, and the advice, say of it."""
+
+
+def refusing(case: str) -> MemoryCloud:
+    """Return a cloud whose cluster refuses the Deployments of Flux from the start."""
+    cloud = MemoryCloud(throttle=False)
+    cloud.kubernetes.refused.append(RefusedWrites(case, kind="Deployment"))
+    push(cloud, files())
+    cloud.run(until=lambda: bool(phases(cloud)) and record(cloud).job.step.failure is not None)
+    return cloud
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_refused_bootstrap_names_who_refuses_it_and_goes_on_once_that_is_changed(case: str) -> None:
+    kind, named, action = CASES[case]
+    cloud = refusing(case)
+    reason = record(cloud).job.reason
+    assert reason.startswith(f"{kind}: Deployment ")
+    assert named in reason
+    assert action in advice(cloud)
+    assert "role to the identity" not in advice(cloud)
+    world(cloud).refused.clear()
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+
+
+def test_a_policy_that_stays_ends_the_job_and_a_replay_goes_on() -> None:
+    cloud = refusing("gatekeeper")
+    cloud.run(seconds=5 * 3600)
+    assert phases(cloud) == {"one": Phase.FAILED}
+    assert "owner of the policy" in advice(cloud)
+    assert "roadstead replay one" in advice(cloud)
