@@ -218,6 +218,8 @@ def why(view: schema.Why, now: datetime) -> RenderableType:
         kinds = dict.fromkeys(filter(None, (error["class"], error["code"])))
         table.add_row("last error", Text(": ".join(kinds)))
         table.add_row("", Text(error["message"]))
+        if error["entry"]:
+            table.add_row("meaning", Text(f"{error['meaning']} {error['link']}".rstrip()))
         if error["requestId"]:
             table.add_row("request id", Text(error["requestId"]))
     when = f", {until(view['nextAt'], now)}" if view["nextAt"] else ""

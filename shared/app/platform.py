@@ -20,13 +20,14 @@ from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import Problem
 from shared.plan.holds import Hold, HoldKind
 from shared.plan.platform_plan import NO_PLATFORM_CHANGE, PlatformPlan
+from shared.plan.system_removals import RetainedSystems
 from shared.platform.builds.build import Builds, NoKustomize, NoTime
 from shared.platform.builds.declared import declared
 from shared.platform.builds.inventories import Inventories
 from shared.platform.changes.guards import PlatformChange, judge, judge_all
-from shared.platform.followed import FLEET
+from shared.platform.followed import FLEET, Followed
 from shared.platform.inventory import Inventory, Owner
-from shared.platform.pins import Roots, roots_of
+from shared.platform.pins import Roots, followed_systems, roots_of
 from shared.platform.source.tree import Tree
 from shared.platform.validation import Fault, faults, findings
 from shared.ports import Ports
@@ -50,22 +51,31 @@ def platform_plan(
     ``check`` is called before each build, and may raise. Without it, what ``build_seconds`` are not enough
     for counts as unbuilt.
     """
-    plan, held = _changes(commit, resolved, records, ports, check), held_sources(resolved, ports)
-    return replace(plan, held=held) if held else plan
+    plan = _changes(commit, resolved, records, ports, check)
+    stay = {known.key: known for known in resolved.followed if known.problem}
+    return _with_held(plan, stay, resolved.desired, ports) if stay else plan
 
 
-def held_sources(resolved: ResolvedCommit, ports: Ports) -> Mapping[str, Hold]:
-    """Return why the pins of clusters stay of whose sources the plan takes nothing new."""
-    held = {
-        known.key: Hold(HoldKind.SOURCE_HELD, {"problem": known.problem, "remedy": known.remedy})
-        for known in resolved.followed
-        if known.problem
-    }
-    if not held:
-        return {}
-    clusters, source = resolved.desired.clusters, ports.config.source
-    keys = {name: source.followed(cluster.flux_as_stored) for name, cluster in clusters.items()}
-    return {name: held[key] for name, key in keys.items() if key in held}
+def _with_held(
+    plan: PlatformPlan, stay: Mapping[str, Followed], desired: DesiredFleet, ports: Ports
+) -> PlatformPlan:
+    """Return the plan with the clusters, and those with systems, that ``stay`` as their sources were."""
+    held, of_teams = dict[str, Hold](), dict[str, dict[str, Followed]]()
+    for name, cluster in desired.clusters.items():
+        known = stay.get(ports.config.source.followed(cluster.flux_as_stored) or FLEET)
+        if known is not None:
+            held[name] = Hold(HoldKind.SOURCE_HELD, {"problem": known.problem, "remedy": known.remedy})
+    for name, system, source in followed_systems(desired):
+        if source in stay:
+            of_teams.setdefault(name, {})[system] = stay[source]
+    return replace(plan, held=held, systems={name: _retained(found) for name, found in of_teams.items()})
+
+
+def _retained(systems: Mapping[str, Followed]) -> RetainedSystems:
+    problems = "; ".join(dict.fromkeys(known.problem for known in systems.values()))
+    remedies = "; ".join(dict.fromkeys(known.remedy for known in systems.values()))
+    details = {"systems": ", ".join(sorted(systems)), "problem": problems, "remedy": remedies}
+    return RetainedSystems(tuple(sorted(systems)), Hold(HoldKind.SYSTEM_SOURCE_HELD, details))
 
 
 def _changes(

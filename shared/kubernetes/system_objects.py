@@ -122,7 +122,7 @@ def _account(system: ClusterSystem) -> dict[str, Any]:
 
 def _source(system: ClusterSystem) -> dict[str, Any]:
     """Return what Flux pulls: as the account of the system, wherever an identity of Azure signs it in."""
-    source = system.source.main
+    source = system.main_source
     if system.source.workload_identity is not None:
         source = source.model_copy(update={"service_account_name": system.name})
     return source_spec(source)

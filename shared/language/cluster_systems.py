@@ -8,21 +8,41 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from pydantic import ValidationError
+from pydantic import StrictStr, ValidationError
 
 from shared.json_tree import Json
-from shared.language.model.base import ObjectName
+from shared.language.model.base import Manifest, ObjectName
+from shared.language.model.cluster.flux_source import Commit, FluxSource
 from shared.language.model.system import SystemSpec, Tenancy
+from shared.language.pin import PINNED_INTERVAL
 from shared.process_memory import recently_read
 
 Systems = Sequence[Json]
 """The stored forms of the systems on a cluster."""
 
 
+class SystemPin(Manifest):
+    """The commit that a system follows, as ``pin.Pin`` stores it."""
+
+    commit: Commit
+    pulls: StrictStr
+    before: StrictStr | None = None
+    source: StrictStr | None = None
+
+
 class ClusterSystem(Tenancy):
-    """A system as it is on one cluster."""
+    """A system as it is on one cluster; ``pin`` is the commit that it follows, None where Flux moves it."""
 
     name: ObjectName
+    pin: SystemPin | None = None
+
+    @property
+    def main_source(self) -> FluxSource:
+        """What Flux pulls, at the commit of its pin."""
+        main, pin = self.source.main, self.pin
+        if pin is None:
+            return main
+        return main.model_copy(update={"commit": pin.commit, "interval": PINNED_INTERVAL})
 
     @property
     def home(self) -> str:

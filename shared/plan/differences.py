@@ -18,8 +18,7 @@ from shared.json_tree import Children, Json, Path, children, differing, path_tex
 from shared.kubernetes_versions import is_version, needs_upgrade, stays_newer
 from shared.masking import without_secrets
 
-PIN = "pin.commit"
-"""The path of the commit that Flux pulls: no file has it."""
+_PIN = re.compile(r"(systems\[[^\]]*\]\.)?pin\.([a-z]+)")
 _SHOWN_OF_COMMIT = 8
 _POOL = re.compile(r"nodePools\[([^\]]*)\](.*)", re.DOTALL)
 
@@ -67,6 +66,17 @@ def differences(old: Any, new: Any, runs: Running = _UNKNOWN) -> Iterator[FieldC
     return (_change(path_text(path), before, after, specs, runs) for path, before, after in pairs)
 
 
+def is_commit(path: str) -> bool:
+    """Return whether a path is that of a commit that Flux pulls: no file has it."""
+    found = _PIN.fullmatch(path)
+    return found is not None and found[2] == "commit"
+
+
+def is_beside_commit(path: str) -> bool:
+    """Return whether a path is of what goes with the commit of a pin."""
+    return _PIN.fullmatch(path) is not None and not is_commit(path)
+
+
 def _with_systems(document: Any) -> Any:
     """Return a cluster's document with a list of systems, so that each one is a difference of its own."""
     if isinstance(document, Mapping) and "spec" in document:
@@ -80,7 +90,7 @@ def _spec(document: Any) -> Json:
 
 
 def _change(path: str, old: Any, new: Any, specs: tuple[Json, Json], runs: Running) -> FieldChange:
-    if path == PIN:
+    if is_commit(path):
         old, new = (commit and commit[:_SHOWN_OF_COMMIT] for commit in (old, new))
     effect, field = _effect(path, old, new, specs), path.removeprefix("spec.")
     if is_version(path) and _lowered(field, old, new, specs[0], runs):

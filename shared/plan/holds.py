@@ -48,6 +48,8 @@ class HoldKind(StrEnum):
     """A version that git lowered stays, and all else of the cluster is carried out."""
     SOURCE_HELD = "source-held"
     """The pin stays, because the newest commit of its source is not known, or does not follow the last."""
+    SYSTEM_SOURCE_HELD = "system-source-held"
+    """Systems stay as they are for the same reason."""
     UNREADABLE = "unreadable-record"
     """The cluster has a record, and nobody knows what it says."""
     FREEZE = "freeze"
@@ -142,6 +144,7 @@ _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
         "Flux keeps the commit that it has, because what it would apply is invalid: {problem}",
         "correct it, and push",
     ),
+    HoldKind.SYSTEM_SOURCE_HELD: ("{systems} stay as they are: {problem}", "{remedy}"),
     HoldKind.SOURCE_HELD: ("Flux keeps the commit that it has: {problem}", "{remedy}"),
     HoldKind.PLATFORM_REMOVAL: (
         "Flux keeps the commit that it has, because {removed objects}",

@@ -17,7 +17,7 @@ from shared.language.desired import Desired, is_attached
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.repository_layout import FLEET_FILE
 from shared.language.stored_cluster import normalised
-from shared.plan.differences import PIN, FieldChange, differences
+from shared.plan.differences import FieldChange, differences, is_beside_commit, is_commit
 from shared.plan.holds import Hold, HoldKind
 from shared.plan.plan import Action, Item, Plan, RecordedState
 from shared.plan.platform_plan import (
@@ -155,7 +155,8 @@ def make_plan(
             added = {name: document for name, document in added.items() if name not in found.by}
     holds = {**unread_holds(gone, desired.invalid), **rename_holds(gone, added, approved)}
     holds |= {name: hold.of_creation() for name, hold in pins.items() if name not in recorded}
-    retained = retained_systems(desired, recorded, approved)
+    kept = {name: systems for name, systems in platform.systems.items() if name in recorded}
+    retained = {**kept, **retained_systems(desired, recorded, approved)}
     deletes = deletes_of(desired, recorded, approved)
     items = [unreadable_item(name, problem) for name, problem in unreadable.items()]
     for name in sorted(present - unreadable.keys()):
@@ -261,7 +262,9 @@ def _wanted(
         return _same_spec(record, name, Action.ON_HOLD, moved)
     changed = differences(before, document, record.running)
     changes = tuple(
-        _explained(change, name, desired) for change in changed if change.path not in _PLACES | _OF_PIN
+        _explained(change, name, desired)
+        for change in changed
+        if change.path not in _PLACES and not is_beside_commit(change.path)
     )
     refused = _immutable(changes)
     if refused:
@@ -289,7 +292,9 @@ def _rebuild(cluster: Desired, record: RecordedState, desired: DesiredFleet, hol
     if record.deleting:
         return _awaits_deletion(record, name)
     changed = differences(normalised(record.document), cluster.document(), record.running)
-    changes = tuple(_explained(change, name, desired) for change in changed if change.path not in _OF_PIN)
+    changes = tuple(
+        _explained(change, name, desired) for change in changed if not is_beside_commit(change.path)
+    )
     if hold:
         return Item(name, Action.ON_HOLD, record.generation, record.uid, changes, hold)
     return Item(name, Action.REBUILD, record.generation + 1, record.uid, changes)
@@ -324,7 +329,7 @@ def _invalid(name: str, problem: str, record: RecordedState | None) -> Item:
 
 def _explained(change: FieldChange, name: str, desired: DesiredFleet) -> FieldChange:
     """Return the change with the source of its new value; commits are as short as everywhere."""
-    if change.path == PIN:
+    if is_commit(change.path):
         return replace(change, old=change.old[:8], new=change.new[:8])
     return replace(change, source=desired.source(name, change.path))
 
@@ -348,8 +353,6 @@ def _same_spec(record: RecordedState, name: str, action: Action, hold: Hold | No
 _PLACE = ("subscriptionId", "resourceGroup", "location")
 _PLACES = {f"spec.{field}" for field in _PLACE}
 """Fields in which ``_move`` accepts only a different letter case, which Azure ignores."""
-_OF_PIN = {"pin.pulls", "pin.before", "pin.direct", "pin.source"}
-"""What goes with the commit of a pin."""
 
 
 def _move(old: Mapping[str, Any], new: Mapping[str, Any]) -> Hold | None:

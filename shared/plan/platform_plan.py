@@ -10,6 +10,7 @@ from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import Problem, number_of
 from shared.plan.holds import Hold, HoldKind
 from shared.plan.plan import Action, Item, RecordedState
+from shared.plan.system_removals import RetainedSystems
 from shared.platform.changes.guards import Guard, PlatformChange
 from shared.platform.changes.report import Section, sections_of
 from shared.sentences import many
@@ -24,7 +25,7 @@ class PlatformPlan:
 
     ``problems`` are what is wrong with what Flux would apply, and ``notes`` what may be, or is right for
     some. ``note`` says what built it, and what was not built. ``held`` are the clusters of sources that the
-    plan takes nothing new of.
+    plan takes nothing new of, and ``systems`` those with systems of such sources.
     """
 
     changes: Mapping[str, PlatformChange] = field(default_factory=dict)
@@ -32,6 +33,7 @@ class PlatformPlan:
     note: str = ""
     notes: tuple[Problem, ...] = ()
     held: Mapping[str, Hold] = field(default_factory=dict)
+    systems: Mapping[str, RetainedSystems] = field(default_factory=dict)
 
     def holds(self, approved: Iterable[str] = ()) -> Mapping[str, Hold]:
         """Return why pins stay where they are, by cluster; an operator ``approved`` some of the removals.

@@ -8,15 +8,15 @@ moves the pin where the files that Flux pulls for the cluster have changed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from posixpath import normpath
 from typing import Any
 
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import is_git_on
-from shared.language.model.cluster.flux import FOLLOWS_BRANCH, FOLLOWS_ROLLOUT
-from shared.language.model.cluster.flux_source import MAIN
+from shared.language.cluster_systems import Systems, by_name, systems_in
+from shared.language.model.cluster.flux_source import FOLLOWS_BRANCH, FOLLOWS_ROLLOUT, MAIN
 from shared.language.pin import Pin
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.platform.followed import FLEET, is_same_repository, key_of, repository_of
@@ -66,7 +66,11 @@ def roots_of(flux: Mapping[str, Any]) -> Roots:
     for patch in patches:
         references = of_patch(str(patch.get("patch") or "").encode())
         paths |= {reference.text for reference in references if reference.to is To.FLUX}
-    return tuple(sorted({normpath(f"/{path.lstrip('/')}")[1:] for path in paths}))
+    return tuple(sorted({*map(_folder, paths)}))
+
+
+def _folder(path: str) -> str:
+    return normpath(f"/{path.lstrip('/')}")[1:]
 
 
 @dataclass(frozen=True)
@@ -87,41 +91,100 @@ Revisions = Callable[[str], Revision | None]
 def pinned(
     fleet: DesiredFleet, documents: Mapping[str, Json], source: FleetSource, revisions: Revisions
 ) -> DesiredFleet:
-    """Return the fleet of a commit with the pin of each cluster; ``documents`` are those that are recorded.
+    """Return the fleet of a commit with the pins of its clusters; ``documents`` are those that are recorded.
 
     A new cluster gets the pin that most clusters of its environment have for the same folders, because a
-    stage has verified that one.
+    stage has verified that one. A system whose source nobody knows stays as it is recorded, or away.
     """
     followed = _Followed(revisions, source)
     clusters, common = dict(fleet.clusters), _Common(documents)
     for name, cluster in fleet.clusters.items():
-        found, pin = followed.by(cluster.flux_as_stored), cluster.pin
+        found, recorded = followed.by(cluster.flux_as_stored), documents.get(name)
         if found is None:
             clusters[name] = cluster.with_pin(None)
-            continue
-        key, roots, commit, digest = found
-        if pin is not None and pin.pulls == digest:  # that of its record, which nothing else gives it
-            continue
-        recorded = documents.get(name)
-        before = Pin.of(recorded) if recorded else common.of(cluster.environment, key, roots)
-        if before is not None and before.source != key:
-            before = Pin(before.commit, "", source=key) if is_same_repository(before.source, key) else None
-        if not commit:
-            new = before
-        elif before is None:
-            new = Pin(commit, digest, source=key)
-        elif recorded or before.pulls == digest:
-            new = before.moved(commit, digest)
-        else:  # the plan after it is Ready brings it to this commit, in its stage
-            new = replace(before, pulls="")
-        clusters[name] = cluster.with_pin(new)
+        elif cluster.pin is None or cluster.pin.pulls != found.digest:  # only its record gives it one before
+            known = common.of(cluster.environment, found.source, found.roots)
+            before = Pin.of(recorded) if recorded else known
+            clusters[name] = cluster.with_pin(_moved(before, found, verified=not recorded))
+        if any(is_followed(system) for system in cluster.systems):
+            systems = _systems(cluster.systems, by_name(systems_in(recorded or {})), followed)
+            clusters[name] = clusters[name].with_systems(systems)
     return replace(fleet, clusters=clusters)
 
 
+def is_followed(system: Json) -> bool:
+    """Return whether a system in its stored form gets the commits of its source in stages."""
+    return bool(system["source"].get("follow") == FOLLOWS_ROLLOUT)
+
+
+def source_of_system(system: Json) -> str:
+    """Return the source that a system in its stored form follows."""
+    return key_of(system["source"]["repository"], system["source"]["branch"])
+
+
+def _moved(before: Pin | None, found: _Found, *, verified: bool = False) -> Pin | None:
+    """Return the pin at what its source has, None where nobody knows that, and there was none.
+
+    ``verified``: it is that of others, which the cluster gets first.
+    """
+    if before is not None and before.source != found.source:
+        same = is_same_repository(before.source, found.source)
+        before = Pin(before.commit, "", source=found.source) if same else None
+    if not found.commit:
+        return before
+    if before is None:
+        return Pin(found.commit, found.digest, source=found.source)
+    if verified and before.pulls != found.digest:  # the plan after it is Ready brings it to this commit
+        return replace(before, pulls="")
+    return before.moved(found.commit, found.digest)
+
+
+def _systems(wanted: Systems, recorded: Mapping[str, Json], followed: _Followed) -> list[Json]:
+    """Return the systems of a cluster with their pins."""
+    systems = list[Json]()
+    for system in wanted:
+        before = recorded.get(system["name"])
+        if not is_followed(system):
+            systems.append(system)
+            continue
+        found = followed.system(system)
+        if found.commit:
+            pin = _moved(Pin.of(before) if before else None, found)
+            systems.append({**system, "pin": pin.stored()} if pin else system)
+        elif before is not None:
+            systems.append(before)
+    return systems
+
+
 def followers(fleet: DesiredFleet, source: FleetSource) -> Mapping[str, int]:
-    """Return how many clusters follow each source besides the fleet repository."""
-    keys = (source.followed(cluster.flux_as_stored) for cluster in fleet.clusters.values())
-    return Counter(key for key in keys if key)
+    """Return how many clusters follow each source besides the fleet's, themselves or with a system."""
+    found = [(name, source.followed(cluster.flux_as_stored)) for name, cluster in fleet.clusters.items()]
+    found += [(cluster, key) for cluster, _, key in followed_systems(fleet)]
+    return Counter(key for _, key in {*found} if key)
+
+
+def followed_systems(fleet: DesiredFleet) -> Iterator[tuple[str, str, str]]:
+    """Yield the clusters of the systems that follow a source, each with the system and the source."""
+    for tenant in fleet.systems.values():
+        sources = dict[str, str]()
+        for cluster in tenant.clusters:
+            environment = fleet.clusters[cluster].environment if cluster in fleet.clusters else ""
+            if environment not in sources:
+                given = tenant.spec.source.of(environment)
+                follows = given.get("follow") == FOLLOWS_ROLLOUT
+                sources[environment] = key_of(given["repository"], given["branch"]) if follows else ""
+            if sources[environment]:
+                yield cluster, tenant.name, sources[environment]
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a source has for folders: ``commit`` and ``digest`` are "" where nobody knows it."""
+
+    source: str
+    roots: Roots
+    commit: str
+    digest: str
 
 
 class _Followed:
@@ -129,31 +192,29 @@ class _Followed:
 
     def __init__(self, revisions: Revisions, source: FleetSource) -> None:
         self._revisions, self._source = revisions, source
-        self._digests: dict[tuple[str, Roots], tuple[str, str]] = {}
-        self._known: dict[tuple[Any, ...], tuple[str, Roots, str, str] | None] = {}
+        self._found: dict[tuple[str, Roots], _Found] = {}
+        self._known: dict[tuple[Any, ...], _Found | None] = {}
 
-    def by(self, flux: Mapping[str, Any]) -> tuple[str, Roots, str, str] | None:
-        """Return source, folders, commit and digest of a cluster with this ``spec.flux``.
-
-        Without a revision the last two are "". None where the cluster is not pinned.
-        """
+    def by(self, flux: Mapping[str, Any]) -> _Found | None:
+        """Return what a cluster with this ``spec.flux`` follows, None where it is not pinned."""
         get = flux.get
         own, other = get("kustomizations"), get("tag") or get("semver") or get("commit")
         key = flux["repository"], get("branch"), other, get("follow"), flux["path"], repr(own)
         if key not in self._known:
-            self._known[key] = self._of(flux)
+            source = self._source.followed(flux)
+            self._known[key] = None if source is None else self._of(source, roots_of(flux))
         return self._known[key]
 
-    def _of(self, flux: Mapping[str, Any]) -> tuple[str, Roots, str, str] | None:
-        source = self._source.followed(flux)
-        if source is None:
-            return None
-        roots = roots_of(flux)
-        if (source, roots) not in self._digests:
+    def system(self, system: Json) -> _Found:
+        """Return what a system in its stored form follows."""
+        return self._of(source_of_system(system), (_folder(system["source"]["path"]),))
+
+    def _of(self, source: str, roots: Roots) -> _Found:
+        if (source, roots) not in self._found:
             revision = self._revisions(source)
-            found = (revision.commit, revision.pulls(roots)) if revision else ("", "")
-            self._digests[source, roots] = found
-        return source, roots, *self._digests[source, roots]
+            known = (revision.commit, revision.pulls(roots)) if revision else ("", "")
+            self._found[source, roots] = _Found(source, roots, *known)
+        return self._found[source, roots]
 
 
 class _Common:

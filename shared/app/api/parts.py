@@ -15,6 +15,8 @@ from shared.app.api import schema
 from shared.azure.policies import PolicyCompanion
 from shared.azure.retirements import retiring
 from shared.cluster.conditions import IN_SYNC, is_at_rest
+from shared.cluster.failures.advice import explained
+from shared.cluster.failures.catalogue import entry_of
 from shared.cluster.failures.errors import Unreadable, is_wait
 from shared.cluster.failures.remedies import suggested_action
 from shared.cluster.forms import RecordList, UnreadableRecord
@@ -185,7 +187,15 @@ def failure_of(record: ClusterRecord) -> schema.Failure | None:
     failure = record.job.step.failure
     if failure is None or (record.job.active and is_wait(failure.kind)):
         return None
-    return projected(schema.Failure, failure, **{"class": failure.kind})
+    entry = entry_of(failure.entry)
+    return projected(
+        schema.Failure,
+        failure,
+        **{"class": failure.kind},
+        meaning=explained(failure.kind, failure.entry),
+        who=entry.actor.value if entry else "",
+        link=entry.link if entry else "",
+    )
 
 
 def retirements_of(record: ClusterRecord, now: datetime) -> list[schema.RetirementView]:

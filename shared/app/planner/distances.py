@@ -1,6 +1,6 @@
-"""How many commits of the branch follow those that Flux pulls on clusters which the plan gives a newer one.
+"""How many commits of the branch follow those that Flux pulls on clusters that get a newer one.
 
-Read once for each such commit of a plan, whatever the number of clusters, and stored in its items.
+Read once for each such commit of a plan, whatever the number of clusters, and stored in the plan's items.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from shared.cluster.failures.errors import Dependency, ReconcileError
 from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
 from shared.language.pin import Pin
-from shared.plan.differences import PIN
 from shared.plan.plan import Item, Plan
 from shared.ports import GitHost, Ports
 from shared.ports.git_host import BranchCommit
@@ -24,6 +23,8 @@ AFTER = 250
 """So many commits after one that clusters pull are read."""
 MOST = 8
 """For so many commits that clusters pull at most it is read how many follow."""
+_COMMIT = "pin.commit"
+"""The path of the commit that Flux pulls, in what a job would change."""
 
 
 def with_distances(
@@ -42,8 +43,8 @@ def with_distances(
     for item in items:
         record, before = records.get(item.cluster), known.get(item.cluster)
         pin = Pin.of(record.document) if record else None
-        moves = item.keeps_pin or any(change.path == PIN for change in item.changes)
-        if pin is None or not moves:
+        moves = item.keeps_pin or any(change.path == _COMMIT for change in item.changes)
+        if pin is None or pin.source or not moves:  # how far another repository went on, nobody asks
             yield item
         elif before and (before.uid, before.generation) == (item.uid, item.generation) and before.behind:
             yield replace(item, behind=before.behind)

@@ -30,8 +30,10 @@ from shared.language.model.cluster.flux_source import (
     FirstSource,
     FluxName,
     FluxRepository,
+    Follow,
     Ref,
     Text,
+    moves_along,
 )
 
 # Where a team's workloads come from: any source of Flux, signed in by nothing but what the team has.
@@ -73,6 +75,8 @@ class EnvironmentSource(Manifest):
     """The container of the storage account."""
     prefix: Text | None = None
     """The beginning of the names of the blobs that count."""
+    follow: Follow | None = None
+    """What moves what Flux pulls."""
     path: RepositoryPath | None = None
     """The folder in it."""
     workload_identity: SystemIdentity | None = None
@@ -96,6 +100,10 @@ class PulledSource(FirstSource):
     secret_ref: SystemSecret | None = None
     """The Secret with the credentials for the source, which somebody else creates."""
     workload_identity: SystemIdentity | None = None
+    follow: Follow | None = None
+    """What moves what Flux pulls: with rollout, a cluster pulls a commit that Roadstead gives it in stages;
+    with branch, or without this, Flux pulls each commit at once. With rollout, the app has to be able to read
+    the repository."""
     path: RepositoryPath = "./"
     """The folder in it."""
     interval: Duration = "10m"
@@ -105,6 +113,7 @@ class PulledSource(FirstSource):
     def _signs_in_as_the_team(self) -> Self:
         """Refuse what would sign Flux in as itself: without an account it acts as the platform's identity."""
         identity, secret = self.workload_identity is not None, self.secret_ref is not None
+        moves_along(self.follow, self)
         if self.provider != "azure":
             if identity:
                 raise ValueError("workloadIdentity goes with provider: azure; add that, or remove it")

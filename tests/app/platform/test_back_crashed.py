@@ -9,8 +9,8 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.rollout import act_on_rollout
 from shared.cluster.record_parts import Phase
 from shared.rollouts.rollout import ActKind
-from tests.app.platform.test_crashed import NAMES, PORTS, at_once, files, pulled
 from tests.support.crash_points import crash_points, wire
+from tests.support.pinned_fleets import NAMES, PORTS, at_once, files, pulled
 from tests.support.pipeline_runs import phases, push, status
 from tests.support.sample import sample
 from tests.support.staged_fleets import NAMESPACE

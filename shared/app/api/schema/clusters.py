@@ -39,9 +39,23 @@ class PlanPart(TypedDict):
 
 
 Failure = TypedDict(
-    "Failure", {"class": str, "message": str, "since": str | None, "code": str, "requestId": str}
+    "Failure",
+    {
+        "class": str,
+        "message": str,
+        "since": str | None,
+        "code": str,
+        "requestId": str,
+        "entry": str,
+        "meaning": str,
+        "who": str,
+        "link": str,
+    },
 )
-"""The last error of a cluster's job; ``class`` is one of docs/errors.md, ``since`` when it first occurred."""
+"""The last error of a cluster's job; ``class`` is one of docs/errors.md, ``since`` when it first occurred.
+
+``entry`` is the key of the catalogue's entry, with who has to act and a page of Microsoft's about it.
+"""
 
 
 class ConditionView(TypedDict):

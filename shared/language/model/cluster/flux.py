@@ -12,13 +12,14 @@ from pydantic import Field, StrictBool, StrictStr, model_validator
 from shared.language.model.arm_types import Guid
 from shared.language.model.base import Manifest, RepositoryPath, rule
 from shared.language.model.cluster.flux_source import (
-    GIT,
     MAIN,
     FirstSource,
     FluxName,
     FluxSource,
+    Follow,
     SecretReference,
     Text,
+    moves_along,
 )
 from shared.language.model.cluster.kustomization import Kustomization, Patch
 
@@ -152,9 +153,6 @@ class FluxInstance(Manifest):
         return self
 
 
-FOLLOWS_ROLLOUT, FOLLOWS_BRANCH = "rollout", "branch"
-"""Who moves what a cluster pulls: Roadstead, in stages, or Flux by itself."""
-
 EVENT_KEY = "token"
 """The key of a Secret with which a Provider of the type generic-hmac signs."""
 
@@ -189,7 +187,7 @@ class Flux(FirstSource):
     components: RepositoryPath = "flux/gotk-components.yaml"
     """The file of this repository with the Flux to install: write it with flux install --export. With
     install: operator, it has the Flux Operator."""
-    follow: Literal["rollout", "branch"] | None = None
+    follow: Follow | None = None
     """What moves what Flux pulls of the first source. With rollout, a cluster pulls a commit that Roadstead
     gives it in stages; with branch, Flux pulls each commit at once. By default rollout, where repository and
     branch are those of the fleet, and branch elsewhere. With rollout, the app has to be able to read it."""
@@ -241,18 +239,7 @@ class Flux(FirstSource):
 
     @model_validator(mode="after")
     def _has_what_rollout_moves(self) -> Self:
-        if self.follow != FOLLOWS_ROLLOUT:
-            return self
-        if self.kind != GIT:
-            raise ValueError(
-                f"follow: rollout moves along the branch of a git repository, and this is kind: {self.kind}; "
-                "remove follow"
-            )
-        fixed = next((name for name in ("tag", "semver", "commit") if getattr(self, name)), "")
-        if fixed:
-            raise ValueError(
-                f"follow: rollout moves along branch, and {fixed} says otherwise; keep one of the two"
-            )
+        moves_along(self.follow, self)
         return self
 
     @model_validator(mode="after")

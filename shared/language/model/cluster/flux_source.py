@@ -210,6 +210,11 @@ _REQUIRED: Mapping[str, Sequence[str]] = {GIT: ("url",), OCI: ("url",), BUCKET: 
 _SCHEMES: Mapping[str, tuple[str, ...]] = {GIT: ("https://", "ssh://"), OCI: ("oci://",), BUCKET: ()}
 
 
+FOLLOWS_ROLLOUT, FOLLOWS_BRANCH = "rollout", "branch"
+"""Who moves what a cluster pulls: Roadstead, in stages, or Flux by itself."""
+Follow = Literal["rollout", "branch"]
+
+
 # What Flux pulls first on a cluster, and for a system: a source whose address says its kind.
 
 _OF_SOURCE = {
@@ -276,3 +281,19 @@ class FirstSource(Manifest):
                 "a storage account needs bucketName"
             )
         return self
+
+
+def moves_along(follow: str | None, source: FirstSource) -> None:
+    """Raise ValueError where nothing of a source moves that is to be followed by rollout."""
+    if follow != FOLLOWS_ROLLOUT:
+        return
+    if source.kind != GIT:
+        raise ValueError(
+            f"follow: rollout moves along the branch of a git repository, and this is kind: {source.kind}; "
+            "remove follow"
+        )
+    fixed = next((name for name in ("tag", "semver", "commit") if getattr(source, name)), "")
+    if fixed:
+        raise ValueError(
+            f"follow: rollout moves along branch, and {fixed} says otherwise; keep one of the two"
+        )

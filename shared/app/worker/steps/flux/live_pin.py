@@ -53,15 +53,18 @@ def taken_over(context: StepContext, desired: Desired) -> Pin | None:
     return desired.pin if desired.pin != context.desired.pin else None
 
 
-def held_back(context: StepContext, live: str) -> Wait | None:
-    """Return the wait of a job whose pin would go back from the commit ``live``, None for any other."""
-    pin = as_live(context, live).pin
+def held_back(context: StepContext, live: str, of: str = "Flux", pin: Pin | None = None) -> Wait | None:
+    """Return the wait of a job whose pin would go back from the commit ``live``, None for any other.
+
+    ``pin`` is that of a system, which ``of`` names; without it, that of the cluster.
+    """
+    pin = pin or as_live(context, live).pin
     if pin is None or live.startswith(TRIED) or live in ("", pin.commit, pin.before):
         return None
-    if _contains(context, pin.commit, live):
+    if host_of(pin, context.ports).is_descendant(pin.commit, live):
         return None
     reason = (
-        f"Flux: it is pinned to {live[:8]}, which {pin.commit[:8]} does not contain; Flux would delete what "
+        f"{of}: it is pinned to {live[:8]}, which {pin.commit[:8]} does not contain; Flux would delete what "
         "only that commit has"
     )
     required = (

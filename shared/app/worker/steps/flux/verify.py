@@ -81,6 +81,8 @@ def _unready(
             text = f"it applied {state.revision or 'nothing'}, the source is at {fetched}"
             return ref, Progressing(text)
         fetched = state.revision
+        if system.pin is not None and commit_of(fetched) != system.pin.commit:
+            return ref, Progressing(f"it is at {fetched}, and not at {system.pin.commit[:8]}")
     return None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.context import StepContext
 from shared.app.worker.steps.flux.applied import ApplyResult, apply_over
+from shared.app.worker.steps.flux.live_pin import commit_in, held_back
 from shared.app.worker.steps.systems.labelled import LabelledLists, is_bare
 from shared.app.worker.steps.systems.managed_namespaces import NamespaceRun
 from shared.azure.managed_namespaces import is_by_arm, stays_by_policy
@@ -19,9 +20,12 @@ from shared.kubernetes.field_ownership import MANAGER, appliers, managers_beside
 from shared.kubernetes.flux_instance import INSTANCE, is_multitenant
 from shared.kubernetes.flux_lockdown import is_locked_down, without_lockdown
 from shared.kubernetes.flux_objects import KUSTOMIZATION, NAMESPACE, ref_of
+from shared.kubernetes.sync_objects import SOURCE_API
 from shared.kubernetes.system_objects import TENANT, system_objects
 from shared.language.cluster_systems import ClusterSystem, read_system
+from shared.language.pin import Pin
 from shared.ports import KubernetesApi
+from shared.resource_ids import ObjectRef
 from shared.sentences import some_of
 
 GONE_SECONDS = 5.0
@@ -56,7 +60,8 @@ def ensure_systems(context: StepContext) -> Outcome:
         if lacking:
             return Restart(f"a team would have all rights: the lock-down is not set on {', '.join(lacking)}")
     managed = NamespaceRun(context, systems, found)
-    refused = _undefined(systems, wanted, found, context) or _foreign(systems, found) or managed.before()
+    unfit = _undefined(systems, wanted, found, context) or _foreign(systems, found)
+    refused = unfit or _held_back(systems, found, context) or managed.before()
     if refused:
         return refused
     applied = ApplyResult()
@@ -128,6 +133,21 @@ def _foreign(systems: Sequence[ClusterSystem], found: LabelledLists) -> Wait | N
             label = f"`kubectl label namespace {name} {TENANT}={system.name}`"
             action = f"{label} gives it to the system; or choose another namespace."
             return Wait(OBSERVE_SECONDS, reason, action_required=action)
+    return None
+
+
+def _held_back(systems: Sequence[ClusterSystem], found: LabelledLists, context: StepContext) -> Wait | None:
+    """Return the wait for a system whose pin would go back: Flux would delete what only the live one has."""
+    for system in systems:
+        if system.pin is None:
+            continue
+        source = system.main_source
+        live = found.get(ObjectRef(SOURCE_API, source.kind, system.name, system.home)) or {}
+        spec = live.get("spec") or {}
+        pinned = commit_in(spec.get("ref")) if spec.get("url") == source.url else ""
+        wait = held_back(context, pinned, _of(system), Pin(**system.pin.model_dump(exclude_none=True)))
+        if wait:
+            return wait
     return None
 
 

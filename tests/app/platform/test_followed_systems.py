@@ -1,0 +1,135 @@
+"""Systems whose source is followed by rollout: a team's commits go through the stages."""
+
+from __future__ import annotations
+
+from localcloud.github.world.memory_repository import MemoryRepository
+from localcloud.kubernetes.world.object_store import At, WriteMode
+from localcloud.kubernetes.world.writes.patches import MERGE
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.app.api.views.why import why_view
+from shared.cluster.record_parts import Phase
+from shared.kubernetes.sync_objects import SOURCE_API
+from shared.resource_ids import ObjectRef
+from tests.support.pipeline_runs import phases, push, status
+from tests.support.staged_fleets import DEV, PROD, staged
+from tests.support.team_systems import DEPLOYMENT, URL, system
+
+TEAM = "https://github.com/contoso/shop"
+BOTH = ("a1", "b1")
+
+
+def following() -> tuple[MemoryCloud, MemoryRepository]:
+    """Return a cloud with a system on a cluster of each environment, and the repository of its team."""
+    cloud = MemoryCloud()
+    team = MemoryRepository(cloud.clock)
+    team.id = 2
+    cloud.others["contoso/shop"] = team
+    team.push({"apps/shop/web.yaml": DEPLOYMENT})
+    push(cloud, files())
+    settle(cloud)
+    assert phases(cloud) == dict.fromkeys((*DEV, *PROD), Phase.READY)
+    return cloud, team
+
+
+def files() -> dict[str, bytes]:
+    source = f"{{repository: {TEAM}, follow: rollout,"
+    manifest = system("shop", ", ".join(BOTH)).replace(f"{{repository: {URL},".encode(), source.encode())
+    return staged() | {"systems/shop.yaml": manifest}
+
+
+def settle(cloud: MemoryCloud) -> None:
+    cloud.run(seconds=3600, until=lambda: False)
+
+
+def at(cloud: MemoryCloud, name: str) -> str:
+    """Return the commit that Flux pulls for the system on a cluster, "" where it is not there."""
+    record = cloud.state.cluster(name)
+    assert record is not None
+    ref = ObjectRef(SOURCE_API, "GitRepository", "shop", "shop")
+    live = cloud.kubernetes.connect(record.desired.id).get(ref)
+    return str(live["spec"]["ref"].get("commit") or "") if live else ""
+
+
+def on(cloud: MemoryCloud, commit: str) -> set[str]:
+    return {name for name in BOTH if at(cloud, name) == commit}
+
+
+def newest(cloud: MemoryCloud) -> str:
+    return cloud.repository.head("main")
+
+
+def test_a_commit_of_a_team_goes_through_the_stages() -> None:
+    cloud, team = following()
+    assert on(cloud, team.head("main")) == {*BOTH}
+    commit = team.commit({"apps/shop/web.yaml": DEPLOYMENT.replace(b"replicas: 1", b"replicas: 2")})
+    cloud.run(until=lambda: bool(on(cloud, commit)))
+    assert on(cloud, commit) == {"a1"}
+    settle(cloud)
+    assert on(cloud, commit) == {*BOTH}
+    plan = cloud.state.plan(newest(cloud))
+    assert plan is not None
+    assert status(cloud, newest(cloud))[0] == "success"
+
+
+def test_a_commit_that_changes_nothing_of_the_system_starts_no_job() -> None:
+    cloud, team = following()
+    first = team.head("main")
+    generations = {record.name: record.generation for record in cloud.state.clusters()}
+    team.commit({"README.md": b"# shop\n"})
+    settle(cloud)
+    assert on(cloud, first) == {*BOTH}
+    assert {record.name: record.generation for record in cloud.state.clusters()} == generations
+    assert cloud.state.fleet().followed[0].clusters == len(BOTH)
+
+
+def test_a_forced_push_of_a_team_moves_nothing_and_says_so() -> None:
+    cloud, team = following()
+    first = team.head("main")
+    team.reset(team.commit({"apps/shop/more.yaml": DEPLOYMENT}, branch="aside"))
+    settle(cloud)
+    assert on(cloud, first) == {*BOTH}
+    plan = cloud.state.plan(newest(cloud))
+    assert plan is not None
+    hold = next(item.hold for item in plan.plan.items if item.cluster == "b1")
+    assert hold is not None
+    assert hold.cause.startswith("shop stay as they are: main of contoso/shop was pushed by force")
+    team.reset(first)
+    settle(cloud)
+    assert status(cloud, newest(cloud))[0] == "success"
+
+
+def test_a_system_whose_repository_the_app_cannot_read_is_not_installed() -> None:
+    cloud = MemoryCloud()
+    push(cloud, staged())
+    settle(cloud)
+    push(cloud, files())
+    settle(cloud)
+    assert {at(cloud, name) for name in BOTH} == {""}
+    state, _ = status(cloud, newest(cloud))
+    assert state != "success"
+    team = cloud.others["contoso/shop"] = MemoryRepository(cloud.clock)
+    team.id = 2
+    team.push({"apps/shop/web.yaml": DEPLOYMENT})
+    settle(cloud)
+    assert on(cloud, team.head("main")) == {*BOTH}
+
+
+def test_a_pin_that_somebody_moved_does_not_go_back() -> None:
+    cloud, team = following()
+    replicas = b"replicas: 1"
+    theirs = team.commit({"apps/shop/web.yaml": DEPLOYMENT.replace(replicas, b"replicas: 2")}, branch="next")
+    record = cloud.state.cluster("a1")
+    assert record is not None
+    world = cloud.kubernetes.world(record.desired.id)
+    assert world is not None
+    kind = world.kind(SOURCE_API, "GitRepository")
+    assert kind is not None
+    patch = {"spec": {"ref": {"commit": theirs}}}
+    world.patch(At(kind, "shop", "shop"), patch, MERGE, WriteMode(manager="kubectl-patch"))
+    team.commit({"apps/shop/web.yaml": DEPLOYMENT.replace(replicas, b"replicas: 3")})
+    settle(cloud)
+    assert at(cloud, "a1") == theirs
+    why = why_view("a1", cloud.ports)
+    assert why is not None
+    assert "does not contain; Flux would delete" in why["doing"]
+    assert theirs[:8] in why["doing"]
