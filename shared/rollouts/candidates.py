@@ -130,7 +130,7 @@ def _moved(record: ClusterRecord, wanted: Desired) -> Pin | None:
     before = Pin.of(record.document)
     if wanted.pin is None or (before is not None and before.pulls == wanted.pin.pulls):
         return None
-    return before or UNKNOWN
+    return before if before is not None and before.source == wanted.pin.source else UNKNOWN
 
 
 def _adds(item: Item, earlier: Item | None) -> bool:

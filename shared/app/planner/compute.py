@@ -85,7 +85,8 @@ def compute_plan(
     approved = approved_plan(request, inputs, fleet, approvable, ports)
     staged = stage(approved.plan.without_oversized(before), before, inputs, fleet, ports, continues=continues)
     items = [_with_life(item, inputs, fleet, ports) for item in staged.plan.items]
-    distant = with_distances(items, inputs.records, before, head, ports)
+    heads = {"": head, **{known.key: known.commit for known in inputs.followed}}
+    distant = with_distances(items, inputs.records, before if approvable else None, heads, ports)
     plan = replace(staged.plan, items=tuple(distant))
     plan_record = PlanRecord(
         plan,

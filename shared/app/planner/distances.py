@@ -8,12 +8,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 
+from shared.app.followed import host_of
 from shared.cluster.failures.errors import Dependency, ReconcileError
 from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
 from shared.language.pin import Pin
 from shared.plan.plan import Item, Plan
-from shared.ports import Ports
+from shared.ports import GitHost, Ports
 from shared.ports.git_host import BranchCommit
 
 log = logging.getLogger(__name__)
@@ -30,12 +31,15 @@ def with_distances(
     items: Sequence[Item],
     records: Mapping[str, ClusterRecord],
     earlier: Plan | None,
-    head: str,
+    heads: Mapping[str, str],
     ports: Ports,
 ) -> Iterator[Item]:
-    """Yield the items with how far their clusters are behind; ``earlier`` is a plan of the same head."""
+    """Yield the items with how far their clusters are behind; ``earlier`` is a plan of the same ``heads``.
+
+    These are the newest commits, by the source of pins.
+    """
     known = {item.cluster: item for item in earlier.items} if earlier else {}
-    read = dict[str, int | None]()
+    read = dict[tuple[str, str], int | None]()
     for item in items:
         record, before = records.get(item.cluster), known.get(item.cluster)
         pin = Pin.of(record.document) if record else None
@@ -45,18 +49,19 @@ def with_distances(
         elif before and (before.uid, before.generation) == (item.uid, item.generation) and before.behind:
             yield replace(item, behind=before.behind)
         else:
-            if pin.commit not in read and len(read) < MOST:
-                read[pin.commit] = _distance(pin.commit, head, ports)
-            yield replace(item, behind=read.get(pin.commit))
+            key = pin.source, pin.commit
+            if key not in read and len(read) < MOST:
+                read[key] = _distance(pin, heads.get(pin.source, ""), ports)
+            yield replace(item, behind=read.get(key))
 
 
-def commits_after(commit: str, head: str, ports: Ports) -> Sequence[BranchCommit] | None:
+def commits_after(commit: str, head: str, host: GitHost) -> Sequence[BranchCommit] | None:
     """Return the commits of the branch after one, newest first; None for too many, or another history.
 
     Of a pull request, that is its merge alone.
     """
     try:
-        found = ports.git_host.changes_since(head, commit, AFTER)
+        found = host.changes_since(head, commit, AFTER)
     except Dependency:
         return None
     known, line = {change.commit: change for change in found or ()}, list[BranchCommit]()
@@ -66,11 +71,13 @@ def commits_after(commit: str, head: str, ports: Ports) -> Sequence[BranchCommit
     return line if found is not None and head == commit else None
 
 
-def _distance(commit: str, head: str, ports: Ports) -> int | None:
-    """Return how many commits follow one; None where that is not known, which fails no plan."""
+def _distance(pin: Pin, head: str, ports: Ports) -> int | None:
+    """Return how many commits follow that of a pin; None where that is not known, which fails no plan."""
+    if not head:
+        return None
     try:
-        found = commits_after(commit, head, ports)
+        found = commits_after(pin.commit, head, host_of(pin, ports))
     except ReconcileError as error:
-        log.warning("how far %s is behind could not be read: %s: %s", commit[:8], error.kind, error)
+        log.warning("how far %s is behind could not be read: %s: %s", pin.commit[:8], error.kind, error)
         return None
     return None if found is None else len(found)

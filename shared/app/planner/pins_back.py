@@ -76,7 +76,7 @@ def _goes_back(record: ClusterRecord, member: Member) -> bool:
 def _are_branches(pins: Iterable[Pin], ports: Ports) -> bool:
     """Return whether each of these pins is a branch; where one cannot be, Flux names its commit."""
     try:
-        for commit in sorted({pin.commit for pin in pins}):
+        for commit in sorted({pin.commit for pin in pins if not pin.source}):
             ensure_branch(Pin(commit, ""), ports.git_host)
     except Retryable:
         raise

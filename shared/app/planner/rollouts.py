@@ -160,7 +160,8 @@ def _of_sources(known: Rollout | None, sources: tuple[str, ...], updates: Collec
     """
     if known is None or known.sources == sources or not updates:
         return known
-    people = Decisions(known.people.paused, known.people.inherited, aborted=known.people.aborted)
+    said = known.people
+    people = Decisions(said.paused, said.inherited, aborted=said.aborted, back=said.back)
     return replace(known, people=people, checked=(), entered=(), passed=(), watched=(), sources=sources)
 
 

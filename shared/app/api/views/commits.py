@@ -40,7 +40,7 @@ def log_view(environment: str, ports: Ports) -> schema.Log | None:
         unverified |= {record.name} if record.observed_generation < record.generation else set()
     most = sorted(pulled, key=lambda commit: (-len(pulled[commit]), commit))
     head = ports.git_host.read_head(ports.config.branch).commit
-    follow = {commit: commits_after(commit, head, ports) for commit in filter(None, most[:PULLED])}
+    follow = {commit: commits_after(commit, head, ports.git_host) for commit in filter(None, most[:PULLED])}
     longest = max((found for found in follow.values() if found), key=len, default=())
     return {
         "fleet": ports.config.fleet,
