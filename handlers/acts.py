@@ -276,7 +276,10 @@ ACTS = (
         body=bodies.RouteBody,
         wrong=fleet.WRONG_TEST,
     ),
-    *(_of_rollout(kind, Role.OPERATOR) for kind in (ActKind.PAUSE, ActKind.RESUME, ActKind.ABORT)),
+    *(
+        _of_rollout(kind, Role.OPERATOR)
+        for kind in (ActKind.PAUSE, ActKind.RESUME, ActKind.ABORT, ActKind.BACK)
+    ),
     _of_rollout(ActKind.OVERRIDE, Role.APPROVER),
     _of_rollout(ActKind.APPROVE, Role.APPROVER, bodies.StageBody, "stage", rollout.WRONG_STAGE),
     _of_rollout(ActKind.SKIP, Role.APPROVER, bodies.MemberBody, "cluster", rollout.WRONG_CLUSTER),

@@ -8,7 +8,7 @@ import sys
 
 _USAGE = """\
 usage: python -m localcloud up [--state FOLDER] [--help]
-       python -m localcloud azure CLUSTER CONTROL [FIELD=VALUE ...] [--state FOLDER] [--help]
+       python -m localcloud azure CLUSTER CONTROL [CODE] [FIELD=VALUE ...] [--state FOLDER] [--help]
        python -m localcloud pull open BRANCH [--title TITLE] [--body TEXT] [--state FOLDER] [--help]
        python -m localcloud pull show|merge|close NUMBER [--state FOLDER] [--help]
        python -m localcloud pull list [--all] [--state FOLDER] [--help]"""

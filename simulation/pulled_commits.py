@@ -24,6 +24,11 @@ def pinned_commit(world: KubernetesWorld) -> str:
     )
 
 
+def has_source(world: KubernetesWorld) -> bool:
+    """Return whether Flux has what it pulls from on a cluster, pinned or not."""
+    return _found(world, _SOURCE) is not None
+
+
 def applied_commit(world: KubernetesWorld) -> str:
     """Return the commit that Flux has applied last on a cluster, "" for none."""
     found = _found(world, _SYNC)

@@ -70,6 +70,8 @@ def _add_facts(table: Table, view: schema.ClusterView, now: datetime, *, wide: b
     _add_certificates(table, view["certificates"])
     _add_policies(table, view.get("policies") or (), now)
     _add_plan(table, view["plan"], now)
+    _add_distance(table, view["behind"])
+    _add_wait(table, view["rollout"], now)
     if view["step"]:
         place = f"{view['step']}, {view['stepNumber']} of {view['stepCount']}, for {age(view['since'], now)}"
         total = f"; the job for {age(view['jobStartedAt'], now)}" if view["nextCheckAt"] else ""
@@ -181,6 +183,21 @@ def _add_plan(table: Table, plan: schema.PlanPart | None, now: datetime) -> None
         table.add_row("", Text(f"for {age(plan['since'], now)}", style="yellow"))
 
 
+def _add_distance(table: Table, behind: int | None) -> None:
+    """Add how far what Flux pulls is behind."""
+    if behind:
+        table.add_row("platform", Text(f"{many(behind, 'commit')} behind", style="yellow"))
+
+
+def _add_wait(table: Table, wait: schema.WaitingCluster | None, now: datetime) -> None:
+    """Add why a rollout has not changed the cluster yet."""
+    if wait is None:
+        return
+    table.add_row("rollout", Text(wait["waits"], style="yellow"))
+    if wait["since"]:
+        table.add_row("", Text(f"for {age(wait['since'], now)}", style="yellow"))
+
+
 def why(view: schema.Why, now: datetime) -> RenderableType:
     """Return what a cluster does, since when, what was tried, what comes next and what an operator can do."""
     view = printable(view)
@@ -191,10 +208,8 @@ def why(view: schema.Why, now: datetime) -> RenderableType:
     if view["comparedAt"]:
         table.add_row("compared", Text(f"with Azure {age(view['comparedAt'], now)} ago"))
     _add_plan(table, view["plan"], now)
-    if view["rollout"]:
-        table.add_row("rollout", Text(view["rollout"]["waits"], style="yellow"))
-        if view["rollout"]["since"]:
-            table.add_row("", Text(f"for {age(view['rollout']['since'], now)}", style="yellow"))
+    _add_distance(table, view["behind"])
+    _add_wait(table, view["rollout"], now)
     _add_fleet_problem(table, view)
     error = view["lastError"]
     if error:
@@ -203,6 +218,8 @@ def why(view: schema.Why, now: datetime) -> RenderableType:
         kinds = dict.fromkeys(filter(None, (error["class"], error["code"])))
         table.add_row("last error", Text(": ".join(kinds)))
         table.add_row("", Text(error["message"]))
+        if error["entry"]:
+            table.add_row("meaning", Text(f"{error['meaning']} {error['link']}".rstrip()))
         if error["requestId"]:
             table.add_row("request id", Text(error["requestId"]))
     when = f", {until(view['nextAt'], now)}" if view["nextAt"] else ""

@@ -14,15 +14,22 @@ import httpx
 from localcloud.azure.wire.arm_controls import CONTROLS
 from localcloud.runtime.state_folder import nearest_state
 
+CODE = "code"
+"""The field of ``fail`` that needs no name."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Send a control to the local Azure of a running cloud; return 1 with the reason when it refuses."""
-    given = parser().parse_args(arguments)
+    found = parser()
+    given = found.parse_args(arguments)
+    bare = next((value for name, value in given.values if not name), None)
+    if bare is not None and given.control != "fail":
+        found.error(f"{bare!r} is not of the form FIELD=VALUE")
     try:
         urls = json.loads((given.state / "cloud.json").read_text())["urls"]
         with httpx.Client(verify=str(given.state / "ca.pem")) as client:
             address = f"{urls['arm']}/_local/clusters/{given.cluster}/{given.control}"
-            reply = client.post(address, json=dict(given.values))
+            reply = client.post(address, json={name or CODE: value for name, value in given.values})
     except (OSError, httpx.HTTPError) as error:
         print(f"no local cloud runs in {given.state}: {error}; start it with make up", file=sys.stderr)
         return 1
@@ -35,9 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _value(text: str) -> tuple[str, str | int]:
+    """Return a field and its value; the field of a word alone is ""."""
     name, separator, value = text.partition("=")
     if not separator:
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form FIELD=VALUE")
+        return "", text
     return name, int(value) if value.isdecimal() else value
 
 
@@ -46,7 +54,9 @@ def parser() -> argparse.ArgumentParser:
     found = argparse.ArgumentParser(prog="python -m localcloud azure", description=__doc__)
     found.add_argument("cluster", metavar="CLUSTER", help="the name of a cluster")
     found.add_argument("control", choices=CONTROLS, help="see docs/local-cloud.md")
-    found.add_argument("values", metavar="FIELD=VALUE", nargs="*", type=_value, help="its fields")
+    found.add_argument(
+        "values", metavar="FIELD=VALUE", nargs="*", type=_value, help="its fields; CODE for fail"
+    )
     found.add_argument(
         "--state", type=Path, default=nearest_state(), help="state folder, by default the nearest .localcloud"
     )

@@ -12,7 +12,10 @@ from shared.frozen import dataclass, field, replace
 
 @dataclass(frozen=True)
 class Failure:
-    """The last error of a step: its class, the service's message and ids, since when, and how often."""
+    """The last error of a step: its class, the service's message and ids, since when, and how often.
+
+    ``entry`` is the key of the entry of the catalogue that documents it, "" for none.
+    """
 
     kind: str
     message: str
@@ -20,6 +23,7 @@ class Failure:
     attempts: int
     code: str = ""
     request_id: str = ""
+    entry: str = ""
 
 
 @dataclass(frozen=True)

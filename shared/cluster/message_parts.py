@@ -34,7 +34,7 @@ class RolloutAct(Wire):
     """
 
     commit: str
-    kind: Literal["pause", "resume", "approve", "skip", "abort", "override"]
+    kind: Literal["pause", "resume", "approve", "skip", "abort", "back", "override"]
     by: str
     at: datetime
     subject: str = ""

@@ -31,6 +31,7 @@ from shared.kubernetes.flux_readiness import (
     message_of,
     ready_condition,
 )
+from shared.masking import cut
 from shared.resource_ids import ObjectRef
 
 # Whether a Deployment runs its newest version, by the rules of ``kubectl rollout status``.
@@ -40,11 +41,15 @@ from shared.resource_ids import ObjectRef
 
 @dataclass(frozen=True)
 class DeploymentRollout:
-    """A Deployment that does not run its newest version yet; ``failed``: it exceeded its deadline."""
+    """A Deployment that does not run its newest version yet; ``failed``: it exceeded its deadline.
+
+    ``refused`` is why the API server refuses its pods, "" where it does not.
+    """
 
     name: str
     message: str
     failed: bool = False
+    refused: str = ""
 
     def __str__(self) -> str:
         return f"the Deployment {self.name}: {self.message}"
@@ -61,13 +66,14 @@ def _rollout(deployment: Json) -> DeploymentRollout | None:
     name = str(metadata["name"])
     if status.get("observedGeneration", 0) < metadata.get("generation", 0):
         return DeploymentRollout(name, "Kubernetes has not seen its newest version yet")
-    exceeded = _deadline_exceeded(status)
+    exceeded, refused = _deadline_exceeded(status), _refused_pods(status)
     if exceeded is not None:
-        return DeploymentRollout(name, exceeded, failed=True)
+        return DeploymentRollout(name, "; ".join(filter(None, (exceeded, refused))), True, refused)
     wanted = (deployment.get("spec") or {}).get("replicas", 1)
     updated, available = status.get("updatedReplicas", 0), status.get("availableReplicas", 0)
     if updated < wanted:
-        return DeploymentRollout(name, f"{updated} of {wanted} replicas are updated")
+        message = f"{updated} of {wanted} replicas are updated"
+        return DeploymentRollout(name, ": ".join(filter(None, (message, refused))), refused=refused)
     if status.get("replicas", 0) > updated:
         return DeploymentRollout(name, f"{status['replicas'] - updated} old replicas still run")
     if available < updated:
@@ -83,6 +89,20 @@ def _deadline_exceeded(status: Json) -> str | None:
     return None
 
 
+def _refused_pods(status: Json) -> str:
+    """Return why the API server refuses the pods, such as a quota or a policy of pods; "" where it does not.
+
+    Source: kubernetes ``pkg/controller/replicaset/replica_set_utils.go``.
+    """
+    for condition in status.get("conditions") or ():
+        if (condition.get("type"), condition.get("status")) == ("ReplicaFailure", "True"):
+            said = " ".join(str(condition.get("message") or "").split())
+            return f"{condition.get('reason') or 'ReplicaFailure'}: {cut(said, _LONGEST, '...')}"
+    return ""
+
+
+_LONGEST = 500
+"""So many characters are shown of what is said of pods that are refused."""
 PATIENCE = timedelta(minutes=10)
 _SOURCES = ("GitRepository", "OCIRepository", "Bucket")
 FLUX_KINDS = (*_SOURCES, "Kustomization", "HelmRelease")

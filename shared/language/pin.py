@@ -85,3 +85,7 @@ class Pin:
     def moved(self, commit: str, pulls: str) -> Pin:
         """Return the pin at a commit that has these files: the same one where they are the same."""
         return self if pulls == self.pulls else Pin(commit, pulls, self.commit, source=self.source)
+
+
+UNKNOWN = Pin("", "")
+"""The pin of a cluster of which nobody knows what Flux pulls."""

@@ -14,6 +14,7 @@ from shared.cluster.message_parts import Approval
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.diagnosis import diagnose
+from shared.cluster.reporting.summary import reason_of
 from shared.frozen import dataclass, field, replace
 from shared.kubernetes.kubeconfig import Certificate, ending
 from shared.masking import cut
@@ -293,7 +294,7 @@ def _problem(trouble: tuple[NotificationKind, str], record: ClusterRecord, retri
     return replace(
         _fact(kind, record),
         reason=reason,
-        detail=brief(f"{found}; it is suspended" if found else record.job.reason),
+        detail=brief(f"{found}; it is suspended" if found else reason_of(record)),
         action=brief(action, ACTION_LIMIT),
     )
 

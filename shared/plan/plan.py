@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from shared.azure.running_versions import Running
-from shared.frozen import dataclass, replace
+from shared.frozen import dataclass, field, replace
 from shared.plan.differences import FieldChange
 from shared.plan.holds import Hold, HoldKind
 
@@ -95,7 +95,9 @@ class Item:
 
     ``hold`` is the reason why the plan does not do what the manifest requests. ``retained`` are the systems
     that stay as they are although the commit takes namespaces from them; the rest is carried out.
-    ``replacements`` are the clusters that must be Ready before this one is deleted.
+    ``replacements`` are the clusters that must be Ready before this one is deleted. ``behind`` is how many
+    commits of the branch follow the one that its Flux pulls at the time of the plan, None where it
+    has no newer one for the cluster, or that is not known.
     """
 
     cluster: str
@@ -106,6 +108,7 @@ class Item:
     hold: Hold | None = None
     retained: tuple[str, ...] = ()
     replacements: tuple[str, ...] = ()
+    behind: int | None = field(default=None, compare=False)
 
     def with_life(self, uid: str, generation: int) -> Item:
         """Return the item of a new cluster that has this uid and generation."""

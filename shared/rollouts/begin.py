@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from shared.frozen import dataclass, field, replace
+from shared.language.pin import Pin
 from shared.rollouts.rollout import Decisions, Group, Member, Rollout, RolloutState, Stage
 from shared.rollouts.strategy import OTHERS, GroupRule, StageRule, at_least, at_most
 
@@ -29,7 +30,8 @@ class Candidate:
     one that it has. ``aside``: it cannot take part now. ``touched``: it has changed or failed already, and so
     comes first. ``at_once``: its change waits for nobody, and does not show what that of the others does.
     ``left``: the commit leaves it as the earlier rollout changed it, in the ``group`` of a stage. ``adds``:
-    the commit changes it in another way than the earlier rollout would have.
+    the commit changes it in another way than the earlier rollout would have. ``earlier`` is
+    that of the member.
     """
 
     cluster: str
@@ -47,6 +49,7 @@ class Candidate:
     left: bool = False
     group: int = 0
     adds: bool = True
+    earlier: Pin | None = None
 
 
 def begin(
@@ -215,4 +218,5 @@ def _members(own: Sequence[Candidate], stage: int, group: int) -> Iterator[Membe
             candidate.before,
             candidate.suspended_until,
             candidate.at_once,
+            earlier=candidate.earlier,
         )

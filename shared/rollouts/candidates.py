@@ -13,6 +13,7 @@ from shared.cluster.reporting.summary import summary_of
 from shared.frozen import replace
 from shared.language.desired import Desired
 from shared.language.model.rollout import Strategy
+from shared.language.pin import UNKNOWN, Pin
 from shared.plan.differences import FieldChange
 from shared.plan.plan import Action, Item, Plan
 from shared.rollouts.begin import Candidate
@@ -95,7 +96,8 @@ def candidates_of(
         started = _has_started(record, members.get(item.cluster))
         adds = started or item.cluster not in members or _adds(item, planned.get(item.cluster))
         touched, aside = started or record.failed, candidate.aside or suspends
-        yield replace(candidate, at_once=at_once, touched=touched, aside=aside, adds=adds)
+        moved = None if item.keeps_pin else _moved(record, wanted)
+        yield replace(candidate, at_once=at_once, touched=touched, aside=aside, adds=adds, earlier=moved)
     for item in plan.items:
         member, record = members.get(item.cluster), records.get(item.cluster)
         if member is None or record is None or item.cluster in changed:
@@ -105,7 +107,17 @@ def candidates_of(
         if wanted is not None and started and not record.deleting:
             candidate = _candidate(record, wanted, record.generation, now)
             candidate = replace(candidate, at_once=member.at_once, touched=True, adds=False)
-            yield replace(candidate, before=member.before, left=True, group=member.group)
+            yield replace(
+                candidate, before=member.before, left=True, group=member.group, earlier=member.earlier
+            )
+
+
+def _moved(record: ClusterRecord, wanted: Desired) -> Pin | None:
+    """Return the pin of a cluster that a commit moves, ``UNKNOWN`` where Flux follows its source so far."""
+    before = Pin.of(record.document)
+    if wanted.pin is None or (before is not None and before.pulls == wanted.pin.pulls):
+        return None
+    return before or UNKNOWN
 
 
 def _adds(item: Item, earlier: Item | None) -> bool:

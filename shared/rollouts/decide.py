@@ -13,6 +13,7 @@ from datetime import datetime
 
 from shared.frozen import dataclass, field, replace
 from shared.rollouts.calendar import Closure
+from shared.rollouts.pins_back import waits_back
 from shared.rollouts.rollout import Group, GroupPass, Member, Rollout, RolloutState
 from shared.rollouts.waits import (
     MemberStanding,
@@ -164,9 +165,8 @@ def _inactive(
     aborted = rollout.people.aborted
     left = (name for name, standing in standings.items() if aborted and standing in _NOT_STARTED)
     since = aborted.at if aborted else None
-    return {name: StartWait(WaitReason.ABORTED, by=aborted, since=since) for name in left} | _skipped(
-        rollout, seen
-    )
+    waits = {name: StartWait(WaitReason.ABORTED, by=aborted, since=since) for name in left}
+    return waits | _skipped(rollout, seen) | dict(waits_back(rollout, seen))
 
 
 _CHANGING = (MemberStanding.IN_FLIGHT, MemberStanding.UNKNOWN)

@@ -24,6 +24,7 @@ from shared.rollouts.candidates import (
     updates_of,
 )
 from shared.rollouts.decide import decide
+from shared.rollouts.pins_back import with_gone_back
 from shared.rollouts.rollout import RefusedStrategy, Rollout, RolloutState, StrategyChoice
 from shared.rollouts.selected import NOTHING, Choice, CommitRequest, choose
 from shared.rollouts.shut import Calendar, ClusterPlace, calendar_of, place_in, place_of
@@ -89,7 +90,7 @@ def rollout_of_plan(
         rollout = begin(plan.commit, stages, candidates, before, now, ahead=ahead)
         chosen = StrategyChoice(choice.strategy, choice.selected, kind)
         rollout = replace(rollout, choice=chosen, refused=_refused(choice, written, now))
-        return _continued(with_windows(rollout, candidates, written), known)
+        return _continued(with_windows(rollout, candidates, written), known, records)
 
     rollout = with_stages(frozenset())
     names = (member.cluster for member in rollout.members)
@@ -128,11 +129,14 @@ def _from_files(plan: Plan, desired: DesiredFleet) -> Iterator[Candidate]:
         yield Candidate(item.cluster, item.uid, item.generation, *place, at_once=is_own(item))
 
 
-def _continued(rollout: Rollout, known: Rollout | None) -> Rollout:
+def _continued(rollout: Rollout, known: Rollout | None, records: Records) -> Rollout:
     """Return a rollout that begins again for its commit, with what people have decided."""
     if known is None:
         return rollout
     entered = {known.stages[place].name for place in known.entered}
+    if known.people.back is not None:
+        generations = {name: record.generation for name, record in records.items()}
+        rollout = with_gone_back(rollout, known, generations)
     return replace(
         rollout,
         state=known.state if known.state is RolloutState.ABORTED else rollout.state,

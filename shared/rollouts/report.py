@@ -64,6 +64,10 @@ def describe_wait(wait: StartWait, commit: str, *, answers: bool = True) -> str:
             return f"waits, because {_who(wait.by)} paused the rollout"
         case WaitReason.ABORTED:
             return f"is left as it is, because {_who(wait.by)} aborted the rollout of {commit[:8]}"
+        case WaitReason.BACK if wait.pin:
+            return f"goes back to {wait.pin[:8]}, because {_who(wait.by)} aborted the rollout of {commit[:8]}"
+        case WaitReason.BACK:
+            return f"cannot go back from {commit[:8]}: the commit that Flux pulled before is not known"
         case WaitReason.ASIDE:
             why = "it is suspended, stopped, missing or contested, or tries a pull request"
             return f"is set aside, because {why}; it catches up later"
@@ -119,7 +123,9 @@ def remedy(wait: StartWait) -> str:
             )
         case WaitReason.WINDOW | WaitReason.FREEZE | WaitReason.TIME:
             return "In an emergency, `roadstead rollout override --reason TEXT` lets it start."
-        case WaitReason.ABORTED | WaitReason.SKIPPED:
+        case WaitReason.BACK if not wait.pin:
+            return "Revert the commit, or move the pin yourself (docs/how-to/move-a-pin.md)."
+        case WaitReason.ABORTED | WaitReason.SKIPPED | WaitReason.BACK:
             return "The next commit that is planned takes the cluster along."
         case _:
             return ""
@@ -174,6 +180,8 @@ def describe(rollout: Rollout, decision: Decision) -> str:
     )
     ready = sum(standing is MemberStanding.VERIFIED for standing in decision.standings.values())
     text = f"rollout {state_of(rollout, decision).lower()}, {ready} of {total} clusters ready"
+    if rollout.people.back is not None:
+        return f"{text}; {_back(decision, rollout.commit)}"
     alone = None if decision.held else decision.final or decision.block
     if alone is not None:
         return f"{text}; it {describe_wait(alone, rollout.commit, answers=False)}"
@@ -181,6 +189,17 @@ def describe(rollout: Rollout, decision: Decision) -> str:
         return text
     first, number = _main_wait(decision)
     return f"{text}; {_with_number(number, describe_wait(first, rollout.commit, answers=False))}"
+
+
+def _back(decision: Decision, commit: str) -> str:
+    """Return how many pins go back, after who cannot."""
+    found = {name: wait for name, wait in decision.waits.items() if wait.reason is WaitReason.BACK}
+    stuck = [name for name, wait in found.items() if not wait.pin]
+    number = len(found) - len(stuck)
+    text = f"{number} {'pin goes' if number == 1 else 'pins go'} back from {commit[:8]}"
+    if not stuck:
+        return text
+    return f"{_some(stuck)} cannot go back, because what Flux pulled before is not known; {text}"
 
 
 def _main_wait(decision: Decision) -> tuple[StartWait, int]:

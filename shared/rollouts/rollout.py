@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from shared.frozen import dataclass, field, replace
+from shared.language.pin import Pin
 from shared.rollouts.calendar import Freeze, Window
 from shared.rollouts.strategy import NO_GATE, EndpointCheck, Gate
 
@@ -82,7 +83,9 @@ class Member:
 
     ``before`` is the digest of the spec that it had. ``suspended_until`` is when a suspension ends that its
     new spec has. ``at_once``: its change waits for nobody, because Azure does not see it. ``windows`` and
-    ``freezes`` are the names of those that are for it.
+    ``freezes`` are the names of those that are for it. ``earlier`` is the pin that its change moves, one
+    without a commit where that is not known, and None where the pin stays. ``back``: the cluster has gone
+    back to that.
     """
 
     cluster: str
@@ -95,6 +98,8 @@ class Member:
     at_once: bool = False
     windows: tuple[str, ...] = ()
     freezes: tuple[str, ...] = ()
+    earlier: Pin | None = None
+    back: bool = False
 
 
 @dataclass(frozen=True)
@@ -187,6 +192,8 @@ class Decisions:
     """The clusters that were taken out."""
     aborted: StageDecision | None = None
     """Who ended it, None for nobody."""
+    back: StageDecision | None = None
+    """Who has the pins of the clusters that it has changed go back, None for nobody."""
     overridden: StageDecision | None = None
     """Who lets it start clusters outside their windows and in freezes, None for nobody."""
 
@@ -316,15 +323,20 @@ class ActKind(StrEnum):
     APPROVE = "approve"
     SKIP = "skip"
     ABORT = "abort"
+    BACK = "back"
+    """To abort it, and to have the pins go back that it has moved."""
     OVERRIDE = "override"
 
 
 def act_on(rollout: Rollout, kind: ActKind, decided: StageDecision, lifts: datetime | None = None) -> Rollout:
     """Return the rollout after an act; the same one twice, in whatever order, changes nothing.
 
-    A resume ``lifts`` the pause of that time, and no other one.
+    A resume ``lifts`` the pause of that time, and no other one. The pins of an aborted rollout may go back.
     """
-    if rollout.state is not RolloutState.ACTIVE or is_as_asked(rollout, kind, decided, lifts):
+    active = rollout.state is RolloutState.ACTIVE or (
+        kind is ActKind.BACK and rollout.state is RolloutState.ABORTED
+    )
+    if not active or is_as_asked(rollout, kind, decided, lifts):
         return rollout
     people, refused = rollout.people, rollout.refused
     match kind:
@@ -345,9 +357,11 @@ def act_on(rollout: Rollout, kind: ActKind, decided: StageDecision, lifts: datet
             people = replace(people, skipped=(*people.skipped, decided))
         case ActKind.OVERRIDE:
             people = replace(people, overridden=decided)
-        case ActKind.ABORT:
-            people = replace(people, aborted=decided)
-            return replace(rollout, state=RolloutState.ABORTED, people=people, ended=decided.at)
+        case ActKind.ABORT | ActKind.BACK:
+            back = decided if kind is ActKind.BACK else None
+            people = replace(people, aborted=people.aborted or decided, back=back)
+            ended = rollout.ended or decided.at
+            return replace(rollout, state=RolloutState.ABORTED, people=people, ended=ended)
     return replace(rollout, people=people)
 
 
@@ -369,6 +383,8 @@ def is_as_asked(
             return people.overridden is not None
         case ActKind.ABORT:
             return people.aborted is not None
+        case ActKind.BACK:
+            return people.back is not None
 
 
 def _is_by_same(approval: StageDecision, other: StageDecision) -> bool:

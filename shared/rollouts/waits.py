@@ -114,6 +114,8 @@ class WaitReason(StrEnum):
     """The commit names a strategy that it may not select."""
     PAUSED = "paused"
     ABORTED = "aborted"
+    BACK = "back"
+    """The rollout was aborted, and the pin of the cluster goes back to what it was before."""
     ASIDE = "aside"
     """The cluster itself cannot take part: it is suspended, stopped, missing or contested."""
     WINDOW = "window"
@@ -139,7 +141,8 @@ class StartWait:
     of each is asked that asks one, and ``spent`` are the names of those that are not asked again.
     ``stuck`` is where those stand that keep a group from its success in which nothing changes: they have
     failed, or cannot take part; None while something changes.
-    ``gate`` is that of a stage that waits for an approval: who gives it, and when.
+    ``gate`` is that of a stage that waits for an approval: who gives it, and when. ``pin`` is the commit to
+    which a pin goes back, "" where that is not known.
     """
 
     reason: WaitReason
@@ -157,6 +160,7 @@ class StartWait:
     spent: tuple[str, ...] = ()
     stuck: MemberStanding | None = None
     gate: Gate = NO_GATE
+    pin: str = ""
 
 
 _SOONEST, _LATEST = timedelta(seconds=30), timedelta(minutes=15)

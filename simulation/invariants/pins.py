@@ -6,7 +6,7 @@ That a generation starts in the order of the stages is a rule of rollouts; a pin
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.memory.memory_cloud import MemoryCloud
@@ -14,7 +14,7 @@ from simulation.history import FleetHistory
 from simulation.invariants.context import Context
 from simulation.operators import Operators, cluster_id
 from simulation.platforms import HAVE_SHOP, REFUSED
-from simulation.pulled_commits import BRANCHES, applied_commit, pinned_commit, shop
+from simulation.pulled_commits import BRANCHES, applied_commit, has_source, pinned_commit, shop
 from simulation.rule import RuleViolated
 
 
@@ -28,35 +28,34 @@ class PinInvariant:
         """The commit that Flux pulled last on a cluster, also while it has no source."""
         self._shops: dict[KubernetesWorld, str] = {}
         self._given: defaultdict[str, set[str]] = defaultdict(set)
-        """The commits of the pins that generations of the clusters of a name had."""
+        """The commits of the pins with which generations of the clusters of a name began."""
+        self._begun: dict[tuple[MemoryCloud, str], tuple[str, int]] = {}
+        """The generation of each record that was seen last, and the life of the cluster."""
         self._succeeded: set[str] = set()
 
     def after_event(self) -> None:
         """Check what has moved, what no longer exists, and what a status says."""
         for cloud, operators in self.operators.items():
-            for record in cloud.state.clusters():
-                if pin := record.document.get("pin"):
-                    self._given[record.name].add(pin["commit"])
+            self._note_given(cloud)
+            branches = cloud.repository.heads()
             for name, world in self._worlds(operators):
                 self._moved(operators, name, world)
+                self._is_there(operators, name, world, branches)
                 self._kept(operators, name, world)
             self._true_status(cloud, operators)
 
     def ended(self, cloud: MemoryCloud) -> None:
-        """Check that each cluster has what the head has, and that its pin is a branch."""
+        """Check that each cluster has what the head has."""
         operators = self.operators.get(cloud)
         if operators is None:
             return
         fleet, history = operators.fleet, operators.history
         for name, world in self._worlds(operators):
-            if name not in history.now.clusters or not (pin := pinned_commit(world)):
+            if name not in history.now.clusters or not pinned_commit(world):
                 continue
             lag = self._lag(history, name, world, history.head_line[-1])
             if lag:
-                raise RuleViolated("lost pin", f"{fleet}: {lag}")
-            heads = cloud.repository.heads()
-            if heads.get(f"{BRANCHES}{pin}") != pin:
-                raise RuleViolated("pin branch", f"{fleet}: {name} pulls {pin[:8]}, which is no branch")
+                raise RuleViolated("late pin", f"{fleet}: {lag}")
 
     def _worlds(self, operators: Operators) -> Iterator[tuple[str, KubernetesWorld]]:
         for name in operators.names:
@@ -64,6 +63,16 @@ class PinInvariant:
             world = operators.cloud.kubernetes.world(key)
             if world is not None and not self._context.oracle.belongs_to_others(key, operators.fleet):
                 yield name, world
+
+    def _note_given(self, cloud: MemoryCloud) -> None:
+        """Note the pins of new generations: what a job takes over from Flux, nobody has released."""
+        for record in cloud.state.clusters():
+            began = record.uid, record.generation
+            if self._begun.get((cloud, record.name)) == began:
+                continue
+            self._begun[cloud, record.name] = began
+            if pin := record.document.get("pin"):
+                self._given[record.name].add(pin["commit"])
 
     def _moved(self, operators: Operators, name: str, world: KubernetesWorld) -> None:
         """Check that a pin goes forward, to a commit of the branch that a generation gave to the cluster."""
@@ -84,6 +93,16 @@ class PinInvariant:
         history = operators.history
         if before in history.head_line and history.place(now) < history.place(before):
             raise RuleViolated("pin back", f"{fleet}: {name} goes back from {before[:8]} to {now[:8]}")
+
+    def _is_there(
+        self, operators: Operators, name: str, world: KubernetesWorld, branches: Mapping[str, str]
+    ) -> None:
+        """Check that Flux has a pin, once it had one, and that this is a branch from which it can be read."""
+        if not (pin := pinned_commit(world)):
+            if self._pins.get(world) and has_source(world):
+                raise RuleViolated("lost pin", f"{operators.fleet}: {name} follows the branch by itself")
+        elif branches.get(f"{BRANCHES}{pin}") != pin:
+            raise RuleViolated("pin branch", f"{operators.fleet}: {name} pulls {pin[:8]}, which is no branch")
 
     def _kept(self, operators: Operators, name: str, world: KubernetesWorld) -> None:
         """Check that a namespace which Flux deletes is one whose removal somebody approved."""

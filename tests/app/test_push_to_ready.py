@@ -245,7 +245,10 @@ def test_a_failed_creation_is_reported_and_the_next_commit_retries_it() -> None:
     assert phases(cloud) == {"one": Phase.FAILED}
     state, description = status(cloud, commit)
     assert state == "failure"
-    assert "no vCPUs are left in eastus" in description
+    assert "too few cores" in description
+    failed = cloud.state.cluster("one")
+    assert failed is not None
+    assert "no vCPUs are left in eastus" in failed.job.reason
     files = fleet_files.fleet("one")
     files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=2)
     commit = push(cloud, files)

@@ -32,7 +32,7 @@ def test_why_shows_the_error_and_the_suggested_action(url: str) -> None:
     text = " ".join(plain(shown).split())
     assert "failed in the step cluster (2 of " in text
     assert "last error QuotaExceeded" in text
-    assert "Raise the quota or free some, then run `roadstead replay one`" in text
+    assert "Raise the quota (Azure portal, Quotas) or free some" in text
     assert max(len(line) for line in plain(shown).splitlines()) <= 80
     assert json.loads(roadstead("why", "one", "-o", "json", "--url", url).stdout)["phase"] == "Failed"
 

@@ -114,6 +114,9 @@ def test_a_pause_a_resume_and_an_abort(cloud: MemoryCloud, url: str) -> None:
     cloud.run()
     assert rollout_of(cloud, commit).state is RolloutState.ABORTED
     assert changed(cloud, "one") == {*DEV}
+    assert "back is queued" in run(url, "abort", "--back", "--yes")
+    cloud.run()
+    assert rollout_of(cloud, commit).people.back is not None
     refused = roadstead("rollout", "pause", ROADSTEAD_URL=url)
     assert "is not under way: aborted" in refused.stderr
 

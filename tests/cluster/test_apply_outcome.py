@@ -19,7 +19,6 @@ from shared.cluster.failures.errors import (
     Unavailable,
     Unexpected,
     from_http,
-    from_operation,
 )
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.job import AcceptedWrite, Lease, WaitingOn, WaitKind, WriteKind, start_step
@@ -202,21 +201,9 @@ def test_a_repeated_wait_is_one_event() -> None:
         (408, "", errors.Unavailable),
         (409, "OperationNotAllowed", errors.Conflict),
         (412, "", errors.Conflict),
-        (409, "MissingSubscriptionRegistration", errors.InvalidManifest),
-        (400, "ErrCode_InsufficientVCPUQuota", errors.QuotaExceeded),
-        (409, "SkuNotAvailable", errors.OutOfCapacity),
-        (400, "AksCapacityHeavyUsage", errors.OutOfCapacity),
-        (503, "AllocationFailed", errors.OutOfCapacity),
-        (400, "InsufficientSubnetSize", errors.OutOfAddresses),
-        (400, "UnsatisfiablePDB", errors.Blocked),
-        (400, "PropertyChangeNotAllowed", errors.Immutable),
         (400, "BadRequest", errors.InvalidManifest),
         (401, "", errors.Unauthenticated),
         (403, "", errors.Unauthorized),
-        (403, "RequestDisallowedByPolicy", errors.InvalidManifest),
-        (409, "ScopeLocked", errors.Locked),
-        (409, "ReadOnlyDisabledSubscription", errors.Locked),
-        (403, "ReadOnlyDisabledSubscription", errors.Locked),
         (404, "", errors.Dependency),
     ],
 )
@@ -224,61 +211,6 @@ def test_every_http_response_has_an_error_class(status: int, code: str, kind: ty
     error = from_http(status, code, "a message", request_id="r")
     assert type(error) is kind
     assert (str(error), error.code, error.request_id) == ("a message", code, "r")
-
-
-@pytest.mark.parametrize(
-    ("state", "code", "kind"),
-    [
-        ("Failed", "InternalOperationError", errors.Interrupted),
-        ("Failed", "InternalServerError", errors.Interrupted),
-        ("Failed", "ServiceUnavailable", errors.Interrupted),
-        ("Failed", "Timeout", errors.Interrupted),
-        ("Failed", "VMExtensionProvisioningTimeout", errors.Interrupted),
-        ("Failed", "OSProvisioningTimedOut", errors.Interrupted),
-        ("Canceled", "OperationPreempted", errors.Interrupted),
-        ("Failed", "PodDrainFailure", errors.Blocked),
-        ("Failed", "QuotaExceeded", errors.QuotaExceeded),
-        ("Failed", "ErrCode_InsufficientVCPUQuota", errors.QuotaExceeded),
-        ("Failed", "AllocationFailed", errors.OutOfCapacity),
-        ("Failed", "ZonalAllocationFailed", errors.OutOfCapacity),
-        ("Failed", "OverconstrainedAllocationRequest", errors.OutOfCapacity),
-        ("Failed", "PrivateClusterV2CapacityOverConstrained", errors.OutOfCapacity),
-        ("Failed", "SubnetIsFull", errors.OutOfAddresses),
-        ("Failed", "OriginalEtagNotExpect", errors.Interrupted),
-        ("Failed", "EtagMismatch", errors.Interrupted),
-        ("Failed", "VMExtensionManagementInternalError", errors.Interrupted),
-        ("Failed", "RequestDisallowedByPolicy", errors.InvalidManifest),
-        ("Failed", "ScopeLocked", errors.Locked),
-        ("Failed", "CreateVMSSAgentPoolFailed", errors.InvalidManifest),
-        ("Failed", "Failed", errors.InvalidManifest),
-        ("Failed", "Conflict", errors.Interrupted),
-        ("Failed", "PodCIDRConflict", errors.InvalidManifest),
-        ("Canceled", "Canceled", errors.Aborted),
-        ("Failed", "OperationCanceled", errors.Aborted),
-    ],
-)
-def test_every_failed_operation_has_an_error_class(state: str, code: str, kind: type[ReconcileError]) -> None:
-    error = from_operation(state, code, "a message", request_id="r")
-    assert type(error) is kind
-    assert (str(error), error.code, error.request_id) == ("a message", code, "r")
-
-
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [
-        (
-            from_http(400, "CreateVMSSAgentPoolFailed", "no room", cause="ZonalAllocationFailed"),
-            "OutOfCapacity",
-        ),
-        (from_operation("Failed", "UpgradeFailed", "drain", cause="PodDrainFailure"), "Blocked"),
-        (from_operation("Failed", "UpgradeFailed", "role", cause="AuthorizationFailed"), "InvalidManifest"),
-    ],
-)
-def test_the_cause_decides_about_the_class_and_the_services_own_code_is_shown(
-    error: ReconcileError, kind: str
-) -> None:
-    assert error.kind == kind
-    assert error.code in ("CreateVMSSAgentPoolFailed", "UpgradeFailed")
 
 
 def test_a_lack_of_capacity_is_tried_again_for_hours_and_then_given_up() -> None:

@@ -13,6 +13,7 @@ from shared.cluster.failures.errors import (
     Immutable,
     InvalidManifest,
     QuotaExceeded,
+    Refused,
     Throttled,
 )
 from shared.ports.azure import (
@@ -283,7 +284,7 @@ def test_a_stopped_cluster_takes_no_change(azure: Azure) -> None:
     azure.world.interventions.stop(CLUSTER)
     assert azure.seen()["properties"]["powerState"] == {"code": "Stopped"}
     assert azure.plane.nodes[CLUSTER] == []
-    with pytest.raises(InvalidManifest, match="stopped"):
+    with pytest.raises(Refused, match="stopped"):
         azure.call(PutCluster(CLUSTER, body(), etag=azure.seen()["eTag"]))
     azure.world.interventions.start(CLUSTER)
     azure.call(PutCluster(CLUSTER, body(), etag=azure.seen()["eTag"]))

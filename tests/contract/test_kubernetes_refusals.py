@@ -76,7 +76,7 @@ def test_a_refused_write_says_who_refuses_it(case: str, setting: Setting) -> Non
     for write in WRITES.values():
         with pytest.raises(ReconcileError) as refused:
             write(setting.api, live)
-        assert type(refused.value) is entry.kind
+        assert (type(refused.value), refused.value.entry) == (entry.kind, entry.key)
         assert str(refused.value).startswith(f"{SUBJECT}{message}")
     assert setting.api.get(SETTINGS) is not None
 

@@ -69,6 +69,7 @@ ROUTES = {
     "rollout_pause": ("POST", "rollouts/{commit}/pause", "Operator"),
     "rollout_resume": ("POST", "rollouts/{commit}/resume", "Operator"),
     "rollout_abort": ("POST", "rollouts/{commit}/abort", "Operator"),
+    "rollout_back": ("POST", "rollouts/{commit}/back", "Operator"),
     "rollout_override": ("POST", "rollouts/{commit}/override", "Approver"),
     "rollout_approve": ("POST", "rollouts/{commit}/approve", "Approver"),
     "rollout_skip": ("POST", "rollouts/{commit}/skip", "Approver"),

@@ -8,6 +8,7 @@ import pytest
 
 from shared.kubernetes.health import unfinished
 
+QUOTA = 'pods "source-controller-7b-x" is forbidden: exceeded quota: team, requested: pods=1, used: pods=9'
 TIMED_OUT = 'ReplicaSet "source-controller-7b" has timed out progressing.'
 
 
@@ -23,6 +24,11 @@ def deployment(name: str = "source-controller", *, generation: int = 2, **status
     return {"metadata": {"name": name, "generation": generation}, "spec": {"replicas": 1}, "status": whole}
 
 
+def replica_failure(message: str) -> dict[str, Any]:
+    condition = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": message}
+    return {"conditions": [condition]}
+
+
 def progressing(status: str, reason: str, message: str) -> dict[str, Any]:
     return {"conditions": [{"type": "Progressing", "status": status, "reason": reason, "message": message}]}
 
@@ -32,6 +38,10 @@ def progressing(status: str, reason: str, message: str) -> dict[str, Any]:
     [
         (deployment(generation=3), "Kubernetes has not seen its newest version yet"),
         (deployment(updatedReplicas=0), "0 of 1 replicas are updated"),
+        (
+            deployment(updatedReplicas=0, **replica_failure(QUOTA)),
+            f"0 of 1 replicas are updated: FailedCreate: {QUOTA}",
+        ),
         (deployment(replicas=2), "1 old replicas still run"),
         (deployment(availableReplicas=0), "0 of 1 updated replicas are available"),
         (

@@ -153,7 +153,8 @@ def test_a_dependency_that_is_nowhere_is_refused(wanted: dict[str, str], hint: s
 
 
 def test_a_dependency_of_the_manifest_of_the_cluster_is_there() -> None:
-    assert Platform().kustomize("edge", spec=waiting("flux-system")).problems == []
+    platform = Platform(spec={"wait": False}).kustomize("edge", spec=waiting("flux-system"))
+    assert platform.problems == []
 
 
 def test_helm_releases_that_wait_for_each_other_are_refused() -> None:
@@ -464,9 +465,8 @@ spec:
     ],
 )
 def test_a_custom_object_fits_its_definition(change: tuple[str, str], problem: str) -> None:
-    platform = Platform().kustomize("data", BACKUPS)
-    platform.add(BACKUP.replace(*change), file="platform/backup.yaml")
-    found = [text.removeprefix("platform/backup.yaml:") for text in platform.problems]
+    platform = Platform().kustomize("data", BACKUPS).kustomize("apps", BACKUP.replace(*change))
+    found = [text.removeprefix("platform/layers/apps/all.yaml:") for text in platform.problems]
     assert [text for text in found if text.startswith(problem)] if problem else found == []
 
 

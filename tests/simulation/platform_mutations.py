@@ -1,4 +1,4 @@
-"""Mutations of pins: one moves before its stage, back or never, or removes what nobody gave up."""
+"""Mutations of pins: one is lost, moves before its stage, back or never, or removes what nobody gave up."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ from typing import Any
 
 import pytest
 
-from shared.app.planner import commit_status
-from shared.app.worker.steps.flux import sync
+from shared.app.planner import commit_status, reporter
+from shared.app.recovery import housekeeping
+from shared.app.worker.steps.flux import reconciled, sync
+from shared.cluster.record_parts import Phase
+from shared.cluster.reporting.summary import ClusterSummary
+from shared.cluster.transitions import acceptance
 from shared.frozen import replace
+from shared.kubernetes.flux_readiness import FluxFailure, Ready, readiness
 from shared.language.pin import Pin
 from shared.plan.holds import Hold, HoldKind
+from shared.plan.plan import Item, Plan
 from shared.plan.platform_plan import PlatformPlan
 from simulation.actors.kinds import PLATFORM, ROLLOUTS
 from tests.simulation.mutations import mutation
@@ -39,8 +45,47 @@ def a_pin_never_moves(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Pin, "moved", lambda pin, *_: pin)
 
 
-def a_cluster_that_changes_counts_as_in_sync(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(commit_status, "reached", lambda *_, **__: True)
+def a_cluster_whose_stage_has_not_come_counts_as_in_sync(patch: pytest.MonkeyPatch) -> None:
+    reached = commit_status.reached
+
+    def whenever_ready(item: Item, record: ClusterSummary | None, *, newest: bool) -> bool:
+        is_ready = record is not None and record.phase is Phase.READY
+        return is_ready or reached(item, record, newest=newest)
+
+    patch.setattr(commit_status, "reached", whenever_ready)
+
+
+def a_pin_that_is_held_counts_as_moved(patch: pytest.MonkeyPatch) -> None:
+    def without_holds(plan: Plan, *args: Any, **named: Any) -> Any:
+        items = [replace(item, hold=None, generation=0) if item.keeps_pin else item for item in plan.items]
+        return commit_status.progress_of(replace(plan, items=tuple(items)), *args, **named)
+
+    patch.setattr(reporter, "progress_of", without_holds)
+
+
+def what_flux_cannot_apply_counts_as_applied(patch: pytest.MonkeyPatch) -> None:
+
+    def applied(live: Any, request: str) -> Any:
+        state = readiness(live, request)
+        return Ready(state.attempt.revision) if isinstance(state, FluxFailure) else state
+
+    patch.setattr(reconciled, "readiness", applied)
+
+
+def the_purge_keeps_the_pin_of_the_head_alone(patch: pytest.MonkeyPatch) -> None:
+    class NoPin:
+        of = staticmethod(lambda _: None)
+
+    patch.setattr(housekeeping, "Pin", NoPin)
+
+
+def a_record_loses_its_pin(patch: pytest.MonkeyPatch) -> None:
+    change = acceptance.accept_change
+
+    def without(record: Any, desired: Any, **named: Any) -> Any:
+        return change(record, desired.with_pin(None), **named)
+
+    patch.setattr(acceptance, "accept_change", without)
 
 
 def _without(kind: HoldKind) -> Callable[[pytest.MonkeyPatch], None]:
@@ -63,9 +108,17 @@ def what_nothing_builds_is_released(patch: pytest.MonkeyPatch) -> None:
 
 PLATFORM_MUTATIONS = (
     mutation(a_pin_moves_to_the_head_at_once, f"{PLATFORM} {ROLLOUTS}", "pin unreleased"),
-    mutation(a_pin_moves_back_to_the_commit_before, PLATFORM, "pin back"),
-    mutation(a_pin_never_moves, PLATFORM, "lost pin", "early success", "lost work"),
-    mutation(a_cluster_that_changes_counts_as_in_sync, PLATFORM, "early success", "untrue"),
+    mutation(a_pin_moves_back_to_the_commit_before, PLATFORM, "pin back", "early success"),
+    mutation(a_pin_never_moves, PLATFORM, "late pin", "early success", "lost work"),
+    mutation(
+        a_cluster_whose_stage_has_not_come_counts_as_in_sync,
+        f"{PLATFORM} {ROLLOUTS}",
+        *("early success", "untrue"),
+    ),
+    mutation(a_pin_that_is_held_counts_as_moved, PLATFORM, "early success", "open status"),
+    mutation(what_flux_cannot_apply_counts_as_applied, PLATFORM, "false ready", "early success"),
+    mutation(the_purge_keeps_the_pin_of_the_head_alone, PLATFORM, "pin branch", often="purge"),
+    mutation(a_record_loses_its_pin, PLATFORM, "lost pin"),
     mutation(a_removal_needs_no_approval, PLATFORM, "unapproved removal"),
     mutation(what_nothing_builds_is_released, PLATFORM, "pin refused"),
 )

@@ -11,6 +11,7 @@ from shared.app.worker.steps import bootstrap_secrets
 from shared.kubernetes.bootstrap_secrets import secret_ref
 from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret
 from shared.ports import KubernetesApi
+from shared.resource_ids import ObjectRef
 from simulation.actors.kinds import SECRETS
 from tests.simulation.mutations import mutation
 
@@ -24,7 +25,17 @@ def what_git_no_longer_has_stays(patch: pytest.MonkeyPatch) -> None:
 
 
 def every_secret_counts_as_former(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(bootstrap_secrets, "secret_ref", lambda _: None)
+    class Unlike(ObjectRef):
+        def __eq__(self, other: object) -> bool:
+            return self is other
+
+        __hash__ = object.__hash__
+
+    def unlike(secret: BootstrapSecret) -> ObjectRef:
+        ref = secret_ref(secret)
+        return Unlike(ref.api_version, ref.kind, ref.name, ref.namespace)
+
+    patch.setattr(bootstrap_secrets, "secret_ref", unlike)
 
 
 def a_step_notes_what_it_read(patch: pytest.MonkeyPatch) -> None:

@@ -37,6 +37,12 @@ Commit = Annotated[
     ),
 ]
 Stage = Annotated[str, typer.Argument(metavar="STAGE", help="A stage that waits for an approval.")]
+Back = Annotated[
+    bool,
+    typer.Option(
+        "--back", help="What Flux pulls goes back, too, on the clusters that have the commit already."
+    ),
+]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A cluster of the rollout.")]
 
 
@@ -139,15 +145,20 @@ skip = _on_one(
 def abort(
     *,
     commit: Commit = "",
+    back: Back = False,
     reason: Reason = "",
     yes: Yes = False,
     url: Url = DEFAULT_URL,
     key_file: KeyFile = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
-    """End a rollout: the clusters that have not started stay as they are until a newer commit."""
+    """End a rollout: the clusters that have not started stay as they are until a newer commit.
+
+    With --back, Flux on the others pulls again what it pulled before, and prunes what only the commit has.
+    """
     with connect(url, key_file, timeout) as api:
         whole = _whole(api, commit)
-        if not yes and not confirmed(f"Abort the rollout of {whole[:8]}?"):
+        goes = ", and prune what only its commit has" if back else ""
+        if not yes and not confirmed(f"Abort the rollout of {whole[:8]}{goes}?"):
             raise CommandError("nothing was aborted")
-        _act(api, whole, "abort", reason)
+        _act(api, whole, "back" if back else "abort", reason)

@@ -1,7 +1,8 @@
 """Controls of the local Azure, for faults and for what people do: ``POST /_local/clusters/NAME/CONTROL``.
 
-``fail`` {"code", "message"}, ``stick``, ``vanish`` and ``lag`` {"pool"} wait for the next operation of the
-cluster of that name, which need not exist yet, and ``event`` {"after"} for its next event; ``stop``,
+``fail`` {"code"} or {"code", "message"}, ``stick``, ``vanish`` and ``lag`` {"pool"} wait for the next
+operation of the cluster of that name, which need not exist yet, and ``event`` {"after"} for its next event;
+``stop``,
 ``start``, ``abort``, ``scale`` {"pool", "count"}, ``image`` {"pool", "image"}, ``tag`` {"name", "value"} and
 ``delete`` happen at once, or begin to.
 """

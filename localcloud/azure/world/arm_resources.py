@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
-from localcloud.azure.world.arm_errors import AksError, busy, precondition_failed
+from localcloud.azure.world.arm_errors import AksError, ArmError, busy, precondition_failed
 from localcloud.azure.world.pools.pool_power import shown_pool
 from shared.json_tree import Json
 from shared.resource_ids import ClusterId
@@ -73,12 +73,18 @@ class WriteCondition:
 class OperationFault:
     """The fault of an operation: it fails with code and message, never ends, removes its resource at its end,
     or leaves a pool's nodes at their old kubelet version.
+
+    ``more`` are further fields of the error. ``of_delete``: it is for the next delete. ``refusal`` refuses
+    the request of the next write, so there is no operation.
     """
 
     error: tuple[str, str] | None = None
     sticks: bool = False
     vanishes: bool = False
     lags: str = ""
+    more: Mapping[str, Any] = field(default_factory=dict)
+    of_delete: bool = False
+    refusal: ArmError | None = None
 
 
 @dataclass
@@ -122,7 +128,7 @@ class ArmOperation:
         if self.status != "InProgress":
             shown["endTime"] = self.due.isoformat()
         if self.error and self.status == "Failed":
-            shown["error"] = {"code": self.error[0], "message": self.error[1]}
+            shown["error"] = {"code": self.error[0], "message": self.error[1], **self.fault.more}
         return shown
 
 

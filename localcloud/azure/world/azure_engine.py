@@ -245,13 +245,22 @@ class AzureEngine:
         """Start an operation on a cluster, with the fault that was set for the next one."""
         resource = cluster.id.resource + (f"/agentPools/{pool}" if pool else "")
         fault = OperationFault()
-        if not kind.startswith(("delete", "abort")):
+        coming = self.next_faults.get(cluster.id.name.lower(), fault)
+        fits = kind == "delete" if coming.of_delete else not kind.startswith(("delete", "abort"))
+        if fits and coming.refusal is None:
             fault = self.next_faults.pop(cluster.id.name.lower(), fault)
         due = NEVER if fault.sticks else now + timedelta(seconds=self.timings.of(kind))
         operation = self.schedule.start(kind, resource, cluster.document["location"], now=now, due=due)
         operation.cluster, operation.fault = key_of(cluster.id), fault
         cluster.operation = operation
         return operation
+
+    def refuse(self, name: str) -> None:
+        """Raise the refusal that was set for the next write to the cluster of a name."""
+        coming = self.next_faults.get(name.lower())
+        if coming is not None and coming.refusal is not None:
+            del self.next_faults[name.lower()]
+            raise coming.refusal
 
     def set_all_states(self, cluster: ArmCluster, state: str) -> None:
         """Set the provisioning state of a cluster and of all its pools, each with a new ETag."""
@@ -274,7 +283,7 @@ class AzureEngine:
             return
         cluster = self.clusters[operation.cluster]
         cluster.operation = None
-        removed = operation.kind == "delete" or operation.fault.vanishes
+        removed = (operation.kind == "delete" and not operation.error) or operation.fault.vanishes
         if removed and not operation.pool:
             self._note_deleted(operation.due, self.clusters.pop(operation.cluster))
             self.plane.stop(cluster.id)
@@ -391,4 +400,4 @@ def set_state(holder: dict[str, Any], state: str, etag: str = "") -> None:
 
 def _failure(operation: ArmOperation) -> dict[str, Any]:
     code, message = operation.error or ("", "")
-    return {"provisioningError": {"code": code, "message": message}}
+    return {"provisioningError": {"code": code, "message": message, **operation.fault.more}}

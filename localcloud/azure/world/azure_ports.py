@@ -9,9 +9,8 @@ from typing import Any, TypeVar
 from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.arm_resources import WriteAnswer, WriteCondition
 from localcloud.azure.world.azure_world import AzureWorld
-from shared.cluster.failures.errors import from_http
+from shared.cluster.failures.azure_failures import refusal
 from shared.ports.azure import AzureCall, Conditional, Page, PageCall, WriteResponse
-from shared.ports.azure.errors import cause_of
 from shared.resource_ids import ClusterId
 
 T = TypeVar("T")
@@ -30,10 +29,9 @@ class WorldAzure:
             answer = getattr(self._world, operation.name)(*_arguments(operation))
         except ArmError as error:
             if not (operation.absent_is_fine and error.status == HTTPStatus.NOT_FOUND):
-                cause = cause_of({"code": error.code, "message": error.message})
-                raise from_http(
-                    error.status, error.code, error.message, cause=cause, retry_after=error.retry_after
-                ) from error
+                body = error.body()
+                document = body.get("error", body)
+                raise refusal(error.status, document, error.message, retry_after=error.retry_after) from error
         if isinstance(operation, PageCall):
             answer = Page(*answer)
         return operation.result(self._written(answer) if isinstance(answer, WriteAnswer) else answer)

@@ -230,6 +230,7 @@ class AzureWorld:
             self.engine.writable_group(cluster)
             existing = self.engine.clusters.get(key_of(cluster))
             condition.check(existing.document["eTag"] if existing else None)
+            self.engine.refuse(cluster.name)
             body = read_cluster(body)
             if existing is None:
                 return self.engine.create(cluster, body, now)
@@ -287,6 +288,7 @@ class AzureWorld:
             existing = self.engine.cluster(cluster)
             before = existing.pools.get(pool)
             condition.check(before["eTag"] if before else None)
+            self.engine.refuse(cluster.name)
             properties = read_pool(body).get("properties") or {}
             self.engine.require_ready(existing)
             back = rollbacks.asked_in(properties, before, existing.properties, now)

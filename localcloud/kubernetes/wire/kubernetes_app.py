@@ -30,6 +30,7 @@ from localcloud.kubernetes.world.api_errors import StatusError, bad_request, inv
 from localcloud.kubernetes.world.deletion.deletion import answers_with_object
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import Deletion, Object, WriteMode
+from localcloud.kubernetes.world.refusals import RefusedWrites
 from localcloud.kubernetes.world.writes.patches import APPLY, unknown_patch
 from localcloud.kubernetes.world.writes.patches import accepted as patch_types
 
@@ -50,11 +51,23 @@ class ClusterApi:
         request = Request(environ)
         if not self._on():
             environ["roadstead.socket"].shutdown(socket.SHUT_RDWR)
+        if request.path.startswith("/_local/"):
+            return self._control(request)(environ, start_response)
         try:
             response = self._answer(request) if self._access.admits(request) else _unauthorized()
         except StatusError as error:
             response = _refused(error)
         return response(environ, start_response)
+
+    def _control(self, request: Request) -> Response:
+        """Answer ``PUT /_local/refused``, which says what the cluster refuses from now on."""
+        if request.path != "/_local/refused" or request.method != "PUT":
+            return json_response(404, {"message": "no such control of the local cluster"})
+        try:
+            self._world.refused = [RefusedWrites(**rule) for rule in json.loads(request.get_data())]
+        except (TypeError, ValueError) as error:
+            return json_response(400, {"message": f"a list of case, kind and name: {error}"})
+        return Response(status=204)
 
     def _answer(self, request: Request) -> Response:
         if self._closing():

@@ -31,7 +31,8 @@ from localcloud.kubernetes.world.kinds import (
 )
 from localcloud.kubernetes.world.managed_by_arm import NAMESPACE_CONTROLLER
 from localcloud.kubernetes.world.object_store import At, Deletion, Object, WriteMode
-from localcloud.kubernetes.world.rollouts import lacks_image, rolled_out, shows_same, stuck
+from localcloud.kubernetes.world.refusals import RefusedWrites
+from localcloud.kubernetes.world.rollouts import lacks_image, rolled_out, shows_same, stuck, without_pods
 from localcloud.kubernetes.world.writes.patches import MERGE
 
 _CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
@@ -54,6 +55,7 @@ class ControllerApi(Protocol):
     kinds: Kinds
     clock: Callable[[], datetime]
     missing_images: set[str]
+    refused: list[RefusedWrites]
 
     @property
     def version(self) -> int:
@@ -106,7 +108,7 @@ class Controllers:
         self._next: datetime | None = None
         self._since: dict[tuple[str, int], datetime] = {}
         self._served: dict[str, Any] = {}
-        self._missing_images: set[str] = set()
+        self._failing: tuple[set[str], list[RefusedWrites]] = (set(), [])
         self._busy = self._unsettled = False
         self._watching: Sequence[tuple[Sequence[ResourceKind], Callable[[], None]]] = (
             ((CRD,), self._crds),
@@ -118,10 +120,11 @@ class Controllers:
 
     def run(self) -> None:
         """Run the controllers until nothing changes any more."""
-        due = self._next is not None and self._world.clock() >= self._next
+        failing = (set(self._world.missing_images), list(self._world.refused))
+        due = (self._next is not None and self._world.clock() >= self._next) or self._failing != failing
         if self._busy or (not due and self._seen == self._world.version):
             return
-        self._busy = True
+        self._busy, self._failing = True, failing
         try:
             while due or self._seen != self._world.version:
                 self._run_once(everything=due or self._unsettled)
@@ -136,8 +139,6 @@ class Controllers:
         ``_unsettled`` is set again by what waits for the objects of any kind.
         """
         since, self._seen = self._seen, self._world.version
-        if self._missing_images != self._world.missing_images:
-            everything, self._missing_images = True, set(self._world.missing_images)
         if everything:
             self._next, self._unsettled = None, False
         for kinds, run in self._watching:
@@ -244,7 +245,11 @@ class Controllers:
         for value in self._all(DEPLOYMENT):
             if not self._waited(value, self._delays.rollout):
                 continue
-            if lacks_image(value, self._world.missing_images):
+            pod = At(POD, f"{value['metadata']['name']}-x", value["metadata"]["namespace"])
+            refused = next((rule for rule in self._world.refused if rule.refuses(pod)), None)
+            if refused is not None:
+                status = without_pods(value, self._now(), str(refused.error(pod)))
+            elif lacks_image(value, self._world.missing_images):
                 deadline = float(value["spec"].get("progressDeadlineSeconds") or _PROGRESS_SECONDS)
                 status = stuck(value, self._now(), late=self._waited(value, deadline))
             else:

@@ -24,6 +24,10 @@ class RefusedWrites:
     kind: str = ""
     name: str = ""
 
+    def __post_init__(self) -> None:
+        if self.case not in CASES:
+            raise ValueError(f"no case {self.case!r}; there are {', '.join(CASES)}")
+
     def refuses(self, at: At) -> bool:
         """Return whether a write or delete of an object is refused."""
         return self.kind in ("", at.kind.kind) and self.name in at.name

@@ -59,6 +59,17 @@ def stuck(deployment: Object, now: str, *, late: bool) -> dict[str, Any]:
     }
 
 
+def without_pods(deployment: Object, now: str, refused: str) -> dict[str, Any]:
+    """Return the status of a Deployment whose new pods the API server refuses, with its message.
+
+    Source: ``pkg/controller/replicaset/replica_set_utils.go`` and ``pkg/controller/deployment/progress.go``.
+    """
+    status = stuck(deployment, now, late=False)
+    status["replicas"] -= status.pop("updatedReplicas")
+    failure = _condition("ReplicaFailure", "True", "FailedCreate", refused, now)
+    return {**status, "conditions": [*status["conditions"], failure]}
+
+
 def shows_same(deployment: Object, status: Mapping[str, Any]) -> bool:
     """Return whether a Deployment has this status already, but for the times of its conditions."""
     return _timeless(deployment.get("status") or {}) == _timeless(status)

@@ -6,6 +6,7 @@ and nothing else, so no call retries, sleeps, registers a provider or writes a l
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator, Mapping
 from operator import attrgetter
@@ -44,10 +45,10 @@ from shared.adapters.arm.arm_requests import (
 )
 from shared.adapters.transport import pooled_transport
 from shared.azure.ownership import correlation_id
-from shared.cluster.failures.errors import ReconcileError, Unauthenticated, Unavailable, from_http
+from shared.cluster.failures.azure_failures import refusal
+from shared.cluster.failures.errors import ReconcileError, Unauthenticated, Unavailable
 from shared.cluster.failures.retry import retry_after
 from shared.ports.azure import AzureCall, Conditional, Page, PageCall, WriteResponse
-from shared.ports.azure.errors import cause_of
 
 _CONNECT_SECONDS = 5
 T = TypeVar("T")
@@ -267,18 +268,25 @@ def _from_response(error: HttpResponseError) -> ReconcileError:
         if isinstance(error, ClientAuthenticationError):
             return Unauthenticated("There is no credential for Azure: " + error.message.partition("\n")[0])
         return Unavailable(UNREADABLE)
-    document = _as_document(error.error) if error.error is not None else {}
-    return from_http(
+    document = _as_document(error)
+    return refusal(
         response.status_code,
-        document.get("code") or "",
-        document.get("message") or str(response.reason),
-        cause=cause_of(document),
+        document,
+        str(document.get("message") or response.reason),
         retry_after=retry_after(response.headers),
         request_id=id_of(response.headers),
     )
 
 
-def _as_document(error: Any) -> dict[str, Any]:
-    """Return the error of a response and its details, as the libraries have parsed them."""
-    details = [_as_document(detail) for detail in error.details or ()]
-    return {"code": error.code, "message": error.message, "details": details}
+def _as_document(error: HttpResponseError) -> dict[str, Any]:
+    """Return the error of a response, in its envelope or without one: the libraries drop its subcode."""
+    if error.error is None:
+        return {}
+    response: Any = error.response
+    try:
+        body = json.loads(response.text())
+    except (ValueError, RecursionError):
+        body = None
+    found = body.get("error", body) if isinstance(body, Mapping) else None
+    parsed = {"code": error.error.code, "message": error.error.message}
+    return {**(found if isinstance(found, Mapping) else {}), **parsed}

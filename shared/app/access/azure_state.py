@@ -10,12 +10,12 @@ from shared.azure.cluster_body import control_plane
 from shared.azure.node_pools.replacement import serving
 from shared.azure.ownership import Owner
 from shared.azure.running_versions import PoolVersions
-from shared.cluster.failures.errors import Interrupted, InvalidManifest, NotYetVisible, from_operation
+from shared.cluster.failures.azure_failures import operation_failure
+from shared.cluster.failures.errors import InvalidManifest, NotYetVisible
 from shared.cluster.outcomes import Fail, Outcome, Restart, Retry, Wait
 from shared.cluster.record_parts import AppliedRevision, RunningVersions
 from shared.json_tree import Json
 from shared.kubernetes_versions import numbers
-from shared.ports.azure.errors import cause_of
 
 FAILED_STATES = ("Failed", "Canceled")
 MISSING = "the cluster no longer exists in Azure, and no commit asks for that"
@@ -118,9 +118,9 @@ def failure(context: StepContext, properties: Json, what: str) -> Outcome:
     default = "the operation was cancelled" if state == "Canceled" else "Azure could not provision it"
     message = f"{what}: {inner.get('message') or default}"
     last = context.job.step.last_write
-    code, request_id = str(inner.get("code") or state), last.request_id if last else ""
-    error = from_operation(state, code, message, cause=cause_of(inner), request_id=request_id)
-    return Retry(error) if isinstance(error, Interrupted) else Fail(error)
+    told = {**inner, "code": inner.get("code") or state}
+    error = operation_failure(state, told, message, request_id=last.request_id if last else "")
+    return Retry(error) if error.rewrites else Fail(error)
 
 
 def provisioning_error(properties: Json) -> Json:

@@ -15,6 +15,8 @@ from shared.app.api import schema
 from shared.azure.policies import PolicyCompanion
 from shared.azure.retirements import retiring
 from shared.cluster.conditions import IN_SYNC, is_at_rest
+from shared.cluster.failures.advice import explained
+from shared.cluster.failures.catalogue import entry_of
 from shared.cluster.failures.errors import Unreadable, is_wait
 from shared.cluster.failures.remedies import suggested_action
 from shared.cluster.forms import RecordList, UnreadableRecord
@@ -173,12 +175,27 @@ def plan_part(item: Item) -> schema.PlanPart:
     )
 
 
+def behind_of(record: ClusterRecord | None, item: Item | None) -> int | None:
+    """Return how many commits follow the one that Flux pulls, until the record has what the plan gives it."""
+    if record is None or item is None or item.uid != record.uid:
+        return None
+    return item.behind if item.keeps_pin or record.generation < item.generation else None
+
+
 def failure_of(record: ClusterRecord) -> schema.Failure | None:
     """Return the last error of a cluster's job, None for a job that only waits."""
     failure = record.job.step.failure
     if failure is None or (record.job.active and is_wait(failure.kind)):
         return None
-    return projected(schema.Failure, failure, **{"class": failure.kind})
+    entry = entry_of(failure.entry)
+    return projected(
+        schema.Failure,
+        failure,
+        **{"class": failure.kind},
+        meaning=explained(failure.kind, failure.entry),
+        who=entry.actor.value if entry else "",
+        link=entry.link if entry else "",
+    )
 
 
 def retirements_of(record: ClusterRecord, now: datetime) -> list[schema.RetirementView]:

@@ -12,6 +12,7 @@ from datetime import datetime
 
 from shared.app.notifications import approval_notifications
 from shared.app.planner.approvals import approved_plan
+from shared.app.planner.distances import with_distances
 from shared.app.planner.rollouts import stage
 from shared.app.repository import PlanInputs
 from shared.azure.ownership import INSTALLATION_TAG, Installation, new_life, tag
@@ -83,8 +84,9 @@ def compute_plan(
     fleet = replace(fleet, followed=inputs.followed)
     approved = approved_plan(request, inputs, fleet, approvable, ports)
     staged = stage(approved.plan.without_oversized(before), before, inputs, fleet, ports, continues=continues)
-    items = tuple(_with_life(item, inputs, fleet, ports) for item in staged.plan.items)
-    plan = replace(staged.plan, items=items)
+    items = [_with_life(item, inputs, fleet, ports) for item in staged.plan.items]
+    distant = with_distances(items, inputs.records, before, head, ports)
+    plan = replace(staged.plan, items=tuple(distant))
     plan_record = PlanRecord(
         plan,
         now,

@@ -1,25 +1,22 @@
-"""The branches that are pins, each written before the first cluster pulls it.
-
-See docs/decisions/0040-a-pin-is-a-branch-that-has-its-commits-name.md.
-"""
+"""The pins of a plan: in which form, and as branches that are written before the first cluster pulls them."""
 
 from __future__ import annotations
 
 import logging
 
 from shared.app.planner.compute import ComputedPlan
-from shared.cluster.failures.errors import Conflict, Unauthorized
+from shared.app.planner.pin_branches import ensure_branch, names_commits
+from shared.cluster.failures.errors import Unauthorized
 from shared.frozen import replace
-from shared.language.pin import Pin
 from shared.language.resolve.desired_fleet import DesiredFleet
-from shared.ports import Capability, FleetRecord, GitHost, Ports
+from shared.ports import FleetRecord, Ports
 
 log = logging.getLogger(__name__)
 
 
 def with_form(desired: DesiredFleet, fleet: FleetRecord, ports: Ports) -> DesiredFleet:
     """Return a fleet whose pins name their commits, where the app may write no branches."""
-    if not fleet.app.pins_directly and Capability.PROPOSALS in ports.git_host.capabilities:
+    if not names_commits(fleet, ports):
         return desired
     clusters = {
         name: cluster.with_pin(replace(cluster.pin, direct=True)) if cluster.pin else cluster
@@ -44,20 +41,3 @@ def write_pins(computed: ComputedPlan, ports: Ports) -> bool:
         log.warning("a pin is no branch, because the app may write none: %s", error)
         return False
     return True
-
-
-def ensure_branch(pin: Pin, host: GitHost) -> None:
-    """Let the branch of a pin point to its commit, also where somebody has moved it.
-
-    Raise Unauthorized where the app may write no branches.
-    """
-    tip = host.tip(pin.branch)
-    if tip == pin.commit:
-        return
-    if tip is not None:
-        log.warning("somebody moved %s to %s: it is put back", pin.branch, tip[:8])
-        host.delete_branch(pin.branch)
-    try:
-        host.move_branch(pin.branch, None, pin.commit)
-    except Conflict:  # another planner has written it, or somebody moves it again, which a job sees
-        log.info("%s exists already", pin.branch)

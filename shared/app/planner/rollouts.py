@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from operator import attrgetter
 
 from shared.app.outbox import send
 from shared.app.planner.gate_checks import read_selection, with_checks
+from shared.app.planner.pins_back import move_pins_back
 from shared.app.planner.plan_problems import answer_act
 from shared.app.records import again
 from shared.app.repository import PlanInputs
@@ -53,6 +54,8 @@ MOST_AT_A_TIME = 200
 """How many clusters are planned by themselves; their records and manifests are read one by one."""
 READ_ALONE = 20
 """Up to so many clusters of a rollout are read by themselves, and not with the whole fleet."""
+LATER = timedelta(seconds=30)
+"""How long after an act that meets a hand-over, which is nearly over then, pins go back."""
 _CURRENT = (RolloutState.ACTIVE, RolloutState.ABORTED)
 
 
@@ -261,12 +264,14 @@ def advance(act: RolloutAct | None, ports: Ports) -> bool:
     if act is not None:
         fleet = _act(act, fleet, ports)
     if fleet.planning:
+        _ask_at(ports.clock() + LATER if act is not None and act.kind == ActKind.BACK.value else None, ports)
         return False
     opened = _lets_items_start(act, fleet, ports)
     rollout = ports.state.rollout(fleet.rollout) if fleet.rollout else None
     if rollout is None:
         return opened
     seen = _read_members(rollout, ports)
+    move_pins_back(rollout, seen, fleet, ports)
     decision = decide(rollout, seen, ports.clock())
     if decision.gated is not None:
         checked = with_checks(decision.rollout, decision.gated, ports)

@@ -252,7 +252,9 @@ def _error_of(failure: Failure) -> ReconcileError:
     kind = next(
         (error_class for error_class in classes() if error_class.__name__ == failure.kind), Unexpected
     )
-    return kind(failure.message, code=failure.code, request_id=failure.request_id)
+    error = kind(failure.message, code=failure.code, request_id=failure.request_id)
+    error.entry = failure.entry
+    return error
 
 
 def _in_suspension(record: ClusterRecord, found: SweepVerdict | None, now: datetime) -> ClusterRecord:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from shared.cluster.failures.entry import Actor, Entry
 from shared.cluster.failures.errors import (
     Dependency,
-    InvalidManifest,
     Obstructed,
     PolicyDenied,
     Refused,
@@ -136,7 +135,7 @@ _LIMITS = (
     ),
     Entry(
         "kubernetes/QuotaDemandsLimits",
-        InvalidManifest,
+        Obstructed,
         ("Forbidden",),
         "A ResourceQuota of the namespace demands requests or limits that the object does not have.",
         "Give the containers the requests and limits in the message, or give the namespace a LimitRange.",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from shared.cluster.failures import azure_entries, kubernetes_entries
+from shared.cluster.failures import kubernetes_entries
+from shared.cluster.failures.azure import access, aks, arm, compute, network, nodes, rules
 from shared.cluster.failures.entry import Entry
 
 
@@ -20,7 +21,9 @@ class Catalogue:
         return next((entry for entry in self.entries if entry.fits(*flat)), None)
 
 
-AZURE = Catalogue(azure_entries.ENTRIES)
+AZURE = Catalogue(
+    entry for module in (access, aks, arm, compute, network, nodes, rules) for entry in module.ENTRIES
+)
 KUBERNETES = Catalogue(kubernetes_entries.ENTRIES)
 _BY_KEY = {entry.key: entry for catalogue in (AZURE, KUBERNETES) for entry in catalogue.entries}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from shared.cluster.failures.errors import ReconcileError
-from shared.frozen import dataclass
+from shared.frozen import dataclass, replace
 
 
 class Actor(StrEnum):
@@ -27,12 +27,16 @@ class Actor(StrEnum):
 class Entry:
     """An entry of the catalogue.
 
-    ``key`` is its name everywhere and is stored, such as "aks/SubnetIsFull". It is for an error whose code is
-    among ``codes``, and, if they are given, whose ``subcode`` is this one and whose text has a part of
-    ``says``; upper and lower case are the same. With ``family``, ``codes`` are the ends of codes: only where
-    the service documents a family. ``kind`` says what happens next. ``meaning`` and ``remedy`` are a sentence
-    each. ``link`` is the page for a reader, ``source`` a path in a repository or a function of a library that
-    says so, and ``read`` whether its text was read; otherwise the entry is assumed.
+    ``key`` is its name everywhere and is stored, such as "network/SubnetIsFull". It is for an error whose
+    code is among ``codes``, and, if they are given, whose ``subcode`` is this one and whose text has a part
+    of ``says``; upper and lower case are the same. With ``family``, ``codes`` are beginnings or ends of
+    codes: only where the service documents a family. An error that ``wraps`` says what failed, and the error
+    inside says why.
+
+    ``kind`` says what happens next. ``meaning`` and ``remedy`` are a sentence each; ``advice`` fills fields
+    of the remedy from the service's message, such as "{scope}". ``link`` is the page for a reader, ``source``
+    a path in a repository or a function of a library that says so, and ``read`` whether its text was read;
+    otherwise the entry is assumed.
     """
 
     key: str
@@ -44,6 +48,7 @@ class Entry:
     subcode: str = ""
     says: tuple[str, ...] = ()
     family: bool = False
+    wraps: bool = False
     link: str = ""
     source: str = ""
     read: bool = True
@@ -51,7 +56,9 @@ class Entry:
     def fits(self, code: str, subcode: str, text: str) -> bool:
         """Return whether this entry is for an error; all three are in lower case."""
         codes = [known.lower() for known in self.codes]
-        named = any(code.endswith(known) for known in codes) if self.family else code in codes
+        named = code in codes
+        if self.family:
+            named = any(code.startswith(known) or code.endswith(known) for known in codes)
         told = not self.says or any(part.lower() in text for part in self.says)
         return named and told and (not self.subcode or self.subcode.lower() == subcode)
 
@@ -59,3 +66,17 @@ class Entry:
     def rank(self) -> tuple[bool, bool, bool]:
         """How specific the entry is: of two that fit, the one with the higher rank is taken."""
         return (not self.family, bool(self.subcode), bool(self.says))
+
+
+_SUPPORT = "MicrosoftDocs/SupportArticles-docs support/azure/azure-kubernetes/"
+_LEARN = "https://learn.microsoft.com/troubleshoot/azure/azure-kubernetes/"
+
+
+def support(page: str, *entries: Entry) -> tuple[Entry, ...]:
+    """Return the entries of a page of Microsoft's support articles about AKS, with its link and its path."""
+    return sourced(f"{_SUPPORT}{page}.md", *entries, link=f"{_LEARN}{page}")
+
+
+def sourced(source: str, *entries: Entry, link: str = "") -> tuple[Entry, ...]:
+    """Return entries with their source, and a link where people can read it."""
+    return tuple(replace(entry, source=source, link=entry.link or link) for entry in entries)

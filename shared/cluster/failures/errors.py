@@ -50,6 +50,8 @@ class ReconcileError(Exception):
 
     waits: ClassVar[bool] = False
     """Whether nothing has failed: the engine reads again, and people see a wait."""
+    rewrites: ClassVar[bool] = False
+    """Whether the same write is repeated after an operation of Azure has ended so."""
 
     def __init__(self, message: str, *, code: str = "", request_id: str = "") -> None:
         super().__init__(message)
@@ -57,6 +59,8 @@ class ReconcileError(Exception):
         """The service's own code, such as "OperationNotAllowed"; "" for none."""
         self.request_id = request_id
         """The service's correlation id for support; "" for none."""
+        self.entry = ""
+        """The key of the catalogue's entry for it; "" for none."""
 
     @property
     def kind(self) -> str:
@@ -93,18 +97,8 @@ class Stale(Conflict):
 class NamespaceTerminating(Conflict):
     """A namespace is being deleted; nothing can be created in it until it no longer exists."""
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        namespace: str = "",
-        retry_after: float | None = None,
-        code: str = "",
-        request_id: str = "",
-    ) -> None:
-        super().__init__(message, retry_after=retry_after, code=code, request_id=request_id)
-        self.namespace = namespace
-        """The name of the namespace, "" where the API server does not say it."""
+    namespace = ""
+    """The name of the namespace, "" where the API server does not say it."""
 
 
 class Unavailable(Retryable):
@@ -143,6 +137,8 @@ class NotYetVisible(Retryable):
 
 class Interrupted(Retryable):
     """Azure started an operation and abandoned it for a transient reason; the same write is repeated."""
+
+    rewrites = True
 
 
 class OutOfCapacity(Interrupted):
@@ -187,6 +183,8 @@ class Unauthorized(Retryable):
 
 class RoleNotEffective(Unauthorized):
     """A role is missing, or was assigned less than an hour ago and is not effective yet."""
+
+    rewrites = True
 
 
 class VaultForbidden(Unauthorized):
@@ -300,114 +298,28 @@ def is_wait(kind: str) -> bool:
 NOT_FOUND = ("ResourceNotFound", "ResourceGroupNotFound")
 """ARM's codes for a resource, or a group, that does not exist
 (learn.microsoft.com/azure/azure-resource-manager/troubleshooting/error-not-found)."""
-_TERMINAL_CONFLICTS = ("missingsubscriptionregistration", "invalidresourcegrouplocation")
-"""Codes of a 409 that does not pass."""
-_QUOTA_CODES = ("quota", "roleassignmentlimitexceeded")
 _SIZE_CODES = ("entitytoolarge", "propertyvaluetoolarge", "requestbodytoolarge")
 """learn.microsoft.com/rest/api/storageservices/table-service-error-codes."""
-_CAPACITY_CODES = (
-    *("allocationfailed", "overconstrained", "akscapacity", "insufficientcapacity", "skunotavailable"),
-)
-"""Codes for a lack of room in Azure; a quota is a limit of one subscription. Source, with the next two, below
-learn.microsoft.com/troubleshoot/azure/azure-kubernetes/error-codes: zonalallocation-allocationfailed-error,
-akscapacityheavyusage-error, subnetisfull-error, unsatisfiablepdb-error."""
-_ADDRESS_CODES = ("subnetisfull", "insufficientsubnetsize")
-_BUDGET_CODES = ("poddrain", "unsatisfiablepdb")
-_LOCKED_CODES = ("scopelocked", "disabledsubscription")
-_POLICY_CODES = ("requestdisallowedby",)
-"""Codes of a 403 from a policy: no role is missing."""
-_ABSENT_CODES = ("principalnotfound",)
-"""Codes of a 400 about what may exist soon: a new identity takes minutes to be in every directory
-(learn.microsoft.com/azure/role-based-access-control/troubleshooting)."""
-_TRANSIENT_CODES = (
-    "anotheroperation",
-    "etagmismatch",
-    "internalerror",
-    "internalexecutionerror",
-    "internaloperationerror",
-    "internalservererror",
-    "operationpreempted",
-    "originaletagnotexpect",
-    "retryableerror",
-    "serviceunavailable",
-    "throttl",
-    "timedout",
-    "timeout",
-    "toomanyrequests",
-)
-"""Codes of operations that failed for no reason in the request."""
 
 
 def from_http(
-    status: int,
-    code: str,
-    message: str,
-    *,
-    cause: str = "",
-    retry_after: float | None = None,
-    request_id: str = "",
+    status: int, code: str, message: str, *, retry_after: float | None = None, request_id: str = ""
 ) -> ReconcileError:
-    """Return the error for an HTTP response of Azure Resource Manager, Kubernetes or a git host.
+    """Return the error for an HTTP response of Kubernetes, Table Storage, a vault or a git host.
 
     ``status`` is the HTTP status, ``code`` and ``message`` the service's own (secrets already removed),
-    ``cause`` the code that decides where the service's own is only a wrapper, ``retry_after`` seconds. The
-    one place that maps responses to classes.
+    ``retry_after`` seconds. ``azure_failures`` does it for Azure Resource Manager.
     """
-    flat = (cause or code).lower()
     context: dict[str, str] = {"code": code, "request_id": request_id}
-    if status == 413 or any(part in flat for part in _SIZE_CODES):
+    if status == 413 or any(part in code.lower() for part in _SIZE_CODES):
         return TooLarge(message, **context)
     if status == 429:
         return Throttled(message, retry_after=retry_after, **context)
-    lacking = _lacking(flat)
-    if lacking is not None:
-        return lacking(message, **context)
     if status >= 500 or status == 408:
         return Unavailable(message, retry_after=retry_after, **context)
-    if any(part in flat for part in _LOCKED_CODES):
-        return Locked(message, **context)
-    if any(part in flat for part in _POLICY_CODES):
-        return InvalidManifest(message, **context)
-    if status in (409, 412) and flat not in _TERMINAL_CONFLICTS:
+    if status in (409, 412):
         return Conflict(message, retry_after=retry_after, **context)
-    if flat in _ABSENT_CODES:
-        return Dependency(message, retry_after=retry_after, **context)
-    if "propertychangenotallowed" in flat:
-        return Immutable(message, **context)
     return _BY_STATUS.get(status, InvalidManifest)(message, **context)
-
-
-def from_operation(
-    state: str, code: str, message: str, *, cause: str = "", request_id: str = ""
-) -> ReconcileError:
-    """Return the error for an operation that Azure accepted and did not complete.
-
-    ``state`` is the final provisioningState, ``code`` and ``message`` are those of the error, ``cause`` is
-    the code that decides where the error's own is only a wrapper, ``request_id`` is that of the request that
-    started the operation. The one place that maps failed operations to classes.
-    """
-    flat = (cause or code).lower()
-    lacking = _lacking(flat)
-    if lacking is not None:
-        return lacking(message, code=code, request_id=request_id)
-    if flat == "conflict" or any(part in flat for part in _TRANSIENT_CODES):
-        return Interrupted(message, code=code, request_id=request_id)
-    if state == "Canceled" or "cancel" in flat:
-        return Aborted(message, code=code, request_id=request_id)
-    return from_http(400, code, message, cause=cause, request_id=request_id)
-
-
-def _lacking(flat: str) -> type[ReconcileError] | None:
-    """Return the class for a code that says what Azure has too little of, None for any other code."""
-    return next((kind for codes, kind in _LACKING if any(part in flat for part in codes)), None)
-
-
-_LACKING: tuple[tuple[tuple[str, ...], type[ReconcileError]], ...] = (
-    (_QUOTA_CODES, QuotaExceeded),
-    (_CAPACITY_CODES, OutOfCapacity),
-    (_ADDRESS_CODES, OutOfAddresses),
-    (_BUDGET_CODES, Blocked),
-)
 
 
 _BY_STATUS: Mapping[int, type[ReconcileError]] = {

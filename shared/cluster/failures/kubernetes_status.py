@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from shared.cluster.failures import admission_entries
 from shared.cluster.failures.admission_entries import ANY
-from shared.cluster.failures.catalogue import KUBERNETES
+from shared.cluster.failures.catalogue import KUBERNETES, Catalogue
 from shared.cluster.failures.entry import Entry
 from shared.cluster.failures.errors import NamespaceTerminating, ReconcileError, Retryable, from_http
 from shared.frozen import dataclass
@@ -141,12 +142,24 @@ def error_of(refusal: Refusal, subject: str, *, secret: bool = False) -> Reconci
     code, request_id, wait = refusal.code, refusal.request_id, refusal.retry_after
     if entry is None:
         return from_http(refusal.status, code, message, retry_after=wait, request_id=request_id)
-    kind = entry.kind
-    if issubclass(kind, NamespaceTerminating):
-        return kind(message, namespace=_namespace(refusal), code=code, request_id=request_id)
-    if issubclass(kind, Retryable):
-        return kind(message, retry_after=wait, code=code, request_id=request_id)
-    return kind(message, code=code, request_id=request_id)
+    error = entry.kind(message, code=code, request_id=request_id)
+    error.entry = entry.key
+    if isinstance(error, Retryable):
+        error.retry_after = wait
+    if isinstance(error, NamespaceTerminating):
+        error.namespace = _namespace(refusal)
+    return error
+
+
+_ADMISSION = Catalogue(admission_entries.ENTRIES)
+
+
+def reported(message: str) -> Entry | None:
+    """Return the entry for a refusal by admission that another client reports, such as Flux, None for none.
+
+    Rights are not among them: they are those of the other client.
+    """
+    return _ADMISSION.find(ANY, text=message) or _ADMISSION.find("Forbidden", text=message)
 
 
 def is_denied(refusal: Refusal) -> bool:

@@ -132,7 +132,7 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "Repeats the same write at long intervals.",
     ),
     errors.Unexplained: Remedy(
-        "Azure failed with a code that Roadstead does not know.",
+        "Azure answered with a code that Roadstead does not know, or without the cause.",
         "Read Azure's own message; Azure support can explain it by the request id.",
         "Repeats the same write at long intervals.",
     ),

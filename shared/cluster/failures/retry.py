@@ -57,7 +57,7 @@ DEFAULTS: Policies = {
     Dependency: RetryPolicy(5, 120, 30),
     Interrupted: RetryPolicy(60, 900, 5),
     OutOfCapacity: RetryPolicy(600, 3600, 12),
-    Obstructed: RetryPolicy(600, 3600, 16),
+    Obstructed: RetryPolicy(600, 3600, 27),
     Unexplained: RetryPolicy(300, 1800, 5),
     PolicyDenied: RetryPolicy(120, 1800, 12),
     WebhookDown: RetryPolicy(10, 300, 20),

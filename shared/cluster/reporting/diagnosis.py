@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from shared.cluster.conditions import STALLED, exempt_text
 from shared.cluster.drift import NAMED, Drift, moment
+from shared.cluster.failures.advice import action_for
 from shared.cluster.failures.errors import (
     ClusterContested,
     ClusterMissing,
@@ -298,9 +299,12 @@ def _active(record: ClusterRecord, now: datetime, retries: Policies) -> Diagnosi
 def _action_while_active(record: ClusterRecord) -> str:
     failure, run = record.job.step.failure, record.job.next_run
     rate_limited = run.delay is Delay.RATE_LIMIT and not run.action_required
-    kind = Throttled.__name__ if rate_limited else failure.kind if failure else ""
     stalled, step = record.phase is Phase.STALLED, record.job.step.name
-    action = suggested_action(kind, failed=False, deleting=record.deleting, stalled=stalled)
+    how = {"deleting": record.deleting, "stalled": stalled}
+    if rate_limited or failure is None:
+        action = suggested_action(Throttled.__name__ if rate_limited else "", failed=False, **how)
+    else:
+        action = action_for(failure.kind, failure.entry, failure.message, failed=False, **how)
     if action in ("", NO_ACTION):
         action = run.action_required
     if stalled:
@@ -367,19 +371,21 @@ def _before(record: ClusterRecord) -> str:
 
 
 def _action_after_failure(record: ClusterRecord) -> str:
-    failures = filter(None, (record.job.step.failure, record.job.earlier))
-    kinds = [failure.kind for failure in failures] or [""]
-    return " ".join(_after(kind, record) for kind in kinds)
+    failures = list(filter(None, (record.job.step.failure, record.job.earlier)))
+    if not failures:
+        return suggested_action("", failed=True, deleting=record.deleting)
+    return " ".join(_after(failure, record) for failure in failures)
 
 
-def _after(kind: str, record: ClusterRecord) -> str:
+def _after(failure: Failure, record: ClusterRecord) -> str:
     """Return what to do after a failure; a cluster of ours without our tags can only get them back."""
+    kind = failure.kind
     if kind == ClusterContested.__name__ and not record.contested:
         return _TAGS
     of_cluster = record.job.step.name not in (Step.BOOTSTRAP_SECRETS, Step.NODE_POOLS)
     if kind == NotOwned.__name__ and of_cluster and record.was_ready and not record.deleting:
         return _TAGS_OF_JOB
-    return suggested_action(kind, failed=True, deleting=record.deleting)
+    return action_for(kind, failure.entry, failure.message, failed=True, deleting=record.deleting)
 
 
 def _where(record: ClusterRecord) -> str:

@@ -15,6 +15,7 @@ from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.cluster.trial import Trial
 from shared.frozen import replace
+from shared.language.pin import Pin
 from shared.masking import cut
 
 REBUILD = "Rebuild"
@@ -59,6 +60,12 @@ def trial_ended_event(record: ClusterRecord, trial: Trial) -> Event:
     """Return the event of a cluster that goes back from a try."""
     by = f" ({trial.ended_by})" if trial.ended_by else ""
     return _event(record, "TrialEnded", f"{trial}{by}; until then: {trial.result}")
+
+
+def pin_back_event(record: ClusterRecord, pin: Pin, by: str, reason: str) -> Event:
+    """Return the event of a cluster that goes back to its earlier pin, because somebody aborted a rollout."""
+    what = f"its pin goes back from {pin.before[:8]} to {pin.commit[:8]}"
+    return _event(record, "PinBack", f"{what}: the rollout was aborted by {by_whom(by, reason)}")
 
 
 def recovery_event(record: ClusterRecord) -> Event:

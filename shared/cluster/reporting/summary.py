@@ -8,6 +8,7 @@ from datetime import datetime
 
 from shared.cluster.conditions import IN_SYNC, found_of, is_exempt, unnamed_since
 from shared.cluster.drift import Drift, digest_of_proposal
+from shared.cluster.failures.advice import explained
 from shared.cluster.recipes import STEPS, Recipe, Step
 from shared.cluster.record import READY, ClusterRecord
 from shared.cluster.record_parts import Phase
@@ -85,7 +86,7 @@ class SummaryAbsence:
 
 @dataclass(frozen=True)
 class ClusterSummary:
-    """A cluster in a list of thousands; ``reason`` is that of its job, cut to ``REASON_LIMIT``.
+    """A cluster in a list of thousands; ``reason`` is ``reason_of`` it, cut to ``REASON_LIMIT``.
 
     ``lost`` and ``finding`` are those of the record. ``ready_since`` is since when it has been Ready, None
     where it is not. ``failed_since`` is since when its job has failed, or a sweep has found something, for
@@ -144,6 +145,15 @@ class ClusterSummary:
         return self.phase is Phase.SUSPENDED or (self.phase is Phase.FAILED and not self.finding)
 
 
+def reason_of(record: ClusterRecord) -> str:
+    """Return why a job waits or ended, for people: of a documented failure first what it means."""
+    failure = record.job.step.failure
+    stuck = record.phase in (Phase.FAILED, Phase.STALLED) and not record.finding
+    if failure is None or not failure.entry or not stuck:
+        return record.job.reason
+    return f"{failure.kind}: {explained(failure.kind, failure.entry)} {failure.message}"
+
+
 def summary_of(record: ClusterRecord) -> ClusterSummary:
     """Return the summary of a record."""
     drift = record.divergence.drift
@@ -152,7 +162,7 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         uid=record.uid,
         phase=record.phase,
         step=record.job.step.name,
-        reason=cut(record.job.reason, REASON_LIMIT),
+        reason=cut(reason_of(record), REASON_LIMIT),
         generation=record.generation,
         observed_generation=record.observed_generation,
         needs_action=record.needs_action,

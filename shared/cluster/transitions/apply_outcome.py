@@ -11,11 +11,11 @@ from shared.cluster.drift import remaining_after
 from shared.cluster.failures.errors import (
     Aborted,
     ClusterContested,
-    Interrupted,
     NoLongerReady,
     NotYetVisible,
-    OutOfCapacity,
+    Obstructed,
     ReconcileError,
+    classes,
 )
 from shared.cluster.failures.retry import DEFAULTS, Policies, policy_for, wait_before_retry
 from shared.cluster.job import AcceptedWrite, ContestKind, Delay, Failure, NextRun, StepState, start_step
@@ -34,7 +34,7 @@ RESTART_WAIT = 15.0
 """Seconds before a recipe starts again: a resource may vanish each time."""
 MAX_RESTARTS = 5
 """How often a job restarts because something of an earlier step is no longer so; then it fails."""
-_FAIL_LATE = (Interrupted.__name__, OutOfCapacity.__name__)
+_FAIL_LATE = frozenset(kind.__name__ for kind in classes() if kind.rewrites)
 
 
 def apply_outcome(
@@ -279,12 +279,12 @@ def _retry(
     seconds = wait_before_retry(error, attempts, jitter, retries)
     if seconds is None:
         return _fail(_with_step(record, step), error, now)
-    if isinstance(error, Interrupted):
+    if error.rewrites:
         step = replace(step, last_write=None)
     reason = ConditionReason.WAITING if error.waits else error.kind
     record = with_condition(record, _condition(record, False, reason, str(error), now))
-    unlimited = policy_for(type(error), retries).attempts is None
-    phase = Phase.STALLED if unlimited and _stalled(step, now) else working_phase(record)
+    long = policy_for(type(error), retries).attempts is None or isinstance(error, Obstructed)
+    phase = Phase.STALLED if long and _stalled(step, now) else working_phase(record)
     told = str(error) if error.waits else f"{error.kind}: {error}"
     next_run = NextRun(now + timedelta(seconds=seconds), Delay.RETRY, told)
     return _advanced(record, _failing(step, error, now), next_run, phase, now)
@@ -308,7 +308,8 @@ def _failing(step: StepState, error: ReconcileError, now: datetime) -> StepState
     earlier = step.failure
     since = earlier.since if earlier and earlier.kind == error.kind else now
     attempts = step.attempts.get(error.kind, 1)
-    failure = Failure(error.kind, cut(str(error), 2000), since, attempts, error.code, error.request_id)
+    told = cut(str(error), 2000)
+    failure = Failure(error.kind, told, since, attempts, error.code, error.request_id, error.entry)
     return replace(step, failure=failure)
 
 

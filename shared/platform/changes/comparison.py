@@ -14,6 +14,7 @@ from typing import Any, Literal
 from shared.frozen import dataclass, field, replace
 from shared.json_tree import Children, Json, Path, children, differing, is_named_list, path_text
 from shared.masking import without_secrets
+from shared.platform.credentials import HIDDEN, without_values
 from shared.platform.inventory import BuiltObject, Inventory, ObjectId, Owner
 
 Sign = Literal["+", "~", "-"]
@@ -185,13 +186,23 @@ def value_differences(old: Any, new: Any) -> Iterator[tuple[Path, Any, Any]]:
 
 def _fields(old: Any, new: Any) -> Iterator[FieldDifference]:
     for path, before, after in value_differences(old, new):
-        yield FieldDifference(path_text(path), short(before), short(after))
+        name = _name_at(path)
+        sides = (short(without_values(side, name)) for side in (before, after))
+        yield FieldDifference(path_text(path), *sides)
+
+
+def _name_at(path: Path) -> str:
+    """Return what a value is called: its key, or the name next to it, as that of a container's variable."""
+    last = str(path[-1]) if path else ""
+    if last != "value":
+        return last
+    return str(path[-2]).strip("[]") if len(path) > 1 else last
 
 
 def _masked(difference: FieldDifference) -> FieldDifference:
     if difference.path.split(".")[0] in _SHOWN_OF_SECRETS and not difference.path.startswith(_NOT_SHOWN):
         return difference
-    old, new = ("(secret)" if side else "" for side in (difference.old, difference.new))
+    old, new = (HIDDEN if side else "" for side in (difference.old, difference.new))
     return FieldDifference(difference.path, old, new)
 
 

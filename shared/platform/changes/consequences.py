@@ -44,6 +44,7 @@ from shared.platform.changes.fixed_fields import (
     lost_version,
 )
 from shared.platform.changes.objects import (
+    is_asleep,
     is_definition,
     is_marked,
     is_owner,
@@ -175,7 +176,8 @@ class _Judge:
             yield Consequence(name, name, Effect.UNREACHED, Cause.SUSPENDED, asleep[0].file, change.fields)
             return
         resumes = before.is_suspended and not after.is_suspended
-        cause = Cause.RESUMED if resumes else Cause.NONE
+        stops_now = after.is_suspended and not before.is_suspended
+        cause = Cause.RESUMED if resumes else Cause.SUSPENDED if stops_now else Cause.NONE
         yield Consequence(name, name, Effect.CHANGED, cause, fields=change.fields)
 
     def _fate(self, name: ObjectId) -> Fate | None:
@@ -268,7 +270,7 @@ class _Judge:
         manifest = change.before.manifest
         places = [place for place in self._comparison.places_after.get(change.id, ()) if place != owner.id]
         other = next(iter(places), None)
-        successor = self._successor(owner, change.id)
+        successor = _rehashed(change.id, self._after.get(owner.id), owner)
         if effect is Effect.DELETED and successor is not None:
             effect, other = Effect.RENEWED, successor
         if effect in DESTROYING and is_suspended_release(change.id, manifest):
@@ -285,7 +287,7 @@ class _Judge:
 
     def _addition(self, owner: ObjectId, change: ObjectChange) -> Consequence | None:
         before = self._before.get(owner)
-        if before is not None and self._predecessor(before, change.id):
+        if before is not None and _rehashed(change.id, before, self._after.get(owner)):
             return None  # its predecessor has the consequence
         if change.after is None:
             return None
@@ -317,6 +319,8 @@ class _Judge:
         plain = Consequence(after.id, change.id, Effect.CHANGED, fields=change.fields, manifest=old.manifest)
         if is_skipped(new.manifest) or is_marked(new.manifest, "ssa", "IfNotPresent"):
             return replace(plain, effect=Effect.UNREACHED, cause=Cause.NOT_RECONCILED, detail=new.file)
+        if is_asleep(change.id, old.manifest, new.manifest):
+            return replace(plain, effect=Effect.UNREACHED, cause=Cause.ASLEEP, detail=new.file)
         refused = fixed_field(old.manifest, new.manifest, self._definitions)
         if refused:
             forced = any(owner is not None and owner.spec.get("force") for owner in (before, after))
@@ -369,22 +373,14 @@ class _Judge:
             }
         yield from (known for known, end in ends.items() if end[0] in DESTROYING)
 
-    # Generated objects
 
-    def _successor(self, owner: Owner, name: ObjectId) -> ObjectId | None:
-        after = self._after.get(owner.id)
-        base = stem(name)
-        if after is None or not base:
-            return None
-        same = (known for known in after.objects if known[:3] == name[:3] and stem(known) == base)
-        return next((known for known in same if known not in owner.objects), None)
-
-    def _predecessor(self, owner: Owner, name: ObjectId) -> ObjectId | None:
-        after, base = self._after.get(owner.id), stem(name)
-        if after is None or not base:
-            return None
-        same = (known for known in owner.objects if known[:3] == name[:3] and stem(known) == base)
-        return next((known for known in same if known not in after.objects), None)
+def _rehashed(name: ObjectId, having: Owner | None, lacking: Owner | None) -> ObjectId | None:
+    """Return a generated object that differs in its hash, and that only one side has."""
+    base = stem(name)
+    if having is None or not base:
+        return None
+    same = (known for known in having.objects if known[:3] == name[:3] and stem(known) == base)
+    return next((known for known in same if lacking is None or known not in lacking.objects), None)
 
 
 def _is_broken(owner: Owner) -> bool:

@@ -8,6 +8,7 @@ from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.platform.changes.comparison import FieldDifference
 from shared.platform.changes.objects import is_protected
+from shared.platform.changes.side_effects import Besides
 from shared.platform.inventory import ObjectId, Owner
 
 
@@ -51,6 +52,8 @@ class Cause(StrEnum):
     PRUNE_DISABLED = "prune-disabled"
     ORPHANED = "orphaned"
     SUSPENDED = "suspended"
+    ASLEEP = "asleep"
+    """It is suspended itself."""
     NOT_RECONCILED = "not-reconciled"
     RESUMED = "resumed"
     FIXED_FIELD = "fixed-field"
@@ -77,7 +80,7 @@ class Consequence:
 
     ``takes`` are the objects that are deleted with it. ``detail`` is the field, the file or the reason of the
     cause; ``other`` the object or Kustomization that takes its place. ``manifest`` is that of before, where
-    there is one; no text may have its values.
+    there is one; no text may have its values. ``besides`` is what else happens.
     """
 
     owner: ObjectId
@@ -89,6 +92,7 @@ class Consequence:
     takes: tuple[ObjectId, ...] = ()
     other: ObjectId | None = None
     manifest: Json | None = None
+    besides: tuple[Besides, ...] = ()
 
     @property
     def destroys(self) -> bool:

@@ -9,21 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
-from shared.frozen import dataclass
+from shared.frozen import dataclass, replace
 from shared.json_tree import Json
-from shared.platform.changes.comparison import compare
+from shared.platform.changes.comparison import Comparison, compare
 from shared.platform.changes.consequences import consequences
 from shared.platform.changes.effects import REFUSED, Cause, Consequence, Effect
 from shared.platform.changes.moving import Moving, moving_parts
 from shared.platform.changes.objects import (
+    carries_flux,
     claims_go,
-    is_controller,
     is_definition,
     is_owner,
     is_release,
     kind_defined,
     value_at,
 )
+from shared.platform.changes.side_effects import of_change, of_removal
 from shared.platform.inventory import Inventory, ObjectId
 from shared.sentences import many, some_of
 
@@ -214,7 +215,8 @@ def judge(before: Inventory, after: Inventory, budget: int) -> PlatformChange:
     ``before`` is what the cluster has applied, and not what the commit before has. ``budget`` is how many
     objects may be deleted without an approval.
     """
-    found = consequences(compare(before, after))
+    comparison = compare(before, after)
+    found = tuple(_with_side_effects(found, comparison) for found in consequences(comparison))
     moving, known = moving_parts(after), frozenset(moving_parts(before))
     return PlatformChange(
         found,
@@ -223,6 +225,18 @@ def judge(before: Inventory, after: Inventory, budget: int) -> PlatformChange:
         tuple(part for part in moving if part not in known),
         after.unfollowed,
     )
+
+
+def _with_side_effects(found: Consequence, comparison: Comparison) -> Consequence:
+    if found.of_owner or found.manifest is None:
+        return found
+    if found.effect is Effect.CHANGED and (after := comparison.after.owners.get(found.owner)):
+        built = after.objects.get(found.id)
+        besides = of_change(found.id, found.manifest, built.manifest) if built else ()
+        return replace(found, besides=tuple(besides))
+    if found.effect is Effect.DELETED and not comparison.places_after.get(found.id):
+        return replace(found, besides=tuple(of_removal(found.id, found.manifest, comparison)))
+    return found
 
 
 def judge_all(
@@ -314,7 +328,8 @@ def _kind(consequence: Consequence) -> GuardKind | None:
     name = consequence.id
     if is_owner(name):
         return GuardKind.LOSS if consequence.cause is Cause.NONE else None
-    guarded = name[:2] in _GUARDED or is_definition(name) or is_release(name) or is_controller(name)
+    carries = carries_flux(name, consequence.manifest or {})
+    guarded = name[:2] in _GUARDED or is_definition(name) or is_release(name) or carries
     return GuardKind.LOSS if guarded else None
 
 
@@ -359,7 +374,7 @@ def _loss(name: ObjectId, manifest: Json, effect: Effect) -> str:
         return "with its data, unless its StorageClass retains the volume"
     if name[:2] == ("apps", "StatefulSet"):
         return "with its claims" if claims_go(manifest, "whenDeleted") else "its claims stay"
-    if is_controller(name):
+    if carries_flux(name, manifest):
         return "and Flux brings no commit to these clusters any more" if effect is not Effect.STOPPED else ""
     if is_release(name) and effect is not Effect.UNINSTALLED:
         return "and its release is uninstalled"

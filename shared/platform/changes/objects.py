@@ -38,12 +38,36 @@ def is_definition(name: ObjectId) -> bool:
     return (name.group, name.kind) == (DEFINITIONS, "CustomResourceDefinition")
 
 
+def is_asleep(name: ObjectId, old: Json, new: Json) -> bool:
+    """Return whether an object of Flux is suspended and stays so, so that its controller does nothing."""
+    if not name.group.endswith("toolkit.fluxcd.io"):
+        return False
+    return all(bool(value_at(manifest, "spec.suspend")) for manifest in (old, new))
+
+
 _CONTROLLERS = ("source-controller", "kustomize-controller", "helm-controller")
 
 
 def is_controller(name: ObjectId) -> bool:
     """Return whether an object is a controller without which Flux brings nothing to the cluster any more."""
     return name[:3] == ("apps", "Deployment", NAMESPACE) and name.name in _CONTROLLERS
+
+
+def carries_flux(name: ObjectId, manifest: Json) -> bool:
+    """Return whether Flux brings nothing to a cluster without an object: a controller, its account or rights.
+
+    Source: fluxcd/flux2 ``manifests/rbac/reconciler.yaml``: the controllers are bound to cluster-admin.
+    """
+    if name[:3] == ("", "ServiceAccount", NAMESPACE):
+        return name.name in _CONTROLLERS
+    if name.kind != "ClusterRoleBinding" or value_at(manifest, "roleRef.name") != "cluster-admin":
+        return is_controller(name)
+    subjects = manifest.get("subjects")
+    return any(
+        value_at(subject, "kind") == "ServiceAccount"
+        and (value_at(subject, "namespace"), value_at(subject, "name")) == (NAMESPACE, _CONTROLLERS[1])
+        for subject in (subjects if isinstance(subjects, list) else ())
+    )
 
 
 def stops(name: ObjectId, old: Json, new: Json) -> bool:
@@ -113,12 +137,12 @@ def other_release(name: ObjectId, old: Json, new: Json) -> str:
     """
     if not is_release(name):
         return ""
-    before, after = (_target(name, manifest) for manifest in (old, new))
+    before, after = (release_target(name, manifest) for manifest in (old, new))
     found = (field for field in before if before[field] != after[field])
     return next((field for field in found if before[field] and after[field]), "")
 
 
-def _target(name: ObjectId, manifest: Json) -> Mapping[str, str]:
+def release_target(name: ObjectId, manifest: Json) -> Mapping[str, str]:
     """Return what says which release it is (helm-controller ``api/v2``, ``GetReleaseName`` and its like)."""
     spec = mapping_at(manifest, "spec")
     namespace = str(spec.get("targetNamespace") or "")

@@ -15,6 +15,7 @@ from shared.platform.changes.comparison import FieldDifference
 from shared.platform.changes.effects import DESTROYING, REFUSED, Cause, Consequence, Effect
 from shared.platform.changes.guards import Guard, GuardKind, PlatformChange
 from shared.platform.changes.moving import Movement, Moving
+from shared.platform.changes.side_effects import SideEffect
 from shared.platform.inventory import ObjectId
 from shared.sentences import many, not_shown, some_of
 
@@ -126,7 +127,7 @@ def lines_of(change: PlatformChange) -> Iterator[Line]:
             str(consequence.id),
             consequence.owner,
             fields,
-            _remark(consequence, change.consequences),
+            "; ".join(filter(None, (_remark(consequence, change.consequences), *_besides(consequence)))),
             consequence.effect,
             guards.get((consequence.owner, consequence.id)),
         )
@@ -195,11 +196,27 @@ def _remark(consequence: Consequence, every: Sequence[Consequence]) -> str:
             return f"what it owns stays: {_because(consequence)}" if consequence.cause else ""
         case Effect.CHANGED if consequence.cause is Cause.RESUMED:
             return "no longer suspended: all that changed since is applied, and what left it is deleted"
+        case Effect.CHANGED if consequence.cause is Cause.SUSPENDED:
+            return "suspended from now on: no later commit reaches what it owns, and this one may not either"
         case Effect.CHANGED if consequence.cause is Cause.UNSERVED:
             return f"version {detail} is not served any more; where objects are stored in it, it has to stay"
         case Effect.CHANGED if consequence.cause is Cause.UNBUILT:
             return f"what it owns is not known: {detail}"
     return ""
+
+
+_BESIDES: Mapping[SideEffect, str] = {
+    SideEffect.ADDRESS: "Azure takes its address back",
+    SideEffect.DROPPED: "objects of the kind lose {names}",
+    SideEffect.REFUSED: "objects of the kind that do not fit are refused: {names}",
+    SideEffect.USED: "{names} still refers to it",
+}
+
+
+def _besides(consequence: Consequence) -> Iterator[str]:
+    for found in consequence.besides:
+        more = [f"{found.more} more"] if found.more else []
+        yield _BESIDES[found.effect].format(names=_listed([*found.names, *more]))
 
 
 def _new_owner(consequence: Consequence, every: Sequence[Consequence]) -> str:
@@ -222,6 +239,8 @@ def _because(consequence: Consequence) -> str:
             return "deletionPolicy is Orphan"
         case Cause.NOT_RECONCILED:
             return "Flux does not reconcile it, as its annotation says"
+        case Cause.ASLEEP:
+            return f"it is suspended in {consequence.detail or 'the manifest of the cluster'}"
         case Cause.SUSPENDED:
             name = "it" if consequence.of_owner or _is_release(consequence) else str(consequence.owner)
             where = f" in {consequence.detail or 'the manifest of the cluster'}"

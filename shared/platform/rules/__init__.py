@@ -8,6 +8,14 @@ from shared.frozen import dataclass
 from shared.json_tree import path_text
 from shared.language.resolve.problems import Problem, problem_at
 from shared.language.yaml.nodes import Mark
+from shared.platform.rules.conflicts import (
+    cut_off,
+    one_release_twice,
+    scaled_twice,
+    undrainable,
+    webhooks_of_everything,
+    webhooks_without_service,
+)
 from shared.platform.rules.dependencies import cycles, missing_dependencies
 from shared.platform.rules.finding import ClusterPlatform, Files, Finding
 from shared.platform.rules.kinds import kinds_of_charts, wrong_fields, wrong_kinds
@@ -23,9 +31,10 @@ from shared.platform.rules.references import (
     missing_values,
     without_rights,
 )
-from shared.platform.rules.secrets import plain_secrets, undecrypted_secrets
+from shared.platform.rules.secrets import plain_credentials, plain_secrets, undecrypted_secrets
 from shared.platform.rules.sizes import too_large
 from shared.platform.rules.variables import defaults_in_scripts, missing_variables
+from shared.platform.rules.waiting import suspended_dependencies, waits_in_vain
 from shared.platform.rules.workloads import impossible_objects
 
 __all__ = ["RULES", "ClusterPlatform", "Files", "Finding", "Findings", "Rule", "findings_of", "placed"]
@@ -45,13 +54,23 @@ def _plain(find: Callable[[ClusterPlatform], Iterator[Finding]]) -> Callable[...
 
 
 _CONTROLLER = "fluxcd/kustomize-controller internal/controller/kustomization_controller.go"
+_ADMISSION = "kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers"
 _API_MACHINERY = "k8s.io/apimachinery pkg"
 RULES: tuple[Rule, ...] = (
     Rule(_plain(two_owners), "fluxcd/kustomize-controller#732, fluxcd/flux2#5611, argoproj/argo-cd#22607"),
     Rule(_plain(owned_by_roadstead), "fluxcd/kustomize-controller#732"),
+    Rule(_plain(one_release_twice), "fluxcd/helm-controller api/v2 GetReleaseName, GetStorageNamespace"),
+    Rule(_plain(scaled_twice), "kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale"),
+    Rule(_plain(undrainable), "Azure/AKS#3558, #5767"),
+    Rule(_plain(cut_off), "kubernetes.io/docs/concepts/services-networking/network-policies"),
+    Rule(_plain(webhooks_without_service), _ADMISSION),
+    Rule(_plain(webhooks_of_everything), _ADMISSION),
     Rule(_plain(missing_dependencies), f"{_CONTROLLER} checkDependencies"),
     Rule(_plain(cycles), "fluxcd/kustomize-controller#1712"),
+    Rule(_plain(waits_in_vain), f"{_CONTROLLER} checkDependencies, checkHealth, apply"),
+    Rule(_plain(suspended_dependencies), f"{_CONTROLLER} checkDependencies"),
     Rule(plain_secrets, "digitalocean/Kubernetes-Starter-Kit-Developers#53, goauthentik/helm#217"),
+    Rule(_plain(plain_credentials), "kubernetes.io/docs/concepts/security/secrets-good-practices"),
     Rule(_plain(undecrypted_secrets), f"{_CONTROLLER} apply"),
     Rule(_plain(missing_variables), "fluxcd/kustomize-controller#253, #290"),
     Rule(defaults_in_scripts, "fluxcd/kustomize-controller#253"),

@@ -17,6 +17,7 @@ from typing import Any
 from shared.json_tree import Json
 from shared.language.resolve.problems import Path
 from shared.platform.changes.objects import is_marked
+from shared.platform.credentials import credentials, is_named_secret
 from shared.platform.inventory import BuiltObject, ObjectId, Owner
 from shared.platform.rules.finding import (
     ClusterPlatform,
@@ -62,7 +63,7 @@ def plain_secrets(platform: ClusterPlatform, files: Files) -> Iterator[Finding]:
         encrypted = "sops" in built.manifest
         values = dict(_values(built.manifest))
         if encrypted and any(_is_encrypted(value) for value in values.values()):
-            continue
+            values = {path: value for path, value in values.items() if is_named_secret(str(path[-1]))}
         source = _source(built, object_id, files)
         for path, value in values.items():
             if _is_plain(value, path) and not (_substitutes(owner) and _is_open(source, path)):
@@ -72,6 +73,22 @@ def plain_secrets(platform: ClusterPlatform, files: Files) -> Iterator[Finding]:
                     _place(source, object_id, path),
                     f"Secret {full_name(object_id)} has the key {path[-1]} in plain text; {_HINT}",
                 )
+
+
+def plain_credentials(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield each credential in plain text outside of a Secret: everybody who reads the cluster reads it."""
+    for owner, object_id, built in platform.objects:
+        for path in credentials(built.manifest):
+            yield Finding(
+                built.file or owner.file,
+                object_id,
+                path,
+                f"{object_id} has a credential in plain text; put it into a Secret, and {_HINT}",
+            )
+    for owner in platform.inventory.owners.values():
+        for path in () if owner.file else credentials({"kind": owner.id.kind, "spec": owner.spec}):
+            message = f"{owner.id} has a credential in plain text; put it into a Secret, and {_HINT}"
+            yield Finding("", owner.id, path, message)
 
 
 def undecrypted_secrets(platform: ClusterPlatform) -> Iterator[Finding]:

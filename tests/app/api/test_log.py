@@ -7,6 +7,7 @@ from typing import Any
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views import commits
 from shared.app.api.views.commits import log_view
+from shared.app.planner.distances import AFTER
 from tests.support import fleet_files
 from tests.support.function_calls import call
 from tests.support.pipeline_runs import push
@@ -110,7 +111,7 @@ def test_a_commit_that_the_branch_lost_and_one_that_is_far_behind_have_no_distan
     for name, commit in zip(PROD, (lost, first, first, "f" * 40), strict=True):
         files[f"clusters/{name}/cluster.yaml"] += f"  flux: {{commit: {commit}}}\n".encode()
     note(cloud, files)
-    for number in range(commits.AFTER):
+    for number in range(AFTER):
         git.commit({"README.md": str(number).encode()})
     assert {place["behind"] for place in view(cloud)["pulled"]} == {None}
     assert view(cloud)["commits"] == []

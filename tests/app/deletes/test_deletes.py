@@ -43,10 +43,12 @@ def test_a_failed_delete_is_reported_with_the_reason_of_azure() -> None:
         status = {"provisioningError": failed}
         return {**live, "properties": {**live["properties"], "provisioningState": "Failed", "status": status}}
 
-    cloud.azure.engine.timings = Timings(delete_cluster=10_000)
+    cloud.azure.engine.timings = Timings(delete_cluster=1_000_000)
     on_azure(cloud, GetCluster, after)
     push(cloud, fleet_files.fleet())
     cloud.run(seconds=3600)
+    assert "the deletion of the cluster one: the subnet is in use" in record(cloud).job.reason
+    cloud.run(seconds=40 * 3600)  # somebody may empty the subnet at any time
     assert record(cloud).phase is Phase.FAILED
     assert "the deletion of the cluster one: the subnet is in use" in record(cloud).job.reason
 

@@ -299,7 +299,7 @@ def test_a_namespace_that_is_being_deleted_is_waited_for_and_the_advice_finds_wh
         "the namespace flux-system is being deleted; Some content in the namespace has finalizers" in reason
     )
     assert "finalizers.fluxcd.io in 2 resource instances; Some resources are remaining: " in reason
-    assert "start the controller of the finalizer" in advice(cloud)
+    assert "Start the controller of the finalizer" in advice(cloud)
     for ref in (flux_objects.KUSTOMIZATION, flux_objects.SOURCE):
         kind = world(cloud).kind(ref.api_version, ref.kind)
         assert kind is not None

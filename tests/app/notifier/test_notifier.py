@@ -44,8 +44,9 @@ def test_a_message_has_the_reason_the_action_and_the_links() -> None:
     cloud = with_failures("one")
     (message,) = cloud.channels.delivered["ops"]
     commit = cloud.state.fleet().commit
-    assert "Why: QuotaExceeded: the cluster one: no vCPUs are left" in message.text
-    assert "Next: Raise the quota or free some, then run `roadstead replay one`" in message.text
+    assert "Why: QuotaExceeded: The subscription has too few cores" in message.text
+    assert "the cluster one: no vCPUs are left" in message.text
+    assert "Next: Raise the quota (Azure portal, Quotas) or free some" in message.text
     assert f"https://github.com/example/fleet/commit/{commit}" in message.text
 
 

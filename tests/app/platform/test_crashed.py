@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 
-from localcloud.memory.crashes import Counter, Crash
+from localcloud.memory.crashes import Counter
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.approval import approve
-from shared.app.http_result import HttpResult
 from shared.app.intake.accept import accept
 from shared.cluster.record_parts import Phase
-from shared.kubernetes.flux_objects import KUSTOMIZATION, SOURCE
+from shared.kubernetes.flux_objects import KUSTOMIZATION
 from shared.kubernetes.flux_readiness import commit_of, last_applied
 from shared.resource_ids import ObjectRef
-from tests.support import fleet_files
 from tests.support.crash_points import crash_points, wire
+from tests.support.pinned_fleets import NAMES, PORTS, at_once, files, pulled
 from tests.support.pipeline_runs import phases, push, pushed, status
 from tests.support.sample import sample
 from tests.support.staged_fleets import NAMESPACE, tags
 
-NAMES = ("dev", "prod")
 SYNC = ObjectRef(KUSTOMIZATION.api_version, KUSTOMIZATION.kind, "flux-system", "flux-system")
-PORTS = ("state", "git_host", "kubernetes", "azure", "plans", "jobs", "changes")
-
-
-def files(change: str = "", **more: bytes) -> dict[str, bytes]:
-    """Return a fleet of one cluster in each of two environments."""
-    found = fleet_files.fleet(*NAMES)
-    for name, environment in zip(NAMES, ("development", "production"), strict=True):
-        path = f"clusters/{name}/cluster.yaml"
-        own = f"spec:\n  environment: {environment}\n{change}".encode()
-        found[path] = found[path].replace(b"spec:\n", own)
-    return found | {f"platform/{name}.yaml": content for name, content in more.items()}
 
 
 def whole_run(counter: Counter) -> None:
@@ -55,20 +40,6 @@ def whole_run(counter: Counter) -> None:
         at_once(lambda: approve(less, frozenset(NAMES), "jo", cloud.ports))
         cloud.run()
     assert_applied(cloud, less)
-
-
-def at_once(act: Callable[[], HttpResult]) -> None:
-    """Call the API, whose host may die. GitHub does not call again then: a timer finds the push."""
-    with suppress(Crash):
-        act()
-
-
-def pulled(cloud: MemoryCloud, name: str) -> str:
-    """Return the commit that Flux pulls on a cluster."""
-    record = cloud.state.cluster(name)
-    assert record is not None
-    live = cloud.kubernetes.connect(record.desired.id).get(SOURCE)
-    return str((live or {})["spec"]["ref"]["branch"]).removeprefix("roadstead/pin/")
 
 
 def assert_applied(cloud: MemoryCloud, commit: str) -> None:

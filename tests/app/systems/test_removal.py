@@ -215,6 +215,26 @@ def test_a_team_has_no_rights_left_in_a_namespace_that_another_one_was_given(giv
     assert f"Kustomization {stays}/shop" in objects(cloud, "one", "shop")
 
 
+def test_a_namespace_that_cannot_end_names_its_finalizers_and_itself() -> None:
+    cloud = hydrated()
+    api = cloud.kubernetes.connect(cluster_id("one"))
+    metadata = {"name": "volume", "namespace": "shop", "finalizers": ["example.org/hold"]}
+    held = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+    api.apply(held)
+    push(cloud, fleet("one", "two", systems={"pay": PAY}, budget=5))
+    cloud.run(seconds=120)
+    record = cloud.state.cluster("one")
+    assert record is not None
+    reason = record.job.reason
+    assert "the Namespace shop is being deleted, with everything in it: " in reason
+    assert "example.org/hold in 1 resource instances" in reason
+    assert "configmaps. has 1 resource instances" in reason
+    assert "flux-system" not in reason
+    api.apply({**held, "metadata": {**metadata, "finalizers": []}})
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+
+
 def test_what_a_manifest_no_longer_asks_for_goes_without_an_approval() -> None:
     cloud = hydrated({"shop": system("shop", "one, two", extra='  quota: {cpu: "4"}\n')})
     assert "ResourceQuota shop/roadstead" in objects(cloud, "one")

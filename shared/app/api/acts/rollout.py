@@ -140,6 +140,8 @@ def why_not(
     rollout: Rollout, kind: ActKind, subject: str, by: str, now: datetime, *, person: bool = True
 ) -> str:
     """Return why an act has no meaning for a rollout, "" when it has one."""
+    if kind is ActKind.BACK and rollout.state is RolloutState.ABORTED and not rollout.people.back:
+        return ""
     if rollout.state is not RolloutState.ACTIVE:
         state = state_of(rollout, Decision(rollout)).lower()
         return f"the rollout of {rollout.commit[:8]} is not under way: {state}"

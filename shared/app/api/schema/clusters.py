@@ -39,9 +39,23 @@ class PlanPart(TypedDict):
 
 
 Failure = TypedDict(
-    "Failure", {"class": str, "message": str, "since": str | None, "code": str, "requestId": str}
+    "Failure",
+    {
+        "class": str,
+        "message": str,
+        "since": str | None,
+        "code": str,
+        "requestId": str,
+        "entry": str,
+        "meaning": str,
+        "who": str,
+        "link": str,
+    },
 )
-"""The last error of a cluster's job; ``class`` is one of docs/errors.md, ``since`` when it first occurred."""
+"""The last error of a cluster's job; ``class`` is one of docs/errors.md, ``since`` when it first occurred.
+
+``entry`` is the key of the catalogue's entry, with who has to act and a page of Microsoft's about it.
+"""
 
 
 class ConditionView(TypedDict):
@@ -136,7 +150,9 @@ class ClusterSummaryView(TypedDict):
     """A cluster: its phase, the reason for it and since when, and when it is checked next.
 
     ``actionRequired`` is what an operator must do before the job continues, "" for nothing; with
-    ``awaitsTakeover`` a takeover is one way. ``trial`` is a try of a pull request, None for none.
+    ``awaitsTakeover`` a takeover is one way. ``trial`` is a try of a pull request, None for none. ``behind``
+    is how many commits of the branch follow the one that Flux pulls, None where no newer one is for the
+    cluster, or that is not known.
     """
 
     name: str
@@ -165,6 +181,7 @@ class ClusterSummaryView(TypedDict):
     kubernetesVersion: str
     runningVersion: str
     nodes: int
+    behind: int | None
     fluxRevision: str
     fluxReadAt: str | None
     conditions: list[ConditionView]
@@ -177,8 +194,12 @@ class ClusterSummaryView(TypedDict):
 
 @final
 class ClusterView(ClusterSummaryView, FleetProblemView):
-    """``GET clusters/NAME``: a cluster with its spec and its newest events."""
+    """``GET clusters/NAME``: a cluster with its spec and its newest events.
 
+    ``rollout`` is why a cluster that is behind waits, None where it does not.
+    """
+
+    rollout: WaitingCluster | None
     policies: list[Policy]
     spec: dict[str, Any]
     events: list[EventView]
@@ -225,12 +246,13 @@ class Why(FleetProblemView):
 
     ``retirementsNote`` says that the table of retirements is old, "" otherwise. ``rollout`` is why the
     rollout that is under way does not change the cluster now, None where it does not wait. ``comparedAt`` is
-    when the cluster was compared with Azure last, None for never.
+    when the cluster was compared with Azure last, None for never. ``behind`` is that of the cluster.
     """
 
     name: str
     phase: str
     doing: str
+    behind: int | None
     comparedAt: str | None
     since: str | None
     attempts: int

@@ -11,6 +11,7 @@ from shared.app.api import schema
 from shared.app.api.parts import (
     FIRST_PAGE,
     ClusterPage,
+    behind_of,
     certificates_of,
     condition_of,
     event_of,
@@ -30,7 +31,7 @@ from shared.app.api.parts import (
 )
 from shared.app.api.views.cluster_list import EVERYTHING, ClusterSelection, counts_of, names_of_page
 from shared.app.api.views.notifications import failing_channels
-from shared.app.api.views.rollouts import waits_now
+from shared.app.api.views.rollouts import waiting_now, waits_now
 from shared.app.http_result import unknown_cluster
 from shared.app.planner.commit_status import reached
 from shared.cluster.conditions import IN_SYNC, exempt_text, is_at_rest, shown_phase
@@ -196,7 +197,8 @@ def cluster_detail(name: str, ports: Ports) -> schema.ClusterView | schema.Missi
     if record is not None:
         spec = record.document["spec"]
         view = cluster_view(record, item, ports.state.sweep(), ports.clock())
-        return {**view, **problem, "policies": policies_of(record), "spec": spec, "events": events}
+        waits, policies = waiting_now(name, fleet, ports) if view["behind"] else None, policies_of(record)
+        return {**view, **problem, "rollout": waits, "policies": policies, "spec": spec, "events": events}
     stopped = NewestPlan(fleet.commit, item).stopped
     if not events and stopped is None:
         return None
@@ -249,6 +251,7 @@ def cluster_view(
         runningVersion=running.kubernetes_version,
         fluxRevision=running.flux.revision if running.flux else "",
         fluxReadAt=running.flux.read_at if running.flux else None,
+        behind=behind_of(record, item),
         conditions=[
             condition_of(condition, confirmed if _is_confirmed(condition, found=found) else None)
             for condition in record.conditions

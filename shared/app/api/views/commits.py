@@ -8,11 +8,9 @@ each commit that is shown.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from shared.app.api import schema
 from shared.app.api.parts import items_of
-from shared.cluster.failures.errors import Dependency
+from shared.app.planner.distances import commits_after
 from shared.cluster.record import ClusterRecord
 from shared.language.pin import Pin
 from shared.masking import cut
@@ -22,8 +20,6 @@ from shared.ports.git_host import BranchCommit
 
 SHOWN = 50
 """So many commits are shown, with their files."""
-AFTER = 250
-"""So many commits after one that clusters pull are read."""
 PULLED = 20
 """Of so many commits that clusters pull, those of most clusters, it is read how many follow."""
 NAMED = 20
@@ -44,7 +40,7 @@ def log_view(environment: str, ports: Ports) -> schema.Log | None:
         unverified |= {record.name} if record.observed_generation < record.generation else set()
     most = sorted(pulled, key=lambda commit: (-len(pulled[commit]), commit))
     head = ports.git_host.read_head(ports.config.branch).commit
-    follow = {commit: _follow(commit, head, ports) for commit in filter(None, most[:PULLED])}
+    follow = {commit: commits_after(commit, head, ports) for commit in filter(None, most[:PULLED])}
     longest = max((found for found in follow.values() if found), key=len, default=())
     return {
         "fleet": ports.config.fleet,
@@ -79,19 +75,6 @@ def _pulled(record: ClusterRecord, item: Item | None, newest: str) -> str:
     accepted = item is not None and item.uid == record.uid and item.generation <= record.generation
     moves = item is not None and (item.hold is None or item.keeps_version)
     return newest if accepted and moves else pin.commit
-
-
-def _follow(commit: str, head: str, ports: Ports) -> Sequence[BranchCommit] | None:
-    """Return the commits of the branch after one, newest first; None for too many, or another history."""
-    try:
-        found = ports.git_host.changes_since(head, commit, AFTER)
-    except Dependency:
-        return None
-    known, line = {change.commit: change for change in found or ()}, list[BranchCommit]()
-    while head in known:
-        line.append(known[head])
-        head = next(iter(line[-1].parents), "")
-    return line if found is not None and head == commit else None
 
 
 def _commit(change: BranchCommit, ports: Ports) -> schema.LogCommit:

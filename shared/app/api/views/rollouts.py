@@ -105,6 +105,13 @@ def waiting_cluster(name: str, wait: StartWait, commit: str) -> schema.WaitingCl
     )
 
 
+def waiting_now(name: str, fleet: FleetRecord, ports: Ports) -> schema.WaitingCluster | None:
+    """Return why the rollout that is under way has not changed a cluster yet."""
+    now = waits_now(fleet, ports)
+    wait = wait_of(name, now[1]) if now else None
+    return waiting_cluster(name, wait, now[0]) if now and wait else None
+
+
 def _decided(
     rollout: Rollout, fleet: FleetRecord, summaries: RecordList[ClusterSummary], now: datetime
 ) -> Decision:
@@ -239,6 +246,7 @@ def _decisions(rollout: Rollout) -> Iterator[schema.RolloutDecision]:
     decided += [(ActKind.SKIP, decision) for decision in rollout.people.skipped]
     decided += [(ActKind.PAUSE, rollout.people.paused)] if rollout.people.paused else []
     decided += [(ActKind.ABORT, rollout.people.aborted)] if rollout.people.aborted else []
+    decided += [(ActKind.BACK, rollout.people.back)] if rollout.people.back else []
     decided += [(ActKind.OVERRIDE, rollout.people.overridden)] if rollout.people.overridden else []
     for act, decision in sorted(decided, key=lambda pair: pair[1].at):
         yield projected(schema.RolloutDecision, decision, act=act.value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from shared.app.api import schema
 from shared.app.api.audit import acts_on
 from shared.app.api.parts import (
+    behind_of,
     certificates_of,
     compared_at,
     failure_of,
@@ -15,7 +16,7 @@ from shared.app.api.parts import (
     projected,
     retirements_of,
 )
-from shared.app.api.views.rollouts import wait_of, waiting_cluster, waits_now
+from shared.app.api.views.rollouts import waiting_now
 from shared.azure.retirements import stale
 from shared.cluster.conditions import shown_phase
 from shared.cluster.failures.remedies import NO_ACTION
@@ -26,7 +27,7 @@ from shared.cluster.reporting.diagnosis import (
     diagnose_absent,
     diagnose_deleted,
 )
-from shared.ports import FleetRecord, Ports
+from shared.ports import Ports
 from shared.ports.state.clusters import readable
 
 
@@ -50,7 +51,7 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
         phase, diagnosis = _deleted(name, ports)
     if diagnosis is None:
         return None
-    now, waits = ports.clock(), _waits(name, fleet, ports)
+    now, waits = ports.clock(), waiting_now(name, fleet, ports)
     asked = waits["suggestedAction"] if waits else ""
     own = "" if asked and diagnosis.suggested_action == NO_ACTION else diagnosis.suggested_action
     found = retirements_of(record, now) if record else []
@@ -61,6 +62,7 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
         name=name,
         phase=phase,
         doing=diagnosis.activity,
+        behind=behind_of(record, item),
         comparedAt=compared_at(record, ports.state.sweep(), ports.state.changes_of(name)) if record else None,
         lastError=failure_of(record) if record else None,
         plan=_plan_part(newest),
@@ -71,13 +73,6 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
         certificates=certificates_of(record, now) if record else [],
         acts=acts_on(name, ports),
     )
-
-
-def _waits(name: str, fleet: FleetRecord, ports: Ports) -> schema.WaitingCluster | None:
-    """Return why the rollout that is under way has not changed a cluster yet."""
-    now = waits_now(fleet, ports)
-    wait = wait_of(name, now[1]) if now else None
-    return waiting_cluster(name, wait, now[0]) if now and wait else None
 
 
 def _plan_part(newest: NewestPlan) -> schema.PlanPart | None:

@@ -9,6 +9,7 @@ from shared.app.access.context import StepContext
 from shared.app.worker.steps.flux.applied import ApplyResult, LiveObjects, apply_differing, apply_over
 from shared.app.worker.steps.flux.pinned import instance_wait, pinned_components
 from shared.app.worker.steps.flux.removal import has_unknown_teams, record_components, remove_former
+from shared.cluster.failures.advice import after_refusal
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest
 from shared.cluster.job import WaitingOn, WaitKind
 from shared.cluster.outcomes import Done, Fail, Outcome, Wait
@@ -192,12 +193,14 @@ def rollout_wait(context: StepContext, rollouts: Sequence[DeploymentRollout]) ->
     waiting = context.job.step.waiting_on
     since = waiting.since if waiting is not None else context.ports.clock()
     failed = any(rollout.failed for rollout in rollouts)
+    refused = next(filter(None, (after_refusal(rollout.refused) for rollout in rollouts)), "")
     look = f"`kubectl -n {flux_objects.NAMESPACE} describe pods` shows why the pods do not start"
     return Wait(
         context.ports.config.timing.poll_seconds,
         f"Flux rolls out: {'; '.join(map(str, rollouts[:SHOWN]))}",
         waiting_on=WaitingOn(WaitKind.ROLLOUT, _key(context), since),
-        action_required=f"{look}; correct {context.desired.spec.flux.components} and push." if failed else "",
+        action_required=refused
+        or (f"{look}; correct {context.desired.spec.flux.components} and push." if failed else ""),
     )
 
 

@@ -9,6 +9,7 @@ from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.context import StepContext
 from shared.app.followed import host_of
 from shared.app.worker.steps.flux.live_pin import as_live
+from shared.cluster.failures.advice import after_refusal
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.health import corrects_flux
 from shared.cluster.outcomes import Outcome, Restart, Wait
@@ -193,7 +194,7 @@ def _wait(context: StepContext, first: FluxProgress, seconds: float, others: str
             reason, required = f"{name}: somebody suspended it{others}", f"`{first.resume}` resumes it."
             return Wait(OBSERVE_SECONDS, reason, action_required=required, open_ended=True)
         case FluxFailure(reason, message) as failed:
-            required = advice(failed, first.place, ref.kind)
+            required = after_refusal(message) or advice(failed, first.place, ref.kind)
             if context.desired.has_extension and "FLUX_GIT_PASSWORD" in required:
                 required = f"{required} {_OF_EXTENSION}"
             behind = commits_behind(failed.attempt, context.record, context.ports)

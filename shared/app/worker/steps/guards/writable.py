@@ -23,13 +23,14 @@ from shared.app.worker.steps.companions import differing_windows
 from shared.azure.changes.writes import is_final, is_stopped
 from shared.azure.differences import drift_of
 from shared.cluster.conditions import described, exemption_of
+from shared.cluster.failures.azure_failures import operation_failure as failed_operation
 from shared.cluster.failures.errors import (
     Aborted,
     ClusterStopped,
     Interrupted,
     InvalidManifest,
     ReconcileError,
-    from_operation,
+    Unexplained,
 )
 from shared.cluster.job import AcceptedWrite, WriteKind
 from shared.cluster.outcomes import Fail, Outcome, Retry, Wait
@@ -37,7 +38,6 @@ from shared.frozen import dataclass, replace
 from shared.json_tree import Json, digest_of
 from shared.ports.azure import Conditional, GetCluster, StartCluster, WriteResponse
 from shared.ports.azure import Write as AzureWrite
-from shared.ports.azure.errors import cause_of
 from shared.sentences import some_of
 
 # The last accepted write of a step, and whether the same write may be sent again.
@@ -150,10 +150,10 @@ def operation_failure(context: StepContext, what: str, error: Json) -> Outcome:
     message = f"{what}: {error.get('message') or 'Azure gives no reason'}"
     code, last = str(error.get("code") or "ExtensionOperationFailed"), context.job.step.last_write
     request_id = last.request_id if last else ""
-    found = from_operation("Failed", code, message, cause=cause_of(error), request_id=request_id)
-    if isinstance(found, InvalidManifest):
+    found = failed_operation("Failed", {**error, "code": code}, message, request_id=request_id)
+    if isinstance(found, InvalidManifest | Unexplained):
         found = Interrupted(message, code=code, request_id=request_id)
-    return Retry(found) if isinstance(found, Interrupted) else Fail(found)
+    return Retry(found) if found.rewrites else Fail(found)
 
 
 CREATION_POLLS = 6

@@ -1,0 +1,1 @@
+"""The failures that Microsoft's pages show, as the local Azure gives them."""

@@ -1,0 +1,112 @@
+"""What somebody is to do about a failure: the remedy of its entry of the catalogue, else of its class."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from shared.cluster.failures.catalogue import entry_of
+from shared.cluster.failures.entry import Actor, Entry
+from shared.cluster.failures.errors import Retryable, classes
+from shared.cluster.failures.kubernetes_status import reported
+from shared.cluster.failures.remedies import NO_ACTION, REMEDIES, REPLAY, suggested_action
+
+ADDRESSES = (
+    "mcr.microsoft.com, *.data.mcr.microsoft.com, packages.aks.azure.com, acs-mirror.azureedge.net,"
+    " packages.microsoft.com, management.azure.com, login.microsoftonline.com and *.hcp.REGION.azmk8s.io"
+)
+"""What nodes need (learn.microsoft.com/azure/aks/outbound-rules-control-egress, and the page on
+VMExtensionError_K8SDownloadTimeout below learn.microsoft.com/troubleshoot/azure/azure-kubernetes)."""
+_FIELDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "identity": (
+        "the identity in the message",
+        (r"with object id '([^']+)'", r"[Tt]he client '([^']+)'", r"assignee-object-id (\S+)"),
+    ),
+    "action": (
+        "the action in the message",
+        (
+            r"have permission to perform action\(?s?\)? '([^']+)' on the linked",
+            r"to perform action\(?s?\)? '([^']+)'",
+            r"not allowed for action (\S+?)\.?(?:\s|$)",
+        ),
+    ),
+    "scope": (
+        "the scope in the message",
+        (
+            r"linked scope\(s\) '([^']+)'",
+            r"over scope '([^']+)'",
+            r"private dns zone (/\S+?)\.?(?:\s|$)",
+            r"--scope (/\S+)",
+            r"(/subscriptions/[^\s'\",;]+)",
+        ),
+    ),
+    "namespace": ("NAMESPACE", (r"namespace '([^']+)'", r"provider '([^']+)'")),
+    "apis": ("an API", (r"usage has been detected on API ([^,\s]+)",)),
+    "server": (
+        "the API server",
+        (r"\b([\w.-]+\.azmk8s\.io)\b", r"API server(?: IP:| at) ([\d.]+)"),
+    ),
+}
+"""A field of a remedy: what stands for it where Azure's message has none, and where the message has it."""
+_PASSES = NO_ACTION.rstrip(".")
+_ALL = 3
+"""So many of several values are named."""
+
+
+def action_for(
+    kind: str,
+    entry: str = "",
+    message: str = "",
+    *,
+    failed: bool,
+    deleting: bool = False,
+    stalled: bool = False,
+) -> str:
+    """Return what somebody can do about a failure, and who; "" for an unknown class.
+
+    ``kind`` is the stored name of the class, ``entry`` the stored key of an entry, ``message`` Azure's own.
+    """
+    found = entry_of(entry)
+    if found is None:
+        return suggested_action(kind, failed=failed, deleting=deleting, stalled=stalled)
+    action = remedy_for(found, message)
+    if found.actor is Actor.NOBODY:
+        if (failed or stalled) and _PASSES in action:
+            return suggested_action(kind, failed=failed, deleting=deleting, stalled=stalled)
+        return f"{action} {REPLAY}" if failed else action
+    action = f"{action} Who acts: {found.actor}."
+    if failed:
+        return action if found.actor is Actor.AUTHOR and not _is_retried(kind) else f"{action} {REPLAY}"
+    return f"{action} Roadstead continues by itself." if _is_retried(kind) else action
+
+
+def after_refusal(message: str) -> str:
+    """Return what somebody can do about a refusal that Flux or Kubernetes reports, "" for anything else."""
+    found = reported(message)
+    return "" if found is None else f"{found.remedy} Who acts: {found.actor}."
+
+
+def _is_retried(kind: str) -> bool:
+    return any(known.__name__ == kind and issubclass(known, Retryable) for known in classes())
+
+
+def remedy_for(entry: Entry, message: str) -> str:
+    """Return the remedy of an entry with what Azure's message names."""
+    text = entry.remedy.replace("{addresses}", ADDRESSES)
+    for name, (other, patterns) in _FIELDS.items():
+        place = f"{{{name}}}"
+        if place in text:
+            found = (re.findall(pattern, message) for pattern in patterns)
+            values = list(dict.fromkeys(next(filter(None, found), [])))
+            values = values if name == "apis" else values[:1]
+            more = " and more" if len(values) > _ALL else ""
+            text = text.replace(place, (", ".join(values[:_ALL]) + more) or other)
+    return text
+
+
+def explained(kind: str, entry: str) -> str:
+    """Return what a failure means, in one sentence; "" for an unknown class."""
+    found = entry_of(entry)
+    if found is not None:
+        return found.meaning
+    return next((remedy.meaning for known, remedy in REMEDIES.items() if known.__name__ == kind), "")

@@ -1,0 +1,249 @@
+"""Errors of rights: roles, policies, locks, registrations, and the keys of disks."""
+
+from __future__ import annotations
+
+from shared.cluster.failures.azure.aks import CODES, DEPLOYMENTS
+from shared.cluster.failures.entry import Actor, Entry, sourced, support
+from shared.cluster.failures.errors import (
+    Conflict,
+    Dependency,
+    Locked,
+    QuotaExceeded,
+    Refused,
+    RoleNotEffective,
+    Unauthenticated,
+    Unauthorized,
+)
+
+_ARM_PAGE = "https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/"
+_LATE = "A new assignment is effective after at most 60 minutes."
+_REGISTER = (
+    "Run `az provider register --namespace {namespace}` in the subscription, and wait until it is Registered."
+)
+
+ENTRIES: tuple[Entry, ...] = (
+    *support(
+        "error-codes/customprivatednszonemissingpermissions-error",
+        Entry(
+            "access/CustomPrivateDNSZoneMissingPermissionError",
+            RoleNotEffective,
+            ("CustomPrivateDNSZoneMissingPermissionError", "PrivateDNSZoneAuthorizationFailed"),
+            "The cluster's identity may not change the private DNS zone.",
+            "Assign `Private DNS Zone Contributor` on {scope} to the identity of the cluster,"
+            f" {{identity}}. {_LATE}",
+            Actor.ACCESS,
+        ),
+    ),
+    *support(
+        "error-codes/linkedauthorizationfailed-error",
+        Entry(
+            "access/LinkedAuthorizationFailed",
+            RoleNotEffective,
+            ("LinkedAuthorizationFailed",),
+            "An identity has no right on a resource that the cluster refers to.",
+            f"Assign a role with {{action}} on {{scope}} to {{identity}}. {_LATE}",
+            Actor.ACCESS,
+        ),
+    ),
+    *sourced(
+        "Azure/azure-service-operator, which repeats this code; AKS' answers in public issues",
+        Entry(
+            "access/CustomKubeletIdentityMissingPermissionError",
+            RoleNotEffective,
+            ("CustomKubeletIdentityMissingPermissionError",),
+            "The cluster's identity may not assign the kubelet identity to the nodes.",
+            "Assign `Managed Identity Operator` on the kubelet identity, {scope}, to the identity of the"
+            f" cluster, {{identity}}. {_LATE}",
+            Actor.ACCESS,
+        ),
+        link="https://learn.microsoft.com/azure/aks/use-managed-identity",
+    ),
+    *sourced(
+        CODES,
+        Entry(
+            "access/CreateRoleAssignmentError",
+            RoleNotEffective,
+            ("CreateRoleAssignmentError", "CreateRoleAssignmentOnMSIError", "CreateRoleDefinitionFailed"),
+            "AKS could not give the cluster's identity a role.",
+            f"Assign a role with {{action}} on {{scope}} to {{identity}}. {_LATE}",
+            Actor.ACCESS,
+            wraps=True,
+        ),
+        Entry(
+            "access/CustomRouteTableMissingPermission",
+            RoleNotEffective,
+            ("CustomRouteTableMissingPermission", "CustomRouteTableMissingServicePrincipalPermission"),
+            "The cluster's identity may not change the route table.",
+            "Assign `Network Contributor` on {scope} to the identity of the cluster, {identity}."
+            f" {_LATE}",
+            Actor.ACCESS,
+        ),
+        Entry(
+            "access/LogAnalyticsWorkspaceKeyAccessDenied",
+            RoleNotEffective,
+            (
+                "LogAnalyticsWorkspaceKeyAccessDenied",
+                "LogAnalyticsWorkspaceKeyAccessDeniedCrossSubscription",
+            ),
+            "AKS may not read the keys of the Log Analytics workspace.",
+            f"Assign `Log Analytics Contributor` on {{scope}} to {{identity}}. {_LATE}",
+            Actor.ACCESS,
+        ),
+        Entry(
+            "access/Locks",
+            Locked,
+            ("ScopeLocked", "ResourceGroupLocked", "ResourceLocked"),
+            "A lock on the resource, its group or its subscription forbids this.",
+            "Remove the lock in the message.",
+            Actor.SUBSCRIPTION,
+            link="https://learn.microsoft.com/azure/azure-resource-manager/management/lock-resources",
+        ),
+        Entry(
+            "access/RoleAssignmentLimitExceeded",
+            QuotaExceeded,
+            ("RoleAssignmentLimitExceeded",),
+            "The subscription has as many role assignments as Azure allows.",
+            "Delete role assignments that nobody needs.",
+            Actor.SUBSCRIPTION,
+            link="https://learn.microsoft.com/azure/role-based-access-control/troubleshoot-limits",
+        ),
+        Entry(
+            "access/PreviewFeatureNotRegistered",
+            Refused,
+            (
+                *("PreviewFeatureNotRegistered", "SubscriptionNotEnabledEncryptionAtHost"),
+                *("GitOpsFeatureFlagNotEnabled", "ExtensionManagerFeatureFlagNotEnabled"),
+                *("CustomNodeConfigFeatureNotSupported", "HTTPProxyConfigFeatureNotSupported"),
+            ),
+            "A feature is not registered in the subscription.",
+            "Register the feature in the message with `az feature register`, then its provider again.",
+            Actor.SUBSCRIPTION,
+        ),
+        Entry(
+            "access/DiskEncryptionSet",
+            Refused,
+            ("DiskEncryptionSetError", "ObjectIsDeletedButRecoverable", "ObjectIsBeingDeleted"),
+            "The disk encryption set, its key or its vault is deleted or not valid.",
+            "Restore the key or the vault, or correct the disk encryption set as the message says.",
+            Actor.SUBSCRIPTION,
+        ),
+    ),
+    *sourced(
+        "MicrosoftDocs/azure-docs issue 96319, an answer of AKS",
+        Entry(
+            "vault/KeyVaultAccessForbidden",
+            RoleNotEffective,
+            ("KeyVaultAccessForbidden",),
+            "The disk encryption set may not use its key in the vault.",
+            "Grant get, wrap and unwrap of keys on the vault in the message to the disk encryption set in it."
+            f" {_LATE}",
+            Actor.ACCESS,
+        ),
+        link="https://learn.microsoft.com/azure/aks/azure-disk-customer-managed-keys",
+    ),
+    *support(
+        "error-codes/missingsubscriptionregistration-error",
+        Entry(
+            "access/MissingSubscriptionRegistration",
+            Refused,
+            (
+                *("MissingSubscriptionRegistration", "SubscriptionNotRegistered"),
+                *("InvalidSubscriptionRegistrationState", "MissingRegistrationForLocation"),
+            ),
+            "The subscription is not registered for a resource provider.",
+            _REGISTER,
+            Actor.SUBSCRIPTION,
+        ),
+    ),
+    *sourced(
+        f"{DEPLOYMENTS}common-deployment-errors.md",
+        Entry(
+            "access/NoRegisteredProviderFound",
+            Refused,
+            ("NoRegisteredProviderFound",),
+            "No provider is registered for this type of resource in the region, with this API version.",
+            f"{_REGISTER} If it is, the region does not have this type, or Roadstead's API version is set to"
+            " one that does not exist.",
+            Actor.SUBSCRIPTION,
+        ),
+        Entry(
+            "access/AuthorizationFailed",
+            Unauthorized,
+            ("AuthorizationFailed", "Forbidden", "Unauthorized"),
+            "An identity lacks a role, or has had it for some minutes only.",
+            "Assign a role with {action} on {scope} to {identity}; for the identity of this app,"
+            f" infra/access.bicep does it. {_LATE}",
+            Actor.ACCESS,
+        ),
+        Entry(
+            "access/InvalidAuthenticationToken",
+            Unauthenticated,
+            (
+                *("InvalidAuthenticationToken", "InvalidAuthenticationTokenTenant"),
+                *("AuthenticationFailed", "ExpiredAuthenticationToken"),
+            ),
+            "Azure does not accept the credential.",
+            "Renew the credential of the app (docs/settings.md).",
+            Actor.OPERATOR,
+        ),
+        link=f"{_ARM_PAGE}common-deployment-errors",
+    ),
+    *support(
+        "error-codes/requestdisallowedbypolicy-error",
+        Entry(
+            "policy/RequestDisallowedByPolicy",
+            Refused,
+            ("RequestDisallowedByPolicy", "PolicyViolation"),
+            "A policy of Azure does not allow this.",
+            "Change the policy in the message, or exempt the cluster's resource groups from it.",
+            Actor.POLICY,
+        ),
+    ),
+    *sourced(
+        "answers of Azure in public issues",
+        Entry(
+            "policy/RequestDisallowedByAzure",
+            Refused,
+            ("RequestDisallowedByAzure",),
+            "The subscription may not use the region.",
+            "Commit another region, or ask the owner of the subscription for this one.",
+            Actor.SUBSCRIPTION,
+            read=False,
+        ),
+    ),
+    *support(
+        "availability-performance/cluster-node-virtual-machine-failed-state",
+        Entry(
+            "access/ReadOnlyDisabledSubscription",
+            Locked,
+            ("ReadOnlyDisabledSubscription", "DisabledSubscription"),
+            "The subscription is disabled.",
+            "Have the subscription enabled: its bill, its credit, or its spending limit.",
+            Actor.SUBSCRIPTION,
+        ),
+    ),
+    *sourced(
+        "answers of Azure to writes of federated credentials",
+        Entry(
+            "access/ConcurrentFederatedCredentials",
+            Conflict,
+            ("ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity",),
+            "Somebody else writes a federated credential of the same identity at this moment.",
+            "No action needed.",
+            Actor.NOBODY,
+            read=False,
+        ),
+    ),
+    *sourced(
+        "MicrosoftDocs/azure-docs articles/role-based-access-control/troubleshooting.md",
+        Entry(
+            "access/PrincipalNotFound",
+            Dependency,
+            ("PrincipalNotFound",),
+            "Microsoft Entra does not show an identity yet.",
+            "Check that the identity exists; a new one takes minutes to be visible everywhere.",
+            Actor.ACCESS,
+        ),
+        link="https://learn.microsoft.com/azure/role-based-access-control/troubleshooting",
+    ),
+)

@@ -1,0 +1,248 @@
+"""Errors of Azure Resource Manager, and of any service behind it."""
+
+from __future__ import annotations
+
+from shared.cluster.failures.azure.aks import CODES, DEPLOYMENTS
+from shared.cluster.failures.entry import Actor, Entry, sourced, support
+from shared.cluster.failures.errors import (
+    Aborted,
+    Conflict,
+    Dependency,
+    Interrupted,
+    InvalidManifest,
+    Throttled,
+    TooLarge,
+    Unexplained,
+)
+
+_PAGE = "https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/"
+_CHANGED = "Somebody else changed the resource a moment ago, or is changing it."
+_LOG = "No action needed; if it persists, Azure's activity log shows who else changes the resource."
+
+ENTRIES: tuple[Entry, ...] = (
+    *sourced(
+        f"{DEPLOYMENTS}common-deployment-errors.md",
+        Entry(
+            "arm/AnotherOperationInProgress",
+            Interrupted,
+            ("AnotherOperationInProgress", "DeploymentActiveAndUneditable"),
+            "Another operation on the resource is in progress.",
+            _LOG,
+            Actor.NOBODY,
+        ),
+        Entry(
+            "arm/Conflict",
+            Interrupted,
+            ("Conflict",),
+            "The resource is in a state that does not allow the operation.",
+            _LOG,
+            Actor.NOBODY,
+        ),
+        Entry(
+            "arm/ResourceGroupBeingDeleted",
+            Conflict,
+            ("ResourceGroupBeingDeleted",),
+            "The resource group is being deleted.",
+            "No action needed.",
+            Actor.NOBODY,
+        ),
+        Entry(
+            "arm/InternalServerError",
+            Interrupted,
+            (*("InternalServerError", "InternalError"),),
+            "A service of Azure failed for a reason inside of it.",
+            "Check Azure's health page; if it persists, contact Azure support with the request id.",
+            Actor.NOBODY,
+            wraps=True,
+        ),
+        Entry(
+            "arm/DeploymentFailed",
+            Unexplained,
+            (
+                *("DeploymentFailed", "InvalidTemplateDeployment", "ResourceDeploymentFailure"),
+                *("ResourceOperationFailure",),
+            ),
+            "A deployment failed, and its details say why.",
+            "Read Azure's own message; Azure support can explain it by the request id.",
+            Actor.SUPPORT,
+            wraps=True,
+        ),
+        Entry(
+            "arm/BadRequest",
+            InvalidManifest,
+            ("BadRequest",),
+            "The service refused what the manifest asks for.",
+            "Commit a manifest that the service accepts.",
+            Actor.AUTHOR,
+            wraps=True,
+        ),
+        Entry(
+            "arm/InvalidParameter",
+            InvalidManifest,
+            (
+                *("InvalidRequestContent", "InvalidRequestFormat", "InvalidResourceLocation"),
+                *("LinkedInvalidPropertyId", "LocationRequired", "InvalidResourceType"),
+                *("InvalidResourceNamespace", "MismatchingResourceSegments"),
+                *("PrivateIPAddressInReservedRange", "PrivateIPAddressNotInSubnet"),
+            ),
+            "A value of the request is not one that Azure accepts.",
+            "Correct the value in the message.",
+            Actor.AUTHOR,
+        ),
+        Entry(
+            "arm/NotFound",
+            Dependency,
+            ("NotFound", "ResourceNotFound", "ResourceGroupNotFound", "ParentResourceNotFound"),
+            "A resource that this needs does not exist, or not yet.",
+            "Check that the resource in the message exists.",
+            Actor.OPERATOR,
+        ),
+        Entry(
+            "arm/SubscriptionNotFound",
+            Dependency,
+            ("SubscriptionNotFound",),
+            "The subscription does not exist, or the identity of this app may not see it.",
+            "Correct the subscription, or assign the app its roles there.",
+            Actor.SUBSCRIPTION,
+        ),
+        Entry(
+            "arm/SubscriptionRequestsThrottled",
+            Throttled,
+            ("SubscriptionRequestsThrottled",),
+            "Azure asked for fewer requests in the subscription.",
+            "No action needed; find out what else calls Azure in the subscription if it persists.",
+            Actor.NOBODY,
+        ),
+        link=f"{_PAGE}common-deployment-errors",
+    ),
+    *support(
+        "error-codes/toomanyrequestsreceived-error",
+        Entry(
+            "arm/TooManyRequestsReceived",
+            Throttled,
+            ("TooManyRequestsReceived",),
+            "Azure asked for fewer requests in the subscription.",
+            "No action needed; find out what else calls Azure in the subscription if it persists.",
+            Actor.NOBODY,
+        ),
+    ),
+    *support(
+        "error-codes/invalidparameter-error",
+        Entry(
+            "arm/VmSizeNotInRegion",
+            InvalidManifest,
+            ("InvalidParameter", "BadRequest"),
+            "The VM size is not offered in the region, or not to the subscription.",
+            "Commit a size that `az vm list-skus` shows for the region without a restriction.",
+            Actor.AUTHOR,
+            says=("requested vm size", "is not allowed in your subscription in location"),
+        ),
+        Entry(
+            "arm/ParameterRefused",
+            InvalidManifest,
+            ("InvalidParameter",),
+            "A value of the manifest is not one that AKS accepts.",
+            "Correct the value in the message.",
+            Actor.AUTHOR,
+        ),
+    ),
+    *support(
+        "create-upgrade-delete/error-code-reservedresourcename",
+        Entry(
+            "arm/ReservedResourceName",
+            InvalidManifest,
+            ("ReservedResourceName",),
+            "Azure reserves a word in the name.",
+            "Give the cluster, or its resource group, another name.",
+            Actor.AUTHOR,
+        ),
+    ),
+    *sourced(
+        CODES,
+        Entry(
+            "arm/PreconditionFailed",
+            Conflict,
+            ("PreconditionFailed", "EtagMismatch"),
+            _CHANGED,
+            _LOG,
+            Actor.NOBODY,
+        ),
+        Entry(
+            "arm/Canceled",
+            Aborted,
+            ("Canceled", "OperationCanceled", "TemplateDeploymentCanceled"),
+            "Somebody cancelled the operation in Azure.",
+            "Find out in Azure's activity log who did it and why.",
+            Actor.OPERATOR,
+        ),
+    ),
+    *sourced(
+        "MicrosoftDocs/azure-docs articles/role-based-access-control/troubleshooting.md",
+        Entry(
+            "arm/RoleAssignmentExists",
+            Conflict,
+            ("RoleAssignmentExists",),
+            "A role assignment with the same identity, role and scope exists under another name.",
+            _LOG,
+            Actor.NOBODY,
+        ),
+        Entry(
+            "arm/RoleRequest",
+            InvalidManifest,
+            (
+                *("RoleAssignmentUpdateNotPermitted", "RoleDefinitionDoesNotExist"),
+                *("InvalidPolicyAssignmentName", "UndefinedPolicyParameter"),
+                *("PolicyParameterValueNotAllowed", "MissingPolicyParameter", "PolicyDefinitionNotFound"),
+            ),
+            "Azure does not accept a role assignment or a policy assignment of the manifest.",
+            "Correct the assignment in the message.",
+            Actor.AUTHOR,
+            read=False,
+        ),
+        link="https://learn.microsoft.com/azure/role-based-access-control/troubleshooting",
+    ),
+    *sourced(
+        "names of codes in answers of Azure",
+        Entry(
+            "arm/Transient",
+            Interrupted,
+            (
+                *("InternalExecutionError", "ServiceUnavailable", "Timeout", "OperationTimedOut"),
+                *("GatewayTimeout", "RequestTimeout", "ServerTimeout", "OSProvisioningTimedOut"),
+                *("VMExtensionManagementInternalError", "OriginalEtagNotExpect", "ExtensionOperationFailed"),
+            ),
+            "A service of Azure failed for a reason that passes.",
+            "Check Azure's health page; if it persists, contact Azure support with the request id.",
+            Actor.NOBODY,
+            read=False,
+            wraps=True,
+        ),
+        Entry(
+            "arm/RequestTooLarge",
+            TooLarge,
+            ("RequestBodyTooLarge", "RequestEntityTooLarge", "RequestContentTooLarge"),
+            "The request is larger than Azure takes.",
+            "Make the manifest in the message smaller.",
+            Actor.AUTHOR,
+            read=False,
+        ),
+    ),
+    *sourced(
+        "answers of Azure Resource Manager to requests of another form",
+        Entry(
+            "arm/RequestForm",
+            InvalidManifest,
+            (
+                *("InvalidApiVersionParameter", "MissingApiVersionParameter", "InvalidFilterInQueryString"),
+                *("InvalidTagPatchOperation", "UnsupportedQuery", "InvalidSubscriptionId"),
+                *("InvalidResourceGroupName", "InvalidResourceGroupLocation", "UnsupportedMediaType"),
+                *("LocationNotAvailableForResourceType", "LocationNotAvailableForResourceGroup"),
+                *("InvalidAPIVersion", "InvalidResourceGroup"),
+            ),
+            "Azure does not accept the request: its API version, its region, or a name.",
+            "Correct what the message names: the manifest, or a setting of Roadstead.",
+            Actor.AUTHOR,
+            read=False,
+        ),
+    ),
+)

@@ -1,0 +1,165 @@
+"""Errors of machines and of quotas: room in a region, limits of a subscription, sizes and zones."""
+
+from __future__ import annotations
+
+from shared.cluster.failures.azure.aks import CODES, DEPLOYMENTS, WRAPPERS
+from shared.cluster.failures.entry import Actor, Entry, sourced, support
+from shared.cluster.failures.errors import InvalidManifest, OutOfCapacity, QuotaExceeded, Refused
+
+_LARGER = "Raise the quota (Azure portal, Quotas) or free some; or commit another size or region."
+_CORES = "The subscription has too few cores of this VM family, or in all, left in the region."
+
+ENTRIES: tuple[Entry, ...] = (
+    *support(
+        "error-codes/zonalallocation-allocationfailed-error",
+        Entry(
+            "compute/AllocationFailed",
+            OutOfCapacity,
+            ("AllocationFailed", "ZonalAllocationFailed"),
+            "Azure has no room for machines of this size in the region or zone now; this is no quota.",
+            "Wait until there is room, or commit another size, zone or region, or `maxUnavailable` instead of"
+            " `maxSurge`.",
+            Actor.NOBODY,
+        ),
+        Entry(
+            "compute/OverconstrainedAllocationRequest",
+            OutOfCapacity,
+            ("OverconstrainedAllocationRequest", "OverconstrainedZonalAllocationRequest"),
+            "Azure has no machine now that meets all that is asked for: size, zone, disk, placement group.",
+            "Wait until there is room, or commit another size or zone, or fewer constraints.",
+            Actor.NOBODY,
+        ),
+    ),
+    *support(
+        "error-codes/quota-exceeded-error",
+        Entry(
+            "compute/QuotaExceeded", QuotaExceeded, ("QuotaExceeded",), _CORES, _LARGER, Actor.SUBSCRIPTION
+        ),
+    ),
+    *support(
+        "error-codes/operationnotallowed-publicipcountlimitreached-error",
+        Entry(
+            "compute/CoresQuota",
+            QuotaExceeded,
+            ("OperationNotAllowed", "BadRequest", *WRAPPERS),
+            _CORES,
+            _LARGER,
+            Actor.SUBSCRIPTION,
+            says=("exceeding approved", "exceeding quota limits"),
+        ),
+        Entry(
+            "compute/PublicIPQuotaByText",
+            QuotaExceeded,
+            ("OperationNotAllowed", "BadRequest", *WRAPPERS),
+            "The subscription has no public addresses left in the region.",
+            "Delete public addresses that nobody uses, or ask for a larger limit in the Azure portal (Quotas,"
+            " Networking).",
+            Actor.SUBSCRIPTION,
+            says=("public ip addresses for this subscription",),
+        ),
+    ),
+    *support(
+        "error-codes/publicipcountlimitreached-error",
+        Entry(
+            "compute/PublicIPCountLimitReached",
+            QuotaExceeded,
+            ("PublicIPCountLimitReached", "ManagedOutboundIPCountExceedsQuotaLimit"),
+            "The subscription has no public addresses left in the region.",
+            "Delete public addresses that nobody uses, or ask for a larger limit in the Azure portal (Quotas,"
+            " Networking).",
+            Actor.SUBSCRIPTION,
+        ),
+    ),
+    *sourced(
+        "MicrosoftDocs/azure-aks-docs articles/aks/quotas-skus-regions.md",
+        Entry(
+            "compute/ManagedClusterQuota",
+            QuotaExceeded,
+            ("QuotaExceeded", "OperationNotAllowed", "BadRequest", "ManagedClusterCountExceedsQuotaLimit"),
+            "The subscription has as many clusters in the region as its quota allows.",
+            "Ask for a larger quota of managed clusters (Quotas, Microsoft.ContainerService), or commit"
+            " another region or subscription.",
+            Actor.SUBSCRIPTION,
+            says=("managed cluster quota", "managed clusters quota", "number of managed clusters"),
+            read=False,
+        ),
+        link="https://learn.microsoft.com/azure/aks/quotas-skus-regions",
+    ),
+    *sourced(
+        "answers of AKS in hashicorp/terraform-provider-azurerm and Azure/azure-cli issues",
+        Entry(
+            "compute/InsufficientVCPUQuota",
+            QuotaExceeded,
+            ("ErrCode_InsufficientVCPUQuota", "InsufficientVCPUQuota"),
+            _CORES,
+            _LARGER,
+            Actor.SUBSCRIPTION,
+        ),
+    ),
+    *sourced(
+        f"{DEPLOYMENTS}common-deployment-errors.md",
+        Entry(
+            "compute/ResourceQuotaExceeded",
+            QuotaExceeded,
+            ("ResourceQuotaExceeded", "DeploymentQuotaExceeded"),
+            "A quota of the subscription, the resource group or the region is used up.",
+            _LARGER,
+            Actor.SUBSCRIPTION,
+        ),
+        Entry(
+            "compute/SkuNotAvailable",
+            OutOfCapacity,
+            ("SkuNotAvailable",),
+            "The VM size is not available for the subscription in the region or zone now.",
+            "Commit a size that `az vm list-skus` shows without a restriction.",
+            Actor.AUTHOR,
+        ),
+        Entry(
+            "compute/RegionDoesNotAllowProvisioning",
+            Refused,
+            ("RegionDoesNotAllowProvisioning",),
+            "The subscription has no access to the region.",
+            "Ask Azure support for access to the region, or commit another one.",
+            Actor.SUBSCRIPTION,
+        ),
+        link="https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/common-deployment-errors",
+    ),
+    *support(
+        "error-codes/availabilityzonenotsupported-error",
+        Entry(
+            "compute/AvailabilityZoneNotSupported",
+            InvalidManifest,
+            ("AvailabilityZoneNotSupported",),
+            "The VM size is not available in the zone, or not for the subscription.",
+            "Commit a zone that the message names, or ask Azure support for access to the zone.",
+            Actor.AUTHOR,
+        ),
+    ),
+    *support(
+        "create-upgrade-delete/aks-automatic-troubleshoot",
+        Entry(
+            "compute/AutomaticVmSize",
+            QuotaExceeded,
+            ("BadRequest", "InvalidParameter", "ValidationError"),
+            "AKS Automatic found no VM size with enough quota and three zones in the region.",
+            "Ask for a larger quota of a size that the message names, or commit another region.",
+            Actor.SUBSCRIPTION,
+            says=("could not find a suitable vm size",),
+        ),
+    ),
+    *sourced(
+        CODES,
+        Entry(
+            "compute/VMSizeNotSupported",
+            InvalidManifest,
+            (
+                *("VMSizeNotSupported", "VMSizeNotSupportedForWindowsAgentPool", "UnsupportedGen2VMSize"),
+                *("VMSizeDoesNotSupportEphemeralOS", "VMSizeDoesNotSupportEncryptionAtHost"),
+                *("VMCacheSizeTooSmall", "VMTemporaryDiskTooSmall", "SystemPoolSkuTooLow"),
+            ),
+            "The VM size cannot do what the manifest asks of it, or is not offered.",
+            "Commit another size.",
+            Actor.AUTHOR,
+        ),
+    ),
+)

@@ -1,0 +1,217 @@
+"""What a change does besides its fields: an address goes, objects do not fit, something still uses what goes.
+
+None of these needs an approval; each is in the line of its change. Sources: kubernetes.io, "CustomResource-
+Definitions" (pruning drops what a schema does not have; validation refuses the next write of the rest) and
+"Pod v1" (what a pod refers to has to be there); learn.microsoft.com, "Use a public load balancer in AKS" (an
+address that AKS created goes with its Service).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+from shared.frozen import dataclass
+from shared.json_tree import Json
+from shared.platform.changes.comparison import Comparison
+from shared.platform.changes.objects import is_definition, mapping_at, value_at
+from shared.platform.inventory import ObjectId
+
+_MOST = 3
+"""How many fields or objects are named."""
+
+
+class SideEffect(StrEnum):
+    """What else a change does."""
+
+    ADDRESS = "address"
+    """The address that Azure gave a Service goes."""
+    DROPPED = "dropped"
+    """A definition does not have a field any more: objects lose it."""
+    REFUSED = "refused"
+    """A definition asks for more: objects that have been right are refused."""
+    USED = "used"
+    """What stays refers to what goes."""
+
+
+@dataclass(frozen=True)
+class Besides:
+    """A side effect, with the fields or the objects that it is about, and how many more there are."""
+
+    effect: SideEffect
+    names: tuple[str, ...] = ()
+    more: int = 0
+
+
+def of_change(name: ObjectId, old: Json, new: Json) -> Iterator[Besides]:
+    """Yield what else the change of an object does that stays."""
+    if _is_given_address(name, old) and not (_is_given_address(name, new) and _place(old) == _place(new)):
+        yield Besides(SideEffect.ADDRESS)
+    if is_definition(name):
+        versions = _schemas(old), _schemas(new)
+        found: dict[SideEffect, dict[str, None]] = {}
+        for version in versions[0].keys() & versions[1].keys():
+            for effect, path in _narrowed(versions[0][version], versions[1][version], ""):
+                found.setdefault(effect, {})[path] = None
+        for effect, paths in sorted(found.items()):
+            yield _besides(effect, sorted(paths))
+
+
+def of_removal(name: ObjectId, manifest: Json, comparison: Comparison) -> Iterator[Besides]:
+    """Yield what else the end of an object does."""
+    if _is_given_address(name, manifest):
+        yield Besides(SideEffect.ADDRESS)
+    if name[:2] not in _REFERRED:
+        return
+    users = sorted(
+        {
+            str(user)
+            for owner in comparison.after.owners.values()
+            for user, built in owner.objects.items()
+            if name in _references(user, built.manifest)
+        }
+    )
+    if users:
+        yield _besides(SideEffect.USED, users)
+
+
+def _besides(effect: SideEffect, names: Sequence[str]) -> Besides:
+    return Besides(effect, tuple(names[:_MOST]), max(len(names) - _MOST, 0))
+
+
+# Addresses
+
+_INTERNAL = "service.beta.kubernetes.io/azure-load-balancer-internal"
+_OWN_ADDRESS = (
+    "azure-pip-name",
+    "azure-pip-prefix-id",
+    "azure-load-balancer-ipv4",
+    "azure-load-balancer-ipv6",
+)
+"""Annotations by which a Service has an address of the user's, which stays."""
+
+
+def _is_given_address(name: ObjectId, manifest: Json) -> bool:
+    """Return whether a Service has an address that Azure chose for it."""
+    if name[:2] != ("", "Service") or value_at(manifest, "spec.type") != "LoadBalancer":
+        return False
+    marks = mapping_at(manifest, "metadata.annotations")
+    own = any(str(key).endswith(_OWN_ADDRESS) for key in marks)
+    return not (own or value_at(manifest, "spec.loadBalancerIP"))
+
+
+def _place(manifest: Json) -> str:
+    return str(mapping_at(manifest, "metadata.annotations").get(_INTERNAL) or "false")
+
+
+# Definitions
+
+
+def _schemas(definition: Json) -> Mapping[str, Any]:
+    versions = value_at(definition, "spec.versions")
+    return {
+        str(value_at(version, "name")): value_at(version, "schema.openAPIV3Schema")
+        for version in (versions if isinstance(versions, list) else ())
+    }
+
+
+def _narrowed(old: Any, new: Any, path: str) -> Iterator[tuple[SideEffect, str]]:
+    """Yield the fields that a schema does not have any more, or is stricter about."""
+    if not (isinstance(old, Mapping) and isinstance(new, Mapping)):
+        return
+    if path and old.get("type") != new.get("type") and new.get("type"):
+        yield SideEffect.REFUSED, path
+        return
+    before, after = (mapping_at(schema, "properties") for schema in (old, new))
+    keeps = new.get("x-kubernetes-preserve-unknown-fields") or new.get("additionalProperties")
+    for name in before:
+        where = f"{path}.{name}".removeprefix(".")
+        if name in after:
+            yield from _narrowed(before[name], after[name], where)
+        elif not keeps:
+            yield SideEffect.DROPPED, where
+    for name in _listed(new, "required"):
+        has_default = isinstance(after.get(name), Mapping) and "default" in after[name]
+        if name not in _listed(old, "required") and not has_default:
+            yield SideEffect.REFUSED, f"{path}.{name}".removeprefix(".")
+    values = _listed(new, "enum")
+    if values and any(value not in values for value in _listed(old, "enum") or [None]):
+        yield SideEffect.REFUSED, path
+    yield from _narrowed(old.get("items"), new.get("items"), f"{path}[]")
+
+
+def _listed(schema: Mapping[str, Any], field: str) -> list[Any]:
+    found = schema.get(field)
+    return found if isinstance(found, list) else []
+
+
+# References
+
+_REFERRED = frozenset(
+    (
+        *(
+            ("", kind)
+            for kind in ("ConfigMap", "Secret", "ServiceAccount", "PersistentVolumeClaim", "Service")
+        ),
+        ("scheduling.k8s.io", "PriorityClass"),
+        ("storage.k8s.io", "StorageClass"),
+        ("networking.k8s.io", "IngressClass"),
+        ("rbac.authorization.k8s.io", "ClusterRole"),
+        ("rbac.authorization.k8s.io", "Role"),
+    )
+)
+"""The kinds that others refer to by their names."""
+_BY_FIELD: Mapping[str, tuple[str, str]] = {
+    "configMap": ("", "ConfigMap"),
+    "configMapRef": ("", "ConfigMap"),
+    "configMapKeyRef": ("", "ConfigMap"),
+    "secret": ("", "Secret"),
+    "secretRef": ("", "Secret"),
+    "secretKeyRef": ("", "Secret"),
+    "persistentVolumeClaim": ("", "PersistentVolumeClaim"),
+    "service": ("", "Service"),
+}
+"""Objects in a manifest that name another one: in ``name``, ``secretName`` or ``claimName``."""
+_BY_NAME: Mapping[str, tuple[str, str, bool]] = {
+    "serviceAccountName": ("", "ServiceAccount", True),
+    "priorityClassName": ("scheduling.k8s.io", "PriorityClass", False),
+    "storageClassName": ("storage.k8s.io", "StorageClass", False),
+    "ingressClassName": ("networking.k8s.io", "IngressClass", False),
+    "secretName": ("", "Secret", True),
+}
+"""Fields whose text names another object: its group, its kind, and whether it is of the same namespace."""
+_LISTS = ("valuesFrom", "substituteFrom")
+_READ = frozenset(("", "apps", "batch", "networking.k8s.io", "rbac.authorization.k8s.io"))
+
+
+def _references(user: ObjectId, manifest: Json) -> frozenset[ObjectId]:
+    """Return the objects that a manifest of a kind of Kubernetes or of Flux refers to."""
+    is_flux = user.group.endswith("toolkit.fluxcd.io")
+    if not (is_flux or user.group in _READ or user.group == "admissionregistration.k8s.io"):
+        return frozenset()
+    return frozenset(_named_in(manifest, user.namespace))
+
+
+def _named_in(value: Any, namespace: str) -> Iterator[ObjectId]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _named_in(item, namespace)
+    for key, inner in value.items() if isinstance(value, Mapping) else ():
+        if key in _BY_NAME and isinstance(inner, str):
+            group, kind, is_namespaced = _BY_NAME[key]
+            yield ObjectId(group, kind, namespace if is_namespaced else "", inner)
+        elif key in _BY_FIELD and isinstance(inner, Mapping) and not inner.get("optional"):
+            name = next(
+                (inner[field] for field in ("name", "secretName", "claimName") if inner.get(field)), ""
+            )
+            yield ObjectId(*_BY_FIELD[key], str(inner.get("namespace") or namespace), str(name))
+        elif key in _LISTS and isinstance(inner, list):
+            for item in inner:
+                if isinstance(item, Mapping) and not item.get("optional"):
+                    yield ObjectId("", str(item.get("kind")), namespace, str(item.get("name")))
+        elif key == "roleRef" and isinstance(inner, Mapping):
+            kind = str(inner.get("kind"))
+            where = namespace if kind == "Role" else ""
+            yield ObjectId("rbac.authorization.k8s.io", kind, where, str(inner.get("name")))
+        yield from _named_in(inner, namespace)

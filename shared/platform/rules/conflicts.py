@@ -1,0 +1,230 @@
+"""Objects that work against each other, or against the cluster, though the API server takes each of them.
+
+Sources: kubernetes.io, "Horizontal Pod Autoscaling" (leave ``spec.replicas`` to it), "Specifying a Disruption
+Budget" (a budget that allows none holds a drain), "Network Policies" (a policy that selects all pods
+and allows nothing cuts them off), "Dynamic Admission Control" (a webhook that fails closed refuses what it is
+asked about while it does not answer); helm-controller ``api/v2`` (a release is known by its name and its
+storage namespace); Azure/AKS#3558, #5767.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from shared.json_tree import Json
+from shared.language.resolve.problems import Path
+from shared.platform.changes.objects import is_definition, is_release, release_target, value_at
+from shared.platform.inventory import BuiltObject, ObjectId, Owner
+from shared.platform.rules.finding import (
+    ClusterPlatform,
+    Finding,
+    full_name,
+    is_kind,
+    is_open,
+    items,
+    mapping,
+    named,
+    objects_in,
+)
+
+_Owned = tuple[Owner, ObjectId, BuiltObject]
+
+
+def one_release_twice(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield each release of Helm that several HelmReleases are for: each upgrades it to its own chart."""
+    having: dict[tuple[str, str], list[_Owned]] = {}
+    for owned in platform.objects:
+        _, name, built = owned
+        if is_release(name):
+            target = release_target(name, built.manifest)
+            place = target["spec.storageNamespace"], target["spec.releaseName"]
+            if not any(map(is_open, place)) and not value_at(built.manifest, "spec.kubeConfig"):
+                having.setdefault(place, []).append(owned)
+    for (namespace, release), all_of in having.items():
+        if len({name for _, name, _ in all_of}) > 1:
+            owner, name, built = all_of[-1]
+            names = named([f"{full_name(other)} ({found.file})" for _, other, found in all_of])
+            yield _finding(
+                owner,
+                name,
+                built,
+                ("metadata", "name"),
+                f"the release {namespace}/{release} has {len(all_of)} HelmReleases: {names}; each upgrades "
+                "it to its own chart in turns, and uninstalls it when it goes; rename one",
+            )
+
+
+_SCALERS = (("autoscaling", "HorizontalPodAutoscaler"), ("keda.sh", "ScaledObject"))
+
+
+def scaled_twice(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield what two scale: two autoscalers are refused, an autoscaler and Flux are a note."""
+    scalers: dict[ObjectId, list[_Owned]] = {}
+    for owned in platform.objects:
+        _, name, built = owned
+        if (name.group, name.kind) in _SCALERS:
+            ref = mapping(mapping(built.manifest.get("spec")).get("scaleTargetRef"))
+            group = str(ref.get("apiVersion") or "apps/v1").rpartition("/")[0]
+            kind = str(ref.get("kind") or "Deployment")
+            target = ObjectId(group, kind, name.namespace, str(ref.get("name") or ""))
+            scalers.setdefault(target, []).append(owned)
+    for target, all_of in scalers.items():
+        owner, name, built = all_of[-1]
+        if len({other for _, other, _ in all_of}) > 1:
+            names = named([str(other) for _, other, _ in all_of])
+            message = f"{names} scale {target} in turns; keep one of them"
+            yield _finding(owner, name, built, ("spec", "scaleTargetRef"), message)
+    for owner, name, built in platform.objects:
+        if name in scalers and value_at(built.manifest, "spec.replicas") is not None:
+            scaler = scalers[name][-1][1]
+            message = (
+                f"{scaler} scales {name}, and Flux sets it back to these replicas with each reconciliation; "
+                "remove spec.replicas"
+            )
+            yield _finding(owner, name, built, ("spec", "replicas"), message, is_note=True)
+
+
+def undrainable(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield a note for each budget by which no pod of a workload may be evicted: no node is upgraded."""
+    for owner, name, built in platform.objects:
+        if not is_kind(name, "policy", "PodDisruptionBudget"):
+            continue
+        spec = mapping(built.manifest.get("spec"))
+        for workload, manifest in _selected(platform, name.namespace, spec.get("selector")):
+            field = _allows_none(spec, value_at(manifest, "spec.replicas"))
+            if field:
+                message = (
+                    f"no pod of {workload} may be evicted, so no drain of its nodes ends, and an upgrade of "
+                    "the cluster fails; allow one, or run more replicas"
+                )
+                yield _finding(owner, name, built, ("spec", field), message, is_note=True)
+                break
+
+
+def _allows_none(spec: Mapping[str, Any], replicas: Any) -> str:
+    """Return the field of a budget by which no pod may go, "" where one may."""
+    if str(spec.get("maxUnavailable")) in ("0", "0%"):
+        return "maxUnavailable"
+    least, count = spec.get("minAvailable"), 1 if replicas is None else replicas
+    if str(least) == "100%":
+        return "minAvailable"
+    if isinstance(least, int) and isinstance(count, int) and 0 < count <= least:
+        return "minAvailable"
+    return ""
+
+
+def _selected(platform: ClusterPlatform, namespace: str, selector: Any) -> Iterator[tuple[ObjectId, Json]]:
+    wanted = mapping(mapping(selector).get("matchLabels"))
+    for _, name, built in platform.objects:
+        if is_kind(name, "apps", "Deployment", "StatefulSet") and name.namespace == namespace and wanted:
+            labels = mapping(value_at(built.manifest, "spec.template.metadata.labels"))
+            if all(labels.get(key) == value for key, value in wanted.items()):
+                yield name, built.manifest
+
+
+def cut_off(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield the network policies that cut the pods of Kubernetes off, DNS among them."""
+    policies = [
+        owned
+        for owned in platform.objects
+        if is_kind(owned[1], "networking.k8s.io", "NetworkPolicy") and owned[1].namespace == "kube-system"
+    ]
+    for owner, name, built in policies:
+        for direction, what in _CUT_OFF.items():
+            allowed = any(items(value_at(other.manifest, f"spec.{direction}")) for _, _, other in policies)
+            if _denies_all(built.manifest, direction) and not allowed:
+                yield _finding(owner, name, built, ("spec",), what)
+                break
+
+
+_CUT_OFF = {
+    "ingress": "no pod of kube-system gets a connection any more, so no pod of the cluster resolves a name; "
+    "allow port 53 to CoreDNS, and what else is needed there",
+    "egress": "no pod of kube-system reaches anything any more, so CoreDNS resolves no name outside of the "
+    "cluster; allow what is needed",
+}
+
+
+def _denies_all(policy: Json, direction: str) -> bool:
+    """Return whether a policy selects every pod and allows nothing in a direction."""
+    types = [str(kind).lower() for kind in items(value_at(policy, "spec.policyTypes")) or ["Ingress"]]
+    selects_all = not mapping(value_at(policy, "spec.podSelector"))
+    return selects_all and direction in types and not items(value_at(policy, f"spec.{direction}"))
+
+
+# Webhooks
+
+_CHOOSING = ("namespaceSelector", "objectSelector", "matchConditions")
+_WIDE = frozenset(("*", "*/*", "pods"))
+_WEBHOOKS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+
+
+def webhooks_without_service(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield the webhooks that ask a Service that is not there; a note where a chart may bring it."""
+    for owner, name, built in platform.objects:
+        for path, service, is_closed in _asked(name, built.manifest):
+            if service in platform.known or is_open(service.name):
+                continue
+            effect = "what it is asked about is refused" if is_closed else "it is not asked"
+            yield _finding(
+                owner,
+                name,
+                built,
+                path,
+                f"nothing here defines Service {full_name(service)}, which {name.kind} {name.name} asks; "
+                f"while it is not there, {effect} on the whole cluster; add it, or remove what asks it",
+                is_note=platform.has_charts or not platform.is_whole or not is_closed,
+            )
+
+
+def webhooks_of_everything(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield a note for each webhook that fails closed for every object of every namespace."""
+    for owner, name, built in platform.objects:
+        if not is_kind(name, "admissionregistration.k8s.io", *_WEBHOOKS):
+            continue
+        for number, webhook in objects_in(built.manifest.get("webhooks")):
+            chosen = any(webhook.get(field) for field in _CHOOSING)
+            rules = (rule for _, rule in objects_in(webhook.get("rules")))
+            wide = any(_WIDE.intersection(map(str, items(rule.get("resources")))) for rule in rules)
+            if wide and not chosen and webhook.get("failurePolicy", "Fail") == "Fail":
+                message = (
+                    f"webhook {webhook.get('name')} is asked about the pods of every namespace, its own "
+                    "and Flux's too: when it does not answer, nothing starts any more, itself included; "
+                    "write a namespaceSelector that leaves these out, or failurePolicy: Ignore"
+                )
+                yield _finding(owner, name, built, ("webhooks", number), message, is_note=True)
+
+
+def _asked(name: ObjectId, manifest: Json) -> Iterator[tuple[Path, ObjectId, bool]]:
+    """Yield the Services that the API server asks for an object's sake, and whether it refuses without."""
+    found: list[tuple[Path, Any, bool]] = []
+    if is_kind(name, "admissionregistration.k8s.io", *_WEBHOOKS):
+        found += [
+            (
+                ("webhooks", number),
+                webhook.get("clientConfig"),
+                webhook.get("failurePolicy", "Fail") == "Fail",
+            )
+            for number, webhook in objects_in(manifest.get("webhooks"))
+        ]
+    elif is_definition(name):
+        found.append(
+            (("spec", "conversion"), value_at(manifest, "spec.conversion.webhook.clientConfig"), True)
+        )
+    elif is_kind(name, "apiregistration.k8s.io", "APIService"):
+        found.append((("spec",), manifest.get("spec"), True))
+    for path, config, is_closed in found:
+        service = mapping(mapping(config).get("service"))
+        if service.get("name"):
+            yield (
+                path,
+                ObjectId("", "Service", str(service.get("namespace")), str(service["name"])),
+                is_closed,
+            )
+
+
+def _finding(
+    owner: Owner, name: ObjectId, built: BuiltObject, path: Path, message: str, *, is_note: bool = False
+) -> Finding:
+    return Finding(built.file or owner.file, name, path, message, is_note=is_note)

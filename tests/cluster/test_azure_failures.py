@@ -1,0 +1,221 @@
+"""What an answer of Azure, or a failed operation, means: found by code, subcode, details and text."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.cluster.failures import errors
+from shared.cluster.failures.azure_failures import operation_failure, refusal
+from shared.cluster.failures.causes import DEPTH, ERRORS, entry_for
+from shared.cluster.failures.errors import ReconcileError
+
+DRAIN = (
+    "Drain node aks-apps-12345678-vmss000001 failed when evicting pod web-7d4b9 failed with Too Many Requests"
+    " error. This is often caused by a restrictive Pod Disruption Budget (PDB) policy. See"
+    " https://aka.ms/aks/debugdrainfailures. Original error: Cannot evict pod as it would violate the pod's"
+    " disruption budget.. PDB debug info: shop/web-7d4b9 blocked by pdb web with 0 unready pods."
+)
+SUBNET = (
+    "VMSSAgentPoolReconciler retry failed: Code='SubnetIsFull' Message='aks-subnet with address prefix"
+    " 10.0.0.0/27 doesn't have enough capacity for IP addresses.' Details=[]"
+)
+QUOTA = (
+    "Operation could not be completed as it results in exceeding approved Total Regional Cores quota."
+    " Additional details - Current Limit: 100, Current Usage: 98, Additional Required: 8."
+)
+INSIDE = "We are unable to serve this request due to an internal error, Correlation ID: 6d54e404."
+EXTENSION = "An internal error occurred while processing VM extension 'vmssCSE'."
+DEPRECATED = "Control Plane upgrade is blocked due to recent usage of a Kubernetes API deprecated in"
+VNET = {"code": "VirtualNetworkNotInSucceededState", "message": "it is in Updating state"}
+
+
+def failure(error: dict[str, Any], state: str = "Failed") -> ReconcileError:
+    return operation_failure(state, error, str(error.get("message") or ""))
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "kind"),
+    [
+        (429, "", errors.Throttled),
+        (500, "", errors.Unavailable),
+        (503, "InternalServerError", errors.Unavailable),
+        (503, "AllocationFailed", errors.OutOfCapacity),
+        (409, "OperationNotAllowed", errors.Conflict),
+        (409, "EtagMismatch", errors.Conflict),
+        (409, "AnotherOperationInProgress", errors.Conflict),
+        (412, "PreconditionFailed", errors.Conflict),
+        (409, "MissingSubscriptionRegistration", errors.Refused),
+        (400, "ErrCode_InsufficientVCPUQuota", errors.QuotaExceeded),
+        (409, "SkuNotAvailable", errors.OutOfCapacity),
+        (400, "AksCapacityHeavyUsage", errors.OutOfCapacity),
+        (400, "InsufficientSubnetSize", errors.OutOfAddresses),
+        (400, "UnsatisfiablePDB", errors.Blocked),
+        (400, "PropertyChangeNotAllowed", errors.Immutable),
+        (400, "BadRequest", errors.InvalidManifest),
+        (401, "", errors.Unauthenticated),
+        (403, "", errors.Unauthorized),
+        (403, "AuthorizationFailed", errors.Unauthorized),
+        (403, "RequestDisallowedByPolicy", errors.Refused),
+        (403, "LinkedAuthorizationFailed", errors.RoleNotEffective),
+        (409, "ScopeLocked", errors.Locked),
+        (403, "ReadOnlyDisabledSubscription", errors.Locked),
+        (404, "", errors.Dependency),
+        (413, "", errors.TooLarge),
+        (400, "VirtualNetworkNotInSucceededState", errors.Interrupted),
+    ],
+)
+def test_every_response_has_an_error_class(status: int, code: str, kind: type[ReconcileError]) -> None:
+    error = refusal(status, {"code": code, "message": "a message"}, "a message", request_id="r")
+    assert type(error) is kind
+    assert (str(error), error.code, error.request_id) == ("a message", code, "r")
+
+
+@pytest.mark.parametrize(
+    ("state", "code", "kind"),
+    [
+        ("Failed", "InternalOperationError", errors.Interrupted),
+        ("Failed", "InternalServerError", errors.Interrupted),
+        ("Failed", "ServiceUnavailable", errors.Interrupted),
+        ("Failed", "Timeout", errors.Interrupted),
+        ("Failed", "OSProvisioningTimedOut", errors.Interrupted),
+        ("Canceled", "OperationPreempted", errors.Interrupted),
+        ("Failed", "SubscriptionRequestsThrottled", errors.Interrupted),
+        ("Failed", "PodDrainFailure", errors.Blocked),
+        ("Failed", "QuotaExceeded", errors.QuotaExceeded),
+        ("Failed", "ZonalAllocationFailed", errors.OutOfCapacity),
+        ("Failed", "PrivateClusterV2CapacityOverConstrained", errors.OutOfCapacity),
+        ("Failed", "SubnetIsFull", errors.OutOfAddresses),
+        ("Failed", "EtagMismatch", errors.Interrupted),
+        ("Failed", "Conflict", errors.Interrupted),
+        ("Failed", "RequestDisallowedByPolicy", errors.Refused),
+        ("Failed", "ScopeLocked", errors.Locked),
+        ("Failed", "VMExtensionProvisioningTimeout", errors.Obstructed),
+        ("Failed", "AuthorizationFailed", errors.RoleNotEffective),
+        ("Failed", "CreateVMSSAgentPoolFailed", errors.Unexplained),
+        ("Failed", "Failed", errors.Unexplained),
+        ("Failed", "PodCIDRConflict", errors.Unexplained),
+        ("Canceled", "Canceled", errors.Aborted),
+        ("Failed", "OperationCanceled", errors.Aborted),
+    ],
+)
+def test_every_failed_operation_has_an_error_class(state: str, code: str, kind: type[ReconcileError]) -> None:
+    error = operation_failure(state, {"code": code, "message": "m"}, "a message", request_id="r")
+    assert type(error) is kind
+    assert (str(error), error.code, error.request_id) == ("a message", code, "r")
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ({"code": "UpgradeFailed", "message": DRAIN}, "Blocked"),
+        ({"code": "UpgradeVMSSAgentPoolFailed", "message": "x", "details": [{"message": DRAIN}]}, "Blocked"),
+        ({"code": "Failed", "message": DRAIN}, "Blocked"),
+        ({"code": "UpgradeFailed", "message": "the control plane did not come up"}, "Unexplained"),
+        ({"code": "ScaleVMSSAgentPoolFailed", "message": SUBNET}, "OutOfAddresses"),
+        ({"code": "CreateVMSSAgentPoolFailed", "subcode": "ZonalAllocationFailed"}, "OutOfCapacity"),
+        (
+            {
+                "code": "ReconcileVMSSAgentPoolFailed",
+                "details": [{"code": "OverconstrainedAllocationRequest"}],
+            },
+            "OutOfCapacity",
+        ),
+        ({"code": "ReconcileVMSSAgentPoolFailed", "message": INSIDE}, "Interrupted"),
+        ({"code": "VMExtensionProvisioningError", "message": EXTENSION}, "Interrupted"),
+        ({"code": "VMExtensionProvisioningError", "message": "exit status=50: no way"}, "Obstructed"),
+        ({"code": "CreateVMSSAgentPoolFailed", "message": "no reason"}, "Unexplained"),
+        ({"code": "CreateVMSSAgentPoolFailed", "message": "SubCode: SubnetIsFull; x"}, "OutOfAddresses"),
+        ({"code": "OperationNotAllowed", "message": QUOTA}, "QuotaExceeded"),
+        ({"code": "CreateVMSSAgentPoolFailed", "details": [{"message": QUOTA}]}, "QuotaExceeded"),
+        ({"code": "ReconcileVNetSubnetError", "message": f"it failed: {json.dumps(VNET)}"}, "Interrupted"),
+        (
+            {
+                "code": "SetVNetOwnershipFailed",
+                "message": f"body: {json.dumps({'error': VNET}).replace(chr(34), chr(92) + chr(34))}",
+            },
+            "Interrupted",
+        ),
+        ({"code": "ControlPlaneAddOnsNotReady", "message": "exit status=52 "}, "Obstructed"),
+        ({"code": "ValidationError", "subcode": "UpgradeBlockedOnDeprecatedAPIUsage"}, "Obstructed"),
+        ({"code": "ValidationError", "message": DEPRECATED}, "Obstructed"),
+        ({"code": "ValidationError", "message": "a wrong value"}, "InvalidManifest"),
+        ({"code": "SomethingNew", "details": [{"code": "QuotaExceeded"}]}, "QuotaExceeded"),
+        ({"code": "NobodyKnowsItVMExtensionError", "message": "no"}, "Obstructed"),
+    ],
+)
+def test_an_error_has_the_class_of_its_cause(error: dict[str, Any], kind: str) -> None:
+    found = failure(error)
+    assert (found.kind, found.code) == (kind, error["code"])
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"code": "EtagMismatch", "details": [{"code": "Unspecified", "message": DRAIN}]},
+        {"code": "InvalidParameter", "message": f"a label that quotes: {DRAIN}"},
+    ],
+)
+def test_an_error_with_a_code_of_its_own_is_not_searched(error: dict[str, Any]) -> None:
+    found = entry_for(error)
+    assert found is not None
+    assert error["code"] in found.codes
+
+
+def wrapped(error: dict[str, Any], ways: list[str]) -> dict[str, Any]:
+    for way in ways:
+        if way == "text":
+            error = {"code": "BadRequest", "message": f"Service returned an error: {json.dumps(error)}"}
+        elif way == "innererror":
+            error = {"code": "CreateVMSSAgentPoolFailed", "innererror": error}
+        else:
+            error = {"code": "ReconcileVNetSubnetError", "message": "x", way: [error]}
+    return error
+
+
+@given(st.lists(st.sampled_from(["details", "innererror", "errors"]), max_size=DEPTH - 1))
+def test_wrappers_are_opened_to_the_cause_however_deep(ways: list[str]) -> None:
+    found = entry_for(wrapped(VNET, ways))
+    assert found is not None
+    assert found.key == "network/VirtualNetworkNotInSucceededState"
+
+
+@given(st.lists(st.sampled_from(["details", "text"]), max_size=3))
+def test_json_inside_of_texts_inside_of_texts_is_read(ways: list[str]) -> None:
+    found = entry_for(wrapped(VNET, ways))
+    assert found is not None
+    assert found.key == "network/VirtualNetworkNotInSucceededState"
+
+
+def test_an_error_that_is_too_deep_or_too_large_ends() -> None:
+    deep = wrapped(VNET, ["details"] * (DEPTH + 500))
+    broad = {"code": "BadRequest", "details": [{"code": "x", "message": "{" * 5_000}] * (ERRORS * 10)}
+    for error in (deep, broad):
+        found = entry_for(error)
+        assert found is not None
+        assert found.wraps
+
+
+@given(
+    st.recursive(
+        st.none() | st.text() | st.integers(),
+        lambda inner: (
+            st.lists(inner)
+            | st.dictionaries(st.sampled_from(["code", "message", "details", "subcode", "error"]), inner)
+        ),
+        max_leaves=20,
+    )
+)
+def test_no_form_of_an_error_is_too_strange(value: Any) -> None:
+    assert failure({"code": "", "message": "", "details": value}).kind
+
+
+@pytest.mark.parametrize("status", [400, 409, 412, 422])
+def test_an_unknown_code_is_never_the_fault_of_the_manifest(status: int) -> None:
+    error = refusal(status, {"code": "SomethingNew", "message": "its own words"}, "its own words")
+    assert (error.kind, error.entry, str(error)) == ("Unexplained", "", "its own words")
+    assert failure({"code": "SomethingNew", "message": "no"}).kind == "Unexplained"

@@ -1,0 +1,119 @@
+"""The catalogue of errors: none of Microsoft's documented codes is without an entry; each entry is whole."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from shared.cluster.failures.advice import action_for, remedy_for
+from shared.cluster.failures.catalogue import AZURE, KUBERNETES, entry_of
+from shared.cluster.failures.entry import Actor, Entry
+from shared.cluster.failures.errors import InvalidManifest, Retryable, RoleNotEffective
+from shared.cluster.failures.retry import policy_for
+from shared.notifications.notification import ACTION_LIMIT
+
+DOCUMENTED = json.loads(Path(__file__).with_name("documented_codes.json").read_text())
+ENTRIES = (*AZURE.entries, *KUBERNETES.entries)
+
+
+@pytest.mark.parametrize("page", DOCUMENTED["pages"], ids=lambda page: page["page"])
+def test_no_documented_code_is_without_an_entry(page: dict[str, object]) -> None:
+    for code in page["codes"]:  # type: ignore[attr-defined]
+        assert AZURE.find(code) is not None, code
+
+
+def test_the_list_of_documented_codes_names_its_source_and_its_dates() -> None:
+    assert DOCUMENTED["source"].startswith("MicrosoftDocs/SupportArticles-docs")
+    dates = [DOCUMENTED["read"], *(page["date"] for page in DOCUMENTED["pages"])]
+    assert all(datetime.fromisoformat(date) for date in dates)
+    codes = {code for page in DOCUMENTED["pages"] for code in page["codes"]}
+    assert len(codes) > 60
+
+
+def test_keys_are_unique_and_lead_to_their_entries() -> None:
+    assert Counter(entry.key for entry in ENTRIES).most_common(1)[0][1] == 1
+    assert all(entry_of(entry.key) is entry for entry in ENTRIES)
+    assert entry_of("") is entry_of("aks/nothing") is None
+
+
+def test_no_code_has_two_entries_that_are_equally_specific() -> None:
+    seen = Counter(
+        (code.lower(), entry.subcode, entry.says)
+        for entry in AZURE.entries
+        if not entry.family
+        for code in entry.codes
+    )
+    assert [key for key, count in seen.items() if count > 1] == []
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.key)
+def test_an_entry_is_whole(entry: Entry) -> None:
+    assert entry.source
+    assert entry.codes
+    for sentence in (entry.meaning, entry.remedy):
+        assert sentence.endswith(".")
+        assert sentence[0].isupper() or sentence[0] == "`"
+    if entry.kind is InvalidManifest:
+        assert entry.actor in (Actor.AUTHOR, Actor.WORKLOAD)
+    if entry.read and not entry.source.startswith("the package"):
+        assert entry.link or "issue" in entry.source or "terraform" in entry.source
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.key)
+def test_the_advice_of_an_entry_is_whole_and_fits_a_notification(entry: Entry) -> None:
+    kind = entry.kind.__name__
+    for failed in (False, True):
+        action = action_for(kind, entry.key, "a message", failed=failed)
+        assert "{" not in action
+        assert len(action) <= ACTION_LIMIT
+        sentences = action.split(". ")
+        assert len(sentences) == len(set(sentences))
+    stuck = action_for(kind, entry.key, "a message", failed=True)
+    assert "no action" not in stuck.lower()
+    assert "`roadstead replay NAME`" in stuck or not issubclass(entry.kind, Retryable)
+
+
+def test_a_role_that_was_just_assigned_is_waited_for_as_long_as_it_takes() -> None:
+    policy = policy_for(RoleNotEffective)
+    assert policy.attempts is not None
+    shortest = sum(policy.wait(attempt, 0) for attempt in range(1, policy.attempts))
+    assert 3600 <= shortest <= 2 * 3600
+
+
+def test_an_upgrade_that_calls_of_an_api_block_is_tried_until_twelve_hours_after_them() -> None:
+    entry = AZURE.find("ValidationError", subcode="UpgradeBlockedOnDeprecatedAPIUsage")
+    assert entry is not None
+    policy = policy_for(entry.kind)
+    assert policy.attempts is not None
+    assert sum(policy.wait(attempt, 0) for attempt in range(1, policy.attempts)) >= 12 * 3600
+
+
+def test_a_remedy_names_the_identity_the_action_and_the_scope() -> None:
+    entry = entry_of("access/LinkedAuthorizationFailed")
+    assert entry is not None
+    remedy = remedy_for(
+        entry,
+        "The client 'c' with object id 'o-1' has permission to perform action 'net/write' on scope '/s';"
+        " however, it doesn't have permission to perform action 'ddos/join/action' on the linked scope(s)"
+        " '/subscriptions/s/plan' or the linked scope(s) are invalid.",
+    )
+    assert "ddos/join/action on /subscriptions/s/plan to o-1" in remedy
+
+
+def test_a_remedy_names_the_provider_and_the_removed_apis() -> None:
+    missing, blocked = (
+        entry_of("access/MissingSubscriptionRegistration"),
+        entry_of("aks/UpgradeBlockedOnDeprecatedAPIUsage"),
+    )
+    assert missing is not None
+    assert blocked is not None
+    text = "The subscription is not registered to use namespace 'Microsoft.Foo'. See x."
+    assert "az provider register --namespace Microsoft.Foo" in remedy_for(missing, text)
+    usage = (
+        "\t* usage has been detected on API flowcontrol.v1beta1, and\n\t* usage has been detected on API a.b,"
+    )
+    assert "flowcontrol.v1beta1, a.b" in remedy_for(blocked, usage)

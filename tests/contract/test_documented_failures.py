@@ -1,0 +1,44 @@
+"""Each body that a page of Microsoft shows leads, through every Azure, to the entry that documents it."""
+
+from __future__ import annotations
+
+import pytest
+
+from localcloud.azure.world.failures.documented import documented
+from shared.app.access.azure_state import provisioning_error
+from shared.cluster.failures.azure_failures import operation_failure
+from shared.cluster.failures.errors import ReconcileError
+from shared.ports.azure import DeleteCluster, PutCluster
+from tests.support.azure_ports import CLUSTER, Azure, body
+from tests.support.documented_failures import ENTRIES
+
+ANY_TIME = 3600
+
+
+def test_every_failure_of_the_local_azure_is_expected_here() -> None:
+    assert {failure.name for failure in documented().values()} == set(ENTRIES)
+    assert {failure.when for failure in documented().values()} == {"request", "operation", "delete"}
+    assert all(failure.page for failure in documented().values())
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_a_body_has_its_entry(name: str, azure: Azure) -> None:
+    failure = documented()[name.lower()]
+    azure.with_cluster()
+    azure.world.interventions.fail_next(CLUSTER.name, name)
+    etag, text = azure.seen()["eTag"], failure.body["message"]
+    write = PutCluster(CLUSTER, body(), etag=etag)
+    if failure.when == "request":
+        with pytest.raises(ReconcileError) as refused:
+            azure.call(write)
+        error = refused.value
+        azure.call(write)
+        azure.clock.advance(ANY_TIME)
+        assert azure.state() == "Succeeded"
+    else:
+        azure.call(DeleteCluster(CLUSTER, etag=etag) if failure.when == "delete" else write)
+        azure.clock.advance(ANY_TIME)
+        assert azure.state() == "Failed"
+        found = provisioning_error(azure.seen()["properties"])
+        error = operation_failure("Failed", found, str(found["message"]))
+    assert (error.entry, error.code, str(error)) == (ENTRIES[name], failure.body["code"], text)

@@ -1,0 +1,177 @@
+"""What a change does besides its fields is in its line, and needs no approval."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shared.platform.changes.guards import PlatformChange, judge
+from shared.platform.changes.report import sections_of, text_of
+from tests.platform.inventories import claim, definition, deployment, inventory, manifest, owner, release
+
+
+def text(before: list[dict[str, Any]], after: list[dict[str, Any]], **spec: Any) -> str:
+    """Return what a plan says of a change of one Kustomization; ``spec`` is that of after."""
+    change = judge(inventory(owner("p", *before)), inventory(owner("p", *after, **spec)), 20)
+    return shown(change)
+
+
+def shown(change: PlatformChange) -> str:
+    (section,) = sections_of({"one": change}, {"one": ""})
+    return "\n".join(text_of(section, 400))
+
+
+def service(kind: str = "LoadBalancer", **marks: str) -> dict[str, Any]:
+    found = manifest("Service", "platform/gateway", spec={"type": kind})
+    if marks:
+        names = {f"service.beta.kubernetes.io/azure-{key.replace('_', '-')}": v for key, v in marks.items()}
+        found["metadata"]["annotations"] = names
+    return found
+
+
+KEPT = claim("platform/data")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "goes"),
+    [
+        (service(), None, True),
+        (service(), service("ClusterIP"), True),
+        (service(), service(load_balancer_internal="true"), True),
+        (service(), service(pip_name="ours"), True),
+        (service(pip_name="ours"), service("ClusterIP"), False),
+        (service("ClusterIP"), None, False),
+        (service(), service(load_balancer_internal="false"), False),
+    ],
+)
+def test_an_address_that_azure_chose_goes_with_its_service(
+    before: dict[str, Any], after: dict[str, Any] | None, goes: bool
+) -> None:
+    found = text([KEPT, before], [KEPT, *([after] if after else [])])
+    assert ("Azure takes its address back" in found) == goes
+    assert "approval" not in found
+
+
+def backups(schema: dict[str, Any]) -> dict[str, Any]:
+    versions = [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}]
+    return definition("Backup", spec={"versions": versions})
+
+
+def with_fields(*required: str, keep: Any = None, **more: Any) -> dict[str, Any]:
+    fields = {"keep": keep or {"type": "integer"}, **more}
+    spec = {"type": "object", "properties": fields, "required": list(required)}
+    return backups({"type": "object", "properties": {"spec": spec}})
+
+
+PLAIN = with_fields()
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        (backups({"type": "object", "properties": {}}), "objects of the kind lose spec"),
+        (with_fields("keep"), "objects of the kind that do not fit are refused: spec.keep"),
+        (with_fields(keep={"type": "string"}), "objects of the kind that do not fit are refused: spec.keep"),
+        (with_fields(keep={"type": "integer", "enum": [1]}), "do not fit are refused: spec.keep"),
+        (with_fields("mode", mode={"type": "string", "default": "full"}), ""),
+        (with_fields(mode={"type": "string"}), ""),
+        (backups({"type": "object", "x-kubernetes-preserve-unknown-fields": True}), ""),
+    ],
+)
+def test_a_definition_that_gets_narrower_says_what_objects_lose(after: dict[str, Any], said: str) -> None:
+    found = text([PLAIN], [after])
+    assert said in found
+    assert bool(said) == ("objects of the kind" in found)
+
+
+def using(**fields: Any) -> dict[str, Any]:
+    found = deployment("platform/web")
+    found["spec"]["template"]["spec"] |= fields
+    return found
+
+
+VOLUME = [{"name": "a", "configMap": {"name": "web"}}]
+ACCOUNT = manifest("ServiceAccount", "platform/web")
+CLASS = manifest("StorageClass", "fast", "storage.k8s.io/v1", provisioner="disk.csi.azure.com")
+WEB = manifest("ConfigMap", "platform/web", data={"a": "b"})
+ROLE = manifest("ClusterRole", "web", "rbac.authorization.k8s.io/v1")
+BINDING = manifest(
+    "RoleBinding",
+    "platform/web",
+    "rbac.authorization.k8s.io/v1",
+    roleRef={"kind": "ClusterRole", "name": "web"},
+)
+OF_FAST = manifest("PersistentVolumeClaim", "platform/a", spec={"storageClassName": "fast"})
+
+
+@pytest.mark.parametrize(
+    ("removed", "user", "told"),
+    [
+        (ACCOUNT, using(serviceAccountName="web"), True),
+        (WEB, using(volumes=VOLUME), True),
+        (WEB, release("platform/a", valuesFrom=[{"kind": "ConfigMap", "name": "web"}]), True),
+        (CLASS, OF_FAST, True),
+        (ROLE, BINDING, True),
+        (
+            WEB,
+            release("platform/a", valuesFrom=[{"kind": "ConfigMap", "name": "web", "optional": True}]),
+            False,
+        ),
+        (WEB, using(volumes=[{"name": "a", "secret": {"secretName": "web"}}]), False),
+        (ACCOUNT, using(serviceAccountName="other"), False),
+    ],
+)
+def test_what_goes_and_is_still_referred_to_says_by_whom(
+    removed: dict[str, Any], user: dict[str, Any], told: bool
+) -> None:
+    name = "/".join(filter(None, (user["metadata"].get("namespace"), user["metadata"]["name"])))
+    found = text([user, removed], [user])
+    assert (f"{user['kind']} {name} still refers to it" in found) == told
+
+
+def test_what_moves_to_another_kustomization_is_still_there_for_its_users() -> None:
+    user = using(serviceAccountName="web")
+    change = judge(
+        inventory(owner("p", user, ACCOUNT), owner("q", KEPT)),
+        inventory(owner("p", user), owner("q", KEPT, ACCOUNT)),
+        20,
+    )
+    assert "still refers" not in shown(change)
+
+
+@pytest.mark.parametrize("kind", ["HelmRelease", "GitRepository"])
+def test_a_change_of_what_is_suspended_reaches_no_cluster(kind: str) -> None:
+    group = "helm" if kind == "HelmRelease" else "source"
+    old, new = (
+        manifest(
+            kind, "platform/a", f"{group}.toolkit.fluxcd.io/v1", spec={"suspend": True, "interval": interval}
+        )
+        for interval in ("1h", "2h")
+    )
+    assert "reaches no cluster: it is suspended in platform/p.yaml" in text([old], [new])
+    resumed = {**new, "spec": {"interval": "2h"}}
+    assert "reaches no cluster" not in text([old], [resumed])
+
+
+def test_a_suspension_says_that_no_later_commit_reaches_what_it_holds() -> None:
+    assert "suspended from now on: no later commit" in text([KEPT], [KEPT], suspend=True)
+
+
+@pytest.mark.parametrize(
+    "carrying",
+    [
+        manifest("ServiceAccount", "flux-system/kustomize-controller"),
+        manifest(
+            "ClusterRoleBinding",
+            "admins",
+            "rbac.authorization.k8s.io/v1",
+            roleRef={"kind": "ClusterRole", "name": "cluster-admin"},
+            subjects=[{"kind": "ServiceAccount", "name": "kustomize-controller", "namespace": "flux-system"}],
+        ),
+    ],
+)
+def test_what_flux_needs_on_the_cluster_goes_with_an_approval_alone(carrying: dict[str, Any]) -> None:
+    found = text([KEPT, carrying], [KEPT])
+    assert "needs approval" in found
+    assert "Flux brings no commit to these clusters any more" in found
