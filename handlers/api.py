@@ -154,7 +154,10 @@ def _add_pages(routes: Routes, ports: Ports) -> None:
         unknown = unknown_names(names, ports)
         if unknown:
             return reply(rejected(404, clusters.describe_unknown(unknown[0], ports)))
-        selection = replace(_selection(req.params), names=frozenset(names) if names else None)
+        try:
+            selection = replace(_selection(req.params), names=frozenset(names) if names else None)
+        except ValueError:
+            return reply(rejected(400, WRONG_SELECTION))
         return _paged(req, lambda page: readiness_view(ports, page, selection, to))
 
     @routes.add("plan", "plans/{commit}", Role.READER, answer=schema.PlanView, query=PAGED)

@@ -18,7 +18,7 @@ from shared.rollouts.rollout import Member, Rollout, RolloutState, Stage
 from simulation.history import LONG_AGO
 from simulation.invariants.approvals import approved_in_time, newly_entered
 from simulation.invariants.context import CLOCKS, Context
-from simulation.invariants.pins_back import goes_back
+from simulation.invariants.taken_back import goes_back
 from simulation.rule import RuleViolated
 from simulation.staging import CHECK, StagedGroup, StagedStage, Staging, stage_named, stage_of
 
