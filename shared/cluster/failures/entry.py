@@ -77,6 +77,11 @@ def support(page: str, *entries: Entry) -> tuple[Entry, ...]:
     return sourced(f"{_SUPPORT}{page}.md", *entries, link=f"{_LEARN}{page}")
 
 
-def sourced(source: str, *entries: Entry, link: str = "") -> tuple[Entry, ...]:
-    """Return entries with their source, and a link where people can read it."""
-    return tuple(replace(entry, source=source, link=entry.link or link) for entry in entries)
+def sourced(source: str, *entries: Entry, link: str = "", read: bool = True) -> tuple[Entry, ...]:
+    """Return entries with their source, and a link where people can read it.
+
+    Without ``read``, the source has the codes alone, and what they mean is assumed.
+    """
+    return tuple(
+        replace(entry, source=source, link=entry.link or link, read=entry.read and read) for entry in entries
+    )

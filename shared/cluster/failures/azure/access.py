@@ -128,6 +128,7 @@ ENTRIES: tuple[Entry, ...] = (
             "Restore the key or the vault, or correct the disk encryption set as the message says.",
             Actor.SUBSCRIPTION,
         ),
+        read=False,
     ),
     *sourced(
         "MicrosoftDocs/azure-docs issue 96319, an answer of AKS",

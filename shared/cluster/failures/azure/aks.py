@@ -121,6 +121,7 @@ ENTRIES: tuple[Entry, ...] = (
             "Delete or rename that resource group, or commit another name for the cluster.",
             Actor.SUBSCRIPTION,
         ),
+        read=False,
     ),
     *support(
         "error-codes/aksoperationpreempted-error",

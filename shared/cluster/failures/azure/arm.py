@@ -175,6 +175,7 @@ ENTRIES: tuple[Entry, ...] = (
             "Find out in Azure's activity log who did it and why.",
             Actor.OPERATOR,
         ),
+        read=False,
     ),
     *sourced(
         "MicrosoftDocs/azure-docs articles/role-based-access-control/troubleshooting.md",
@@ -185,6 +186,7 @@ ENTRIES: tuple[Entry, ...] = (
             "A role assignment with the same identity, role and scope exists under another name.",
             _LOG,
             Actor.NOBODY,
+            read=False,
         ),
         Entry(
             "arm/RoleRequest",

@@ -161,5 +161,6 @@ ENTRIES: tuple[Entry, ...] = (
             "Commit another size.",
             Actor.AUTHOR,
         ),
+        read=False,
     ),
 )

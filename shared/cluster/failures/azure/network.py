@@ -29,6 +29,7 @@ ENTRIES: tuple[Entry, ...] = (
             _WAIT,
             Actor.NOBODY,
             wraps=True,
+            read=False,
         ),
     ),
     *sourced(
@@ -50,6 +51,7 @@ ENTRIES: tuple[Entry, ...] = (
             Actor.NOBODY,
             wraps=True,
         ),
+        read=False,
     ),
     *support(
         "error-codes/subnetisfull-error",
@@ -274,5 +276,6 @@ ENTRIES: tuple[Entry, ...] = (
             "Change the routes of the subnet as the message says, or commit another outbound type.",
             Actor.NETWORK,
         ),
+        read=False,
     ),
 )

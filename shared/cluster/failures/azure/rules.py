@@ -121,4 +121,5 @@ ENTRIES: tuple[Entry, ...] = sourced(
         "InvalidHourSlot NeedAtLeastOneHourPerWeekForUpdate TooManyTimeInWeek TooManyNotAllowedTime"
         " TooManyHourSlots InvalidStartEndTime",
     ),
+    read=False,
 )
