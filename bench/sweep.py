@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bench.counting import Call, Counted, Watched
+from localcloud.azure.world.arm_keys import key_of
 from localcloud.azure.world.arm_resources import ArmCluster
-from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.outbox import request_whole_sweep
 from shared.app.sweep.lists import read_list

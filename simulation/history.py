@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from localcloud.azure.world.azure_engine import key_of
+from localcloud.azure.world.arm_keys import key_of
 from shared.cluster.record import ClusterRecord
 from shared.ports import FleetRecord
 from shared.resource_ids import ClusterId, GroupId

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from localcloud.azure.world.arm_errors import ArmError
-from localcloud.azure.world.azure_engine import key_of
+from localcloud.azure.world.arm_keys import key_of
 from localcloud.azure.world.catalog import NODE_IMAGES
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.memory.memory_cloud import MemoryCloud

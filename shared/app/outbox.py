@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from shared.azure.running_versions import run_lowered
 from shared.cluster.envelopes import Envelope
 from shared.cluster.failures.errors import Unreadable
 from shared.cluster.forms import NewerForm
@@ -201,15 +202,25 @@ def request_replacing_plan(record: ClusterRecord, ports: Ports) -> None:
         _request_if_awaited([record], ports.state.fleet(), ports)
 
 
-PIN_SECONDS = 20
-"""How long after the end of a job the plan of its pin comes: the record is saved by then."""
+ENDED_SECONDS = 20
+"""How long after the end of a job a plan comes that it asks for: the record is saved by then."""
 
 
-def request_plan_of_pin(record: ClusterRecord, ports: Ports) -> None:
-    """Request a plan where nobody knows what a cluster pulls, and Flux has applied that, or cannot.
+def request_plan_after(record: ClusterRecord, ports: Ports) -> None:
+    """Request the plan that the end of a job makes possible.
 
     It goes before the record is saved, because nobody would send it again.
     """
+    _request_plan_of_pin(record, ports)
+    lowered = record.divergence.lowered
+    if record.ready and lowered and not run_lowered(record.document["spec"], lowered, record.running):
+        # The cluster was created again, at the version that git has: no plan need keep another.
+        message_id = f"version:{record.uid}:{record.generation}"
+        send(PlanRequest(again=True, reason="version"), ports, message_id=message_id, after=ENDED_SECONDS)
+
+
+def _request_plan_of_pin(record: ClusterRecord, ports: Ports) -> None:
+    """Request a plan where nobody knows what a cluster pulls, and Flux has applied that, or cannot."""
     pin, waits = record.desired.pin, record.needs_action or record.phase is Phase.STALLED
     fails = record.job.active and record.job.step.name is Step.VERIFY and waits
     if (record.ready or fails) and pin is not None and not pin.is_known:
@@ -218,7 +229,7 @@ def request_plan_of_pin(record: ClusterRecord, ports: Ports) -> None:
             request,
             ports,
             message_id=f"pin:{record.uid}:{record.generation}:{pin.commit[:12]}",
-            after=PIN_SECONDS,
+            after=ENDED_SECONDS,
         )
 
 

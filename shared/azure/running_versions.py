@@ -81,6 +81,13 @@ def lowered_versions(before: Json, after: Json, earlier: Mapping[str, str]) -> d
     return {path: version for path, version in highest.items() if runs_newer(has[path], version)}
 
 
+def run_lowered(spec: Json, lowered: Mapping[str, str], running: Running) -> bool:
+    """Return whether a version still runs that git has ``lowered``, or may: what is not known counts."""
+    has = dict(_versions(spec))
+    now = ((has.get(path, ""), running.version_at(path)) for path in lowered)
+    return any(not runs or runs_newer(wanted, runs) for wanted, runs in now)
+
+
 def _newer(version: str, other: str) -> str:
     return max((version, other), key=numbers)
 

@@ -4,58 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from enum import StrEnum
 
 from shared.frozen import dataclass, field
 from shared.kubernetes_versions import never_back
+from shared.plan.hold_kinds import HoldKind
 from shared.sentences import many
-
-
-class HoldKind(StrEnum):
-    """The cause of a hold, as stored."""
-
-    INVALID_NEW_MANIFEST = "invalid-new-manifest"
-    INVALID_MANIFEST = "invalid-manifest"
-    INVALID_FLEET_FILE = "invalid-fleet-file"
-    IMMUTABLE_FIELD = "immutable-field"
-    MOVE = "move"
-    AWAITS_DELETION = "awaits-deletion"
-    BEING_DELETED = "being-deleted"
-    SUSPENSION = "suspension"
-    DELETION_PROTECTION = "deletion-protection"
-    DELETE_BUDGET = "delete-budget"
-    NAMESPACE_BUDGET = "namespace-budget"
-    """Systems that stay on a cluster because the commit takes more namespaces than the budget allows."""
-    SYSTEM_PROTECTION = "system-protection"
-    SYSTEMS_FLEET_FILE = "systems-invalid-fleet-file"
-    RENAME = "rename"
-    """The delete of a cluster that looks renamed."""
-    RENAMED = "renamed"
-    """The creation of what it looks renamed to, which waits for the approval of that delete."""
-    UNREAD = "unread"
-    """The delete of a cluster in a commit with an invalid one: what is removed may be renamed to that."""
-    AWAITS_REPLACEMENT = "awaits-replacement"
-    """The delete of a cluster, until those that replace it are Ready."""
-    REPLACEMENT_GONE = "replacement-gone"
-    """Likewise, where what was to replace it no longer exists, or says so no more."""
-    REPLACEMENT_UNKNOWN = "replacement-unknown"
-    """The delete of a cluster, where a new one says that it replaces one that the fleet does not have."""
-    PLATFORM_REFUSED = "platform-refused"
-    """The pin stays, because what Flux would apply is invalid."""
-    PLATFORM_REMOVAL = "platform-removal"
-    """The pin stays, because Flux would destroy what no commit brings back."""
-    VERSION_STAYS = "version-stays"
-    """A version that git lowered stays, and all else of the cluster is carried out."""
-    SOURCE_HELD = "source-held"
-    """The pin stays, because the newest commit of its source is not known, or does not follow the last."""
-    SYSTEM_SOURCE_HELD = "system-source-held"
-    """Systems stay as they are for the same reason."""
-    UNREADABLE = "unreadable-record"
-    """The cluster has a record, and nobody knows what it says."""
-    FREEZE = "freeze"
-    WINDOW = "window"
-    """None of the change windows of the cluster is open."""
-
 
 _OF_CLUSTERS = (HoldKind.SUSPENSION, HoldKind.DELETION_PROTECTION, HoldKind.DELETE_BUDGET, HoldKind.RENAME)
 _OF_SYSTEMS = (HoldKind.NAMESPACE_BUDGET, HoldKind.SYSTEM_PROTECTION, HoldKind.SYSTEMS_FLEET_FILE)

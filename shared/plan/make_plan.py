@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from operator import attrgetter
@@ -11,14 +11,15 @@ from typing import Any
 from shared.azure.changes.comparison import alike
 from shared.azure.changes.effects import missing_conditions
 from shared.azure.changes.field_effects import Effect
-from shared.kubernetes_versions import runs_newer
 from shared.language.cluster_systems import systems_in
 from shared.language.desired import Desired, is_attached
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.repository_layout import FLEET_FILE
 from shared.language.stored_cluster import normalised
 from shared.plan.differences import FieldChange, differences, is_beside_commit, is_commit
-from shared.plan.holds import Hold, HoldKind
+from shared.plan.hold_kinds import HoldKind
+from shared.plan.holds import Hold
+from shared.plan.kept_versions import versions_that_stay
 from shared.plan.plan import Action, Item, Plan, RecordedState
 from shared.plan.platform_plan import (
     NO_PLATFORM_CHANGE,
@@ -269,18 +270,8 @@ def _wanted(
     refused = _immutable(changes)
     if refused:
         return Item(name, Action.REFUSED, record.generation, record.uid, changes, refused)
-    hold = next(_versions_that_stay(changes, record), None)
+    hold = next(versions_that_stay(changes, record), None)
     return Item(name, Action.UPDATE, record.generation + 1, record.uid, changes, hold)
-
-
-def _versions_that_stay(changes: Iterable[FieldChange], record: RecordedState) -> Iterator[Hold]:
-    """Yield the hold of each version that the commit lowers below the one that runs."""
-    for change in changes:
-        runs = record.running.version_at(change.path.removeprefix("spec."))
-        lowered = change.effect is Effect.NEVER_LOWERED and runs_newer(change.new, change.old)
-        if lowered and runs_newer(change.new, runs):
-            details = {"field": change.path, "runs": runs, "git": change.new}
-            yield Hold(HoldKind.VERSION_STAYS, details)
 
 
 def _rebuild(cluster: Desired, record: RecordedState, desired: DesiredFleet, hold: Hold | None) -> Item:

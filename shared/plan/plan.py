@@ -11,7 +11,8 @@ from typing import Any, Protocol
 from shared.azure.running_versions import Running
 from shared.frozen import dataclass, field, replace
 from shared.plan.differences import FieldChange
-from shared.plan.holds import Hold, HoldKind
+from shared.plan.hold_kinds import HoldKind
+from shared.plan.holds import Hold
 
 
 class Action(StrEnum):

@@ -10,7 +10,8 @@ from shared.frozen import dataclass, replace
 from shared.language.desired import Desired, is_attached
 from shared.language.model.rollout import RolloutSpec as Written
 from shared.language.resolve.desired_fleet import DesiredFleet
-from shared.plan.holds import NEVER, RETRY, Hold, HoldKind
+from shared.plan.hold_kinds import HoldKind
+from shared.plan.holds import NEVER, RETRY, Hold
 from shared.plan.plan import Action, Item, Plan, RecordedState
 from shared.rollouts.begin import Candidate, begin
 from shared.rollouts.calendar import Closure, Freeze, Start, Window

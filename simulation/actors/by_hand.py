@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 
 from localcloud.azure.world.arm_errors import ArmError
-from localcloud.azure.world.azure_engine import key_of
+from localcloud.azure.world.arm_keys import key_of
 from localcloud.azure.world.interventions import SOMEBODY
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record import ClusterRecord

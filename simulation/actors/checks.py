@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 
-from localcloud.azure.world.azure_engine import key_of
+from localcloud.azure.world.arm_keys import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.check.changed_paths import check_changed_paths
 from shared.app.outbox import request_whole_check, request_whole_sweep

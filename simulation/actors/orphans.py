@@ -10,7 +10,7 @@ import random
 from contextlib import suppress
 
 from localcloud.azure.world.arm_errors import ArmError
-from localcloud.azure.world.azure_engine import key_of
+from localcloud.azure.world.arm_keys import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.clusters import fleet_view
 from shared.json_tree import Json

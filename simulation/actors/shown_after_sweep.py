@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from datetime import datetime
 
-from localcloud.azure.world.azure_engine import key_of
+from localcloud.azure.world.arm_keys import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.parts import ClusterPage
 from shared.app.api.views.clusters import cluster_detail

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 
 from localcloud.azure.world.arm_errors import ArmError
-from localcloud.azure.world.azure_engine import key_of
+from localcloud.azure.world.arm_keys import key_of
 from shared.app.outbox import request_whole_sweep
 from shared.cluster.failures.retry import with_limits
 from shared.cluster.record import ClusterRecord

@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from localcloud.azure.world.arm_errors import ArmError
-from localcloud.azure.world.azure_engine import key_of
+from localcloud.azure.world.arm_keys import key_of
 from shared.app.outbox import request_whole_sweep
 from shared.cluster.failures.errors import ClusterStopped
 from shared.cluster.record import ClusterRecord

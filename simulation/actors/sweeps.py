@@ -11,7 +11,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 
 from localcloud.azure.world.arm_errors import ArmError
-from localcloud.azure.world.azure_engine import key_of
+from localcloud.azure.world.arm_keys import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.outbox import request_whole_sweep
 from shared.azure.changes.writes import is_stopped

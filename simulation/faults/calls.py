@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from localcloud.azure.world.azure_engine import key_of
+from localcloud.azure.world.arm_keys import key_of
 from localcloud.memory.crashes import Crash
 from localcloud.memory.memory_cloud import JOB_QUEUES, QUEUES, MemoryCloud
 from localcloud.tables.memory_state import MemoryState

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from localcloud.azure.world.azure_engine import key_of
+from localcloud.azure.world.arm_keys import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.messages import JobMessage
 from shared.cluster.record import ClusterRecord

@@ -103,10 +103,18 @@ class PinInvariant:
     ) -> None:
         """Check that Flux has a pin, once it had one, and that this is a branch from which it can be read."""
         if not (pin := pinned_commit(world)):
-            if self._pins.get(world) and has_source(world):
+            if self._pins.get(world) and has_source(world) and not self._is_another_branchs(name):
                 raise RuleViolated("lost pin", f"{operators.fleet}: {name} follows the branch by itself")
         elif branches.get(f"{BRANCHES}{pin}") != pin:
             raise RuleViolated("pin branch", f"{operators.fleet}: {name} pulls {pin[:8]}, which is no branch")
+
+    def _is_another_branchs(self, name: str) -> bool:
+        """Return whether an operator let an app of another branch take a cluster over: that app pins none."""
+        records = ((cloud, cloud.state.cluster(name)) for cloud in self.operators)
+        return any(
+            record is not None and record.document["spec"]["flux"]["branch"] != cloud.ports.config.branch
+            for cloud, record in records
+        )
 
     def _kept(self, operators: Operators, name: str, world: KubernetesWorld) -> None:
         """Check that a namespace which Flux deletes is one whose removal somebody approved."""

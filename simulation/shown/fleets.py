@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from rich.console import Console
 
 from cli.terminal.render import fleet as rendered
-from localcloud.azure.world.azure_engine import key_of
+from localcloud.azure.world.arm_keys import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api import schema
 from shared.app.api.views.clusters import cluster_detail, fleet_view

@@ -15,7 +15,7 @@ from shared.language.desired import Desired
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.plan.call_estimate import azure_calls
 from shared.plan.differences import FieldChange, differences
-from shared.plan.holds import HoldKind
+from shared.plan.hold_kinds import HoldKind
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action, Plan
 from tests.support.desired_clusters import NOW, Row, desired, fleet, record, with_field

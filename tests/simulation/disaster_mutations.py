@@ -19,6 +19,6 @@ def generations_begin_at_one_again(patch: pytest.MonkeyPatch) -> None:
 
 
 DISASTER_MUTATIONS = (
-    mutation(a_recovering_record_is_like_any_other, "tables-lost", "written after a loss", "lost work"),
+    mutation(a_recovering_record_is_like_any_other, "tables-lost", "written after a loss"),
     mutation(generations_begin_at_one_again, "tables-lost", "generation"),
 )

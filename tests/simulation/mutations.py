@@ -246,7 +246,6 @@ MUTATIONS = (
         "unrequested delete",
         "unrequested change",
         "untrue",
-        "created twice",
     ),
     mutation(a_planner_does_not_name_what_it_saves, "refused", "hand-over"),
     mutation(a_hand_over_has_no_end_of_its_time, "refused", "hand-over"),

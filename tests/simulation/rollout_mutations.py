@@ -338,7 +338,7 @@ ROLLOUT_MUTATIONS = (
     mutation(an_approval_is_given_by_itself, ROLLOUTS, "rollout approval"),
     mutation(the_time_of_a_stage_counts_for_nothing, ROLLOUTS, "rollout time", "rollout final"),
     mutation(a_check_that_has_failed_opens_its_gate, ROLLOUTS, "rollout check"),
-    mutation(any_answer_of_an_endpoint_opens_its_gate, ROLLOUTS, "rollout check", "rollout final"),
+    mutation(any_answer_of_an_endpoint_opens_its_gate, ROLLOUTS, "rollout check"),
     mutation(one_person_approves_for_all, ROLLOUTS, "rollout approval"),
     mutation(everybody_approves_whatever_the_role, ROLLOUTS, "rollout approval"),
     mutation(an_author_approves_the_own_commit, ROLLOUTS, "rollout approval"),

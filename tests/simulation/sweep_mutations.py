@@ -30,6 +30,7 @@ from shared.cluster.record import ClusterRecord
 from shared.cluster.transitions import acceptance
 from shared.cluster.transitions.acceptance import accept_retry
 from shared.language.model.cluster.drift import DriftAction
+from shared.language.pin import PIN_BRANCHES
 from shared.ports import Ports
 from shared.ports.azure import DeleteCluster
 from shared.ports.state import Listing, Orphan
@@ -216,7 +217,12 @@ def a_proposal_is_never_closed(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_proposal_keeps_the_values_with_which_it_was_opened(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(WorldHost, "move_branch", lambda *_: None)
+    move = WorldHost.move_branch
+
+    def moved(self: WorldHost, branch: str, *given: Any, **more: Any) -> Any:
+        return move(self, branch, *given, **more) if branch.startswith(PIN_BRANCHES) else None
+
+    patch.setattr(WorldHost, "move_branch", moved)
 
 
 def _drift(remove: Callable[[pytest.MonkeyPatch], None], often: str = "") -> Mutation:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from localcloud.azure.world.azure_engine import key_of
+from localcloud.azure.world.arm_keys import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from simulation.event_loop import EventLoop
 from simulation.history import AzureHistory, FleetHistory

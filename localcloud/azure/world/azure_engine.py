@@ -22,6 +22,7 @@ from localcloud.azure.world.arm_errors import (
     no_subscription,
     not_allowed,
 )
+from localcloud.azure.world.arm_keys import group_key, key_of
 from localcloud.azure.world.arm_resources import (
     ArmCluster,
     ArmGroup,
@@ -378,16 +379,6 @@ class AzureEngine:
 def _is_last_system_pool(cluster: ArmCluster, name: str) -> bool:
     """Return whether a pool is the last System pool, which AKS does not delete."""
     return not any(p["mode"] == "System" for other, p in cluster.pools.items() if other != name)
-
-
-def key_of(cluster: ClusterId) -> ClusterId:
-    """Return the id as a key: ARM's names do not differ by case."""
-    return ClusterId(cluster.subscription.lower(), cluster.resource_group.lower(), cluster.name.lower())
-
-
-def group_key(subscription: str, name: str) -> tuple[str, str]:
-    """Return a resource group's key."""
-    return subscription.lower(), name.lower()
 
 
 def set_state(holder: dict[str, Any], state: str, etag: str = "") -> None:

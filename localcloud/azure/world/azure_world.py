@@ -15,8 +15,9 @@ from localcloud.azure.world.access.identities import Identities
 from localcloud.azure.world.access.policy_assignments import PolicyAssignments
 from localcloud.azure.world.access.role_assignments import RoleAssignments
 from localcloud.azure.world.arm_errors import AksError, ArmError, no_pool
+from localcloud.azure.world.arm_keys import group_key, key_of
 from localcloud.azure.world.arm_resources import Timings, WriteAnswer, WriteCondition
-from localcloud.azure.world.azure_engine import AzureEngine, group_key, key_of, set_state
+from localcloud.azure.world.azure_engine import AzureEngine, set_state
 from localcloud.azure.world.body_shapes import (
     read_cluster,
     read_pool,

@@ -10,8 +10,9 @@ from typing import Any
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.access.identities import Identities
 from localcloud.azure.world.arm_errors import ArmError, group_being_deleted
+from localcloud.azure.world.arm_keys import group_key
 from localcloud.azure.world.arm_resources import ArmGroup, WriteAnswer
-from localcloud.azure.world.azure_engine import AzureEngine, group_key
+from localcloud.azure.world.azure_engine import AzureEngine
 from localcloud.azure.world.body_shapes import read_group, read_group_patch
 from localcloud.azure.world.catalog import REGIONS, region
 from localcloud.common.json_copy import copied

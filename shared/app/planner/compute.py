@@ -12,7 +12,7 @@ from datetime import datetime
 
 from shared.app.notifications import approval_notifications
 from shared.app.planner.approvals import approved_plan
-from shared.app.planner.distances import with_distances
+from shared.app.planner.pins.distances import with_distances
 from shared.app.planner.rollouts import stage
 from shared.app.repository import PlanInputs
 from shared.azure.ownership import INSTALLATION_TAG, Installation, new_life, tag

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from shared.app.planner.compute import ComputedPlan
-from shared.app.planner.pins import with_form
+from shared.app.planner.pins.plan_pins import with_form
 from shared.app.planner.rollouts import RolloutStart, starting_of
 from shared.app.repository import PlanInputs, read_some
 from shared.cluster.envelopes import Envelope

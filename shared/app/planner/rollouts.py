@@ -16,7 +16,7 @@ from operator import attrgetter
 
 from shared.app.outbox import send
 from shared.app.planner.gate_checks import read_selection, with_checks
-from shared.app.planner.pins_back import move_pins_back
+from shared.app.planner.pins.pins_back import move_pins_back
 from shared.app.planner.plan_problems import answer_act
 from shared.app.records import again
 from shared.app.repository import PlanInputs
@@ -26,6 +26,7 @@ from shared.cluster.messages import PromoteRequest, ReportRequest, RolloutReques
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.summary import summary_of
 from shared.frozen import dataclass, replace
+from shared.plan.kept_versions import with_versions_that_run
 from shared.plan.plan import Action, Item, Plan
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import Override
@@ -92,7 +93,8 @@ def stage(
     clusters, now = inputs.desired.clusters, ports.clock()
     shut = with_holds(plan, clusters, inputs.records, calendar, now, unheld=retried)
     fleet = replace(fleet, opens=shut.opens)
-    staged = _of_rollout(StagedPlan(shut.plan.resume(earlier), fleet), inputs, ports)
+    resumed = with_versions_that_run(shut.plan.resume(earlier), inputs.records)
+    staged = _of_rollout(StagedPlan(resumed, fleet), inputs, ports)
     held = staged.held | (_retried(staged.plan, earlier) if continues else frozenset())
     opens = () if shut.opens is None else (shut.opens,)
     return replace(staged, held=held, times=(*opens, *staged.times))

@@ -223,7 +223,7 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
     if (changed or not after.job.active) and after.rollout:
         outbox.send(RolloutRequest(), ports, after=ROLLOUT_AFTER_SECONDS)
     if (changed or not after.job.active) and following is None:
-        outbox.request_plan_of_pin(after, ports)
+        outbox.request_plan_after(after, ports)
     tried = after.divergence.trial
     if tried and (changed or not after.job.active):
         outbox.send(TryRequest(pull=tried.pull), ports, after=ROLLOUT_AFTER_SECONDS)

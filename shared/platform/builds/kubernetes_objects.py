@@ -18,8 +18,9 @@ from shared.platform.source.documents import (
     field_of,
     manifests,
 )
-from shared.platform.source.reach import Reach, misspelt
+from shared.platform.source.reach import Reach
 from shared.platform.source.references import FIELDS, KUSTOMIZE_GROUP
+from shared.platform.source.spelling import misspelt
 from shared.platform.source.tree import KUSTOMIZATION_FILES, Tree
 
 _KUSTOMIZE = "kustomize.config.k8s.io/"

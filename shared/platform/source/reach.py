@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from shared.frozen import dataclass, field
-from shared.language.resolve.problems import Problem, nearest, printable, problem_at
+from shared.language.resolve.problems import Problem, printable, problem_at
 from shared.language.resolve.repository_layout import (
     CLASSES,
     CLUSTERS,
@@ -37,6 +37,7 @@ from shared.platform.source.references import (
     of_patch,
     of_plugin,
 )
+from shared.platform.source.spelling import meant, misspelt
 from shared.platform.source.tree import KUSTOMIZATION_FILES, MOST_IGNORE_FILES, Tree, folder_of, joined
 
 MOST_WORK = 100_000
@@ -353,7 +354,7 @@ class _Walk:
             return self._unlisted(target)
         if tree.is_folder(target):
             return f"{target} is a folder; name a file"
-        return f"there is no {target}{_meant(tree, target)}"
+        return f"there is no {target}{meant(tree, target)}"
 
     def _unlisted(self, folder: str) -> str:
         prefix = f"{folder}/" if folder else ""
@@ -369,30 +370,6 @@ class _Walk:
     def _problem(self, path: str, reference: Reference, message: str) -> None:
         mark = Mark(path, reference.place.line, reference.place.column)
         self.problems.append(problem_at(mark, reference.field, message))
-
-
-def misspelt(path: str) -> str:
-    """Return what is wrong with a kustomization file whose name is written in another case."""
-    name = path.rpartition("/")[2]
-    right = "kustomization.yml" if name.lower().endswith(".yml") else "kustomization.yaml"
-    return f"{path} is no kustomization file to kustomize; rename it to {right}"
-
-
-def _meant(tree: Tree, target: str) -> str:
-    """Return a hint with the file or folder that was probably meant."""
-    near = near_path(tree, target)
-    return f"; did you mean {near}?" if near else ""
-
-
-def near_path(tree: Tree, target: str) -> str:
-    """Return the file or folder that was probably meant by a path, "" when none is similar."""
-    parent, _, name = target.rpartition("/")
-    while parent and not tree.is_folder(parent):
-        parent, _, name = parent.rpartition("/")
-    prefix = f"{parent}/" if parent else ""
-    names = list(dict.fromkeys(path[len(prefix) :].split("/")[0] for path in tree.below(parent)))
-    near = nearest(name, names)
-    return prefix + near if near else ""
 
 
 def _references(to: To, content: bytes, source: SourceName) -> tuple[Reference, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views import commits
 from shared.app.api.views.commits import log_view
-from shared.app.planner.distances import AFTER
+from shared.app.planner.pins.distances import AFTER
 from tests.support import fleet_files
 from tests.support.function_calls import call
 from tests.support.pipeline_runs import push

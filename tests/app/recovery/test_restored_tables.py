@@ -8,28 +8,23 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import take_over
 from shared.app.api.views.clusters import fleet_view
 from shared.app.door import epoch_tag
-from shared.app.recovery.missed_work import resend_overdue
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.job import ContestKind
-from shared.cluster.recipes import IN_THE_CLUSTER, STEPS, Recipe, Step
+from shared.cluster.recipes import Step
 from shared.cluster.record_parts import Phase
 from shared.frozen import replace
 from shared.kubernetes.flux_objects import SOURCE
 from shared.language.pin import PIN_BRANCHES
 from shared.ports.azure import GetCluster, GetGroup, GetTags, PatchTags
 from shared.ports.state.fleet import TablesAge
-from shared.resource_ids import ObjectRef
-from tests.support import clusters_elsewhere as elsewhere
 from tests.support import fleet_files
 from tests.support.bootstrap_secrets import AGE, SOPS, with_value
-from tests.support.identity_access import ACCESS, ISSUER, access_writes, with_identity
-from tests.support.lost_tables import APP_GROUP, CONFIG, ready, with_epoch
+from tests.support.identity_access import ACCESS, ISSUER, with_identity
+from tests.support.lost_tables import APP_GROUP, CONFIG, go_on_without_a_plan, ready, recovered, with_epoch
 from tests.support.one_cluster import (
-    ENTRA,
     ONE,
     WINDOW,
     advice,
-    api,
     cluster,
     files,
     live,
@@ -39,33 +34,20 @@ from tests.support.one_cluster import (
 )
 from tests.support.pipeline_runs import (
     accepted,
-    deliver_due,
     one_step_a_message,
     phases,
     push,
     step_until,
 )
-from tests.support.policies import POLICIES, policy_writes
+from tests.support.policies import POLICIES
 from tests.support.replaced_ports import on_azure
 
 AGAIN = {"README.md": b"git is as it was before the commit that the tables lost"}
 PROTECTED = "  deletionProtection: true\n"
-PATH = "  flux: {path: ./an/earlier/path}\n"
-AT_PATH = {
-    "an/earlier/path/namespaces.yaml": fleet_files.fleet()["platform/namespaces.yaml"],
-}
-SYNC = ObjectRef("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "flux-system", "flux-system")
-INSIDE = [step for step in STEPS[Recipe.PROVISION] if step in IN_THE_CLUSTER]
 
 
 def epoch(cloud: MemoryCloud) -> int:
     return int(cloud.ports.azure.call(GetTags(APP_GROUP)).get(epoch_tag(cloud.ports.config), "0"))
-
-
-def recovered(cloud: MemoryCloud) -> bool:
-    """Let the recovery go on for a while; return whether it has ended."""
-    cloud.run(seconds=1800, until=lambda: False)
-    return cloud.state.fleet().tables.recovery is None
 
 
 # The epoch: it grows before the jobs of a plan begin, and outside the tables it stands in a tag.
@@ -174,15 +156,6 @@ def test_no_job_goes_on_before_every_record_is_a_part_of_it() -> None:
     assert recovered(cloud)
     assert (phases(cloud), record(cloud).commit) == ({"one": Phase.READY}, commit)
     assert (cluster(cloud), pools(cloud), accepted(cloud)) == (live, profiles, before)
-
-
-def go_on_without_a_plan(cloud: MemoryCloud) -> None:
-    """Let the restored jobs go on before the planner has read the branch."""
-    resend_overdue(cloud.ports)
-    for _ in range(20):
-        for queue in ("jobs", "changes", "deletes"):
-            deliver_due(cloud, queue)
-        cloud.clock.advance(2)
 
 
 def test_a_recovery_that_is_interrupted_goes_on() -> None:
@@ -357,68 +330,3 @@ def test_a_record_of_an_earlier_life_deletes_nothing_by_itself() -> None:
     push(cloud, fleet_files.fleet())
     assert recovered(cloud)
     assert (accepted(cloud), record(cloud).contested) == (before, True)
-
-
-# A restored job writes nothing in or around a later life.
-
-
-def stopped_at(cloud: MemoryCloud, step: Step) -> MemoryCloud:
-    """Deliver messages, with one step each, until a cluster is at a step."""
-    step_until(cloud, lambda: {each.job.step.name for each in cloud.state.clusters()} == {step})
-    return cloud
-
-
-def after_a_later_life(cloud: MemoryCloud, later: dict[str, bytes]) -> None:
-    """Let the job end; bring the cluster to its next life, and restore the tables."""
-    older = cloud.state.backup()
-    cloud.run()
-    if phases(cloud):
-        push(cloud, fleet_files.fleet())
-        cloud.run()
-    assert phases(cloud) == {}
-    push(cloud, later)
-    cloud.run()
-    assert set(phases(cloud).values()) == {Phase.READY}
-    cloud.clock.advance(3600)
-    cloud.restore(older)
-
-
-@pytest.mark.parametrize("step", [Step.DELETE_IDENTITY_ACCESS, Step.DELETE_POLICIES])
-def test_a_restored_tombstone_takes_nothing_from_around_the_cluster_of_a_later_life(step: Step) -> None:
-    cloud, manifests = one_step_a_message(with_epoch(with_identity())), files(ACCESS + POLICIES)
-    push(cloud, manifests)
-    cloud.run()
-    push(cloud, fleet_files.fleet())
-    after_a_later_life(stopped_at(cloud, step), manifests)
-    before = access_writes(cloud), policy_writes(cloud)
-    cloud.run()
-    assert recovered(cloud)
-    assert (access_writes(cloud), policy_writes(cloud)) == before
-    assert phases(cloud) == {"one": Phase.READY}
-
-
-@pytest.mark.parametrize("entra", ["", ENTRA], ids=["certificate", "entra"])
-@pytest.mark.parametrize("step", INSIDE)
-def test_a_restored_job_writes_nothing_into_the_cluster_of_a_later_life(step: Step, entra: str) -> None:
-    cloud = one_step_a_message(with_epoch(with_value()))
-    push(cloud, files(entra + AGE + PATH) | AT_PATH)
-    after_a_later_life(stopped_at(cloud, step), files(entra))
-    before = api(cloud).get(SYNC)
-    go_on_without_a_plan(cloud)
-    assert (api(cloud).get(SOPS), api(cloud).get(SYNC)) == (None, before)
-    cloud.run()
-    assert recovered(cloud)
-    assert phases(cloud) == {"one": Phase.READY}
-
-
-def test_a_restored_job_writes_nothing_into_an_existing_cluster_that_was_attached_again() -> None:
-    cloud = with_epoch(elsewhere.cloud_with_harbour())
-    with_value(one_step_a_message(cloud))
-    push(cloud, elsewhere.files(extra=AGE))
-    after_a_later_life(stopped_at(cloud, Step.BOOTSTRAP_SECRETS), elsewhere.files())
-    go_on_without_a_plan(cloud)
-    assert elsewhere.api(cloud).get(SOPS) is None
-    cloud.run()
-    assert recovered(cloud)
-    assert phases(cloud) == {"harbour": Phase.READY}
-    assert elsewhere.record(cloud).azure.life == elsewhere.owner(cloud)["roadstead-life"]

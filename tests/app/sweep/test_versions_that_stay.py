@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.app.api.acts.cluster import replay
 from shared.app.api.parts import FIRST_PAGE
 from shared.app.api.views.clusters import cluster_detail
 from shared.app.api.views.drift import drift_view
@@ -11,7 +12,7 @@ from shared.azure.changes.field_effects import Effect
 from shared.cluster.conditions import IN_SYNC
 from tests.support.one_cluster import ONE, cluster, files, pool, ready, record
 from tests.support.pipeline_runs import accepted, push, status
-from tests.support.sweeps import sweep
+from tests.support.sweeps import delete_by_hand, sweep
 
 OLD, NEW = '  kubernetesVersion: "1.36"\n', '  kubernetesVersion: "1.37"\n'
 SENTENCE = "runs 1.37.1, git has 1.36: AKS never goes back"
@@ -83,3 +84,16 @@ def test_an_upgrade_by_hand_is_no_change_once_git_has_it_and_drift_until_then() 
     assert behind == set()
     assert record(cloud).divergence.drift is None
     assert change.effect in (Effect.RUNS_ALREADY, Effect.REIMAGED)
+
+
+def test_a_cluster_that_is_created_again_at_the_version_of_git_is_in_sync() -> None:
+    cloud = ready(f"{pool()}{NEW}")
+    commit = push(cloud, files(f"{pool()}{OLD}"))
+    cloud.run()
+    assert status(cloud, commit)[0] == "failure"
+    delete_by_hand(cloud, ONE)
+    sweep(cloud)
+    replay("one", "someone", cloud.ports)
+    cloud.run()
+    assert cluster(cloud)["properties"]["kubernetesVersion"] == "1.36"
+    assert status(cloud, commit)[0] == "success"

@@ -17,8 +17,9 @@ from uuid import NAMESPACE_URL, uuid5
 
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.arm_errors import ArmError, no_resource
+from localcloud.azure.world.arm_keys import group_key
 from localcloud.azure.world.arm_resources import WriteAnswer
-from localcloud.azure.world.azure_engine import AzureEngine, group_key
+from localcloud.azure.world.azure_engine import AzureEngine
 from localcloud.azure.world.catalog import TENANT
 from localcloud.common.json_copy import copied
 from shared.json_tree import Json

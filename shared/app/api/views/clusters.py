@@ -41,7 +41,8 @@ from shared.cluster.history import Gap
 from shared.cluster.recipes import STEPS
 from shared.cluster.record import READY, ClusterRecord, of_health
 from shared.cluster.record_parts import Condition, RunningVersions
-from shared.cluster.reporting.diagnosis import NewestPlan, with_name
+from shared.cluster.reporting.diagnosis import NewestPlan
+from shared.cluster.reporting.job_diagnosis import with_name
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.plan.plan import Item
 from shared.ports import FleetRecord, Ports

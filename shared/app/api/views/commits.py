@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from shared.app.api import schema
 from shared.app.api.parts import items_of
-from shared.app.planner.distances import commits_after
+from shared.app.planner.pins.distances import commits_after
 from shared.cluster.record import ClusterRecord
 from shared.language.pin import Pin
 from shared.masking import cut

@@ -22,13 +22,8 @@ from shared.azure.retirements import stale
 from shared.cluster.conditions import shown_phase
 from shared.cluster.failures.remedies import NO_ACTION
 from shared.cluster.record import ClusterRecord
-from shared.cluster.reporting.diagnosis import (
-    Diagnosis,
-    NewestPlan,
-    diagnose,
-    diagnose_absent,
-    diagnose_deleted,
-)
+from shared.cluster.reporting.diagnosis import NewestPlan, diagnose, diagnose_absent, diagnose_deleted
+from shared.cluster.reporting.job_diagnosis import Diagnosis
 from shared.plan.plan import Item
 from shared.ports import Ports
 from shared.ports.state.clusters import readable

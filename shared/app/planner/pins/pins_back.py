@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from shared.app.outbox import send, send_unlike
-from shared.app.planner.pin_branches import ensure_branch, names_commits
+from shared.app.planner.pins.pin_branches import ensure_branch, names_commits
 from shared.app.records import Transition, change
 from shared.cluster.envelopes import continuation
 from shared.cluster.failures.errors import ReconcileError, Retryable, Unreadable

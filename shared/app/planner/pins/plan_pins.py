@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from shared.app.planner.compute import ComputedPlan
-from shared.app.planner.pin_branches import ensure_branch, names_commits
+from shared.app.planner.pins.pin_branches import ensure_branch, names_commits
 from shared.cluster.failures.errors import Unauthorized
 from shared.frozen import replace
 from shared.language.resolve.desired_fleet import DesiredFleet
