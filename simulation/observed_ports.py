@@ -54,6 +54,7 @@ class ObservedState(MemoryState):
             invariants.promotions.saved(cloud, saved)
             invariants.rollbacks.saved(cloud, before, saved)
             invariants.rollouts.saved(cloud, before, saved)
+            invariants.line.saved(cloud, before, saved)
             invariants.timed_starts.saved(cloud, before, saved)
             shown.saved(cloud, before, saved)
             shown.changed(cloud, saved.name)

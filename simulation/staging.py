@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
@@ -137,8 +138,8 @@ Staging = tuple[StagedStage, ...] | None
 """The stages of a fleet; a file without any has the default, and None lets everything start at once."""
 
 
-FIX = "fix:"
-"""What the names of stages begin with whose clusters no pause holds."""
+NOT_WRITTEN = re.compile(r"fix:|[0-9a-f]{8}:")
+"""What the names of stages begin with whose clusters no pause holds, or that release an earlier commit."""
 SELECTED, MISTYPED = "quick", "quikc"
 """The strategy that a commit may select, and what somebody writes who mistypes its name."""
 
@@ -146,7 +147,7 @@ SELECTED, MISTYPED = "quick", "quikc"
 def stage_named(staging: Staging, name: str) -> StagedStage | None:
     """Return the stage as written of one of a rollout by its name, None for one of clusters that go back."""
     stages = (*(staging or ()), OTHERS)
-    return next((stage for stage in stages if stage.name == name.removeprefix(FIX)), None)
+    return next((stage for stage in stages if stage.name == NOT_WRITTEN.sub("", name, count=1)), None)
 
 
 def stage_of(staging: Staging, name: str) -> StagedStage:

@@ -20,7 +20,7 @@ from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import Problem
 from shared.plan.hold_kinds import HoldKind
 from shared.plan.holds import Hold
-from shared.plan.platform_plan import NO_PLATFORM_CHANGE, PlatformPlan
+from shared.plan.platform_plan import NO_PLATFORM_CHANGE, EarlierPins, PlatformPlan
 from shared.plan.system_removals import RetainedSystems
 from shared.platform.builds.build import Builds, NoKustomize, NoTime
 from shared.platform.builds.declared import declared
@@ -38,6 +38,7 @@ log = logging.getLogger(__name__)
 MOST_COMMITS = 8
 """From so many commits at most clusters come that are compared; what others have applied is not known."""
 EMPTY = Inventory()
+NO_BUILDS = "nothing here builds what Flux applies: see KUSTOMIZE in docs/settings.md"
 
 
 def platform_plan(
@@ -99,13 +100,67 @@ def _changes(
         return NO_PLATFORM_CHANGE
     builds = ports.builds
     if builds is None:
-        unbuilt = "nothing here builds what Flux applies: see KUSTOMIZE in docs/settings.md"
-        return _unknown(moving, records, desired, unbuilt)
+        return _unknown(moving, records, desired, NO_BUILDS)
     try:
         return _judged(commit, resolved, moving, records, builds, check or _until(ports), ports)
     except NoKustomize as error:
         log.warning("what Flux applies is not built: %s", error)
         return _unknown(moving, records, desired, str(error))
+
+
+def with_earlier_pins(
+    plan: PlatformPlan,
+    desired: DesiredFleet,
+    pins: EarlierPins,
+    records: Mapping[str, ClusterRecord],
+    ports: Ports,
+) -> PlatformPlan:
+    """Return the plan with what the pins at earlier commits do to what Flux applies.
+
+    Such a commit was found valid when it was the head; what it removes is judged for each cluster. Two reads
+    of the git host for each of them. An approval in the plan of such a commit counts, and so does that
+    the rollout of an earlier plan has the cluster already, with the same commit.
+    """
+    moving = {
+        name: cluster
+        for name in pins.commits
+        if (cluster := desired.clusters[name]).pin and Pin.of(records[name].document) != cluster.pin
+    }
+    changes = {name: plan.changes[name] for name in moving.keys() & plan.changes.keys()}
+    for commit in sorted({pins.commits[name] for name in moving} - {pins.newest}):
+        own = {name: cluster for name, cluster in moving.items() if pins.commits[name] == commit}
+        changes |= _changes_at(commit, own, records, desired, ports)
+    guarded = {pins.commits[name] for name, change in changes.items() if change.needs_approval}
+    approved = {
+        (commit, name)
+        for commit in guarded
+        if (known := ports.state.plan(commit)) and known.approval
+        for name in known.approval.clusters
+    }
+    names = frozenset(name for name in changes if (pins.commits[name], name) in approved)
+    changes = {name: change for name, change in changes.items() if pins.commits[name] != pins.newest}
+    return replace(plan, earlier=replace(pins, changes=changes, approved=pins.approved | names))
+
+
+def _changes_at(
+    commit: str,
+    clusters: Mapping[str, Desired],
+    records: Mapping[str, ClusterRecord],
+    desired: DesiredFleet,
+    ports: Ports,
+) -> Mapping[str, PlatformChange]:
+    """Return what pins at a commit of the fleet repository do to what Flux applies."""
+    builds, check = ports.builds, _until(ports)
+    if builds is None:
+        return _unknown(clusters, records, desired, NO_BUILDS).changes
+    try:
+        tree = _fleet_tree(commit, clusters, ports)
+        after, earlier = Inventories(tree, builds, check=check), _Earlier(builds, check, ports)
+        now = {name: after.of(cluster, _facts(records[name])) for name, cluster in clusters.items()}
+        before = {name: earlier.of(records[name]) for name in clusters}
+        return judge_all(before, now, _budget(desired))
+    except NoKustomize as error:
+        return _unknown(clusters, records, desired, str(error)).changes
 
 
 def _until(ports: Ports) -> Callable[[], None]:
@@ -178,12 +233,19 @@ def _tree_of(
     source: str, commit: str, clusters: Mapping[str, Desired], resolved: ResolvedCommit, ports: Ports
 ) -> Tree:
     """Return the files that these clusters pull of a source, and those of Flux, which the fleet has."""
-    roots = {roots_of(cluster.flux_as_stored) for cluster in clusters.values()}
-    components = {cluster.components_path for cluster in clusters.values() if not cluster.has_extension}
     if source == FLEET:
-        return read_tree(commit, roots, ports, resolved.tree, more=components)
+        return _fleet_tree(commit, clusters, ports, resolved.tree)
+    roots = {roots_of(cluster.flux_as_stored) for cluster in clusters.values()}
     taken = next(known.commit for known in resolved.followed if known.key == source)
     return read_tree(taken, roots, at_source(source, ports), resolved.others.get(source), whole=True)
+
+
+def _fleet_tree(
+    commit: str, clusters: Mapping[str, Desired], ports: Ports, before: Tree | None = None
+) -> Tree:
+    roots = {roots_of(cluster.flux_as_stored) for cluster in clusters.values()}
+    components = {cluster.components_path for cluster in clusters.values() if not cluster.has_extension}
+    return read_tree(commit, roots, ports, before, more=components)
 
 
 def _budget(desired: DesiredFleet) -> int:

@@ -38,6 +38,7 @@ from shared.platform.pins import Roots, pinned
 from shared.platform.source.reach import pulled_with
 from shared.platform.source.tree import Tree
 from shared.ports import BranchHead, FleetRecord, Ports, Source, TreeEntry
+from shared.rollouts.strategy import NO_LINE, Line
 
 # Read the files of a commit in as few calls as possible, and verify each by its blob id.
 #
@@ -124,6 +125,7 @@ class PlanInputs:
 
     ``unreadable`` are the records of the clusters that cannot be read, by name. ``platform`` is what the
     commit does to what Flux applies, and ``followed`` the sources besides the fleet's that clusters follow.
+    ``line`` is which commit of the platform each stage is to have.
     """
 
     desired: DesiredFleet
@@ -132,6 +134,7 @@ class PlanInputs:
     unreadable: Mapping[str, UnreadableRecord] = field(default_factory=dict)
     platform: PlatformPlan = NO_PLATFORM_CHANGE
     followed: tuple[Followed, ...] = ()
+    line: Line = NO_LINE
 
     @property
     def problems(self) -> Mapping[str, str]:
@@ -238,12 +241,12 @@ def resolved(
     fleet = finish(clusters, read(clusters.needed))
     documents = {**tombstones, **{name: cluster.document for name, cluster in known.items()}}
     own = SourceFiles(commit, files, {}, read)
-    pulls = Pulls(own, look or recorded(ports), partial(_opened, work.check), ports)
+    pulls = Pulls(own, look or recorded(ports), partial(open_files, check=work.check), ports)
     desired = pinned(fleet, documents, ports.config.source, pulls.revision)
     return ResolvedCommit(desired, own.tree, pulls.followed(desired), pulls.others())
 
 
-def _opened(check: Callable[[], None], commit: str, ports: Ports) -> SourceFiles:
+def open_files(commit: str, ports: Ports, check: Callable[[], None] = unlimited) -> SourceFiles:
     """Return the files of a commit of the repository in the ports, with what reads their contents."""
     files = read_files(commit, ports)
     return SourceFiles(commit, files, {}, partial(_contents, commit, files, ports, check))
@@ -330,6 +333,8 @@ def _fingerprint(item: Item, cluster: Desired, inputs: PlanInputs) -> str:
     if item.not_carried_out or item.action is Action.REBUILD:
         return ""
     record, same = inputs.records.get(item.cluster), item.action in (Action.UNCHANGED, Action.RETRY)
+    if item.lags and same and not isinstance(cluster, StoredCluster):
+        return ""  # a part of what it was resolved to may wait
     if same and (record is None or record.deleting):
         return ""
     if same and isinstance(cluster, StoredCluster):

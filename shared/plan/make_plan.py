@@ -142,7 +142,7 @@ def make_plan(
     ``platform`` is what the commit does to what Flux applies: where that keeps a pin, the rest is planned.
     """
     pins = platform.holds(approved)
-    stays = changes_flux(desired, recorded, pins)
+    stays = changes_flux(desired, recorded, pins) | platform.earlier.waiting
     desired = with_kept_pins(desired, recorded, pins.keys() - stays)
     present = desired.clusters.keys() | desired.invalid.keys()
     removed = [name for name in sorted(recorded) if name not in present]
@@ -198,6 +198,8 @@ def make_plan(
     holds = {**holds, **holds_in_doubt(replaced)}
     items += _removed(removed, desired, recorded, approved, len(deletes), now, holds)
     items = [_of_attached(item, desired, recorded) for item in items]
+    if lagging := platform.earlier.lagging:
+        items = [replace(item, lags=True) if item.cluster in lagging else item for item in items]
     if reviewers:
         items = [replace(item, hold=item.hold and item.hold.reviewed_by(reviewers)) for item in items]
     return Plan(

@@ -98,7 +98,8 @@ class Item:
     that stay as they are although the commit takes namespaces from them; the rest is carried out.
     ``replacements`` are the clusters that must be Ready before this one is deleted. ``behind`` is how many
     commits of the branch follow the one that its Flux pulls at the time of the plan, None where it
-    has no newer one for the cluster, or that is not known.
+    has no newer one for the cluster, or that is not known. ``lags``: Flux is to have other files than the
+    commit has, because an earlier one goes through the stages before it.
     """
 
     cluster: str
@@ -110,6 +111,7 @@ class Item:
     retained: tuple[str, ...] = ()
     replacements: tuple[str, ...] = ()
     behind: int | None = field(default=None, compare=False)
+    lags: bool = False
 
     def with_life(self, uid: str, generation: int) -> Item:
         """Return the item of a new cluster that has this uid and generation."""

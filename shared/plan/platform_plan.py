@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 from shared.frozen import dataclass, field, replace
 from shared.language.pin import Pin
@@ -21,6 +21,29 @@ SHOWN = 3
 
 
 @dataclass(frozen=True)
+class EarlierPins:
+    """The clusters that do not get the pin of the plan's commit, because stages are to have an earlier one.
+
+    ``commits`` are those that they are to have; ``newest`` has the same platform as the plan's commit, and is
+    judged with that. ``changes`` are what that does to what Flux applies, and
+    ``approved`` the clusters for which somebody approved that. ``lagging`` ones have other files than the
+    plan's commit then. ``later`` ones do not get even the earlier pin yet, because all else comes first; what
+    changes Flux itself of the ``waiting`` ones waits with it.
+    """
+
+    commits: Mapping[str, str] = field(default_factory=dict)
+    newest: str = ""
+    changes: Mapping[str, PlatformChange] = field(default_factory=dict)
+    approved: frozenset[str] = frozenset()
+    lagging: frozenset[str] = frozenset()
+    later: frozenset[str] = frozenset()
+    waiting: frozenset[str] = frozenset()
+
+
+NONE_EARLIER = EarlierPins()
+
+
+@dataclass(frozen=True)
 class PlatformPlan:
     """The changes of the clusters whose pins the commit would move, by their names.
 
@@ -35,30 +58,21 @@ class PlatformPlan:
     notes: tuple[Problem, ...] = ()
     held: Mapping[str, Hold] = field(default_factory=dict)
     systems: Mapping[str, RetainedSystems] = field(default_factory=dict)
+    earlier: EarlierPins = NONE_EARLIER
 
     def holds(self, approved: Iterable[str] = ()) -> Mapping[str, Hold]:
         """Return why pins stay where they are, by cluster; an operator ``approved`` some of the removals.
 
         What is wrong on one cluster keeps the pins of all: a commit is released as a whole, or not at all.
         """
-        refused = self._refusal()
-        if refused is not None:
-            return {**dict.fromkeys(self.changes, refused), **self.held}
-        given = {*approved}
-        removals = {
-            name: _removal([guard for guard in change.guards if guard.needs_approval])
-            for name, change in self.changes.items()
-            if change.needs_approval and name not in given
-        }
-        return {**removals, **self.held}
+        refused, given = self._refusal(), {*approved, *self.earlier.approved}
+        newest, commits = self.earlier.newest, self.earlier.commits
+        own = {name: change for name, change in self.changes.items() if commits.get(name, newest) == newest}
+        holds = dict.fromkeys(own, refused) if refused else _removals(own, given)
+        return {**holds, **_removals(self.earlier.changes, given), **self.held}
 
     def _refusal(self) -> Hold | None:
-        guards = {
-            guard: None
-            for change in self.changes.values()
-            for guard in change.guards
-            if not guard.needs_approval
-        }
+        guards = dict.fromkeys(_refusing(self.changes.values()))
         texts = [*map(str, self.problems), *(f"{guard.cause}; {guard.remedy}" for guard in guards)]
         if not texts:
             return None
@@ -72,6 +86,20 @@ class PlatformPlan:
 
 
 NO_PLATFORM_CHANGE = PlatformPlan()
+
+
+def _refusing(changes: Iterable[PlatformChange]) -> Iterator[Guard]:
+    """Yield the guards that no approval ends."""
+    for change in changes:
+        yield from (guard for guard in change.guards if not guard.needs_approval)
+
+
+def _removals(changes: Mapping[str, PlatformChange], approved: Container[str]) -> dict[str, Hold]:
+    return {
+        name: _removal([guard for guard in change.guards if guard.needs_approval])
+        for name, change in changes.items()
+        if change.needs_approval and name not in approved
+    }
 
 
 def _removal(guards: list[Guard]) -> Hold:

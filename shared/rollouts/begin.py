@@ -12,7 +12,7 @@ from datetime import datetime
 from shared.frozen import dataclass, field, replace
 from shared.language.pin import Pin
 from shared.rollouts.rollout import Decisions, Group, Member, Rollout, RolloutState, Stage
-from shared.rollouts.strategy import OTHERS, GroupRule, StageRule, at_least, at_most
+from shared.rollouts.strategy import NO_LINE, OTHERS, GroupRule, Line, StageRule, at_least, at_most
 
 BACK = "back"
 """The first stage of a commit that takes a change back: the clusters that have it already."""
@@ -30,8 +30,8 @@ class Candidate:
     one that it has. ``aside``: it cannot take part now. ``touched``: it has changed or failed already, and so
     comes first. ``at_once``: its change waits for nobody, and does not show what that of the others does.
     ``left``: the commit leaves it as the earlier rollout changed it, in the ``group`` of a stage. ``adds``:
-    the commit changes it in another way than the earlier rollout would have. ``earlier`` is
-    that of the member.
+    the commit changes it in another way than the earlier rollout would have. ``earlier``, ``platform`` and
+    ``later`` are those of the member.
     """
 
     cluster: str
@@ -50,6 +50,19 @@ class Candidate:
     group: int = 0
     adds: bool = True
     earlier: Pin | None = None
+    platform: bool = False
+    later: bool = False
+
+
+@dataclass(frozen=True)
+class LineStages:
+    """The stages of the platform as written, and what each of them is to have."""
+
+    strategy: Sequence[StageRule] = ()
+    line: Line = NO_LINE
+
+
+NO_STAGES = LineStages()
 
 
 def begin(
@@ -60,11 +73,14 @@ def begin(
     now: datetime,
     *,
     ahead: Collection[str] = frozenset(),
+    platform: LineStages = NO_STAGES,
+    split: bool = False,
 ) -> Rollout:
     """Return the rollout of a commit; ``earlier`` is the one that it supersedes, None for none.
 
     Clusters that no stage selects are in a last one. Those that are ``ahead`` of a pause have the same stages
-    before all others.
+    before all others. In a ``split`` rollout the clusters of which nothing but the pin moves have stages of
+    their own, by the ``platform``, for which no other cluster waits.
     """
     known = {member.cluster: member for member in earlier.members} if earlier else {}
     back = {
@@ -77,6 +93,8 @@ def begin(
         stages.append(Stage(BACK, (Group(bound, bound, least=0),), back=True))
         members += _members(returning, 0, 0)
     left = [candidate for candidate in candidates if candidate.cluster not in back]
+    in_line = [candidate for candidate in left if split and candidate.platform]
+    left = [*_without(left, in_line)]
     first = [candidate for candidate in left if candidate.cluster in ahead]
     for some, passing in ((first, True), (_without(left, first), False)):
         for rule, own in _staged(strategy, some):
@@ -86,12 +104,66 @@ def begin(
             name = f"{AHEAD if passing else ''}{rule.name}"
             bounds = tuple(group for group, _ in groups)
             stages.append(_stage(rule, name, bounds, ahead=passing))
+    before, targets = "", {target.stage: target.commit for target in platform.line.targets}
+    with_others = [candidate for candidate in left if split and (candidate.later or candidate.earlier)]
+    mixed = [(rule.name, own) for rule, own in _staged(platform.strategy, with_others)]
+    for rule, own in _staged(platform.strategy, in_line):
+        groups = list(_grouped(rule.groups, own))
+        for number, (_, clusters) in enumerate(groups):
+            members += _members(clusters, len(stages), number)
+        target, order = targets[rule.name], [*targets]
+        after = (
+            candidate.cluster
+            for name, others in mixed
+            if targets[name] == target and order.index(name) < order.index(rule.name)
+            for candidate in others
+        )
+        stage = _stage(rule, f"{target[:8]}:{rule.name}", tuple(group for group, _ in groups), ahead=False)
+        stages.append(replace(stage, commit=target, apart=target != before, after=tuple(after)))
+        before = target
     stages += [_stage(rule, rule.name, (), ahead=False) for rule in strategy if not rule.groups]
     paused = earlier.people.paused if earlier and earlier.state in UNDER_WAY else None
     as_before = {candidate.cluster for candidate in candidates if candidate.left}
     gated = (_with_reached(stage, place, members, as_before, earlier) for place, stage in enumerate(stages))
     people = Decisions(paused, inherited=paused is not None)
-    return Rollout(commit, now, tuple(gated), tuple(members), people=people)
+    rollout = Rollout(commit, now, tuple(gated), tuple(members), people=people, line=platform.line)
+    return _with_what_goes_on(rollout, earlier) if earlier and in_line else rollout
+
+
+def _with_what_goes_on(rollout: Rollout, earlier: Rollout) -> Rollout:
+    """Return a rollout with what was decided and read of stages that are to have the same as before.
+
+    In the earlier rollout such a stage may have its plain name.
+    """
+    same = dict[str, str]()
+    for stage in (stage for stage in rollout.stages if stage.commit):
+        for known in earlier.stages:
+            if (known.plain, known.commit or earlier.commit) == (stage.plain, stage.commit):
+                same[known.name] = stage.name
+    placed = {member.cluster: rollout.stages[member.stage].name for member in rollout.members}
+    numbers = {stage.name: number for number, stage in enumerate(rollout.stages)}
+    stages = list(rollout.stages)
+    for number, stage in enumerate(earlier.stages):
+        if stage.name in same and (at := earlier.reached(number)):
+            place = numbers[same[stage.name]]
+            stages[place] = replace(stages[place], reached=at)
+    kept = {earlier.stages[number].name for number in earlier.entered} & same.keys()
+    approved = (
+        replace(given, subject=same[given.subject])
+        for given in earlier.people.approved
+        if given.subject in same
+    )
+    skipped = (given for given in earlier.people.skipped if placed.get(given.subject, "") in same.values())
+    people = replace(rollout.people, approved=tuple(approved), skipped=tuple(skipped))
+    return replace(
+        rollout,
+        stages=tuple(stages),
+        people=people,
+        entered=tuple(sorted(numbers[same[name]] for name in kept)),
+        checked=tuple(
+            replace(said, stage=same[said.stage]) for said in earlier.checked if said.stage in same
+        ),
+    )
 
 
 def _with_reached(
@@ -102,7 +174,7 @@ def _with_reached(
     So a commit about something else does not begin the time of a gate again.
     """
     before = [member.cluster for member in members if member.stage < place]
-    if earlier is None or not before or not all(name in as_before for name in before):
+    if earlier is None or stage.commit or not before or not all(name in as_before for name in before):
         return stage
     same = (number for number, other in enumerate(earlier.stages) if other.name == stage.name)
     known = next(same, None)
@@ -219,4 +291,6 @@ def _members(own: Sequence[Candidate], stage: int, group: int) -> Iterator[Membe
             candidate.suspended_until,
             candidate.at_once,
             earlier=candidate.earlier,
+            platform=candidate.platform,
+            later=candidate.later,
         )

@@ -91,8 +91,12 @@ def candidates_of(
     earlier: Rollout | None,
     earlier_plan: Plan | None,
     now: datetime,
+    later: Collection[str] = (),
 ) -> Iterator[Candidate]:
-    """Yield the clusters that the plan changes, and those that the earlier rollout changed before it."""
+    """Yield the clusters that the plan changes, and those that the earlier rollout changed before it.
+
+    The pins of ``later`` ones move after that.
+    """
     members = {member.cluster: member for member in earlier.members} if earlier else {}
     planned = {item.cluster: item for item in earlier_plan.items} if earlier_plan else {}
     changed = set[str]()
@@ -110,7 +114,8 @@ def candidates_of(
         adds = started or item.cluster not in members or _adds(item, planned.get(item.cluster))
         touched, aside = started or record.failed, candidate.aside or suspends
         moved = None if item.keeps_pin else _moved(record, wanted)
-        yield replace(candidate, at_once=at_once, touched=touched, aside=aside, adds=adds, earlier=moved)
+        candidate = replace(candidate, touched=touched, aside=aside, adds=adds, earlier=moved)
+        yield replace(candidate, at_once=at_once, platform=moves_pin_alone(item), later=item.cluster in later)
     for item in plan.items:
         member, record = members.get(item.cluster), records.get(item.cluster)
         if member is None or record is None or item.cluster in changed:
@@ -120,9 +125,8 @@ def candidates_of(
         if wanted is not None and started and not record.deleting:
             candidate = _candidate(record, wanted, record.generation, now)
             candidate = replace(candidate, at_once=member.at_once, touched=True, adds=False)
-            yield replace(
-                candidate, before=member.before, left=True, group=member.group, earlier=member.earlier
-            )
+            candidate = replace(candidate, before=member.before, platform=member.platform)
+            yield replace(candidate, left=True, group=member.group, earlier=member.earlier)
 
 
 def _moved(record: ClusterRecord, wanted: Desired) -> Pin | None:
@@ -223,6 +227,11 @@ def _is_created_again(record: ClusterRecord, desired: Desired) -> bool:
     """Return whether the commit has a cluster created again that is missing: that waits for no stage."""
     missing = record.finding == ClusterMissing.__name__ and not record.exemption
     return missing and recreates(desired)
+
+
+def moves_pin_alone(item: Item) -> bool:
+    """Return whether nothing changes but the commit that Flux pulls of the cluster's own source."""
+    return [change.path for change in item.changes] == ["pin.commit"]
 
 
 def is_own(item: Item) -> bool:

@@ -34,7 +34,7 @@ class Decision:
 
     ``start`` may start at once, in this order. ``next_at`` is when time alone may change the decision, None
     for never. ``block`` is what keeps the whole rollout from starting anything, None for nothing. ``gated``
-    is the stage whose gate waits for checks, None for none. ``final`` is what a rollout with a gate after its
+    are the stages whose gates wait for checks. ``final`` is what a rollout with a gate after its
     last stage waits for before its end: that gate, or the soak before it; None for nothing.
     """
 
@@ -44,7 +44,7 @@ class Decision:
     waits: Mapping[str, StartWait] = field(default_factory=dict)
     next_at: datetime | None = None
     block: StartWait | None = None
-    gated: int | None = None
+    gated: tuple[int, ...] = ()
     final: StartWait | None = None
 
     @property
@@ -67,12 +67,18 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     since = {(watch.stage, watch.group): watch.at for watch in rollout.watched}
     opened: StartWait | None = None
     begins = {member.stage for member in rollout.members if _is_left(member, standings)}
-    gates, opening, gated = list[datetime | None](), list[datetime | None](), None
+    gates, opening, gated = list[datetime | None](), list[datetime | None](), list[int]()
     before: dict[tuple[int, int], StartWait | None] = {}
     gate: StartWait | None = None
+    waiting: StartWait | None = None
+    unready = {member.cluster for member in rollout.members if member.later or _is_unready(member, standings)}
     for part in groups:
         place = (part.stage, part.number)
         gate = gate if part.number else None
+        if part.number == 0 and rollout.stages[part.stage].apart:
+            opened, waiting = None, waiting or opened
+        if others := [name for name in rollout.stages[part.stage].after if name in unready]:
+            opened = opened or StartWait(WaitReason.STAGE, part.name, 0, tuple(others), since=part.reached)
         if opened is None and part.number == 0 and part.stage in begins:
             reached = replace(rollout, passed=tuple(passed)).reached(part.stage) or now
             gate = gate_wait(rollout, part.stage, reached, now)
@@ -82,7 +88,7 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
                 opening += [shut[name].until for name in own if name in shut]
             elif gate:
                 gates.append(gate.until)
-                gated = part.stage if gate.reason is WaitReason.CHECK else gated
+                gated += [part.stage] if gate.reason is WaitReason.CHECK else []
         # The gate of a stage that has passed is for its own clusters: those that catch up.
         opened = opened or (None if rollout.stage_has_passed(part.stage) else gate)
         before[place] = opened or gate
@@ -97,10 +103,11 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
             passed.append(GroupPass(*place, now))
         elif pending is not None and pending.until is not None:
             until = min(filter(None, (until, pending.until)))
+    opened = waiting or opened
     after = replace(rollout, passed=tuple(passed), watched=tuple(watched))
-    final = _final_wait(after, opened, now)
+    final = None if rollout.line.lags else _final_wait(after, opened, now)
     gates += [final.until] if final else []
-    gated = len(rollout.stages) - 1 if final and final.reason is WaitReason.CHECK else gated
+    gated += [len(rollout.stages) - 1] if final and final.reason is WaitReason.CHECK else []
     start, waits = list[str](), dict[str, StartWait]()
     entered = {*rollout.entered}
     for part in groups:
@@ -121,7 +128,7 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     after = replace(after, entered=tuple(sorted(entered)))
     after = after if start or waits or final else _ended(after, groups, opened, now)
     waits |= _skipped(rollout, seen)
-    return Decision(after, standings, tuple(start), waits, next_at, block, gated, final)
+    return Decision(after, standings, tuple(start), waits, next_at, block, tuple(gated), final)
 
 
 def standing_still(decision: Decision, since: datetime | None) -> Decision:
@@ -151,6 +158,11 @@ def _is_left(member: Member, standings: Mapping[str, MemberStanding]) -> bool:
     return standings[member.cluster] in _NOT_STARTED and not member.at_once
 
 
+def _is_unready(member: Member, standings: Mapping[str, MemberStanding]) -> bool:
+    """Return whether a member keeps clusters waiting that come after it alone."""
+    return standings[member.cluster] in (*_CHANGING, *_WAITS, MemberStanding.FAILED)
+
+
 def _aside(member: Member, standings: Mapping[str, MemberStanding], now: datetime) -> bool:
     until = member.suspended_until
     return until is not None and until > now and standings[member.cluster] is MemberStanding.ASIDE
@@ -170,6 +182,7 @@ def _inactive(
 
 
 _CHANGING = (MemberStanding.IN_FLIGHT, MemberStanding.UNKNOWN)
+_WAITS = (MemberStanding.WAITING, MemberStanding.BUSY)
 _NOT_STARTED = (MemberStanding.WAITING, MemberStanding.BUSY, MemberStanding.ASIDE)
 
 
@@ -282,12 +295,14 @@ def _spent(groups: Iterable[_Part]) -> StartWait | None:
 def _stop(
     rollout: Rollout, part: _Part, groups: Iterable[_Part], block: StartWait | None
 ) -> StartWait | None:
-    """Return what of all that blocks the rollout stops a group.
+    """Return what of all that blocks the rollout stops a group; no failure of those from which it is apart.
 
     A pause of the rollout that was superseded stops neither clusters that go back nor those that it does not
     hold. The former wait for no failure of others, the latter for failures among themselves.
     """
-    stage = rollout.stages[part.stage]
+    stage, first = rollout.stages[part.stage], rollout.begins(part.stage)
+    if block is not None and block.reason is WaitReason.BUDGET:
+        block = _spent(group for group in groups if rollout.begins(group.stage) == first)
     if block is None or not (stage.back or stage.ahead):
         return block
     if block.reason is WaitReason.STRATEGY or (
@@ -370,7 +385,7 @@ def _skipped(rollout: Rollout, seen: Seen) -> dict[str, StartWait]:
 
 def _ended(rollout: Rollout, groups: Sequence[_Part], opened: StartWait | None, now: datetime) -> Rollout:
     """Return the rollout as completed once none of its clusters waits or changes, or is watched."""
-    if any(part.named(MemberStanding.BUSY, *_CHANGING) for part in groups):
+    if rollout.line.lags or any(part.named(MemberStanding.BUSY, *_CHANGING) for part in groups):
         return rollout
     if opened is not None and opened.reason is WaitReason.SOAK:
         return rollout

@@ -13,23 +13,34 @@ from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.plan.hold_kinds import HoldKind
 from shared.plan.holds import NEVER, RETRY, Hold
 from shared.plan.plan import Action, Item, Plan, RecordedState
-from shared.rollouts.begin import Candidate, begin
+from shared.rollouts.begin import Candidate, LineStages, begin
 from shared.rollouts.calendar import Closure, Freeze, Start, Window
 from shared.rollouts.candidates import (
     Records,
     candidates_of,
     is_own,
+    moves_pin_alone,
     not_held,
     slowest_kind,
     strategy_name,
     updates_of,
 )
 from shared.rollouts.decide import decide
+from shared.rollouts.line import splits
 from shared.rollouts.pins_back import with_gone_back
-from shared.rollouts.rollout import RefusedStrategy, Rollout, RolloutState, StrategyChoice
+from shared.rollouts.rollout import Rollout, RolloutState
 from shared.rollouts.selected import NOTHING, Choice, CommitRequest, choose
 from shared.rollouts.shut import Calendar, ClusterPlace, calendar_of, place_in, place_of
-from shared.rollouts.strategy import Selection, stages_of
+from shared.rollouts.strategy import (
+    NO_LINE,
+    OTHERS,
+    Line,
+    RefusedStrategy,
+    Selection,
+    StageRule,
+    StrategyChoice,
+    stages_of,
+)
 
 # The change windows and freezes of a rollout, and which of its clusters each of them is for.
 
@@ -71,24 +82,33 @@ def rollout_of_plan(
     before_plan: Plan | None = None,
     known: Rollout | None = None,
     asked: CommitRequest = NOTHING,
+    line: Line = NO_LINE,
+    later: Collection[str] = (),
 ) -> Rollout:
     """Return the rollout of a plan; ``known`` is the one that it continues with more clusters, or None.
 
     ``asked`` is what the commit says about its strategy; a rollout that continues keeps the one that it has,
     and one of a commit that changes no cluster has that of the rollout ``before``.
     Where a pause or a failure of the rollout ``before`` would stop it, the clusters that this one does not
-    hold back have stages of their own.
+    hold back have stages of their own. Where stages are to have an earlier commit in the ``line``, so do the
+    clusters of which nothing but the pin moves; the pins of ``later`` ones move after all else.
     """
-    updates = updates_of(plan)
+    split = splits(line, known or before, plan.commit)
+    updates = [item for item in updates_of(plan) if not (split and moves_pin_alone(item))]
     goes_on = known or (before if not updates else None)
     choice = choose(written.strategies, asked, updates)
     choice = Choice(goes_on.choice.name, goes_on.choice.selected) if goes_on else choice
     stages = stages_of(written, choice.strategy, tuple(desired.environments))
     kind = (goes_on.choice.kind if goes_on else "") or slowest_kind(updates)
-    candidates = list(candidates_of(plan, desired.clusters, records, before, before_plan, now))
+    candidates = list(candidates_of(plan, desired.clusters, records, before, before_plan, now, later))
+
+    rules = platform_stages(written, desired)
+    platform = LineStages(rules, _with_held(line, plan, rules, desired, later))
 
     def with_stages(ahead: frozenset[str]) -> Rollout:
-        rollout = begin(plan.commit, stages, candidates, before, now, ahead=ahead)
+        rollout = begin(
+            plan.commit, stages, candidates, before, now, ahead=ahead, platform=platform, split=split
+        )
         chosen = StrategyChoice(choice.strategy, choice.selected, kind)
         rollout = replace(rollout, choice=chosen, refused=_refused(choice, written, now))
         return _continued(with_windows(rollout, candidates, written), known, records)
@@ -100,6 +120,33 @@ def rollout_of_plan(
         return rollout
     ahead = not_held(candidates, records, before, before_plan, plan.commit)
     return with_stages(ahead) if ahead else rollout
+
+
+def platform_stages(written: Written, desired: DesiredFleet) -> tuple[StageRule, ...]:
+    """Return the stages through which the platform goes, whatever else a commit changes."""
+    strategy = strategy_name(written.strategies, ())
+    rules = stages_of(written, strategy, tuple(desired.environments))
+    return (*(rule for rule in rules if rule.groups), StageRule(OTHERS))
+
+
+def stage_in(rules: Iterable[StageRule], cluster: Desired) -> str:
+    """Return the first of these stages that selects a cluster; the last one selects all."""
+    location = cluster.document()["spec"]["location"]
+    place = (cluster.name, cluster.environment, location, cluster.labels)
+    return next(rule.name for rule in rules if rule.selects(*place))
+
+
+def _with_held(
+    line: Line,
+    plan: Plan,
+    rules: Sequence[StageRule],
+    desired: DesiredFleet,
+    later: Collection[str],
+) -> Line:
+    """Return the line with the stages in which clusters do not get what their stage is to have."""
+    names = {*later, *(item.cluster for item in plan.items if item.keeps_pin)} & desired.clusters.keys()
+    held = {stage_in(rules, desired.clusters[name]) for name in names}
+    return replace(line, targets=tuple(replace(target, held=target.stage in held) for target in line.targets))
 
 
 def _refused(choice: Choice, written: Written, now: datetime) -> RefusedStrategy | None:

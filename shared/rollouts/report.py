@@ -11,12 +11,11 @@ from shared.rollouts.decide import Decision
 from shared.rollouts.rollout import (
     CheckState,
     GateCheckResult,
-    RefusedStrategy,
     Rollout,
     RolloutState,
     StageDecision,
 )
-from shared.rollouts.strategy import FINAL, EndpointCheck
+from shared.rollouts.strategy import FINAL, EndpointCheck, RefusedStrategy
 from shared.rollouts.waits import MemberStanding, StartWait, WaitReason
 from shared.sentences import some_of
 

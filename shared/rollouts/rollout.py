@@ -13,7 +13,15 @@ from enum import StrEnum
 from shared.frozen import dataclass, field, replace
 from shared.language.pin import Pin
 from shared.rollouts.calendar import Freeze, Window
-from shared.rollouts.strategy import NO_GATE, EndpointCheck, Gate
+from shared.rollouts.strategy import (
+    NO_GATE,
+    NO_LINE,
+    EndpointCheck,
+    Gate,
+    Line,
+    RefusedStrategy,
+    StrategyChoice,
+)
 
 
 class RolloutState(StrEnum):
@@ -52,7 +60,10 @@ class Stage:
     that one keeps them from it. ``ahead``: the paused rollout that was superseded does not hold them back.
     ``approvers`` different people approve it, none of them an author if it is ``by_others``, and an approval
     counts until it ``expires``. ``gate`` is what else it waits for, and ``reached`` when the rollout that was
-    superseded reached it, None if it did not, or if a stage before it has changed since.
+    superseded reached it, None if it did not, or if a stage before it has changed since. ``commit`` is
+    what it releases where nothing but pins moves in it, "" for what its rollout does. ``apart``: neither it
+    nor those after it wait for a stage before it. ``after`` are clusters of stages before it that get the
+    commit, or get it later, with other changes.
     """
 
     name: str
@@ -65,6 +76,14 @@ class Stage:
     expires: timedelta | None = None
     gate: Gate = NO_GATE
     reached: datetime | None = None
+    commit: str = ""
+    apart: bool = False
+    after: tuple[str, ...] = ()
+
+    @property
+    def plain(self) -> str:
+        """Its name as written; that of a stage with a commit begins with that."""
+        return self.name.removeprefix(f"{self.commit[:8]}:") if self.commit else self.name
 
     @property
     def is_final(self) -> bool:
@@ -85,7 +104,7 @@ class Member:
     new spec has. ``at_once``: its change waits for nobody, because Azure does not see it. ``windows`` and
     ``freezes`` are the names of those that are for it. ``earlier`` is the pin that its change moves, one
     without a commit where that is not known, and None where the pin stays. ``back``: the cluster has gone
-    back to that.
+    back to that. ``platform``: nothing but its pin changes; ``later``: that moves after this change.
     """
 
     cluster: str
@@ -100,6 +119,8 @@ class Member:
     freezes: tuple[str, ...] = ()
     earlier: Pin | None = None
     back: bool = False
+    platform: bool = False
+    later: bool = False
 
 
 @dataclass(frozen=True)
@@ -165,18 +186,6 @@ class GateCheckResult:
 
 
 @dataclass(frozen=True)
-class RefusedStrategy:
-    """A strategy that a commit names and may not select, or several, when that was found; what it may select.
-
-    Nothing starts until somebody has resumed the rollout; a newer commit selects for itself.
-    """
-
-    named: tuple[str, ...]
-    allowed: tuple[str, ...]
-    at: datetime
-
-
-@dataclass(frozen=True)
 class Decisions:
     """What people decided of a rollout."""
 
@@ -196,18 +205,6 @@ class Decisions:
     """Who has the pins of the clusters that it has changed go back, None for nobody."""
     overridden: StageDecision | None = None
     """Who lets it start clusters outside their windows and in freezes, None for nobody."""
-
-
-@dataclass(frozen=True)
-class StrategyChoice:
-    """Which strategy a rollout has, and why."""
-
-    name: str = ""
-    """The strategy whose stages it has, "" in a fleet with the same for all changes."""
-    selected: bool = False
-    """Whether its commit selects it."""
-    kind: str = ""
-    """The kind of its slowest change."""
 
 
 @dataclass(frozen=True)
@@ -248,6 +245,8 @@ class Rollout:
     """
     sources: tuple[str, ...] = ()
     """What its clusters pull of sources besides the fleet repository, which move without a commit of that."""
+    line: Line = NO_LINE
+    """Which commit of the platform each stage is to have."""
     etag: str = field(default="", compare=False)
 
     def places(self) -> Iterator[tuple[int, int]]:
@@ -263,9 +262,15 @@ class Rollout:
         """Return whether each group of a stage was found to have passed."""
         return all(self.has_passed(stage, group) for group in range(len(self.stages[stage].groups)))
 
+    def begins(self, stage: int) -> int:
+        """Return the first of the stages that follow each other up to this one."""
+        final = self.stages[stage].is_final  # it comes after all
+        return next((place for place in range(stage, 0, -1) if self.stages[place].apart and not final), 0)
+
     def reached(self, stage: int) -> datetime | None:
         """Return since when a stage is the next one, None while one before it has not passed."""
-        before = [place for place in self.places() if place[0] < stage]
+        first = self.begins(stage)
+        before = [place for place in self.places() if first <= place[0] < stage]
         passed = {(done.stage, done.group): done.at for done in self.passed}
         if any(place not in passed for place in before):
             return None
@@ -276,7 +281,8 @@ class Rollout:
         earlier = self.stages[stage].reached if group == 0 else None
         if earlier is not None:
             return earlier
-        before = (done.at for done in self.passed if (done.stage, done.group) < (stage, group))
+        first = (self.begins(stage), 0)
+        before = (done.at for done in self.passed if first <= (done.stage, done.group) < (stage, group))
         return max(before, default=self.began)
 
     def said(self, stage: str) -> dict[str, GateCheckResult]:

@@ -176,6 +176,64 @@ class StageRule(Selection):
     gate: Gate = NO_GATE
 
 
+@dataclass(frozen=True)
+class RefusedStrategy:
+    """A strategy that a commit names and may not select, or several, when that was found; what it may select.
+
+    Nothing starts until somebody has resumed the rollout; a newer commit selects for itself.
+    """
+
+    named: tuple[str, ...]
+    allowed: tuple[str, ...]
+    at: datetime
+
+
+@dataclass(frozen=True)
+class StrategyChoice:
+    """Which strategy a rollout has, and why."""
+
+    name: str = ""
+    """The strategy whose stages it has, "" in a fleet with the same for all changes."""
+    selected: bool = False
+    """Whether its commit selects it."""
+    kind: str = ""
+    """The kind of its slowest change."""
+
+
+@dataclass(frozen=True)
+class StageTarget:
+    """The ``commit`` of the platform that a stage is to have, and the newest one that it has ``passed``.
+
+    That is "" for none. ``held``: clusters of it do not get the commit, because a guard keeps their pins.
+    """
+
+    stage: str
+    commit: str
+    passed: str = ""
+    held: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """What each stage is to have of the platform, in their order; ``newest`` has what the head has of it."""
+
+    newest: str = ""
+    targets: tuple[StageTarget, ...] = ()
+
+    @property
+    def commits(self) -> list[str]:
+        """The commits that the stages are to have."""
+        return [target.commit for target in self.targets]
+
+    @property
+    def lags(self) -> bool:
+        """Whether stages are to have an earlier commit than the newest."""
+        return any(commit != self.newest for commit in self.commits)
+
+
+NO_LINE = Line()
+
+
 def stages_of(written: manifest.RolloutSpec, name: str, environments: Sequence[str]) -> tuple[StageRule, ...]:
     """Return the stages of a strategy, in order: those of fleet.yaml, or one for each of its environments.
 

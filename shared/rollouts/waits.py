@@ -17,11 +17,10 @@ from shared.rollouts.rollout import (
     CheckState,
     GateCheckResult,
     Member,
-    RefusedStrategy,
     Rollout,
     StageDecision,
 )
-from shared.rollouts.strategy import NO_GATE, EndpointCheck, Gate
+from shared.rollouts.strategy import NO_GATE, EndpointCheck, Gate, RefusedStrategy
 
 # Where a cluster stands in a rollout, by what is recorded of it.
 

@@ -195,10 +195,11 @@ class RolloutActor:
         operators.push(desired)
 
     def _conclude(self, operators: Operators, rollout: Rollout, conclusion: str) -> None:
-        """Write a check run of the commit of a rollout, as its tests do."""
-        self._loop.log("%s: the check run of %s: %s", operators.fleet, rollout.commit[:8], conclusion)
+        """Write a check run of the commits that a rollout releases, as their tests do."""
         body = {"name": CHECK, "status": "completed", "conclusion": conclusion}
-        operators.cloud.repository.pulls.write_check(rollout.commit, body)
+        for commit in sorted({rollout.commit, *(stage.commit or rollout.commit for stage in rollout.stages)}):
+            self._loop.log("%s: the check run of %s: %s", operators.fleet, commit[:8], conclusion)
+            operators.cloud.repository.pulls.write_check(commit, body)
 
     def _answer(self, operators: Operators, answer: int | ReconcileError) -> None:
         """Let the endpoint answer so from now on."""

@@ -21,11 +21,10 @@ def approved_in_time(context: Context, cloud: MemoryCloud, rollout: Rollout, sta
     written = stage_named(history.desired(rollout.commit).in_force, stage)
     if written is None or not written.approvers:
         return
-    given = (
-        approval
-        for approval in history.approvals
-        if (approval.commit, approval.stage) == (rollout.commit, stage)
-    )
+    releases = next((known.commit for known in rollout.stages if known.name == stage), "")
+    of_platform = {(commit, stage) for commit in history.head_line} | {(releases, written.name)}
+    named = of_platform if releases else {(rollout.commit, stage)}
+    given = (approval for approval in history.approvals if (approval.commit, approval.stage) in named)
     by = {approval.by for approval in given if _counts(approval, written.rule, actor.since - CLOCKS)}
     if len(by) < written.approvers:
         people = ", ".join(sorted(by)) or "nobody"

@@ -12,6 +12,7 @@ from simulation.invariants.context import Context
 from simulation.invariants.end import TheEnd
 from simulation.invariants.gaps import GapInvariant
 from simulation.invariants.hand_overs import HandOvers
+from simulation.invariants.line import LineRules
 from simulation.invariants.messages import Messages
 from simulation.invariants.pool_rollbacks import RollbackInvariant
 from simulation.invariants.proposed_promotions import PromotionInvariant
@@ -36,6 +37,7 @@ class Invariants:
         self.records = Records(context)
         self.rollbacks = RollbackInvariant(context)
         self.rollouts = RolloutRules(context)
+        self.line = LineRules(context, self.rollouts)
         self.rollout_ends = RolloutEnds(context, self.rollouts)
         self.timed_starts = TimedStarts(context)
         self.the_end = TheEnd(context)

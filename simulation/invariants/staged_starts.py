@@ -6,10 +6,8 @@ record of the rollout; where its clusters stand is known from their records, as 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record import ClusterRecord, of_health
@@ -18,7 +16,7 @@ from shared.rollouts.rollout import Member, Rollout, RolloutState, Stage
 from simulation.history import LONG_AGO
 from simulation.invariants.approvals import approved_in_time, newly_entered
 from simulation.invariants.context import CLOCKS, Context
-from simulation.invariants.taken_back import goes_back
+from simulation.invariants.taken_back import goes_back, is_created_again, is_own
 from simulation.rule import RuleViolated
 from simulation.staging import CHECK, StagedGroup, StagedStage, Staging, stage_named, stage_of
 
@@ -26,7 +24,6 @@ ASIDE = ("ClusterMissing", "ClusterStopped")
 """What a sweep finds of a cluster that cannot take part."""
 NOW = datetime.max.replace(tzinfo=UTC)
 """The end of what has not ended."""
-_OWN = ("suspend", "deletionProtection", "drift")
 
 
 @dataclass
@@ -116,7 +113,7 @@ class RolloutRules:
         staging: Staging,
         aside: datetime | None,
     ) -> None:
-        if _is_own(before, after) or _is_created_again(before, after) or before.recovering:
+        if is_own(before, after) or is_created_again(before, after) or before.recovering:
             return  # one whose tables were lost is compared at once, and not written to
         if goes_back(self._context.history(cloud), before, after):
             return
@@ -148,6 +145,8 @@ class RolloutRules:
             return
         for place in rollout.places():
             if stage.ahead and not rollout.stages[place[0]].ahead:
+                continue
+            if _first_of(rollout, place[0]) != _first_of(rollout, rollout.stages.index(stage)):
                 continue
             own = [member for member in rollout.members if (member.stage, member.group) == place]
             failed = [
@@ -217,6 +216,8 @@ class RolloutRules:
         for other in rollout.members:
             if (other.stage, other.group) >= (member.stage, member.group) or other.at_once:
                 continue
+            if other.stage < _first_of(rollout, member.stage):
+                continue
             if _is_left_out(cloud, rollout, other):
                 continue
             seen = self.seen[cloud.ports.config.fleet, other.cluster, other.uid]
@@ -235,7 +236,7 @@ class RolloutRules:
         self._enough_succeeded(cloud, rollout, member, staging)
         if written is not None:
             self._past_its_gate(cloud, rollout, member, written, reached)
-            runs = cloud.repository.pulls.checks(rollout.commit)
+            runs = cloud.repository.pulls.checks(stage.commit or rollout.commit)
             succeeded = any((run.name, run.conclusion) == (CHECK, "success") for run in runs)
             if written.checked and not (succeeded or rollout.people.overridden):
                 raise RuleViolated("rollout check", f"{member.cluster} starts, and {CHECK} has not succeeded")
@@ -251,7 +252,8 @@ class RolloutRules:
         """
         for place in rollout.places():
             own = [peer for peer in rollout.members if (peer.stage, peer.group) == place]
-            rule = _rule(rollout, own[0], staging) if place < (member.stage, member.group) and own else None
+            before = (_first_of(rollout, member.stage), 0) <= place < (member.stage, member.group)
+            rule = _rule(rollout, own[0], staging) if before and own else None
             if rule is None or not rule.success:
                 continue
             seen = (self.seen.get((cloud.ports.config.fleet, peer.cluster, peer.uid)) for peer in own)
@@ -380,19 +382,9 @@ def _rule(rollout: Rollout, member: Member, staging: Staging) -> StagedGroup | N
     return None if stage.back else stage_of(staging, member.cluster).groups[member.group]
 
 
-def _is_own(before: ClusterRecord, after: ClusterRecord) -> bool:
-    """Return whether a change does nothing in Azure, or suspends the cluster: it waits for nobody."""
-    if before.document["spec"].get("suspend") != after.document["spec"].get("suspend"):
-        return True
-    return bool(_seen_by_azure(before.document) == _seen_by_azure(after.document))
-
-
-def _is_created_again(before: ClusterRecord, after: ClusterRecord) -> bool:
-    """Return whether a commit has a missing cluster created again: it waits for nobody."""
-    policy = after.document["spec"].get("drift", {})
-    return before.finding == "ClusterMissing" and policy.get("missingCluster") == "recreate"
-
-
-def _seen_by_azure(document: Mapping[str, Any]) -> Any:
-    spec = {name: value for name, value in document["spec"].items() if name not in _OWN}
-    return {**document, "spec": spec}
+def _first_of(rollout: Rollout, place: int) -> int:
+    """Return the first of the stages that a stage follows, by the commits that they release."""
+    releases = rollout.stages[place].commit
+    while place and releases and rollout.stages[place - 1].commit == releases:
+        place -= 1
+    return place if releases else 0

@@ -17,8 +17,8 @@ from shared.rollouts.estimate import (
     span,
     with_completed,
 )
-from shared.rollouts.rollout import Rollout, RolloutState, StrategyChoice
-from shared.rollouts.strategy import GroupRule
+from shared.rollouts.rollout import Rollout, RolloutState
+from shared.rollouts.strategy import GroupRule, StrategyChoice
 from tests.support.rollout_fleets import Fleet, stage
 
 KNOWN = {"versions": tuple(range(60, 660, 60))}

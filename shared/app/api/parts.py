@@ -179,7 +179,7 @@ def behind_of(record: ClusterRecord | None, item: Item | None) -> int | None:
     """Return how many commits follow the one that Flux pulls, until the record has what the plan gives it."""
     if record is None or item is None or item.uid != record.uid:
         return None
-    return item.behind if item.keeps_pin or record.generation < item.generation else None
+    return item.behind if item.keeps_pin or item.lags or record.generation < item.generation else None
 
 
 def failure_of(record: ClusterRecord) -> schema.Failure | None:

@@ -174,7 +174,7 @@ def _is_exempt(item: Item, record: ClusterSummary | None) -> bool:
 
 def _was_held_back(item: Item, record: ClusterSummary | None) -> bool:
     """Return whether a plan was superseded before something started that it had to wait for."""
-    if item.waits_for_time or item.awaits_replacement:
+    if item.waits_for_time or item.awaits_replacement or item.lags:
         return True
     if record is None or record.uid != item.uid:
         return False
@@ -209,6 +209,8 @@ def reached(item: Item, record: ClusterSummary | None, *, newest: bool) -> bool:
         if record.uid != item.uid:
             return record.observed_generation > 0  # a later commit had it created again
         return record.observed_generation > item.generation  # a later plan took its removal back
+    if item.lags and (newest or record is None or record.observed_generation <= item.generation):
+        return False  # an earlier commit goes through the stages before it
     retry = item.hold is not None and item.hold.is_of_retry  # somebody may have started it in spite of that
     if (item.not_carried_out and not retry) or item.retained or item.keeps_pin or item.keeps_version:
         return False

@@ -37,7 +37,8 @@ def with_checks(rollout: Rollout, stage: int, ports: Ports) -> Rollout:
     before = {
         name: said.get(name) or GateCheckResult(planned.name, name, CheckState.MISSING, now) for name in due
     }
-    read = [_read(rollout.commit, before[name], ports) for name in planned.gate.checks if name in before]
+    commit = planned.commit or rollout.commit
+    read = [_read(commit, before[name], ports) for name in planned.gate.checks if name in before]
 
     def ask(asked: EndpointCheck) -> GateCheckResult:
         return _asked(before[asked.name], asked, ports)

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from shared.app.planner.compute import ComputedPlan
+from shared.app.planner.pins.line import with_line
 from shared.app.planner.pins.plan_pins import with_form
 from shared.app.planner.rollouts import RolloutStart, starting_of
 from shared.app.repository import PlanInputs, read_some
@@ -31,6 +32,7 @@ from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action, Item, Plan
 from shared.plan.system_removals import losses
 from shared.ports import FleetRecord, PlanRecord, Ports
+from shared.rollouts.line import splits
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +59,10 @@ def partial_plan_of(before: FleetRecord, fleet: FleetRecord, ports: Ports) -> Co
     if known.keys() != starting.records.keys():
         return None
     try:
-        desired = with_form(read_some(head, known, ports), fleet, ports)
+        desired = read_some(head, known, ports)
+        if splits(starting.known.line, starting.known, head):
+            desired = with_line(head, desired, starting.known.line, starting.records, ports).desired
+        desired = with_form(desired, fleet, ports)
     except ReconcileError as error:  # the whole plan reads again, and reports it
         log.warning("%s could not be read for a partial plan: %s: %s", head[:8], error.kind, error)
         return None

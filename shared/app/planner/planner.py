@@ -18,12 +18,13 @@ from shared.app.planner.carry_out import carry_out, carry_out_part
 from shared.app.planner.compute import compute_plan
 from shared.app.planner.handover import begin, may_be_saved
 from shared.app.planner.partial_plan import partial_plan_of
+from shared.app.planner.pins.line import planned_line
 from shared.app.planner.pins.plan_pins import with_form
 from shared.app.planner.plan_problems import report_failed_plan, report_outage, report_unreadable
 from shared.app.planner.recovery import begin_recovery
 from shared.app.planner.reporter import report, report_again
-from shared.app.planner.rollouts import advance
-from shared.app.platform import platform_plan
+from shared.app.planner.rollouts import PlanDue, advance
+from shared.app.platform import platform_plan, with_earlier_pins
 from shared.app.repository import PlanInputs, read_known, read_resolved, tombstones_of
 from shared.cluster.failures.errors import ReconcileError, Retryable, Stale, Unexpected, Unreadable
 from shared.cluster.failures.retry import wait_before_retry
@@ -92,12 +93,13 @@ def _handle(request: QueueRequest, ports: Ports) -> None:
             if reviewed is not None:
                 _plan_and_report(reviewed, ports)
         case ActRequest():
-            if advance(request.act, ports):
+            if advance(request.act, ports) is not PlanDue.NONE:
                 _plan_and_report(RolloutRequest(again=True, attempt=request.attempt), ports)
         case RolloutRequest():
-            if advance(None, ports) or request.again:
+            due = advance(None, ports)
+            if due is not PlanDue.NONE or request.again:
                 continued = request.model_copy(update={"again": True, "commit": ""})
-                _plan_and_report(continued, ports, some=not request.again)
+                _plan_and_report(continued, ports, some=due is PlanDue.SOME and not request.again)
         case ToPlan():
             _plan_and_report(request, ports)
         case _:
@@ -155,13 +157,15 @@ def _plan_head(request: ToPlan, decided: HeadDecision, head: BranchHead, ports: 
     try:
         look = newest(fleet.followed, ports)
         read = read_resolved(head.commit, known, ports, tombstones_of(records), look)
+        unreadable = {record.key: record for record in listed.unreadable}
+        planned = planned_line(head.commit, read.desired, records, unreadable, fleet, ports)
         platform = platform_plan(head.commit, read, records, ports)
+        platform = with_earlier_pins(platform, planned.desired, planned.earlier, records, ports)
     except ReconcileError as error:
         report_unreadable(request, error, _as_before(fleet, before), ports)
         return error.kind
-    desired = with_form(read.desired, fleet, ports)
-    unreadable = {record.key: record for record in listed.unreadable}
-    inputs = PlanInputs(desired, records, known, unreadable, platform, read.followed)
+    desired = with_form(planned.desired, fleet, ports)
+    inputs = PlanInputs(desired, records, known, unreadable, platform, read.followed, planned.line)
     computed = compute_plan(request, before.planning, inputs, fleet, ports)
     carry_out(computed, request.approval, ports)
     if may_be_saved(before) and before.planning not in ("", head.commit):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
+from enum import Enum
 from operator import attrgetter
 
 from shared.app.outbox import send
@@ -34,6 +35,7 @@ from shared.rollouts.begin import UNDER_WAY, superseded
 from shared.rollouts.candidates import updates_of
 from shared.rollouts.decide import Decision, decide
 from shared.rollouts.estimate import with_completed
+from shared.rollouts.line import moves
 from shared.rollouts.of_plan import rollout_of_plan, with_holds
 from shared.rollouts.rollout import (
     ActKind,
@@ -129,14 +131,25 @@ def _of_rollout(staged: StagedPlan, inputs: PlanInputs, ports: Ports) -> StagedP
         return replace(staged, fleet=valid, changed=_superseded(earlier, plan.commit, now))
     stuck = known is not None and _waits_for(known, plan.oversized, inputs.records)
     changed: tuple[Rollout, ...] = ()
-    if known is not None and _covers(known, updates) and not stuck:
+    same = known is not None and known.line.commits == inputs.line.commits
+    if known is not None and same and _covers(known, updates) and not stuck:
         rollout = known
     else:
         asked = read_selection(plan.commit, written, fleet, ports) if updates and not current else NOTHING
         before = earlier or current
         changed, its_plan = _superseded(before, plan.commit, now), _plan_of(before, ports)
         rollout = rollout_of_plan(
-            plan, desired, written, inputs.records, now, before, its_plan, current, asked
+            plan,
+            desired,
+            written,
+            inputs.records,
+            now,
+            before,
+            its_plan,
+            current,
+            asked,
+            inputs.line,
+            inputs.platform.earlier.later,
         )
         if not (rollout.members or current):  # nothing that the one before has started is left
             return replace(staged, fleet=valid, changed=changed)
@@ -258,8 +271,16 @@ def _read_members(rollout: Rollout, ports: Ports) -> Seen:
 # soak; a timer asks too, for messages that were lost.
 
 
-def advance(act: RolloutAct | None, ports: Ports) -> bool:
-    """Carry out what a person decided, and return whether clusters may start, which a plan then does.
+class PlanDue(Enum):
+    """Which plan is due: none, that of the clusters that may start, or the whole one."""
+
+    NONE = 0
+    SOME = 1
+    WHOLE = 2
+
+
+def advance(act: RolloutAct | None, ports: Ports) -> PlanDue:
+    """Carry out what a person decided, and return which plan is due.
 
     A plan that is being handed over decides by itself. Checks of gates are read here alone.
     """
@@ -268,16 +289,18 @@ def advance(act: RolloutAct | None, ports: Ports) -> bool:
         fleet = _act(act, fleet, ports)
     if fleet.planning:
         _ask_at(ports.clock() + LATER if act is not None and act.kind == ActKind.BACK.value else None, ports)
-        return False
-    opened = _lets_items_start(act, fleet, ports)
+        return PlanDue.NONE
+    opened = PlanDue.SOME if _lets_items_start(act, fleet, ports) else PlanDue.NONE
     rollout = ports.state.rollout(fleet.rollout) if fleet.rollout else None
     if rollout is None:
         return opened
     seen = _read_members(rollout, ports)
     move_pins_back(rollout, seen, fleet, ports)
     decision = decide(rollout, seen, ports.clock())
-    if decision.gated is not None:
-        checked = with_checks(decision.rollout, decision.gated, ports)
+    checked = decision.rollout
+    for gated in decision.gated:
+        checked = with_checks(checked, gated, ports)
+    if decision.gated:
         decision = decide(checked, seen, ports.clock())
     if decision.rollout != rollout:
         ports.state.save_rollout(decision.rollout)
@@ -291,7 +314,9 @@ def advance(act: RolloutAct | None, ports: Ports) -> bool:
     if decision.start and fleet.stands_still:
         log.info("%s starts nothing: fleet.yaml of %s is invalid", fleet.rollout[:8], fleet.commit[:8])
         return opened
-    return bool(decision.start) or opened
+    if moves(decision.rollout, seen, ports.clock()):
+        return PlanDue.WHOLE
+    return PlanDue.SOME if decision.start else opened
 
 
 def _lets_items_start(act: RolloutAct | None, fleet: FleetRecord, ports: Ports) -> bool:

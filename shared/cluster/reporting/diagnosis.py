@@ -17,6 +17,7 @@ from shared.cluster.review_check import ReviewCheck
 from shared.frozen import dataclass, field, replace
 from shared.plan.plan import Item
 
+_PASSES = "its stage passes with the commit that the cluster has"
 _STARTS = "the planner starts it by itself then"
 _DELETES = "the planner starts the {} by itself once that is so"
 CORRECT_FILE = "Correct the file: `roadstead validate` reports every problem with its place."
@@ -36,6 +37,11 @@ class NewestPlan:
     problem: FleetProblem | None = None
     review: ReviewCheck | None = None
     successors: Mapping[str, ClusterRecord | None] = field(default_factory=dict)
+
+    @property
+    def lags(self) -> bool:
+        """Whether the stage of the cluster has an earlier commit of the platform, which it has as well."""
+        return self.item is not None and self.item.lags and not self.item.acts
 
     @property
     def stopped(self) -> Item | None:
@@ -68,6 +74,9 @@ def diagnose(
             diagnosis = replace(
                 diagnosis, activity=activity, next=_DELETES.format(stopped.removal), next_at=None
             )
+    elif newest.lags and not record.job.active:
+        activity = f"{diagnosis.activity}; gets what commit {newest.commit[:8]} changes of Flux later"
+        diagnosis = replace(diagnosis, activity=activity, next=_PASSES)
     actions = [
         diagnosis.suggested_action,
         _release(stopped, newest) if stopped else "",

@@ -39,9 +39,9 @@ def numbered(number: int) -> dict[str, bytes]:
 def test_a_cluster_that_waits_for_its_stage_says_how_many_commits_it_lacks() -> None:
     cloud = ready_fleet(APPROVED)
     for number in range(3):
-        push(cloud, numbered(number))
+        head = push(cloud, numbered(number))
         cloud.run(seconds=3600, until=lambda: False)
-    assert behind(cloud, "b1") == (3, "waits for an approval of stage production")
+    assert behind(cloud, "b1") == (3, f"waits for an approval of stage {head[:8]}:production")
     assert behind(cloud, "a1") == (None, "")
 
 

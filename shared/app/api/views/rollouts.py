@@ -202,7 +202,7 @@ def _checks(decision: Decision, number: int, now: datetime) -> Iterator[schema.R
     rollout = decision.rollout
     stage, reached = rollout.stages[number], rollout.reached(number)
     said = rollout.said(stage.name)
-    times = checks_due(rollout, number, reached, now) if reached and decision.gated == number else {}
+    times = checks_due(rollout, number, reached, now) if reached and number in decision.gated else {}
     for name in stage.gate.names:
         found, asked, at = said.get(name), stage.gate.endpoint(name), times.get(name)
         yield {

@@ -43,7 +43,7 @@ def with_distances(
     for item in items:
         record, before = records.get(item.cluster), known.get(item.cluster)
         pin = Pin.of(record.document) if record else None
-        moves = item.keeps_pin or any(change.path == _COMMIT for change in item.changes)
+        moves = item.keeps_pin or item.lags or any(change.path == _COMMIT for change in item.changes)
         if pin is None or pin.source or not moves:  # how far another repository went on, nobody asks
             yield item
         elif before and (before.uid, before.generation) == (item.uid, item.generation) and before.behind:

@@ -1,0 +1,160 @@
+"""Commits of the platform that come faster than stages soak: each stage goes on with what it has."""
+
+from __future__ import annotations
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from tests.support.pipeline_runs import push, status
+from tests.support.staged_fleets import (
+    DEV,
+    NAMESPACE,
+    PROD,
+    act,
+    changed,
+    on,
+    ready_fleet,
+    rollout_of,
+    staged,
+    tags,
+    with_file,
+)
+
+MINUTE = 60
+SOAKED = """\
+  rollout:
+    stages:
+      - name: development
+        select: {environments: [development]}
+        groups: [{maxConcurrency: "100%", soak: 1h}]
+      - {name: production, select: {environments: [production]}, groups: [{maxConcurrency: "1"}]}
+"""
+APPROVED = SOAKED.replace("[production]},", "[production]}, approval: true,")
+UNKNOWN = b"apiVersion: example.org/v1\nkind: Unknown\nmetadata: {name: a, namespace: default}\n"
+
+
+def numbered(number: int, rollout: str = SOAKED) -> dict[str, bytes]:
+    """Return a fleet with a manifest of the platform that each number changes."""
+    labelled = NAMESPACE.replace(b"}", b', labels: {number: "%d"}}' % number)
+    return with_file("monitoring.yaml", labelled, staged(rollout))
+
+
+def wait(cloud: MemoryCloud, minutes: float) -> None:
+    """Let so many minutes pass."""
+    cloud.run(seconds=minutes * MINUTE, until=lambda: False)
+
+
+def test_production_gets_commits_though_newer_ones_come_faster_than_development_soaks() -> None:
+    cloud, commits = ready_fleet(SOAKED), list[str]()
+    for number in range(18):
+        commits.append(push(cloud, numbered(number)))
+        wait(cloud, 20)
+    places = [commits.index(commit) for commit in commits if on(cloud, commit) & {*PROD}]
+    assert places, "production has none of them"
+    assert min(places) > 6
+    assert status(cloud, commits[-1])[0] == "pending"
+    wait(cloud, 5 * 60)
+    assert on(cloud, commits[-1]) == {*DEV, *PROD}
+    assert status(cloud, commits[-1])[0] == "success"
+
+
+def test_a_newer_commit_does_not_begin_a_soak_again() -> None:
+    cloud = ready_fleet(SOAKED)
+    first = push(cloud, numbered(1))
+    wait(cloud, 50)
+    second = push(cloud, numbered(2))
+    wait(cloud, 5)
+    assert on(cloud, first) == {*DEV}
+    wait(cloud, 25)
+    assert on(cloud, first) & {*PROD}
+    assert on(cloud, second) == {*DEV}
+    wait(cloud, 4 * 60)
+    assert on(cloud, second) == {*DEV, *PROD}
+
+
+def test_an_approval_still_counts_after_a_newer_commit() -> None:
+    cloud = ready_fleet(APPROVED)
+    first = push(cloud, numbered(1, APPROVED))
+    wait(cloud, 80)
+    act(cloud, first, "approve", "production")
+    push(cloud, numbered(2, APPROVED))
+    wait(cloud, 45)
+    assert on(cloud, first) == {*PROD}
+
+
+def test_what_waits_for_an_approval_takes_what_has_passed_the_stage_before_it() -> None:
+    cloud = ready_fleet(APPROVED)
+    first = push(cloud, numbered(1, APPROVED))
+    wait(cloud, 80)
+    second = push(cloud, numbered(2, APPROVED))
+    wait(cloud, 20)
+    act(cloud, second, "approve", f"{first[:8]}:production")
+    wait(cloud, 45)
+    assert on(cloud, first) == {*PROD}
+    wait(cloud, 60)
+    assert on(cloud, second) == {*DEV}  # it has an approval of its own
+    act(cloud, second, "approve", f"{second[:8]}:production")
+    wait(cloud, 60)
+    assert on(cloud, second) == {*DEV, *PROD}
+
+
+def test_a_change_of_a_manifest_does_not_wait_for_the_platform() -> None:
+    cloud = ready_fleet(SOAKED)
+    first = push(cloud, numbered(1))
+    wait(cloud, 10)
+    urgent = push(
+        cloud,
+        numbered(1) | {"clusters/b2/cluster.yaml": staged(SOAKED, tags("now"))["clusters/b2/cluster.yaml"]},
+    )
+    wait(cloud, 20)
+    assert changed(cloud, "now") == {"b2"}
+    assert on(cloud, first) == {*DEV}
+    wait(cloud, 3 * 60)
+    assert on(cloud, first) == {*DEV, *PROD}
+    assert status(cloud, urgent)[0] == "success"
+
+
+def test_a_manifest_whose_pin_waits_for_an_approval_changes_first() -> None:
+    cloud = ready_fleet(APPROVED)
+    first = push(cloud, numbered(1, APPROVED))
+    wait(cloud, 80)
+    manifest = staged(APPROVED, tags("now"))["clusters/b2/cluster.yaml"]
+    urgent = push(cloud, numbered(1, APPROVED) | {"clusters/b2/cluster.yaml": manifest})
+    wait(cloud, 10)
+    act(cloud, urgent, "approve", "production")
+    wait(cloud, 30)
+    assert changed(cloud, "now") == {"b2"}
+    assert on(cloud, first) == {*DEV}
+    act(cloud, urgent, "approve", f"{first[:8]}:production")
+    wait(cloud, 60)
+    assert on(cloud, first) == {*DEV, *PROD}
+
+
+def test_a_revert_reaches_those_that_have_the_commit_at_once() -> None:
+    cloud = ready_fleet(SOAKED)
+    first = push(cloud, numbered(1))
+    wait(cloud, 120)
+    push(cloud, numbered(2))
+    wait(cloud, 30)
+    back = push(cloud, numbered(1))
+    wait(cloud, 20)
+    assert on(cloud, back) == {*DEV}
+    assert on(cloud, first) & {*PROD}
+
+
+def test_a_correction_of_what_fails_waits_for_no_soak() -> None:
+    cloud = ready_fleet(SOAKED)
+    bad = push(cloud, numbered(1) | {"platform/unknown.yaml": UNKNOWN})
+    wait(cloud, 30)
+    assert on(cloud, bad) == {*DEV}
+    good = push(cloud, numbered(1))
+    wait(cloud, 30)
+    assert on(cloud, good) == {*DEV}
+
+
+def test_a_rollout_ends_once_every_stage_has_the_head() -> None:
+    cloud = ready_fleet(SOAKED)
+    for number in range(3):
+        head = push(cloud, numbered(number))
+        wait(cloud, 30)
+    wait(cloud, 8 * 60)
+    assert rollout_of(cloud, head).state.value == "completed"
+    assert on(cloud, head) == {*DEV, *PROD}

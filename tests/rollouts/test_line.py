@@ -1,0 +1,129 @@
+"""What each stage is to have of the platform: what holds whenever commits come, however slow stages are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.cluster.record_parts import Phase
+from shared.language.pin import UNKNOWN
+from shared.rollouts.begin import LineStages, begin
+from shared.rollouts.decide import decide
+from shared.rollouts.line import line_of, moves, splits
+from shared.rollouts.rollout import Rollout, RolloutState
+from shared.rollouts.strategy import GroupRule, StageRule
+from tests.support.rollout_fleets import NOW, candidate, stage, summary
+
+MINUTE = timedelta(minutes=1)
+NAMES = ("dev", "test", "prod")
+CLUSTERS = {f"{name}{number}": name for name in NAMES for number in range(2)}
+SLOWEST = 7 * MINUTE
+"""How long a cluster takes at most from its start until it is Ready."""
+
+
+class Pipeline:
+    """A fleet whose platform changes: each minute the planner decides, and plans again where that is due."""
+
+    def __init__(self, soak: int) -> None:
+        rule = GroupRule(soak=soak * MINUTE)
+        self.stages: tuple[StageRule, ...] = tuple(stage(name, rule) for name in NAMES)
+        self.now, self.seen = NOW, {name: summary(name) for name in CLUSTERS}
+        self.has = dict.fromkeys(CLUSTERS, 0)
+        self.rollout: Rollout | None = None
+        self.ends: dict[str, datetime] = {}
+        self.verified: dict[str, set[int]] = {name: {0} for name in CLUSTERS}
+
+    def plan(self, head: int) -> None:
+        """Plan a head, whose number is its name."""
+        before = self.rollout
+        if before is not None and before.state is RolloutState.COMPLETED and before.commit != _name(head):
+            before = None
+        line = line_of(NAMES, before, self.seen, self.now, _name(head))
+        targets = {target.stage: int(target.commit, 16) for target in line.targets}
+        members = {member.cluster: member for member in before.members} if before else {}
+        candidates = []
+        for name, of in CLUSTERS.items():
+            known, number = self.seen[name], targets[of]
+            assert number >= self.has[name], f"{name} goes back from {self.has[name]} to {number}"
+            made = candidate(name, of, generation=known.generation)
+            made = replace(made, platform=True, earlier=UNKNOWN, before="", digest=str(number))
+            if number != self.has[name]:
+                candidates.append(replace(made, generation=known.generation + 1))
+            elif name in members and known.generation >= members[name].generation:
+                candidates.append(replace(made, left=True, touched=True, adds=False))
+        split = splits(line, before, _name(head))
+        platform = LineStages(self.stages, line)
+        self.rollout = begin(
+            _name(head), self.stages, candidates, before, self.now, platform=platform, split=split
+        )
+
+    def step(self, takes: Iterator[int]) -> None:
+        """Let a minute pass."""
+        self.now += MINUTE
+        for name in [name for name, at in self.ends.items() if at <= self.now]:
+            del self.ends[name]
+            known = self.seen[name]
+            self.verified[name].add(self.has[name])
+            self.seen[name] = replace(
+                known, phase=Phase.READY, observed_generation=known.generation, ready_since=self.now
+            )
+        if self.rollout is None:
+            return
+        decision = decide(self.rollout, self.seen, self.now)
+        self.rollout = decision.rollout
+        if moves(self.rollout, self.seen, self.now):
+            self.plan(int(self.rollout.commit, 16))
+            decision = decide(self.rollout, self.seen, self.now)
+            self.rollout = decision.rollout
+        for name in decision.start:
+            self._start(name, next(takes))
+
+    def _start(self, name: str, minutes: int) -> None:
+        assert self.rollout is not None
+        member = next(member for member in self.rollout.members if member.cluster == name)
+        releases = self.rollout.stages[member.stage].commit or self.rollout.commit
+        number = self.has[name] = int(releases, 16)
+        for other, of in CLUSTERS.items():
+            if NAMES.index(of) < NAMES.index(CLUSTERS[name]):
+                newest = max(self.verified[other])
+                assert newest >= number, f"{name} gets {number}, and {other} was Ready with {newest}"
+        self.ends[name] = self.now + minutes * MINUTE
+        self.seen[name] = replace(
+            self.seen[name], generation=member.generation, phase=Phase.UPDATING, ready_since=None
+        )
+
+
+def _name(number: int) -> str:
+    return f"{number:040x}"
+
+
+@given(st.integers(5, 40), st.lists(st.integers(8, 60), min_size=30, max_size=60), st.data())
+def test_every_stage_goes_on_however_fast_commits_come(
+    soak: int, gaps: list[int], data: st.DataObject
+) -> None:
+    """A round of a stage takes its soak and what its clusters take, and it may have just missed an offer."""
+    takes = iter(lambda: data.draw(st.integers(1, SLOWEST // MINUTE)), None)
+    pipeline, number = Pipeline(soak), 0
+    round_of_a_stage = soak + 2 * (SLOWEST // MINUTE) + 8
+    since, had = dict.fromkeys(CLUSTERS, 0), dict(pipeline.has)
+    minutes = 0
+    for gap in (min(gap, 15) for gap in gaps):
+        number += 1
+        pipeline.plan(number)
+        for _ in range(gap):
+            pipeline.step(takes)
+            minutes += 1
+            for name, of in CLUSTERS.items():
+                if pipeline.has[name] != had[name]:
+                    since[name], had[name] = minutes, pipeline.has[name]
+                most = round_of_a_stage * (2 + NAMES.index(of) * 2)
+                assert minutes - since[name] <= most, f"{name} has {had[name]} for {most} minutes"
+    for _ in range(round_of_a_stage * 8):
+        pipeline.step(takes)
+    assert pipeline.has == dict.fromkeys(CLUSTERS, number)
+    assert pipeline.rollout is not None
+    assert pipeline.rollout.state is RolloutState.COMPLETED
