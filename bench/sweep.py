@@ -65,6 +65,7 @@ def fleet_of(clusters: int, subscriptions: int) -> MemoryCloud:
         tags = {**live.document["tags"], "roadstead-cluster": name}
         shown: dict[str, Any] = {**live.document, "id": cluster.resource, "name": name, "tags": tags}
         shown["properties"] = dict(live.properties)
+        engine.app_group(subscription, cluster.resource_group)
         engine.clusters[key_of(cluster)] = ArmCluster(cluster, shown, live.pools)
         found = cloud.azure.get_cluster(cluster)
         verified, facts = Verification(live_digest(found)), facts_of(StoredCluster(document), found)
