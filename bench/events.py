@@ -29,13 +29,13 @@ Edit = Callable[[MemoryCloud, ClusterId], None]
 
 @dataclass(frozen=True)
 class Shown:
-    """How many seconds after its event an edit is drift, by whom, and what that took; ``rows`` are records read."""
+    """How many seconds after its event an edit is drift, by whom, and what that took; ``records`` are those that were read."""
 
     seconds: float
     by: str
     azure: Counter[str]
     state: Counter[str]
-    rows: int
+    records: int
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,9 @@ def show(cloud: MemoryCloud, number: int, edit: Edit) -> Shown:
         after = cloud.state.cluster(name)
         field = after.divergence.drift.first if after and after.divergence.drift else None
         if field is not None and field.changed is not None:
-            rows = sum(state.records.values())
+            read = sum(state.records.values())
             seconds = (cloud.clock() - field.changed).total_seconds()
-            return Shown(seconds, field.by, azure, state.calls, rows)
+            return Shown(seconds, field.by, azure, state.calls, read)
     raise SystemExit(f"the edit of {name} is not shown after {LONGEST} seconds")
 
 
@@ -127,7 +127,7 @@ def main() -> None:
         azure = ", ".join(f"{name} {times}" for name, times in sorted(shown.azure.items()))
         calls = sum(shown.state.values())
         print(f"{what}: shown {shown.seconds:g} s after its event, by {shown.by}; calls to Azure: {azure}")
-        print(f"  calls to the state: {calls}, {shown.rows} records")
+        print(f"  calls to the state: {calls}, {shown.records} records")
     for what, caller, targets in (("the app's own", FUNCTION_APP.id, clusters), ("a person's", WHO, 1)):
         found = storm(hearing(clusters), events, caller, targets)
         print(f"{found.events} events, {what}: {found.comparisons} comparisons, {found.seconds:.1f} s")

@@ -41,7 +41,7 @@ def test_an_edit_by_hand_costs_one_read_whatever_the_fleet_and_what_the_app_does
     for shown in (*few, *many):
         assert (shown.by, shown.azure) == (WHO, {"get_cluster": 1})
         assert shown.seconds <= 60
-    assert [shown.rows for shown in many] <= [shown.rows for shown in few]
+    assert [shown.records for shown in many] <= [shown.records for shown in few]
     own, foreign = storm(hearing(50), 1000, FUNCTION_APP.id, 50), storm(hearing(50), 1000, WHO, 1)
     assert (own.comparisons, foreign.comparisons) == (0, 1)
 

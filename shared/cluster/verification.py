@@ -18,7 +18,8 @@ _TAINTS = re.compile(r"nodePools\[[^\]]*\]\.nodeTaints")
 class AcceptedField:
     """A field below ``spec`` that somebody added to a cluster, and somebody accepted.
 
-    ``live`` is the value that was accepted, as a drifted field has it. ``names`` are what the cluster has there beyond git.
+    ``live`` is the value that was accepted, as a drifted field has it. ``names`` are what the cluster has
+    there beyond git.
     """
 
     path: str
