@@ -13,6 +13,7 @@ from simulation.invariants.end import TheEnd
 from simulation.invariants.gaps import GapInvariant
 from simulation.invariants.hand_overs import HandOvers
 from simulation.invariants.messages import Messages
+from simulation.invariants.pauses import Pauses
 from simulation.invariants.pool_rollbacks import RollbackInvariant
 from simulation.invariants.proposed_promotions import PromotionInvariant
 from simulation.invariants.pull_requests import PullRequestInvariant
@@ -31,6 +32,7 @@ class Invariants:
         self.gaps = GapInvariant(context)
         self.hand_overs = HandOvers(context)
         self.messages = Messages(context)
+        self.pauses = Pauses(context)
         self.promotions = PromotionInvariant(context)
         self.pull_requests = PullRequestInvariant(context.loop)
         self.records = Records(context)
