@@ -28,7 +28,8 @@ def asked(number: int) -> dict[str, Any]:
     """Return one of many clusters, over all subscriptions and regions."""
     subscription, location = SUBSCRIPTIONS[number % 5], LOCATIONS[number % 2]
     network = f"/subscriptions/{subscription}/resourceGroups/net/providers/Microsoft.Network/virtualNetworks"
-    pool = {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 1}
+    pool: dict[str, Any] = {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 1}
+    pool["enableEncryptionAtHost"] = True
     spec = {
         "subscriptionId": subscription,
         "resourceGroup": f"rg-{number}",
@@ -49,11 +50,16 @@ def short(cloud: MemoryCloud, clusters: list[dict[str, Any]]) -> list[str]:
 
 def test_a_plan_of_200_clusters_in_5_subscriptions_reads_at_most_12_lists_of_each_and_region() -> None:
     cloud = MemoryCloud(throttle=False)
+    config = replace(cloud.ports.config, worker="00000000-0000-0000-0000-00000000000e")
+    cloud.with_ports(lambda ports: replace(ports, config=config))
     cloud.azure.engine.subscriptions = tuple(SUBSCRIPTIONS)
     calls = calls_of(cloud, "azure", "call")
     found = short(cloud, [asked(number) for number in range(200)])
     assert [sentence for sentence in found if "unknown" in sentence] == []
     assert all(call.name.startswith("list_") for call in calls)
+    assert {"list_grants", "list_providers", "list_features", "list_networks"} <= {
+        call.name for call in calls
+    }
     of_regions = Counter[RegionId]()
     for call in calls:
         target = call.target
