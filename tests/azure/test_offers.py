@@ -167,6 +167,14 @@ def test_each_size_of_a_pool_of_single_machines_is_counted() -> None:
     ]
 
 
+def test_an_upgrade_without_overlay_needs_addresses_for_its_surge_and_the_pods_on_it() -> None:
+    flat: dict[str, Any] = {"networkProfile": {"networkPlugin": "azure", "networkPluginMode": None}}
+    where = {"vnetSubnetID": SUBNET, "maxPods": 20, "upgradeSettings": {"maxSurge": "2"}}
+    upgraded = changed(spec(pool=where, **flat), spec(pool=where, version="1.37", **flat))
+    assert "this commit needs 42 (one)" in short(upgraded, subnets={SUBNET.lower(): Subnet(251, 211)})[0]
+    assert short(upgraded, subnets={SUBNET.lower(): Subnet(251, 209)}) == []
+
+
 def test_a_subnet_that_a_network_does_not_have_is_named_and_an_unseen_network_is_not() -> None:
     other = SUBNET.replace("/aks", "/akss")
     found = short(new(pool={"vnetSubnetID": other}), subnets={SUBNET.lower(): Subnet(251, 0)})
