@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -38,6 +40,22 @@ WRONG = {
 """Parameters that would fail late in Azure, each with words of the sentence that refuses it."""
 
 needs_the_compiler = pytest.mark.skipif(not COMPILER, reason="no Bicep compiler: set BICEP=/path/to/bicep")
+
+
+def test_no_template_or_parameter_was_changed_since_the_compiler_read_it() -> None:
+    """This holds without a compiler, too."""
+    assert bicep.DIGESTS.read_text() == bicep.digests(), "run make bicep"
+
+
+def test_a_change_of_any_file_changes_the_digests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("infra", "tests/infra"):
+        shutil.copytree(folder, tmp_path / folder)
+    monkeypatch.chdir(tmp_path)
+    found = {bicep.digests()}
+    for path in ("infra/queue.bicep", "infra/bicepconfig.json", "infra/workbook.json", "infra/main.json"):
+        Path(path).write_text(Path(path).read_text() + " ")
+        found.add(bicep.digests())
+    assert len(found) == 5
 
 
 @needs_the_compiler
