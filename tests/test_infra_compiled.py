@@ -43,7 +43,6 @@ needs_the_compiler = pytest.mark.skipif(not COMPILER, reason="no Bicep compiler:
 
 
 def test_no_template_or_parameter_was_changed_since_the_compiler_read_it() -> None:
-    """This holds without a compiler, too."""
     assert bicep.DIGESTS.read_text() == bicep.digests(), "run make bicep"
 
 

@@ -1,8 +1,8 @@
 """Lints, formats and compiles the templates with Microsoft's compiler: ``python -m tools.bicep``.
 
 The compiler is the ``bicep`` on PATH, or the program that BICEP names. What it writes is committed, so that
-neither a deployment nor a test needs it, with the digests of what it read and wrote: they tell, where there is no
-compiler, that a template was changed and not compiled again.
+neither a deployment nor a test needs it. Without a compiler, the digests of what it read and wrote tell
+that a template was changed and not compiled again.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def parameter_texts() -> dict[str, str]:
 
 
 def digests() -> str:
-    """Return the SHA-256 of all that the compiler reads and writes, a line for a file, as ``sha256sum`` has them."""
+    """Return the SHA-256 of all that the compiler reads and writes, as ``sha256sum`` has them."""
     read = [*INFRA.glob("*.bicep"), INFRA / "bicepconfig.json", INFRA / "workbook.json", *PARAMETER_FILES]
     lines = [
         f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.as_posix()}\n"
