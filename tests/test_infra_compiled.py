@@ -35,6 +35,12 @@ WRONG = {
     f"param fluxEventVaults = [{VAULT}]": "fluxEventVaults: vaults that bootstrapVaults has too",
     "param assignableRoles = ['Contributor']": "is too short",
     "param targetSubscriptions = ['production']": "is too short",
+    "param alwaysReady = { web: 1 }": '"web"',
+    "param alwaysReady = { http: 21 }": "is too large",
+    "param alwaysReady = { http: 1 }; param zoneRedundant = true": "alwaysReady: 2 instances or more of each",
+    "param storageRedundancy = 'Standard_LRS'; param zoneRedundant = true": "storageRedundancy: Standard_ZRS",
+    "param updates = 'Rolling'": "'Recreate' | 'RollingUpdate'",
+    "param logGigabytesPerDay = 0": "is too small",
     "param moreSettings = { LEASE_SECONDS: 60 }": '"string"',
 }
 """Parameters that would fail late in Azure, each with words of the sentence that refuses it."""
@@ -80,8 +86,9 @@ def test_a_parameter_file_resolves_to_what_is_committed(name: str) -> None:
 @needs_the_compiler
 @pytest.mark.parametrize("line", sample("wrong parameters", list(WRONG), 2))
 def test_wrong_parameters_are_refused_in_a_sentence_before_anything_is_created(line: str) -> None:
-    replaced = line.split()[1]
-    text = re.sub(rf"^param {replaced} = .*\n", "", GIVEN["required"], flags=re.MULTILINE) + line + "\n"
+    text = GIVEN["required"]
+    for given in line.split("; "):
+        text = re.sub(rf"^param {given.split()[1]} = .*\n", "", text, flags=re.MULTILINE) + given + "\n"
     with pytest.raises(Refused, match=re.escape(WRONG[line])):
         bicep.resolved(COMPILER, text)
 
