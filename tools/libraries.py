@@ -17,8 +17,8 @@ class NotInstalled(Exception):
 def install(lock: Path, python: str, target: Path) -> None:
     """Install what the lock has for a version of Python ("3.13") into a folder, from wheels alone.
 
-    Each file has one of the digests of the lock. Raise NotInstalled where that fails. The installer is uv: pip
-    reads the markers of the lock for the Python that runs it.
+    Each file has one of the digests of the lock. Raise NotInstalled where that fails. The installer is uv:
+    pip reads the markers of the lock for the Python that runs it.
     """
     command = [str(Path(sys.executable).with_name("uv")), "pip", "install", "--quiet", "--no-config"]
     command += ["--require-hashes", "--requirements", str(lock), "--target", str(target)]
