@@ -51,7 +51,8 @@ def line_of(
     failed = max((place for place, found in enumerate(standings) if found.failed), default=-1)
     line = list[StageTarget]()
     for place, (target, found) in enumerate(zip(known, standings, strict=True)):
-        passed = target.commit if found.passed else target.passed
+        before_it = "" if target.passed == target.commit else target.passed  # clusters came since
+        passed = target.commit if found.passed else before_it
         offer = line[-1].passed if line else ""
         if place <= failed:
             commit = newest

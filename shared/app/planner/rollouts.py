@@ -282,11 +282,14 @@ class PlanDue(Enum):
 def advance(act: RolloutAct | None, ports: Ports) -> PlanDue:
     """Carry out what a person decided, and return which plan is due.
 
-    A plan that is being handed over decides by itself. Checks of gates are read here alone.
+    In a pause none may, and no pin goes back. A plan that is being handed over decides by itself. Checks of
+    gates are read here alone.
     """
     fleet = ports.state.fleet()
     if act is not None:
         fleet = _act(act, fleet, ports)
+    if fleet.paused(ports.clock()):
+        return PlanDue.NONE
     if fleet.planning:
         _ask_at(ports.clock() + LATER if act is not None and act.kind == ActKind.BACK.value else None, ports)
         return PlanDue.NONE
@@ -314,7 +317,7 @@ def advance(act: RolloutAct | None, ports: Ports) -> PlanDue:
     if decision.start and fleet.stands_still:
         log.info("%s starts nothing: fleet.yaml of %s is invalid", fleet.rollout[:8], fleet.commit[:8])
         return opened
-    if moves(decision.rollout, seen, ports.clock()):
+    if not fleet.stands_still and moves(decision.rollout, seen, ports.clock()):
         return PlanDue.WHOLE
     return PlanDue.SOME if decision.start else opened
 
