@@ -144,7 +144,7 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
 
 
 def _functions(python: str, folder: Path, config: HostConfig, log_file: TextIO) -> Sequence[Function]:
-    """Return the functions of the app: of Microsoft's worker, or of this process where it is not installed."""
+    """Return the functions of the app: of Microsoft's worker, or of this process where that is missing."""
     if python or installed():
         levels = config.log_levels
         worker = started(python, folder, levels, log_file) if python else forked(folder, levels, log_file)
