@@ -2,8 +2,9 @@
 
 In a fleet of Ready clusters somebody scales a node pool, and sets a tag by the tags API. Shown are how many
 seconds of the virtual clock after Azure's event each is drift with who, how often Azure was asked, and the
-calls to the state. Then the app's own identity writes to the clusters until so many events have come, and a person as
-often to one cluster. Seconds are of the processor, for all events; comparisons are reads of a cluster.
+calls to the state. Then the app's own identity writes to the clusters until so many events have come, and a
+person as often to one cluster. Seconds are of the processor, for all events; comparisons are reads of a
+cluster.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ Edit = Callable[[MemoryCloud, ClusterId], None]
 
 @dataclass(frozen=True)
 class Shown:
-    """How many seconds after its event an edit is drift, by whom, and what that took; ``records`` are those that were read."""
+    """How many seconds after its event an edit is drift, by whom, and what that took.
+
+    ``records`` are those that were read.
+    """
 
     seconds: float
     by: str
@@ -87,8 +91,7 @@ def _counting(cloud: MemoryCloud) -> tuple[Counter[str], Counted]:
 def show(cloud: MemoryCloud, number: int, edit: Edit) -> Shown:
     """Have somebody edit a cluster, and wait until that is drift with who."""
     name = f"cluster-{number:05}"
-    record = cloud.state.cluster(name)
-    assert record is not None
+    (record,) = cloud.state.clusters_named([name])
     azure, state = _counting(cloud)
     with cloud.azure.called_by(WHO):
         edit(cloud, record.desired.id)

@@ -73,8 +73,8 @@ def differences_of(desired: Desired, owner: Owner, live: Json) -> list[Differenc
 def drift_of(desired: Desired, owner: Owner, live: Json, known: Iterable[str] | None) -> list[Difference]:
     """Return every difference of a cluster that no job works on.
 
-    ``known`` is what the cluster had beyond git when it was verified (the names of ``beyond_git``); None when nobody
-    looked then, so that nothing of this kind counts.
+    ``known`` is what the cluster had beyond git when it was verified (the names of ``beyond_git``); None when
+    nobody looked then, so that nothing of this kind counts.
     """
     found = differences_of(desired, owner, live)
     found += (newer for newer in _newer_versions(desired, owner, live) if newer.path in desired.lowered)
