@@ -92,6 +92,7 @@ CREATED: dict[str, dict[str, Any]] = {
     },
     "provisioning-without-ipv6": PROVISIONS | net(**OVERLAY, ipFamilies=["IPv4", "IPv6"]),
     "provisioning-without-calico": PROVISIONS | net(**OVERLAY, networkPolicy="calico"),
+    "windows-account": {"windowsProfile": {"adminUsername": "admin"}},
     "static-egress-alone": net(
         **OVERLAY, ipFamilies=["IPv4", "IPv6"], staticEgressGatewayProfile={"enabled": True}
     ),

@@ -67,6 +67,20 @@ def _share(asked: RequestedWrite) -> bool:
     return _WHOLE.fullmatch(share) is not None and int(share) > 100
 
 
+_ACCOUNTS = frozenset(
+    (
+        *("administrator", "admin", "user", "user1", "test", "user2", "test1", "user3", "admin1", "1", "123"),
+        *("a", "actuser", "adm", "admin2", "aspnet", "backup", "console", "david", "guest", "john", "owner"),
+        *("root", "server", "sql", "support", "support_388945a0", "sys", "test2", "test3", "user4", "user5"),
+    )
+)
+
+
+def _account_of_everybody(asked: RequestedWrite) -> bool:
+    name = asked.says("windowsProfile.adminUsername")
+    return name is not None and (name.lower() in _ACCOUNTS or name.endswith(".") or not 0 < len(name) <= 20)
+
+
 def _scales(pool: Json) -> bool:
     return bool(pool.get("enableAutoScaling"))
 
@@ -189,6 +203,13 @@ RULES = (
                 lambda asked: asked.now("networkProfile.networkPolicy") == "calico",
             ),
         )
+    ),
+    RefusalRule(
+        "windows-account",
+        "models ManagedClusterWindowsProfile.admin_username: disallowed values, maximum length",
+        "windowsProfile.adminUsername",
+        "windowsProfile.adminUsername is not allowed.",
+        _account_of_everybody,
     ),
     RefusalRule(
         "static-egress-alone",
