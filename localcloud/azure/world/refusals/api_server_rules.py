@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Any
 
 from localcloud.azure.world.refusals.rule import RefusalRule, RequestedWrite, is_one_way
 
@@ -49,11 +48,15 @@ def _not_public(asked: RequestedWrite) -> bool:
     texts = asked.now(f"{_ACCESS}.authorizedIPRanges") or ()
     if asked.now(f"{_ACCESS}.enableVnetIntegration"):
         return False
-    return any(":" in text or not _on_the_internet(ipaddress.ip_network(text)) for text in texts)
+    return not all(map(_on_the_internet, texts))
 
 
-def _on_the_internet(network: Any) -> bool:
-    """Return whether anybody may have an address there; the ranges of examples count as such."""
+def _on_the_internet(text: str) -> bool:
+    """Return whether anybody may have an IPv4 address there; the ranges of examples count as such."""
+    try:
+        network = ipaddress.IPv4Network(text, strict=False)
+    except ValueError:
+        return False
     first, last = network.network_address, network.broadcast_address
     if first in ipaddress.ip_network("0.0.0.0/8") or any(first in kept for kept in _OF_EXAMPLES):
         return True

@@ -77,7 +77,7 @@ _ACCOUNTS = frozenset(
 
 
 def _account_of_everybody(asked: RequestedWrite) -> bool:
-    name = asked.says("windowsProfile.adminUsername")
+    name: str | None = asked.says("windowsProfile.adminUsername")
     return name is not None and (name.lower() in _ACCOUNTS or name.endswith(".") or not 0 < len(name) <= 20)
 
 

@@ -41,7 +41,7 @@ def _trusted(asked: RequestedWrite) -> bool:
 
 def _one_core(asked: RequestedWrite) -> bool:
     size = str(asked.now("vmSize") or "").lower().removeprefix("standard_")
-    return asked.now("mode") == "System" and size in _ONE_CORE
+    return size in _ONE_CORE and bool(asked.now("mode") == "System")
 
 
 def _arm(asked: RequestedWrite) -> bool:

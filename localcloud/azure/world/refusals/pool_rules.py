@@ -54,7 +54,7 @@ def _wrong_price(asked: RequestedWrite) -> bool:
     if price is None or price == -1:
         return False
     decimals = f"{price:.10f}".rstrip("0").partition(".")[2]
-    return price <= 0 or len(decimals) > 5 or asked.now("scaleSetPriority") != "Spot"
+    return bool(price <= 0 or len(decimals) > 5 or asked.now("scaleSetPriority") != "Spot")
 
 
 def _number(asked: RequestedWrite) -> bool:

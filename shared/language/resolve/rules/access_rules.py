@@ -73,7 +73,8 @@ def _not_public(spec: ClusterSpec) -> Broken:
         (
             {"range": text}
             for text, network in found
-            if network.version == 6 or any(network.subnet_of(private) for private in _PRIVATE)
+            if isinstance(network, ipaddress.IPv6Network)
+            or any(network.subnet_of(private) for private in _PRIVATE)
         ),
         False,
     )
