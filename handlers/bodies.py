@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from shared.app.api.acts.cluster import MAX_CLUSTERS
 from shared.app.api.acts.tries import LONGEST, USUAL
@@ -84,6 +84,17 @@ class RefreshBody(Body):
         if not self.clusters and not self.all:
             raise ValueError
         return self
+
+
+def _time(given: Any) -> Any:
+    """Return a time with its zone; what is none is refused."""
+    return (datetime.fromisoformat(given) if isinstance(given, str) and given else given) or None
+
+
+class PauseBody(Body):
+    """Until when the fleet is paused, None for until a resume."""
+
+    until: Annotated[AwareDatetime | None, BeforeValidator(_time)] = None
 
 
 class NamedLetter(BaseModel):

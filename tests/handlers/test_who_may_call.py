@@ -52,6 +52,8 @@ ROUTES = {
     "refresh": ("POST", "refresh", "Operator"),
     "readiness": ("GET", "readiness", "Reader"),
     "read_readiness": ("POST", "readiness", "Operator"),
+    "pause": ("POST", "pause", "Operator"),
+    "resume": ("POST", "resume", "Operator"),
     "sync": ("POST", "sync", "Operator"),
     "import": ("GET", "import", "Operator"),
     "live": ("GET", "live", "Operator"),
