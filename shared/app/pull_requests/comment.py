@@ -66,8 +66,9 @@ class PullPlan:
     """The plan of a pull request; ``plan`` is None for one from a ``fork``, which is only validated.
 
     ``head`` would be merged into ``branch`` at commit ``base``; ``note`` is a remark for the reviewer.
-    ``retirements`` and ``exemptions`` are warnings about the clusters that the plan changes; ``stale`` says
-    that the table of the former is old. ``rollout`` is the one that the commit would have, None for none, and
+    ``retirements``, ``exemptions`` and ``past_starts`` are warnings about the clusters that the plan changes;
+    ``stale`` says that the table of the first is old. ``rollout`` is the one that the commit would have, None
+    for none, and
     ``durations`` are those of earlier changes. ``held`` are the items that a freeze or a change window would
     hold now. ``short`` is what the commit needs and Azure does not have. ``platform`` is what changes of what
     Flux applies, ``platform_notes`` are what may be wrong with it, and ``platform_note`` says what built it,
@@ -87,6 +88,7 @@ class PullPlan:
     retirements: tuple[Problem, ...] = ()
     stale: str = ""
     exemptions: tuple[Problem, ...] = ()
+    past_starts: tuple[Problem, ...] = ()
     short: tuple[str, ...] = ()
     rollout: Rollout | None = None
     durations: Durations = field(default_factory=dict)
@@ -181,6 +183,7 @@ def _parts(view: PullPlan) -> Iterator[str]:
     if view.stale:
         yield f"> [!NOTE]\n> {prose(view.stale)}"
     yield from warnings_of("Exemptions from drift that end", view.exemptions)
+    yield from warnings_of("Maintenance windows that begin in the past", view.past_starts)
     yield from shortages_of(view.short)
     yield from stages_of(view.rollout, view.durations)
     yield from held_items(view.held)

@@ -33,6 +33,7 @@ from shared.app.repository import (
     tombstones_of,
 )
 from shared.azure.drift.policy import exemption_warnings
+from shared.azure.maintenance_windows import past_starts
 from shared.azure.retirements import retirement_warnings, stale
 from shared.cluster.failures.errors import ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
@@ -238,6 +239,7 @@ def _planned(
         retirements=tuple(retirement_warnings(desired, warned, today)),
         stale=stale(today) if changed else "",
         exemptions=tuple(exemption_warnings(desired, warned, today)),
+        past_starts=tuple(past_starts(desired, warned, today)),
         short=what_is_short(asked_of_azure(plan.items, desired.clusters), records, ports),
         rollout=_rollout(plan, desired, records, pull, fleet.rollout, ports),
         durations=fleet.durations,
