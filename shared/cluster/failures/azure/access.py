@@ -7,7 +7,7 @@ from shared.cluster.failures.entry import Actor, Entry, sourced, support
 from shared.cluster.failures.errors import (
     Conflict,
     Dependency,
-    Locked,
+    Obstructed,
     QuotaExceeded,
     Refused,
     RoleNotEffective,
@@ -104,7 +104,7 @@ ENTRIES: tuple[Entry, ...] = (
         ),
         Entry(
             "access/Locks",
-            Locked,
+            Obstructed,
             ("ScopeLocked", "ResourceGroupLocked", "ResourceLocked"),
             *_LOCKED,
             link="https://learn.microsoft.com/azure/azure-resource-manager/management/lock-resources",
@@ -211,7 +211,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     *support(
         "extensions/cluster-extension-deployment-errors",
-        Entry("access/LocksByText", Locked, _OF_PARTS, *_LOCKED, says=("scope(s) are locked",)),
+        Entry("access/LocksByText", Obstructed, _OF_PARTS, *_LOCKED, says=("scope(s) are locked",)),
         Entry(
             "policy/RequestDisallowedByText",
             Refused,
@@ -236,7 +236,7 @@ ENTRIES: tuple[Entry, ...] = (
         "availability-performance/cluster-node-virtual-machine-failed-state",
         Entry(
             "access/ReadOnlyDisabledSubscription",
-            Locked,
+            Obstructed,
             ("ReadOnlyDisabledSubscription", "DisabledSubscription"),
             "The subscription is disabled.",
             "Have the subscription enabled: its bill, its credit, or its spending limit.",
