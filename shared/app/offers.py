@@ -115,8 +115,7 @@ def what_is_short(
     worker = ports.config.worker
     needs = [need for wanted in clusters for need in needs_of(wanted)] if worker else []
     said = _read([*dict.fromkeys((*_offered(requests), *_allowed(requests, needs, worker)))], ports)
-    networks = [said[call] for call in said if isinstance(call, ListNetworks)]
-    subnets = {name: subnet for found in networks if found is not None for name, subnet in found.items()}
+    subnets = _subnets(said)
     found = [
         *(
             f"{_subject(call)} is unknown: Azure did not say"
@@ -128,6 +127,16 @@ def what_is_short(
         *_unregistered(requests, said),
     ]
     return (*found, *([f"Azure was not asked about {many(more, 'more region')}"] if more > 0 else ()))
+
+
+def offer_to(request: Request, ports: Ports) -> tuple[Offer, tuple[str, ...]]:
+    """Return what Azure has for one cluster, and the subjects of which it did not say anything.
+
+    The lists are those of its subscription and region, which the process keeps.
+    """
+    said = _read([*dict.fromkeys(_offered([request]))], ports)
+    unread = tuple(_subject(call) for call, answer in said.items() if answer is None)
+    return _offer(request.place, _subnets(said), said), unread
 
 
 def _offered(requests: Sequence[Request]) -> Iterator[AzureCall[Any]]:
@@ -182,6 +191,11 @@ def _subject(call: AzureCall[Any]) -> str:
     place = call.target
     where = place.location if isinstance(place, RegionId) else f"the subscription {place.subscription}"
     return f"{_LISTS[type(call)].name} in {where}"
+
+
+def _subnets(said: Said) -> Mapping[str, Subnet]:
+    networks = [said[call] for call in said if isinstance(call, ListNetworks)]
+    return {name: subnet for found in networks if found is not None for name, subnet in found.items()}
 
 
 def _offer(place: RegionId, subnets: Mapping[str, Subnet], said: Said) -> Offer:

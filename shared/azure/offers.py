@@ -9,7 +9,7 @@ configure-azure-cni (addresses: without overlay each node takes one, and one for
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from ipaddress import ip_network
 
@@ -77,8 +77,8 @@ class Offer:
     Subnets can be in other subscriptions.
     """
 
-    regions: Collection[str] | None = None
-    versions: Collection[str] | None = None
+    regions: frozenset[str] | None = None
+    versions: Sequence[str] | None = None
     sizes: Mapping[str, Size] | None = None
     quotas: Mapping[str, Quota] = field(default_factory=dict)
     subnets: Mapping[str, Subnet] = field(default_factory=dict)
@@ -172,7 +172,7 @@ class Request:
         return frozenset(id.split("/")[2].lower() for id in named if id)
 
 
-def _sized(pool: NodePool) -> Mapping[str, int]:
+def sized(pool: NodePool) -> Mapping[str, int]:
     """Return how many nodes a pool has at first by their size: the least of one that is autoscaled."""
     if pool.stopped:
         return {}
@@ -188,11 +188,11 @@ def _growth(request: Request) -> Iterator[tuple[NodePool, str, int]]:
     before = {pool.name: pool for pool in request.old.node_pools} if request.old else {}
     for pool in request.new.node_pools:
         had = before.get(pool.name)
-        earlier = _sized(had) if had else {}
+        earlier = sized(had) if had else {}
         upgraded = (
             request.old is not None and had and _version(request.old, had) != _version(request.new, pool)
         )
-        for size, nodes in _sized(pool).items():
+        for size, nodes in sized(pool).items():
             added = max(0, nodes - earlier.get(size, 0)) + (surge_of(pool, nodes) if upgraded else 0)
             if added:
                 yield pool, size, added
@@ -233,14 +233,21 @@ def _public(request: Request) -> int:
 
 def _addressed(request: Request) -> Counter[str]:
     """Return the addresses that a cluster adds by the ids of subnets in lower case."""
-    network, needed = request.new.network_profile, Counter[str]()
-    flat = network.network_plugin == "azure" and network.network_plugin_mode != "overlay"
+    needed = Counter[str]()
     for pool, _, added in _growth(request):
-        pods = (pool.max_pods or PODS) * added
-        if pool.vnet_subnet_id:
-            needed[pool.vnet_subnet_id.lower()] += added + (pods if flat and not pool.pod_subnet_id else 0)
-        if pool.pod_subnet_id:
-            needed[pool.pod_subnet_id.lower()] += pods
+        needed += addresses_of(request.new, pool, added)
+    return needed
+
+
+def addresses_of(spec: ClusterSpec, pool: NodePool, nodes: int) -> Counter[str]:
+    """Return the addresses that so many nodes of a pool take, by the ids of subnets in lower case."""
+    network, needed = spec.network_profile, Counter[str]()
+    flat = network.network_plugin == "azure" and network.network_plugin_mode != "overlay"
+    pods = (pool.max_pods or PODS) * nodes
+    if pool.vnet_subnet_id:
+        needed[pool.vnet_subnet_id.lower()] += nodes + (pods if flat and not pool.pod_subnet_id else 0)
+    if pool.pod_subnet_id:
+        needed[pool.pod_subnet_id.lower()] += pods
     return needed
 
 
@@ -349,7 +356,7 @@ def _of_subnets(requests: list[Request], offer: Offer) -> Iterator[str]:
             needs[subnet][request.cluster] = count
     for subnet, each in sorted(needs.items()):
         known, needed = offer.subnets.get(subnet), sum(each.values())
-        name = "/".join(subnet.split("/")[-3::2])
+        name = subnet_name(subnet)
         if known is None and _network(subnet) in {_network(other) for other in offer.subnets}:
             yield f"subnet {name}: the network has no such subnet ({_named(each)})"
         elif known is not None and needed > known.left:
@@ -357,6 +364,11 @@ def _of_subnets(requests: list[Request], offer: Offer) -> Iterator[str]:
                 f"subnet {name} has {known.left} of {known.size} addresses left, this commit needs {needed} "
                 f"({_named(each)})"
             )
+
+
+def subnet_name(subnet: str) -> str:
+    """Return what a sentence calls a subnet: hub/nodes."""
+    return "/".join(subnet.split("/")[-3::2])
 
 
 def _network(subnet: str) -> str:

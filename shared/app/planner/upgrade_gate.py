@@ -63,9 +63,8 @@ def _found(rollout: Rollout, stage: int, ports: Ports) -> Mapping[str, Readiness
     known = ports.state.readiness([record.name for record in records])
 
     def judged(record: ClusterRecord) -> Readiness:
-        last = known[record.name]
-        seen = last.seen if last.uid == record.uid else None
-        return readiness_of(record, seen, targets[record.name], ports.clock())
+        last = known[record.name].of(record.uid)
+        return readiness_of(record, last.seen, last.room, targets[record.name], ports.clock())
 
     return {record.name: judged(record) for record in records if not record.deleting}
 
