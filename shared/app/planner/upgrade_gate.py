@@ -1,21 +1,23 @@
 """The gate of a stage that waits until nothing is known that blocks the upgrades of its clusters.
 
-The planner reads what is stored, and has the clusters read that were not read lately: it enters none itself.
+The planner reads what is stored, and has clusters read: all whose upgrades wait when a rollout is planned,
+and before a stage with the gate those that were not read lately. It enters none itself.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 
 from shared.app.outbox import send_all
-from shared.cluster.envelopes import readings_of
+from shared.cluster.envelopes import Envelope, readings_of
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.readiness import Readiness, ReadinessState, readiness_of
 from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
 from shared.masking import cut
+from shared.plan.plan import Plan
 from shared.ports import Ports
 from shared.rollouts.candidates import upgrade_of
 from shared.rollouts.rollout import CheckState, GateCheckResult, Rollout
@@ -48,6 +50,12 @@ def ready_for_upgrades(
     state, detail = _judged({name: found[name] for name in left}, ports)
     log.info("readiness of stage %s: %s %s", before.stage, state, detail)
     return replace(before, state=state, at=now, detail=cut(detail, _DETAIL))
+
+
+def readings_before(plan: Plan, held: Collection[str], commit: str) -> list[Envelope]:
+    """Return the messages that read the clusters whose upgrades wait for their stages, one for each."""
+    waiting = [item.cluster for item in plan.items if item.cluster in held and upgrade_of(item) is not None]
+    return readings_of(waiting, f"plan:{commit[:12]}")
 
 
 def _found(rollout: Rollout, stage: int, ports: Ports) -> Mapping[str, Readiness] | None:

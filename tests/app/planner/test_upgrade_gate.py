@@ -57,8 +57,19 @@ def test_a_stage_begins_once_its_clusters_were_read_and_nothing_blocks_them(clou
     commit = push(cloud, staged(ROLLOUT, UPGRADE))
     assert upgraded(cloud, 3600) == {*DEV, *PROD}
     assert rollout_of(cloud, commit).state is RolloutState.COMPLETED
-    read = {name for name in (*DEV, *PROD) if cloud.state.readiness_of(name).seen}
-    assert read == {*PROD}, "the clusters of a stage without the gate are not read"
+
+
+def test_a_rollout_of_versions_that_is_planned_has_its_clusters_read_before_their_stages(
+    cloud: MemoryCloud,
+) -> None:
+    bare_pod(cloud, "b2")
+    push(cloud, staged(ROLLOUT.partition("        gate:")[0], UPGRADE))
+    cloud.run(seconds=60, until=lambda: changed(cloud, "one") == {*DEV})
+    assert {name for name in (*DEV, *PROD) if cloud.state.readiness_of(name).seen} >= {*PROD}
+    why = why_view("b2", cloud.ports)
+    assert why is not None
+    assert why["readiness"] is not None
+    assert why["readiness"]["state"] == "blocked"
 
 
 def test_a_blocked_cluster_holds_its_stage_with_the_reason_and_who_acts(cloud: MemoryCloud) -> None:
@@ -86,9 +97,8 @@ def test_a_blocked_cluster_holds_its_stage_with_the_reason_and_who_acts(cloud: M
 def test_a_cluster_that_cannot_be_read_holds_its_stage(cloud: MemoryCloud) -> None:
     record = cloud.state.cluster("b3")
     assert record is not None
-    push(cloud, staged(ROLLOUT, UPGRADE))
-    cloud.run(seconds=60, until=lambda: changed(cloud, "one") == {*DEV})
     cloud.kubernetes.set_power(record.desired.id, on=False)
+    push(cloud, staged(ROLLOUT, UPGRADE))
     assert upgraded(cloud, 1800) == {*DEV}
     assert "readiness for upgrades of b3: the cluster could not be read" in waits(cloud)
     cloud.kubernetes.set_power(record.desired.id, on=True)
