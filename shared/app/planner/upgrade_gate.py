@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping
 from datetime import timedelta
+from itertools import islice
 
 from shared.app.outbox import send_all
 from shared.cluster.envelopes import Envelope, readings_of
@@ -29,6 +30,8 @@ FRESH = timedelta(minutes=30)
 """A reading opens a gate for so long: more than the longest pause between two reads of a check."""
 _AGAIN = 60
 """A cluster is read once in so many seconds for a gate."""
+MOST_PLANNED = 500
+"""So many clusters are read when a rollout is planned: of more, the first would be old by the end."""
 _NAMED, _DETAIL = 3, 500
 
 
@@ -53,9 +56,9 @@ def ready_for_upgrades(
 
 
 def readings_before(plan: Plan, held: Collection[str], commit: str) -> list[Envelope]:
-    """Return the messages that read the clusters whose upgrades wait for their stages, one for each."""
-    waiting = [item.cluster for item in plan.items if item.cluster in held and upgrade_of(item) is not None]
-    return readings_of(waiting, f"plan:{commit[:12]}")
+    """Return the messages that read the clusters whose upgrades wait for their stages, of many the first."""
+    waiting = (item.cluster for item in plan.items if item.cluster in held and upgrade_of(item) is not None)
+    return readings_of([*islice(waiting, MOST_PLANNED)], f"plan:{commit[:12]}")
 
 
 def _found(rollout: Rollout, stage: int, ports: Ports) -> Mapping[str, Readiness] | None:

@@ -7,7 +7,11 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.rollouts import rollout_view
 from shared.app.api.views.why import why_view
+from shared.app.planner.upgrade_gate import MOST_PLANNED, readings_before
+from shared.cluster.messages import ReadinessMessage
 from shared.frozen import replace
+from shared.plan.differences import FieldChange
+from shared.plan.plan import Action, Item, Plan
 from shared.ports import KubernetesApi
 from shared.rollouts.rollout import RolloutState
 from tests.support.calls_inside import counted
@@ -132,3 +136,12 @@ def test_an_old_reading_opens_no_gate(cloud: MemoryCloud) -> None:
             cloud.state.save_readiness(replace(known, seen=old))
     assert upgraded(cloud, 3600) == {*DEV, *PROD}
     assert all(cloud.state.readiness_of(name).seen for name in PROD)
+
+
+def test_of_very_many_upgrades_that_wait_the_first_are_read_when_they_are_planned() -> None:
+    change = FieldChange("spec.kubernetesVersion", '"1.36"', '"1.37"')
+    names = [f"c{number:04}" for number in range(MOST_PLANNED + 9)]
+    items = tuple(Item(name, Action.UPDATE, changes=(change,)) for name in names)
+    sent = readings_before(Plan("c" * 40, items), frozenset(names[1:]), "c" * 40)
+    read = [envelope.message for envelope in sent]
+    assert read == [ReadinessMessage(reading=f"plan:{'c' * 12}", cluster=name) for name in names[1:501]]
