@@ -12,7 +12,8 @@ from shared.app.access.cluster_access import ClusterAccess
 from shared.app.access.context import StepContext
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.outbox import send, send_all
-from shared.app.readiness.reading import observe
+from shared.app.readiness.reading import observe, room_for
+from shared.azure.upgrade_room import Room
 from shared.cluster.envelopes import readings_of
 from shared.cluster.failures.errors import Stale
 from shared.cluster.messages import ReadinessMessage
@@ -23,6 +24,7 @@ from shared.logs import about_record
 from shared.ports import Ports
 from shared.ports.state.clusters import readable
 
+_Seen = tuple[Observation, Room | None]
 log = logging.getLogger(__name__)
 
 WAIT_SECONDS = 60.0
@@ -43,17 +45,18 @@ def handle(message: ReadinessMessage, ports: Ports) -> None:
     with about_record(record):
         seen = _read(record, message, ports)
         if seen is not None:
-            _store(record, seen, ports)
+            _store(record, *seen, ports)
 
 
-def _read(record: ClusterRecord, message: ReadinessMessage, ports: Ports) -> Observation | None:
-    """Return what a cluster shows, None where it is read a minute later."""
+def _read(record: ClusterRecord, message: ReadinessMessage, ports: Ports) -> _Seen | None:
+    """Return what a cluster shows and what Azure has for it, None where it is read a minute later."""
     if record.desired.problem:
         why = f"this version refuses what was accepted: {record.desired.problem}"
-        return Observation(ports.clock(), unread=(Unread("the cluster", why),))
+        return Observation(ports.clock(), unread=(Unread("the cluster", why),)), None
     limited = RateLimiter(None, ports).over(ports)
     try:
-        return observe(StepContext.of(record, ClusterAccess(record).over(limited)))
+        context = StepContext.of(record, ClusterAccess(record).over(limited))
+        return observe(context), room_for(context)
     except RateLimited as waits:
         if message.attempt < MOST_WAITS:
             later = message.model_copy(update={"attempt": message.attempt + 1})
@@ -63,15 +66,15 @@ def _read(record: ClusterRecord, message: ReadinessMessage, ports: Ports) -> Obs
     except Exception as error:  # what is not understood is unknown
         log.exception("%s cannot be read", record.name)
         why = f"{type(error).__name__}: the log has the details"
-    return Observation(ports.clock(), unread=(Unread("the cluster", why),))
+    return Observation(ports.clock(), unread=(Unread("the cluster", why),)), None
 
 
-def _store(record: ClusterRecord, seen: Observation, ports: Ports) -> None:
+def _store(record: ClusterRecord, seen: Observation, room: Room | None, ports: Ports) -> None:
     """Store a reading, unless a later one is stored."""
     known = ports.state.readiness_of(record.name)
     if known.uid == record.uid and known.seen is not None and known.seen.at > seen.at:
         return
     try:
-        ports.state.save_readiness(replace(known, uid=record.uid, seen=seen))
+        ports.state.save_readiness(replace(known, uid=record.uid, seen=seen, room=room))
     except Stale:  # another reading of the same minute
         log.info("%s: another reading was stored meanwhile", record.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
+from shared.azure.upgrade_room import Room
 from shared.cluster.forms import RecordList
 from shared.frozen import dataclass, field
 from shared.kubernetes.readiness.observation import Observation
@@ -19,13 +20,19 @@ _ALONE = 20
 class ReadinessRecord:
     """The last reading of a cluster, ``seen`` None for none; ``uid`` is that of its record then.
 
+    ``room`` is what Azure had for its upgrade at that time, None for a cluster elsewhere.
     ``etag`` is the version that was read, "" for one not saved yet.
     """
 
     cluster: str
     uid: str = ""
     seen: Observation | None = None
+    room: Room | None = None
     etag: str = field(default="", compare=False)
+
+    def of(self, uid: str) -> ReadinessRecord:
+        """Return it for a life of the cluster: without what was read in another one."""
+        return self if self.uid == uid else ReadinessRecord(self.cluster, uid, etag=self.etag)
 
 
 class Readinesses(TableRepository):
