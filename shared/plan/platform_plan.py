@@ -12,7 +12,9 @@ from shared.plan.hold_kinds import HoldKind
 from shared.plan.holds import Hold
 from shared.plan.plan import Action, Item, RecordedState
 from shared.plan.system_removals import RetainedSystems
+from shared.platform.changes.counts import Counts, total
 from shared.platform.changes.guards import Guard, PlatformChange
+from shared.platform.changes.objects import is_definition
 from shared.platform.changes.report import Section, sections_of
 from shared.sentences import many
 
@@ -26,7 +28,8 @@ class PlatformPlan:
 
     ``problems`` are what is wrong with what Flux would apply, and ``notes`` what may be, or is right for
     some. ``note`` says what built it, and what was not built. ``held`` are the clusters of sources that the
-    plan takes nothing new of, and ``systems`` those with systems of such sources.
+    plan takes nothing new of, and ``systems`` those with systems of such sources. ``counts`` is what clusters
+    have counted of the kinds whose definitions go.
     """
 
     changes: Mapping[str, PlatformChange] = field(default_factory=dict)
@@ -35,6 +38,7 @@ class PlatformPlan:
     notes: tuple[Problem, ...] = ()
     held: Mapping[str, Hold] = field(default_factory=dict)
     systems: Mapping[str, RetainedSystems] = field(default_factory=dict)
+    counts: Counts = field(default_factory=dict)
 
     def holds(self, approved: Iterable[str] = ()) -> Mapping[str, Hold]:
         """Return why pins stay where they are, by cluster; an operator ``approved`` some of the removals.
@@ -46,7 +50,7 @@ class PlatformPlan:
             return {**dict.fromkeys(self.changes, refused), **self.held}
         given = {*approved}
         removals = {
-            name: _removal([guard for guard in change.guards if guard.needs_approval])
+            name: _removal([guard for guard in change.guards if guard.needs_approval], name, self.counts)
             for name, change in self.changes.items()
             if change.needs_approval and name not in given
         }
@@ -68,16 +72,23 @@ class PlatformPlan:
 
     def sections(self, environments: Mapping[str, str], order: tuple[str, ...]) -> tuple[Section, ...]:
         """Return the changes by what clusters have in common; ``order`` is that of the environments."""
-        return sections_of(self.changes, environments, order)
+        return sections_of(self.changes, environments, order, self.counts)
 
 
 NO_PLATFORM_CHANGE = PlatformPlan()
 
 
-def _removal(guards: list[Guard]) -> Hold:
-    causes = list(_some([guard.cause for guard in guards]))
+def _removal(guards: list[Guard], cluster: str, counts: Counts) -> Hold:
+    causes = list(_some([_counted(guard, cluster, counts) for guard in guards]))
     remedies = list(dict.fromkeys(guard.remedy for guard in guards))[:1]
     return Hold(HoldKind.PLATFORM_REMOVAL, {"removed objects": "; ".join(causes), "way": "; ".join(remedies)})
+
+
+def _counted(guard: Guard, cluster: str, counts: Counts) -> str:
+    """Return what a guard is about, with how many objects go with definitions, where that is known."""
+    lost = sorted(found.name for found in guard.destroyed if is_definition(found))
+    found = [f"{name}: {total(name, [cluster], counts)}" for name in lost if name in counts.get(cluster, {})]
+    return f"{guard.cause} ({'; '.join(found)})" if found else guard.cause
 
 
 def _some(texts: list[str]) -> Iterator[str]:

@@ -108,6 +108,12 @@ class PullPlan:
         return "neutral" if waits or self.note or self.plan is None else "success"
 
     @property
+    def is_uncounted(self) -> bool:
+        """Whether it removes definitions, and some clusters have not counted what goes with them."""
+        counted = (found for part in self.platform for line in part.lines for _, found in line.counted)
+        return any(found.unknown for found in counted)
+
+    @property
     def title(self) -> str:
         """The result in one line."""
         if self.refusal:

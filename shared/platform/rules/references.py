@@ -208,7 +208,8 @@ def _values(referrer: Referrer) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     value: Any = referrer.spec
     for step in path:
         value = mapping(value).get(step)
-    yield from (((*path, number), entry) for number, entry in objects_in(value))
+    for number, entry in objects_in(value):
+        yield (*path, number), entry
     keys = mapping(mapping(referrer.spec.get("decryption")).get("secretRef"))
     if referrer.id.group == KUSTOMIZE and keys:
         yield ("decryption", "secretRef"), keys
