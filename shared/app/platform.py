@@ -13,6 +13,7 @@ from datetime import timedelta
 from shared.app.followed import at_source
 from shared.app.outbox import send_all
 from shared.app.repository import ResolvedCommit, read_tree
+from shared.app.system_changes import guarded_systems
 from shared.cluster.envelopes import Envelope
 from shared.cluster.messages import ReadinessMessage
 from shared.cluster.record import ClusterRecord
@@ -61,6 +62,8 @@ def platform_plan(
     enough for counts as unbuilt.
     """
     plan = _with_counts(_changes(commit, resolved, records, ports, check), records, ports)
+    budget = _budget(resolved.desired)
+    plan = replace(plan, systems=guarded_systems(resolved, records, budget, check or _until(ports), ports))
     stay = {known.key: known for known in resolved.followed if known.problem}
     return _with_held(plan, stay, resolved.desired, ports) if stay else plan
 
@@ -77,7 +80,8 @@ def _with_held(
     for name, system, source in followed_systems(desired):
         if source in stay:
             of_teams.setdefault(name, {})[system] = stay[source]
-    return replace(plan, held=held, systems={name: _retained(found) for name, found in of_teams.items()})
+    systems = {name: _retained(found).with_names(plan.systems.get(name)) for name, found in of_teams.items()}
+    return replace(plan, held=held, systems={**plan.systems, **systems})
 
 
 def _retained(systems: Mapping[str, Followed]) -> RetainedSystems:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from shared.frozen import dataclass, field, replace
 from shared.language.pin import Pin
@@ -28,8 +28,8 @@ class PlatformPlan:
 
     ``problems`` are what is wrong with what Flux would apply, and ``notes`` what may be, or is right for
     some. ``note`` says what built it, and what was not built. ``held`` are the clusters of sources that the
-    plan takes nothing new of, and ``systems`` those with systems of such sources. ``counts`` is what clusters
-    have counted of the kinds whose definitions go.
+    plan takes nothing new of, and ``systems`` those with systems that stay as they are. ``counts`` is what
+    clusters have counted of the kinds whose definitions go.
     """
 
     changes: Mapping[str, PlatformChange] = field(default_factory=dict)
@@ -56,6 +56,15 @@ class PlatformPlan:
         }
         return {**removals, **self.held}
 
+    def retained(self, approved: Iterable[str] = ()) -> Mapping[str, RetainedSystems]:
+        """Return the systems that stay, by cluster, with what an operator did not approve."""
+        given = {*approved}
+        return {
+            name: systems
+            for name, systems in self.systems.items()
+            if not (systems.hold.needs_approval and name in given)
+        }
+
     def _refusal(self) -> Hold | None:
         guards = {
             guard: None
@@ -79,9 +88,30 @@ NO_PLATFORM_CHANGE = PlatformPlan()
 
 
 def _removal(guards: list[Guard], cluster: str, counts: Counts) -> Hold:
-    causes = list(_some([_counted(guard, cluster, counts) for guard in guards]))
-    remedies = list(dict.fromkeys(guard.remedy for guard in guards))[:1]
-    return Hold(HoldKind.PLATFORM_REMOVAL, {"removed objects": "; ".join(causes), "way": "; ".join(remedies)})
+    causes = [_counted(guard, cluster, counts) for guard in guards]
+    return Hold(HoldKind.PLATFORM_REMOVAL, _lost(causes, guards[0]))
+
+
+def _lost(causes: list[str], first: Guard) -> dict[str, str]:
+    return {"removed objects": "; ".join(_some(causes)), "way": first.remedy}
+
+
+def retained_by(guards: Mapping[str, Sequence[Guard]]) -> RetainedSystems | None:
+    """Return the systems of a cluster that stay because of guards, by their names; None for none.
+
+    While one of them is refused, no approval releases the others.
+    """
+    found = [guard for some in guards.values() for guard in some]
+    if not found:
+        return None
+    names = tuple(sorted(name for name, some in guards.items() if some))
+    refused = [guard for guard in found if not guard.needs_approval]
+    if refused:
+        details = {"problem": refused[0].cause, "remedy": refused[0].remedy}
+        kind = HoldKind.SYSTEM_SOURCE_HELD
+    else:
+        details, kind = _lost([guard.cause for guard in found], found[0]), HoldKind.SYSTEM_REMOVAL
+    return RetainedSystems(names, Hold(kind, {"systems": ", ".join(names), **details}))
 
 
 def _counted(guard: Guard, cluster: str, counts: Counts) -> str:

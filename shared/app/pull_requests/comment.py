@@ -305,7 +305,7 @@ def _action(item: Item, old: object, new: object) -> str:
     if item.action is Action.RELEASE:
         return "release the cluster: everything that runs there stays"
     if item.action is Action.ON_HOLD:
-        if item.retained:
+        if item.retained and item.removal != "loss":
             return "**removal of namespaces, needs approval**" if item.needs_approval else "**on hold**"
         if item.needs_approval:
             return f"**{item.removal}, needs approval**"
