@@ -127,14 +127,15 @@ READINESS_SESSIONS = 8
 class ReadinessMessage(_OfWorker):
     """Read what stands in the way of an upgrade of a cluster, or, without ``cluster``, have all of them read.
 
-    ``reading`` is the id of what asked for it, ``attempt`` counts how often the message waited for a token of
-    Azure's limit for credentials.
+    With ``counting`` its objects of these kinds are counted instead: names of definitions, API versions and
+    kinds. ``reading`` is the id of what asked, ``attempt`` counts the waits for a credential of Azure.
     """
 
     ID = "readiness:{reading}:{digest}"
 
     reading: str
     cluster: str = ""
+    counting: tuple[tuple[str, str, str], ...] = ()
     attempt: int = 0
 
     def session(self, fleet: str, digest: str) -> str:

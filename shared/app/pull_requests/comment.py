@@ -110,6 +110,12 @@ class PullPlan:
         return "neutral" if waits or self.note or self.plan is None else "success"
 
     @property
+    def is_uncounted(self) -> bool:
+        """Whether it removes definitions, and some clusters have not counted what goes with them."""
+        counted = (found for part in self.platform for line in part.lines for _, found in line.counted)
+        return any(found.unknown for found in counted)
+
+    @property
     def title(self) -> str:
         """The result in one line."""
         if self.refusal:
@@ -302,7 +308,7 @@ def _action(item: Item, old: object, new: object) -> str:
     if item.action is Action.RELEASE:
         return "release the cluster: everything that runs there stays"
     if item.action is Action.ON_HOLD:
-        if item.retained:
+        if item.retained and item.removal != "loss":
             return "**removal of namespaces, needs approval**" if item.needs_approval else "**on hold**"
         if item.needs_approval:
             return f"**{item.removal}, needs approval**"
