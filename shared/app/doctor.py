@@ -1,4 +1,4 @@
-"""What is wrong with the apps of a fleet: what each found of itself, how they differ, and what health shows."""
+"""What is wrong with the apps of a fleet: what each found of itself, how they differ, what health shows."""
 
 from __future__ import annotations
 
