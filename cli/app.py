@@ -95,6 +95,9 @@ COMMANDS: Sections = {
             "cli.commands.act.approve:approve",
             "Approve the deletes and releases of a plan, or a correction of drift.",
         ),
+        "accept": Entry(
+            "cli.commands.act.accept:accept", "Accept what somebody added to a cluster in Azure."
+        ),
         "rollout": Entry("cli.app:rollout", "Show a rollout, pause it, or approve a stage."),
         "promote": Entry(
             "cli.commands.act.promote:promote", "Give an environment what is proven in another one."

@@ -179,6 +179,18 @@ ACTS = (
         wrong='the body must be {"correction": "..."}, with needsApproval of GET drift',
     ),
     ActRoute(
+        "accept",
+        "clusters/{name}/accept",
+        Role.OPERATOR,
+        schema.AcceptanceReceipt,
+        audit=lambda call: _on_cluster("accept", call, ", ".join(sorted(call.body.fields))),
+        act=lambda call: cluster.accept_differences(
+            call.path["name"], call.body.fields, call.by, call.ports, reason=call.reason
+        ),
+        body=bodies.AcceptanceBody,
+        wrong='the body must be {"fields": {"path": "live", ...}}, as GET drift shows them',
+    ),
+    ActRoute(
         "replay",
         "clusters/{name}/replay",
         Role.OPERATOR,

@@ -11,6 +11,7 @@ from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Fiel
 from shared.app.api.acts.cluster import MAX_CLUSTERS
 from shared.app.api.acts.tries import LONGEST, USUAL
 from shared.app.api.schema import LIVE_CLUSTERS, OFFERED_CLUSTERS
+from shared.cluster.drift import FIELDS
 from shared.language.model.change_windows import span_of
 
 Text = Annotated[str, Field(min_length=1)]
@@ -42,6 +43,14 @@ class CorrectionBody(Body):
     """The corrections that were shown."""
 
     correction: Text
+
+
+class AcceptanceBody(Body):
+    """The fields that were shown, with the values of Azure that they had."""
+
+    fields: dict[Annotated[str, Field(min_length=1, max_length=1000)], str] = Field(
+        min_length=1, max_length=FIELDS
+    )
 
 
 class ReplayBody(Body):

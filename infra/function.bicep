@@ -2,6 +2,13 @@
 // identity: no setting holds a key. The runtime and its version are not app settings on this plan.
 import { texts } from 'types.bicep'
 
+@description('What is kept warm: http, or function: and the name of a function.')
+@sealed()
+type group = {
+  name: string
+  instanceCount: int
+}
+
 @description('The name of the app.')
 @maxLength(60)
 param name string
@@ -24,8 +31,14 @@ param storageName string
 @description('The URL of the blob container with the deployed code.')
 param deploymentContainer string
 
-@description('Instances kept warm for HTTP.')
-param alwaysReady int
+@description('Instances kept warm.')
+param alwaysReady group[]
+
+@description('Whether the instances are spread over the zones of the region.')
+param zoneRedundant bool
+
+@description('What an update does to running instances: RollingUpdate lets them end what they do, Recreate ends them.')
+param updates 'RollingUpdate' | 'Recreate'
 
 @description('The most instances that may run at one time.')
 param maximumInstances int
@@ -57,7 +70,10 @@ resource plan 'Microsoft.Web/serverfarms@2025-03-01' = {
     name: 'FC1'
     tier: 'FlexConsumption'
   }
-  properties: { reserved: true }
+  properties: {
+    reserved: true
+    zoneRedundant: zoneRedundant
+  }
 }
 
 resource site 'Microsoft.Web/sites@2025-03-01' = {
@@ -73,7 +89,11 @@ resource site 'Microsoft.Web/sites@2025-03-01' = {
     serverFarmId: plan.id
     httpsOnly: true
     keyVaultReferenceIdentity: identity.id
-    siteConfig: { minTlsVersion: '1.2' }
+    siteConfig: {
+      minTlsVersion: '1.2'
+      scmMinTlsVersion: '1.2'
+      ftpsState: 'Disabled'
+    }
     functionAppConfig: {
       deployment: {
         storage: {
@@ -86,7 +106,7 @@ resource site 'Microsoft.Web/sites@2025-03-01' = {
         }
       }
       scaleAndConcurrency: {
-        alwaysReady: alwaysReady == 0 ? [] : [{ name: 'http', instanceCount: alwaysReady }]
+        alwaysReady: alwaysReady
         instanceMemoryMB: 2048
         maximumInstanceCount: maximumInstances
         // Without it, an instance of a Python app takes one request at a time.
@@ -96,6 +116,9 @@ resource site 'Microsoft.Web/sites@2025-03-01' = {
         name: 'python'
         version: '3.13'
       }
+      // The compiler's types lack it; learn.microsoft.com/azure/azure-functions/flex-consumption-site-updates has it.
+      #disable-next-line BCP037
+      siteUpdateStrategy: { type: updates }
     }
   }
 }

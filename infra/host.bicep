@@ -1,7 +1,7 @@
 // The storage account of one app's host, without keys: its locks, its function keys and its deployed code. No
 // other app may write there: whoever writes the deployed code of an app acts as its identity. The host needs no
 // queues here, so the app has no role for them.
-import { texts } from 'types.bicep'
+import { redundancy, texts } from 'types.bicep'
 
 @description('The name of the account.')
 @maxLength(24)
@@ -12,6 +12,9 @@ param location string
 
 @description('Tags for every resource.')
 param tags texts
+
+@description('How often the account has what is written.')
+param sku redundancy
 
 @description('The identity of the app.')
 param principalId string
@@ -24,7 +27,7 @@ resource account 'Microsoft.Storage/storageAccounts@2026-06-01' = {
   location: location
   tags: tags
   kind: 'StorageV2'
-  sku: { name: 'Standard_LRS' }
+  sku: { name: sku }
   properties: {
     accessTier: 'Hot'
     allowBlobPublicAccess: false

@@ -2,7 +2,7 @@
 // The function apps live in a resource group of their own; each target subscription gets a role for each app.
 targetScope = 'subscription'
 
-import { existing, texts, uuid } from 'types.bicep'
+import { existing, redundancy, texts, uuid, warm } from 'types.bicep'
 
 @description('The name of the fleet: lower-case letters, digits and hyphens. It is in the names and tags of all resources.')
 @minLength(1)
@@ -101,10 +101,24 @@ param sweepSchedule string = '0 10 */4 * * *'
 @description('When to check the clusters from inside: six-field NCRONTAB, UTC. A check begins within five minutes after that.')
 param checkSchedule string = '0 40 */4 * * *'
 
-@description('Instances of the app with the webhook that are kept warm. With 0 no instance is billed between executions, and a webhook that meets a cold start of over 10 seconds is left to the timer.')
-@minValue(0)
-@maxValue(10)
-param alwaysReady int = 0
+@description('Instances that are kept warm, by http, planner, previewer, worker, changer or deleter. What has none starts from zero: a webhook that meets a start of over 10 seconds is left to the timer, and the first message of a queue can wait two minutes. The output alwaysReadyGigabyteSeconds says what is billed for them in a month.')
+param alwaysReady warm = {}
+
+@description('Whether the apps run in several zones of the region. Azure then keeps at least two warm instances for each function, which are billed: see the output alwaysReadyGigabyteSeconds.')
+param zoneRedundant bool = false
+
+@description('What an update of the code or a setting does to running instances: RollingUpdate (a preview) lets them end what they do, Recreate ends them. Where the region has no rolling update, take Recreate.')
+param updates 'RollingUpdate' | 'Recreate' = 'RollingUpdate'
+
+@description('The redundancy of storage. Where the region has no zones, take Standard_GRS or Standard_LRS.')
+param storageRedundancy redundancy = 'Standard_ZRS'
+
+@description('Whether locks keep the vault and the tables from being deleted with their resource group. Remove the locks before you remove the deployment.')
+param locks bool = true
+
+@description('Gigabytes of logs a day: what comes after that is not kept, until the next day.')
+@minValue(1)
+param logGigabytesPerDay int = 5
 
 @description('The most instances of each app that may run at one time.')
 @minValue(40)
@@ -187,6 +201,12 @@ var problems = filter(
     byToken || byApp
       ? ''
       : 'secrets: github-token, or github-app-private-key with githubAppId and githubAppInstallationId: one of the two.'
+    zoneRedundant && contains(counts, 1)
+      ? 'alwaysReady: 2 instances or more of each, because zoneRedundant spreads them.'
+      : ''
+    zoneRedundant && !contains(['Standard_ZRS', 'Standard_GZRS'], storageRedundancy)
+      ? 'storageRedundancy: Standard_ZRS or Standard_GZRS, because zoneRedundant needs storage in several zones.'
+      : ''
   ],
   problem => !empty(problem)
 )
@@ -202,6 +222,27 @@ var apps = {
   worker: '${appName}-worker'
   deleter: '${appName}-deleter'
 }
+// What is kept warm, and how much scales by itself in each app: its functions with HTTP together, and each other one.
+var groups = [
+  { app: 'control', name: 'http', instanceCount: alwaysReady.?http ?? 0 }
+  { app: 'control', name: 'function:planner', instanceCount: alwaysReady.?planner ?? 0 }
+  { app: 'control', name: 'function:previewer', instanceCount: alwaysReady.?previewer ?? 0 }
+  { app: 'worker', name: 'function:worker', instanceCount: alwaysReady.?worker ?? 0 }
+  { app: 'worker', name: 'function:changer', instanceCount: alwaysReady.?changer ?? 0 }
+  { app: 'deleter', name: 'function:deleter', instanceCount: alwaysReady.?deleter ?? 0 }
+]
+var scaling = 18
+var ready = toObject(
+  everyApp,
+  app => app,
+  app =>
+    map(filter(groups, group => group.app == app && group.instanceCount > 0), group => {
+      name: group.name
+      instanceCount: group.instanceCount
+    })
+)
+var counts = map(filter(groups, group => group.instanceCount > 0), group => group.instanceCount)
+var warmInstances = reduce(counts, 0, (sum, next) => sum + next) + (zoneRedundant ? 2 * (scaling - length(counts)) : 0)
 var busName = 'sb-roadstead-${unique}'
 var eventsQueue = resourceId(
   subscription().subscriptionId,
@@ -245,6 +286,7 @@ var settings = {
   ROADSTEAD_INSTALLATION: installationId
   APP_RESOURCE_GROUP: group.id
   APP_PRINCIPALS: join(concat(appIds, principalIds), ',')
+  WORKER_PRINCIPAL: identities.worker
   GITHUB_API_URL: githubApiUrl
   GITHUB_REPOSITORY: githubRepository
   GITHUB_REPOSITORY_PREVIOUS: githubRepositoryPrevious
@@ -296,6 +338,7 @@ module monitoring 'monitoring.bicep' = {
     location: location
     tags: allTags
     principalIds: principalIds
+    dailyGigabytes: logGigabytesPerDay
   }
 }
 
@@ -328,6 +371,7 @@ module controlHost 'host.bicep' = {
     name: 'st${unique}'
     location: location
     tags: allTags
+    sku: storageRedundancy
     principalId: identities.control
   }
 }
@@ -338,6 +382,7 @@ module workerHost 'host.bicep' = {
     name: 'st${unique}w'
     location: location
     tags: allTags
+    sku: storageRedundancy
     principalId: identities.worker
   }
 }
@@ -348,6 +393,7 @@ module deleterHost 'host.bicep' = {
     name: 'st${unique}d'
     location: location
     tags: allTags
+    sku: storageRedundancy
     principalId: deleterIdentity.outputs.principalId
   }
 }
@@ -356,6 +402,7 @@ module storage 'storage.bicep' = {
   scope: group
   params: {
     name: 'st${unique}'
+    locked: locks
     principalIds: principalIds
   }
   dependsOn: [controlHost]
@@ -367,6 +414,7 @@ module serviceBus 'servicebus.bicep' = {
     name: busName
     location: location
     tags: allTags
+    workspaceId: monitoring.outputs.workspaceId
     identities: identities
   }
 }
@@ -381,6 +429,8 @@ module vault 'vault.bicep' = {
     secrets: map(secrets, secret => { name: secret, readers: allSecrets[secret].readers })
     values: secretValues
     write: writeSecrets
+    workspaceId: monitoring.outputs.workspaceId
+    locked: locks
   }
 }
 
@@ -395,7 +445,9 @@ module control 'function.bicep' = {
     componentName: componentName
     storageName: 'st${unique}'
     deploymentContainer: controlHost.outputs.deploymentContainer
-    alwaysReady: alwaysReady
+    alwaysReady: ready.control
+    zoneRedundant: zoneRedundant
+    updates: updates
     maximumInstances: maximumInstances
     moreSettings: moreSettings
     settings: union(settings, secretSettings.control, {
@@ -410,7 +462,7 @@ module control 'function.bicep' = {
       ROLLOUT_CHECK_HOSTS: join(rolloutCheckHosts, ',')
     })
   }
-  dependsOn: [monitoring, vault]
+  dependsOn: [vault]
 }
 
 module worker 'function.bicep' = {
@@ -424,7 +476,9 @@ module worker 'function.bicep' = {
     componentName: componentName
     storageName: 'st${unique}w'
     deploymentContainer: workerHost.outputs.deploymentContainer
-    alwaysReady: 0
+    alwaysReady: ready.worker
+    zoneRedundant: zoneRedundant
+    updates: updates
     maximumInstances: maximumInstances
     moreSettings: moreSettings
     settings: union(settings, secretSettings.worker, {
@@ -434,7 +488,7 @@ module worker 'function.bicep' = {
       PUBLIC_URL: 'https://${control.outputs.hostName}'
     })
   }
-  dependsOn: [monitoring, vault]
+  dependsOn: [vault]
 }
 
 module deleter 'function.bicep' = {
@@ -448,12 +502,14 @@ module deleter 'function.bicep' = {
     componentName: componentName
     storageName: 'st${unique}d'
     deploymentContainer: deleterHost.outputs.deploymentContainer
-    alwaysReady: 0
+    alwaysReady: ready.deleter
+    zoneRedundant: zoneRedundant
+    updates: updates
     maximumInstances: maximumInstances
     moreSettings: moreSettings
     settings: union(settings, secretSettings.deleter)
   }
-  dependsOn: [monitoring, vault]
+  dependsOn: [vault]
 }
 
 module signIn 'sign_in.bicep' = if (!empty(entraClientId)) {
@@ -476,7 +532,6 @@ module health 'health.bicep' = if (!empty(alertActionGroupIds)) {
     hostName: control.outputs.hostName
     actionGroupIds: alertActionGroupIds
   }
-  dependsOn: [monitoring]
 }
 
 module epoch 'epoch.bicep' = {
@@ -568,3 +623,6 @@ output appIds string[] = appIds
 
 @description('The Key Vault that holds the secrets.')
 output keyVaultName string = vaultName
+
+@description('The gigabyte-seconds of a month that are billed for warm instances of 2 GB, as the always-ready baseline of Flex Consumption, whatever they do.')
+output alwaysReadyGigabyteSeconds int = warmInstances * 2 * 2628000

@@ -19,6 +19,9 @@ param principalIds string[]
 @description('Days to keep logs.')
 param retentionDays int = 30
 
+@description('Gigabytes of logs a day, after which the rest of the day is not kept.')
+param dailyGigabytes int
+
 var monitoringMetricsPublisher = '3913510d-42f4-4e42-8a64-420c390055eb'
 
 resource workspace 'Microsoft.OperationalInsights/workspaces@2026-03-01' = {
@@ -28,6 +31,7 @@ resource workspace 'Microsoft.OperationalInsights/workspaces@2026-03-01' = {
   properties: {
     sku: { name: 'PerGB2018' }
     retentionInDays: retentionDays
+    workspaceCapping: { dailyQuotaGb: dailyGigabytes }
   }
 }
 
@@ -54,3 +58,5 @@ resource publishers 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
     }
   }
 ]
+
+output workspaceId string = workspace.id

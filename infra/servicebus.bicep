@@ -11,6 +11,9 @@ param location string
 @description('Tags for every resource.')
 param tags texts
 
+@description('The workspace that gets what is done to the namespace and its queues.')
+param workspaceId string
+
 @description('The identities of the apps.')
 param identities principals
 
@@ -25,6 +28,15 @@ resource namespace 'Microsoft.ServiceBus/namespaces@2026-01-01' = {
   properties: {
     disableLocalAuth: true
     minimumTlsVersion: '1.2'
+  }
+}
+
+resource diagnostics 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
+  scope: namespace
+  name: 'roadstead'
+  properties: {
+    workspaceId: workspaceId
+    logs: [{ category: 'OperationalLogs', enabled: true }]
   }
 }
 

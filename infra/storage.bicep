@@ -3,6 +3,9 @@
 @maxLength(24)
 param name string
 
+@description('Whether a lock keeps the account from being deleted.')
+param locked bool
+
 @description('The identities of the apps.')
 param principalIds string[]
 
@@ -46,5 +49,14 @@ resource contributors 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
     }
   }
 ]
+
+resource lock 'Microsoft.Authorization/locks@2020-05-01' = if (locked) {
+  scope: account
+  name: 'roadstead'
+  properties: {
+    level: 'CanNotDelete'
+    notes: 'The tables of a Roadstead fleet: approvals, events and what was done by whom.'
+  }
+}
 
 output tablesEndpoint string = account.properties.primaryEndpoints.table

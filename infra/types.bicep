@@ -46,3 +46,35 @@ type principals = {
   @description('Of the app that deletes clusters.')
   deleter: string
 }
+
+@description('Instances that are kept warm. Each is billed for its memory all the time.')
+@minValue(0)
+@maxValue(20)
+type instances = int
+
+@export()
+@description('Instances that are kept warm, by the functions that scale together.')
+@sealed()
+type warm = {
+  @description('The webhook and the API.')
+  http: instances?
+
+  @description('The plan of a push.')
+  planner: instances?
+
+  @description('The plan of a pull request.')
+  previewer: instances?
+
+  @description('Jobs that create clusters, and large changes.')
+  worker: instances?
+
+  @description('Small changes.')
+  changer: instances?
+
+  @description('Deletes.')
+  deleter: instances?
+}
+
+@export()
+@description('How often storage has what is written: three times in one place, in three zones, and each with a copy in a second region.')
+type redundancy = 'Standard_LRS' | 'Standard_ZRS' | 'Standard_GRS' | 'Standard_GZRS'

@@ -31,6 +31,12 @@ param values {
   *: string
 }
 
+@description('The workspace that gets who read and wrote secrets.')
+param workspaceId string
+
+@description('Whether a lock keeps the vault from being deleted.')
+param locked bool
+
 @description('Whether to write the values. Without, the vault has each of them already.')
 param write bool
 
@@ -55,7 +61,26 @@ resource vault 'Microsoft.KeyVault/vaults@2026-05-15' = {
     }
     enableRbacAuthorization: true
     enableSoftDelete: true
+    softDeleteRetentionInDays: 90
     enablePurgeProtection: true
+  }
+}
+
+resource lock 'Microsoft.Authorization/locks@2020-05-01' = if (locked) {
+  scope: vault
+  name: 'roadstead'
+  properties: {
+    level: 'CanNotDelete'
+    notes: 'The secrets of a Roadstead fleet. The name of a deleted vault stays taken for 90 days.'
+  }
+}
+
+resource diagnostics 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
+  scope: vault
+  name: 'roadstead'
+  properties: {
+    workspaceId: workspaceId
+    logs: [{ category: 'AuditEvent', enabled: true }]
   }
 }
 

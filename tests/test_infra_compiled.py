@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -33,11 +35,32 @@ WRONG = {
     f"param fluxEventVaults = [{VAULT}]": "fluxEventVaults: vaults that bootstrapVaults has too",
     "param assignableRoles = ['Contributor']": "is too short",
     "param targetSubscriptions = ['production']": "is too short",
+    "param alwaysReady = { web: 1 }": '"web"',
+    "param alwaysReady = { http: 21 }": "is too large",
+    "param alwaysReady = { http: 1 }; param zoneRedundant = true": "alwaysReady: 2 instances or more of each",
+    "param storageRedundancy = 'Standard_LRS'; param zoneRedundant = true": "storageRedundancy: Standard_ZRS",
+    "param updates = 'Rolling'": "'Recreate' | 'RollingUpdate'",
+    "param logGigabytesPerDay = 0": "is too small",
     "param moreSettings = { LEASE_SECONDS: 60 }": '"string"',
 }
 """Parameters that would fail late in Azure, each with words of the sentence that refuses it."""
 
 needs_the_compiler = pytest.mark.skipif(not COMPILER, reason="no Bicep compiler: set BICEP=/path/to/bicep")
+
+
+def test_no_template_or_parameter_was_changed_since_the_compiler_read_it() -> None:
+    assert bicep.DIGESTS.read_text() == bicep.digests(), "run make bicep"
+
+
+def test_a_change_of_any_file_changes_the_digests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("infra", "tests/infra"):
+        shutil.copytree(folder, tmp_path / folder)
+    monkeypatch.chdir(tmp_path)
+    found = {bicep.digests()}
+    for path in ("infra/queue.bicep", "infra/bicepconfig.json", "infra/workbook.json", "infra/main.json"):
+        Path(path).write_text(Path(path).read_text() + " ")
+        found.add(bicep.digests())
+    assert len(found) == 5
 
 
 @needs_the_compiler
@@ -63,8 +86,9 @@ def test_a_parameter_file_resolves_to_what_is_committed(name: str) -> None:
 @needs_the_compiler
 @pytest.mark.parametrize("line", sample("wrong parameters", list(WRONG), 2))
 def test_wrong_parameters_are_refused_in_a_sentence_before_anything_is_created(line: str) -> None:
-    replaced = line.split()[1]
-    text = re.sub(rf"^param {replaced} = .*\n", "", GIVEN["required"], flags=re.MULTILINE) + line + "\n"
+    text = GIVEN["required"]
+    for given in line.split("; "):
+        text = re.sub(rf"^param {given.split()[1]} = .*\n", "", text, flags=re.MULTILINE) + given + "\n"
     with pytest.raises(Refused, match=re.escape(WRONG[line])):
         bicep.resolved(COMPILER, text)
 

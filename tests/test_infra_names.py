@@ -9,11 +9,13 @@ import pytest
 from tests.support.templates import resources
 
 LIMITS = {
+    "Microsoft.Authorization/locks": (90, r"[\w.()-]*[\w()-]"),
     "Microsoft.Authorization/roleAssignments": (36, r"\[guid\(.*\)\]|[0-9a-f-]+"),
     "Microsoft.Authorization/roleDefinitions": (36, r"[0-9a-f-]+"),
     "Microsoft.EventGrid/systemTopics": (50, r"[A-Za-z0-9-]{3,}"),
     "Microsoft.EventGrid/systemTopics/eventSubscriptions": (64, r"[A-Za-z0-9-]{3,}"),
     "Microsoft.Insights/components": (260, r"[^%&\\?/]+"),
+    "Microsoft.Insights/diagnosticSettings": (260, r"[^*<>%&:\\?+/]+"),
     "Microsoft.Insights/metricAlerts": (260, r"[^*#&+:<>?@%{}\\/]+"),
     "Microsoft.Insights/scheduledQueryRules": (260, r"[^*<>%{}&:\\?/#]+"),
     "Microsoft.Insights/webtests": (260, r"[^\"%&<>\\?/]+"),

@@ -1,11 +1,13 @@
 """Lints, formats and compiles the templates with Microsoft's compiler: ``python -m tools.bicep``.
 
 The compiler is the ``bicep`` on PATH, or the program that BICEP names. What it writes is committed, so that
-neither a deployment nor a test needs it.
+neither a deployment nor a test needs it. Without a compiler, the digests of what it read and wrote tell
+that a template was changed and not compiled again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -18,6 +20,7 @@ INFRA = Path("infra")
 MAIN = INFRA / "main.json"
 PARAMETER_FILES = (*sorted(Path("tests/infra").glob("*.bicepparam")), INFRA / "example.bicepparam")
 SNAPSHOTS = Path("tests/infra")
+DIGESTS = SNAPSHOTS / "SHA256SUMS"
 PLACE = {
     **{"--subscription-id": "00000000-0000-0000-0000-000000000001", "--location": "westeurope"},
     "--tenant-id": "00000000-0000-0000-0000-00000000000a",
@@ -73,6 +76,16 @@ def parameter_texts() -> dict[str, str]:
     }
 
 
+def digests() -> str:
+    """Return the SHA-256 of all that the compiler reads and writes, as ``sha256sum`` has them."""
+    read = [*INFRA.glob("*.bicep"), INFRA / "bicepconfig.json", INFRA / "workbook.json", *PARAMETER_FILES]
+    lines = [
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.as_posix()}\n"
+        for path in sorted([*read, MAIN, *SNAPSHOTS.glob("*.snapshot.json")])
+    ]
+    return "".join(lines)
+
+
 def _run(bicep: str, *arguments: str) -> str:
     environment = os.environ | {"GITHUB_TOKEN": "x" * 30, "GITHUB_WEBHOOK_SECRET": "x" * 30}
     done = subprocess.run([bicep, *arguments], capture_output=True, text=True, env=environment, check=False)
@@ -93,6 +106,7 @@ def main() -> None:
         MAIN.write_text(compiled(bicep))
         for name, text in parameter_texts().items():
             (SNAPSHOTS / f"{name}.snapshot.json").write_text(resolved(bicep, text))
+        DIGESTS.write_text(digests())
     except Refused as refused:
         sys.exit(str(refused))
 

@@ -209,6 +209,11 @@ class Api:
         body = {"correction": correction, "reason": reason}
         return self._typed(schema.CorrectionReceipt, self.post(f"clusters/{name}/approve", body))
 
+    def accept(self, name: str, fields: Mapping[str, str], reason: str = "") -> schema.AcceptanceReceipt:
+        """Accept fields of a cluster with these values; raise NotFound, or Refused for others."""
+        body = {"fields": dict(fields), "reason": reason}
+        return self._typed(schema.AcceptanceReceipt, self.post(f"clusters/{name}/accept", body))
+
     def recorded(self) -> schema.RecordedFleet:
         """Return the clusters as accepted."""
         return self._typed(schema.RecordedFleet, self.whole("recorded", "clusters", "unreadable"))

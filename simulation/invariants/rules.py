@@ -13,13 +13,13 @@ from simulation.invariants.end import TheEnd
 from simulation.invariants.gaps import GapInvariant
 from simulation.invariants.hand_overs import HandOvers
 from simulation.invariants.messages import Messages
-from simulation.invariants.pauses import Pauses
 from simulation.invariants.pool_rollbacks import RollbackInvariant
 from simulation.invariants.proposed_promotions import PromotionInvariant
 from simulation.invariants.pull_requests import PullRequestInvariant
 from simulation.invariants.records import Records
 from simulation.invariants.rollout_ends import RolloutEnds
 from simulation.invariants.staged_starts import RolloutRules
+from simulation.invariants.starts_in_a_pause import Pauses
 from simulation.invariants.timed_starts import TimedStarts
 from simulation.workloads import Workloads
 

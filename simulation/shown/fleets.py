@@ -20,7 +20,7 @@ from shared.cluster.failures.errors import TooLarge
 from simulation.event_loop import EventLoop
 from simulation.history import AzureHistory, FleetHistory
 from simulation.oracle import Oracle
-from simulation.platforms import HAVE_SHOP
+from simulation.platforms import GUARDED, HAS
 from simulation.rule import untrue
 from simulation.shown.findings import CALM_SECONDS, is_applied, saved_late, silent
 from simulation.shown.listed import ListedClusters
@@ -77,7 +77,7 @@ class ShownFleets:
             self._held_otherwise(cloud, name)
         for cluster in view["clusters"]:
             plan = cluster["plan"]
-            kept = desired.keeps(cluster["name"], 0) and desired.platform in HAVE_SHOP
+            kept = desired.keeps(cluster["name"], 0) and HAS[desired.platform] == GUARDED
             if plan and plan["needsApproval"] and kept:
                 raise untrue(
                     cloud, f"the delete of {cluster['name']} needs approval, and git has the cluster"

@@ -61,6 +61,7 @@ DELIVERIES: Mapping[str, Any] = {
 REQUESTS: Mapping[str, Any] = {
     "approve": {"clusters": ["one"], "reason": "why"},
     "approve_correction": {"correction": "abc", "reason": "why"},
+    "accept": {"fields": {"tags.owner": '"x"'}, "reason": "why"},
     "takeover": {"reason": "why"},
     "refresh": {"clusters": ["one"]},
     "read_readiness": {"clusters": ["one"]},

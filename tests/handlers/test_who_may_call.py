@@ -45,6 +45,7 @@ ROUTES = {
     "replay": ("POST", "clusters/{name}/replay", "Operator"),
     "try": ("POST", "clusters/{name}/try", "Operator"),
     "end_try": ("POST", "clusters/{name}/try/end", "Operator"),
+    "accept": ("POST", "clusters/{name}/accept", "Operator"),
     "approve_correction": ("POST", "clusters/{name}/approve", "Approver"),
     "takeover": ("POST", "clusters/{name}/takeover", "Approver"),
     "takeover_repository": ("POST", "takeover", "Approver"),

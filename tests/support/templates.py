@@ -55,6 +55,12 @@ def resources(given: str = EVERYTHING) -> tuple[Resource, ...]:
     )
 
 
+def outputs(given: str = EVERYTHING) -> dict[str, Any]:
+    """Return what a deployment with a parameter file prints, by name."""
+    found: dict[str, Any] = json.loads((PARAMETER_FILES / f"{given}.snapshot.json").read_text())["outputs"]
+    return found
+
+
 def of_type(resource_type: str, given: str = EVERYTHING) -> list[Resource]:
     """Return the resources of one ARM type."""
     return [found for found in resources(given) if found.type == resource_type]

@@ -187,10 +187,13 @@ def _replace_status(commit: str, ports: Ports) -> None:
 
 
 @again
-def report_again(commit: str, ports: Ports) -> None:
-    """Have the status of a commit written again, which another one may have replaced."""
+def report_again(commit: str, ports: Ports, *, ended: bool = False) -> None:
+    """Have the status of a commit written again, which another one may have replaced.
+
+    ``ended``: only where it has ended, as a success that is no longer true.
+    """
     plan_record = ports.state.plan(commit)
-    if plan_record is not None:
+    if plan_record is not None and not (ended and plan_record.open):
         unknown = replace(plan_record, open=True, settled=False, reported="", not_before=None)
         ports.state.save_report(unknown)
         send(ReportRequest(), ports)

@@ -108,6 +108,15 @@ class CorrectionReceipt(TypedDict):
     by: str
 
 
+@final
+class AcceptanceReceipt(TypedDict):
+    """``POST clusters/NAME/accept``: the fields that may stay as Azure has them."""
+
+    cluster: str
+    accepted: list[str]
+    by: str
+
+
 class DeadLetterView(TypedDict):
     """A message that a queue gave up and that could not be handled; ``body`` is its beginning."""
 
