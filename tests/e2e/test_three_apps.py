@@ -78,6 +78,8 @@ def doctor(operator: Operator) -> tuple[int, dict[str, Any]]:
 def test_each_of_three_apps_examines_itself(start: Start) -> None:
     """Three hosts that answer on queues of their own; then GitHub refuses the credential of all."""
     operator = start(Options(create_seconds=1, roles=ROLES, extra=QUICK))
+    operator.push(fleet_files.fleet("one"))
+    operator.wait(lambda: operator.phases() == {"one": "Ready"}, "one is Ready", seconds=120)
     code, well = doctor(operator)
     assert (code, well["findings"]) == (0, [])
     apps = {app["app"]: app["version"] for app in well["apps"]}
