@@ -84,6 +84,7 @@ COMMANDS: Sections = {
         "log": Entry("cli.commands.watch.log:log", "List the commits after those that an environment has."),
         "audit": Entry("cli.commands.watch.audit:audit", "List who did what."),
         "health": Entry("cli.commands.watch.health:health", "Show whether the app can work."),
+        "doctor": Entry("cli.commands.watch.doctor:doctor", "Have each app examine itself."),
         "contexts": Entry("cli.commands.watch.contexts:contexts", "List the contexts of the file."),
         "dead-letters": Entry(
             "cli.commands.watch.dead_letters:dead_letters", "List or dismiss dead letters."
