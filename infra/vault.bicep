@@ -34,6 +34,9 @@ param values {
 @description('The workspace that gets who read and wrote secrets.')
 param workspaceId string
 
+@description('Whether the vault is reached through its private endpoint only. Resource Manager writes secrets all the same.')
+param isPrivate bool
+
 @description('Whether a lock keeps the vault from being deleted.')
 param locked bool
 
@@ -62,6 +65,11 @@ resource vault 'Microsoft.KeyVault/vaults@2026-05-15' = {
     enableRbacAuthorization: true
     enableSoftDelete: true
     softDeleteRetentionInDays: 90
+    publicNetworkAccess: isPrivate ? 'Disabled' : 'Enabled'
+    networkAcls: {
+      bypass: 'AzureServices'
+      defaultAction: isPrivate ? 'Deny' : 'Allow'
+    }
     enablePurgeProtection: true
   }
 }

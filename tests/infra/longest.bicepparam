@@ -44,6 +44,7 @@ param alertActionGroupIds = [
 param rolloutCheckHosts = ['prometheus.example.com']
 param moreSettings = { ANOTHER: 'value' }
 param tags = { team: 'platform' }
+param network = 'outbound'
 param secrets = [
   'github-token'
   'github-app-private-key'
