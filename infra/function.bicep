@@ -88,7 +88,8 @@ resource plan 'Microsoft.Web/serverfarms@2025-03-01' = {
 resource site 'Microsoft.Web/sites@2025-03-01' = {
   name: name
   location: location
-  tags: tags
+  // By this tag, azd finds the app of a service.
+  tags: union(tags, { 'azd-service-name': app })
   kind: 'functionapp,linux'
   identity: {
     type: 'UserAssigned'

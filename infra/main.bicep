@@ -89,14 +89,11 @@ param githubApiUrl string = 'https://api.github.com'
 @minLength(2)
 param secrets string[]
 
-@description('Their values by name, such as readEnvironmentVariable(...). With none, those that the vault has stay as they are.')
+@description('Values to write, by name, such as readEnvironmentVariable(...). What has none here, or an empty one, stays as the vault has it.')
 @secure()
 param secretValues {
   *: string
 } = {}
-
-@description('Whether to write the values. Without, the vault has each of them already: a deployment that changes something else needs no secret.')
-param writeSecrets bool = true
 
 @description('The id of a GitHub App; empty when a token is used.')
 param githubAppId string = ''
@@ -531,7 +528,6 @@ module vault 'vault.bicep' = {
     identities: identities
     secrets: map(secrets, secret => { name: secret, readers: allSecrets[secret].readers })
     values: secretValues
-    write: writeSecrets
     workspaceId: monitoring.outputs.workspaceId
     locked: locks
     isPrivate: isPrivate

@@ -6,7 +6,6 @@ var networkGroup = '/subscriptions/00000000-0000-0000-0000-000000000001/resource
 param fleet = 'one'
 param githubRepository = 'example/fleet'
 param secrets = ['github-token', 'github-webhook-secret']
-param writeSecrets = false
 param createResourceGroup = false
 param resourceGroupName = 'rg-platform-fleet'
 param resourceNames = {

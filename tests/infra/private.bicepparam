@@ -4,7 +4,6 @@ using '../../infra/main.bicep'
 param fleet = 'one'
 param githubRepository = 'example/fleet'
 param secrets = ['github-token', 'github-webhook-secret']
-param writeSecrets = false
 param network = 'private'
 param entrance = 'private'
 param alertActionGroupIds = [
