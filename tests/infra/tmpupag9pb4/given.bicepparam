@@ -1,8 +1,0 @@
-// Only what a fleet cannot do without.
-using '../../../infra/main.bicep'
-
-param fleet = 'one'
-param githubRepository = 'example/fleet'
-param secrets = ['github-token', 'github-webhook-secret']
-param dnsZones = { blob: 'x' }
-param network = 'private'
