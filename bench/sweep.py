@@ -23,7 +23,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.outbox import request_whole_sweep
 from shared.app.sweep.lists import read_list
 from shared.azure.differences import live_digest
-from shared.cluster.drift import Verification
+from shared.cluster.verification import Verification
 from shared.kubernetes.inside import facts_of
 from shared.language.stored_cluster import StoredCluster
 from shared.resource_ids import ClusterId
@@ -65,6 +65,7 @@ def fleet_of(clusters: int, subscriptions: int) -> MemoryCloud:
         tags = {**live.document["tags"], "roadstead-cluster": name}
         shown: dict[str, Any] = {**live.document, "id": cluster.resource, "name": name, "tags": tags}
         shown["properties"] = dict(live.properties)
+        engine.app_group(subscription, cluster.resource_group)
         engine.clusters[key_of(cluster)] = ArmCluster(cluster, shown, live.pools)
         found = cloud.azure.get_cluster(cluster)
         verified, facts = Verification(live_digest(found)), facts_of(StoredCluster(document), found)

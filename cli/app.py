@@ -94,6 +94,9 @@ COMMANDS: Sections = {
             "cli.commands.act.approve:approve",
             "Approve the deletes and releases of a plan, or a correction of drift.",
         ),
+        "accept": Entry(
+            "cli.commands.act.accept:accept", "Accept what somebody added to a cluster in Azure."
+        ),
         "rollout": Entry("cli.app:rollout", "Show a rollout, pause it, or approve a stage."),
         "promote": Entry(
             "cli.commands.act.promote:promote", "Give an environment what is proven in another one."
@@ -103,6 +106,8 @@ COMMANDS: Sections = {
         "takeover": Entry(
             "cli.commands.act.takeover:takeover", "Take over clusters that another app manages."
         ),
+        "pause": Entry("cli.commands.act.pause:pause", "Stop everything that the app starts by itself."),
+        "resume": Entry("cli.commands.act.pause:resume", "End a pause."),
         "replay": Entry("cli.commands.act.replay:replay", "Start failed jobs again."),
         "refresh": Entry("cli.commands.act.refresh:refresh", "Compare clusters with Azure now."),
         "notify": Entry("cli.commands.act.notify:notify", "List the routes of notifications, or test one."),

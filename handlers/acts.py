@@ -179,6 +179,18 @@ ACTS = (
         wrong='the body must be {"correction": "..."}, with needsApproval of GET drift',
     ),
     ActRoute(
+        "accept",
+        "clusters/{name}/accept",
+        Role.OPERATOR,
+        schema.AcceptanceReceipt,
+        audit=lambda call: _on_cluster("accept", call, ", ".join(sorted(call.body.fields))),
+        act=lambda call: cluster.accept_differences(
+            call.path["name"], call.body.fields, call.by, call.ports, reason=call.reason
+        ),
+        body=bodies.AcceptanceBody,
+        wrong='the body must be {"fields": {"path": "live", ...}}, as GET drift shows them',
+    ),
+    ActRoute(
         "replay",
         "clusters/{name}/replay",
         Role.OPERATOR,
@@ -265,6 +277,24 @@ ACTS = (
         schema.SyncReceipt,
         audit=lambda call: AuditedAct("sync", call.ports.config.branch),
         act=lambda call: fleet.sync(call.by, call.ports),
+    ),
+    ActRoute(
+        "pause",
+        "pause",
+        Role.OPERATOR,
+        schema.PauseReceipt,
+        audit=lambda call: AuditedAct("pause", call.ports.config.fleet),
+        act=lambda call: fleet.pause(call.reason, call.body.until, call.by, call.ports),
+        body=bodies.PauseBody,
+        wrong=fleet.WRONG_PAUSE,
+    ),
+    ActRoute(
+        "resume",
+        "resume",
+        Role.OPERATOR,
+        schema.PauseReceipt,
+        audit=lambda call: AuditedAct("resume", call.ports.config.fleet),
+        act=lambda call: fleet.resume(call.by, call.ports),
     ),
     ActRoute(
         "dismiss",

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from shared.app.api.acts.cluster import MAX_CLUSTERS
 from shared.app.api.acts.tries import LONGEST, USUAL
 from shared.app.api.schema import LIVE_CLUSTERS, OFFERED_CLUSTERS
+from shared.cluster.drift import FIELDS
 from shared.language.model.change_windows import span_of
 
 Text = Annotated[str, Field(min_length=1)]
@@ -44,6 +45,14 @@ class CorrectionBody(Body):
     correction: Text
 
 
+class AcceptanceBody(Body):
+    """The fields that were shown, with the values of Azure that they had."""
+
+    fields: dict[Annotated[str, Field(min_length=1, max_length=1000)], str] = Field(
+        min_length=1, max_length=FIELDS
+    )
+
+
 class ReplayBody(Body):
     """Whether a freeze or a change window is overridden."""
 
@@ -75,6 +84,17 @@ class RefreshBody(Body):
         if not self.clusters and not self.all:
             raise ValueError
         return self
+
+
+def _time(given: Any) -> Any:
+    """Return a time with its zone; what is none is refused."""
+    return (datetime.fromisoformat(given) if isinstance(given, str) and given else given) or None
+
+
+class PauseBody(Body):
+    """Until when the fleet is paused, None for until a resume."""
+
+    until: Annotated[AwareDatetime | None, BeforeValidator(_time)] = None
 
 
 class NamedLetter(BaseModel):

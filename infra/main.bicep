@@ -367,6 +367,7 @@ var settings = {
   ROADSTEAD_INSTALLATION: installationId
   APP_RESOURCE_GROUP: subscriptionResourceId('Microsoft.Resources/resourceGroups', resourceGroupName)
   APP_PRINCIPALS: join(concat(appIds, principalIds), ',')
+  WORKER_PRINCIPAL: identities.worker
   GITHUB_API_URL: githubApiUrl
   GITHUB_REPOSITORY: githubRepository
   GITHUB_REPOSITORY_PREVIOUS: githubRepositoryPrevious

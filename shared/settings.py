@@ -70,6 +70,8 @@ class Settings(BaseModel):
     """The resource id of the group of the app, whose tag has the epoch of the tables; infra/ names it."""
     app_principals: str = ""
     """The object or client ids of the apps' identities, separated by commas; infra/ names them."""
+    worker_principal: Annotated[str, Field(pattern=r"^([0-9a-fA-F-]{36})?$")] = ""
+    """The object id of the worker's identity; infra/ names it."""
     roadstead_app: App | None = None
     """Which functions this app runs; None for all, as on a developer's machine."""
 
@@ -204,6 +206,7 @@ class Settings(BaseModel):
             installation=self.roadstead_installation,
             app_group=_group(self.app_resource_group),
             principals=frozenset(filter(None, map(str.strip, self.app_principals.lower().split(",")))),
+            worker=self.worker_principal.lower(),
             public_url=(self.public_url or host).rstrip("/"),
             timing=Timing(
                 lease_seconds=self.lease_seconds,

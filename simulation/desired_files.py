@@ -20,7 +20,7 @@ from simulation.desired_state import (
     group_of,
 )
 from simulation.granted import SUBSCRIPTION, as_grants
-from simulation.platforms import platform_files
+from simulation.platforms import BUDGET, platform_files
 from simulation.staging import as_yaml
 from simulation.team_systems import COMPONENTS as OF_TENANTS
 from simulation.vault_secrets import as_secrets
@@ -150,7 +150,7 @@ apiVersion: roadstead.dev/v1alpha1
 kind: Fleet
 metadata: {{name: {fleet}}}
 spec:
-  guards: {{deleteBudget: {{count: {budget}, percent: 100}}, namespaceBudget: 1000}}
+  guards: {{deleteBudget: {{count: {budget}, percent: 100, objects: {BUDGET}}}, namespaceBudget: 1000}}
 {routes}{rollout}\
   {"defautls" if invalid else "defaults"}:
     subscriptionId: {SUBSCRIPTION}
@@ -159,7 +159,7 @@ spec:
 """.encode()
 
 
-def _definition(group: str, kind: str) -> str:
+def _definition(group: str, kind: str, version: str = "v1") -> str:
     plural = {"GitRepository": "gitrepositories"}.get(kind, f"{kind.lower()}s")
     return f"""\
 apiVersion: apiextensions.k8s.io/v1
@@ -170,7 +170,7 @@ spec:
   names: {{kind: {kind}, listKind: {kind}List, plural: {plural}, singular: {kind.lower()}}}
   scope: Namespaced
   versions:
-    - name: v1
+    - name: {version}
       served: true
       storage: true
       schema: {{openAPIV3Schema: {{type: object, x-kubernetes-preserve-unknown-fields: true}}}}
@@ -197,9 +197,12 @@ COMPONENTS = (
         (
             "apiVersion: v1\nkind: Namespace\nmetadata: {name: flux-system}\n",
             _definition("source.toolkit.fluxcd.io", "GitRepository"),
+            _definition("source.toolkit.fluxcd.io", "HelmChart"),
             _definition("kustomize.toolkit.fluxcd.io", "Kustomization"),
+            _definition("helm.toolkit.fluxcd.io", "HelmRelease", "v2"),
             _controller("source-controller"),
             _controller("kustomize-controller"),
+            _controller("helm-controller"),
         )
     ).encode()
     + OF_TENANTS

@@ -63,6 +63,10 @@ class FleetHistory:
         """When its tables were last replaced by those of an older moment, None for never."""
         self.looked_for: dict[str, bool] = {}
         """Of each commit whose plan began, whether it was for what looks for heads that nobody announced."""
+        self.paused: tuple[datetime, datetime | None] | None = None
+        """Since when somebody has the fleet paused, and until when, None for until a resume."""
+        self.goes_on_at = LONG_AGO
+        """When a timer has found what waited for the end of the last pause."""
         self._desired: dict[str, RequestedFleet] = {}
 
     def add(self, commit: str, desired: RequestedFleet) -> None:

@@ -50,6 +50,7 @@ class ObservedState(MemoryState):
                 invariants.hand_overs.accepted(cloud, before, saved)
             invariants.hand_overs.sized(cloud, before, saved)
             invariants.records.saved(cloud, before, saved)
+            invariants.pauses.saved(cloud, before, saved)
             invariants.azure_writes.rebuilds.saved(cloud, before, saved)
             invariants.promotions.saved(cloud, saved)
             invariants.rollbacks.saved(cloud, before, saved)
@@ -148,6 +149,7 @@ class ObservedWrites(list[dict[str, str]]):
         super().append(write)
         self._invariants.pull_requests.changes(write["resource"])
         self._invariants.azure_writes.accepted(write["accepted"], write["resource"])
+        self._invariants.pauses.wrote(f"{write['accepted']} of {write['resource']}")
 
 
 class ObservedHost(WorldHost):

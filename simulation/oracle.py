@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
+from localcloud.kubernetes.world.object_store import Object
 from shared.json_tree import Json
 from shared.resource_ids import ClusterId
 from simulation.desired_state import NEWEST_IMAGE, WINDOW, DesiredCluster
@@ -64,15 +65,14 @@ class Oracle:
         for api_version, name in FLUX:
             kind = world.kind(api_version, name)
             objects = world.list(kind, "flux-system")[0] if kind is not None else ()
-            ready = [
-                condition["status"]
-                for found in objects
-                for condition in (found.get("status") or {}).get("conditions") or ()
-                if condition["type"] == "Ready"
-            ]
-            if ready != ["True"]:
+            if not objects or not all(map(_is_ready, objects)):
                 return f"its {name} is not Ready"
         return ""
+
+
+def _is_ready(found: Object) -> bool:
+    conditions = (found.get("status") or {}).get("conditions") or ()
+    return any((condition["type"], condition["status"]) == ("Ready", "True") for condition in conditions)
 
 
 def _azure_differences(live: Json, fleet: str, desired: DesiredCluster, *, keeps_labels: bool) -> str:

@@ -3,11 +3,137 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 APPS = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: apps, namespace: flux-system}\n"
-SHOP = "shop"
-"""The namespace that some contents have: a commit that takes it away needs an approval."""
-_NAMESPACE = f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: {SHOP}}}\n".encode()
+BUDGET = 2
+"""How many objects a commit may delete on a cluster without an approval; ``MAPS`` has more."""
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """What some contents have, and a commit takes away with an approval only.
+
+    It is one object of a cluster, and ``files`` have more where it takes those along. Names of files are
+    those in the repository.
+    """
+
+    name: str
+    api_version: str
+    kind: str
+    object_name: str
+    files: Mapping[str, bytes]
+    namespace: str = "flux-system"
+
+
+_PLATFORM = "platform/"
+_IN_FLUX = "namespace: flux-system"
+_NAMESPACE = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"
+_CLAIM = f"""\
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {{name: orders, {_IN_FLUX}}}
+spec: {{accessModes: [ReadWriteOnce], resources: {{requests: {{storage: 1Gi}}}}}}
+"""
+_SET = f"""\
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {{name: queue, {_IN_FLUX}}}
+spec:
+  serviceName: queue
+  selector: {{matchLabels: {{app: queue}}}}
+  template:
+    metadata: {{labels: {{app: queue}}}}
+    spec: {{containers: [{{name: queue, image: "example/queue:v1"}}]}}
+"""
+_DEFINITION = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: orders.example.com}
+spec:
+  group: example.com
+  names: {kind: Order, listKind: OrderList, plural: orders, singular: order}
+  scope: Namespaced
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+"""
+_SOURCE = "sourceRef: {kind: GitRepository, name: flux-system}"
+_PATH = f"""\
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {{name: below, {_IN_FLUX}}}
+spec: {{interval: 10m, path: ./below, prune: true, wait: true, {_SOURCE}}}
+"""
+_RELEASE = f"""\
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {{name: shop, {_IN_FLUX}}}
+spec:
+  interval: 10m
+  chart: {{spec: {{chart: ./charts/shop, {_SOURCE}}}}}
+"""
+
+
+def _map(name: str) -> bytes:
+    return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, {_IN_FLUX}}}\n".encode()
+
+
+NAMESPACE = Guarded("namespace", "v1", "Namespace", "shop", {f"{_PLATFORM}shop.yaml": _NAMESPACE}, "")
+CLAIM = Guarded("claim", "v1", "PersistentVolumeClaim", "orders", {f"{_PLATFORM}claim.yaml": _CLAIM.encode()})
+SET = Guarded("set", "apps/v1", "StatefulSet", "queue", {f"{_PLATFORM}set.yaml": _SET.encode()})
+DEFINITION = Guarded(
+    "definition",
+    "apiextensions.k8s.io/v1",
+    "CustomResourceDefinition",
+    "orders.example.com",
+    {f"{_PLATFORM}definition.yaml": _DEFINITION.encode()},
+    "",
+)
+PATH = Guarded(
+    "path",
+    "kustomize.toolkit.fluxcd.io/v1",
+    "Kustomization",
+    "below",
+    {f"{_PLATFORM}path.yaml": _PATH.encode(), "below/map.yaml": _map("below")},
+)
+RELEASE = Guarded(
+    "release",
+    "helm.toolkit.fluxcd.io/v2",
+    "HelmRelease",
+    "shop",
+    {
+        f"{_PLATFORM}release.yaml": _RELEASE.encode(),
+        "charts/shop/Chart.yaml": b"apiVersion: v2\nname: shop\nversion: 1.0.0\n",
+        "charts/shop/templates/map.yaml": _map("of-a-chart"),
+    },
+)
+MAPS = Guarded(
+    "maps",
+    "v1",
+    "ConfigMap",
+    "map-0",
+    {f"{_PLATFORM}map-{number}.yaml": _map(f"map-{number}") for number in range(BUDGET + 1)},
+)
+"""More objects than the budget allows, none of which is guarded by itself."""
+GUARDED = (NAMESPACE, CLAIM, SET, DEFINITION, PATH, RELEASE, MAPS)
+
+USUAL, CHANGED, WHOLE = "usual", "changed", "whole"
+UNAPPLIED, UNBUILT, INVALID = "unapplied", "unbuilt", "invalid"
+LESS: Mapping[str, Guarded] = {f"without-{guarded.name}": guarded for guarded in GUARDED}
+"""The contents that have all that is guarded but one, by their names."""
+HAS: Mapping[str, tuple[Guarded, ...]] = {
+    **dict.fromkeys((USUAL, CHANGED), ()),
+    **dict.fromkeys((WHOLE, UNAPPLIED, UNBUILT, INVALID), GUARDED),
+    **{name: tuple(other for other in GUARDED if other != guarded) for name, guarded in LESS.items()},
+}
+"""What is guarded of each content."""
+REFUSED = frozenset({UNBUILT, INVALID})
+"""Those that no plan may release: kustomize does not build them, or no API server takes them."""
+BROKEN = REFUSED | {UNAPPLIED}
+"""Those that no cluster can apply; what corrects them has all that is guarded as well."""
 _LATE = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: late, namespace: absent}\n"
 _BAD = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: Apps_Bad}\n"
 _LOST = b"""\
@@ -15,30 +141,21 @@ apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 resources: [apps.yaml, shop.yaml, lost.yaml]
 """
-
-USUAL, CHANGED, WITH_SHOP = "usual", "changed", "with-shop"
-UNAPPLIED, UNBUILT, INVALID = "unapplied", "unbuilt", "invalid"
-PLATFORMS: Mapping[str, Mapping[str, bytes]] = {
-    USUAL: {"apps.yaml": APPS},
+_OWN: Mapping[str, Mapping[str, bytes]] = {
     CHANGED: {"apps.yaml": APPS + b"data: {version: '2'}\n"},
-    WITH_SHOP: {"apps.yaml": APPS, "shop.yaml": _NAMESPACE},
-    UNAPPLIED: {"apps.yaml": APPS, "shop.yaml": _NAMESPACE, "late.yaml": _LATE},
-    UNBUILT: {"apps.yaml": APPS, "shop.yaml": _NAMESPACE, "kustomization.yaml": _LOST},
-    INVALID: {"apps.yaml": APPS, "shop.yaml": _NAMESPACE, "bad.yaml": _BAD},
+    UNAPPLIED: {"late.yaml": _LATE},
+    UNBUILT: {"kustomization.yaml": _LOST},
+    INVALID: {"bad.yaml": _BAD},
 }
-"""The files below ``platform/``, by the name of what they are."""
-HAVE_SHOP = frozenset({WITH_SHOP, UNAPPLIED, UNBUILT, INVALID})
-REFUSED = frozenset({UNBUILT, INVALID})
-"""Those that no plan may release: kustomize does not build them, or no API server takes them."""
-BROKEN = REFUSED | {UNAPPLIED}
-"""Those that no cluster can apply; what corrects them has the shop as well."""
 
 
 def platform_files(name: str) -> dict[str, bytes]:
     """Return the files of the repository that Flux applies."""
-    return {f"platform/{path}": content for path, content in PLATFORMS[name].items()}
+    own = {"apps.yaml": APPS, **_OWN.get(name, {})}
+    guarded = {path: content for guarded in HAS[name] for path, content in guarded.files.items()}
+    return guarded | {f"{_PLATFORM}{path}": content for path, content in own.items()}
 
 
 def corrected(name: str) -> str:
     """Return what a person commits who corrects it."""
-    return WITH_SHOP if name in BROKEN else name
+    return WHOLE if name in BROKEN else name

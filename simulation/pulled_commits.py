@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from localcloud.kubernetes.world.kinds import NAMESPACE
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At
 from shared.json_tree import Json
-from simulation.platforms import SHOP
+from simulation.platforms import Guarded
 
 BRANCHES = "roadstead/pin/"
 _SOURCE = ("source.toolkit.fluxcd.io/v1", "GitRepository")
@@ -36,9 +35,10 @@ def applied_commit(world: KubernetesWorld) -> str:
     return revision.rpartition("sha1:")[2]
 
 
-def shop(world: KubernetesWorld) -> str:
-    """Return the uid of the namespace that the platform has on a cluster, "" for none."""
-    found = world.find(At(NAMESPACE, SHOP))
+def uid_of(world: KubernetesWorld, guarded: Guarded) -> str:
+    """Return the uid that what is guarded has on a cluster, "" where it is not there."""
+    kind = world.kind(guarded.api_version, guarded.kind)
+    found = kind and world.find(At(kind, guarded.object_name, guarded.namespace))
     return str(found["metadata"]["uid"]) if found else ""
 
 

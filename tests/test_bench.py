@@ -11,6 +11,7 @@ from bench.contention import contend
 from bench.cost import NAMESPACE, Usage
 from bench.cost import measure as measure_cost
 from bench.deletes import measure as measure_deletes
+from bench.events import WHO, hearing, scale, show, storm, tag
 from bench.fleet import generate
 from bench.fork import FLEET_NAME, chain, hostile, processor_seconds
 from bench.handover import IN_TURN, PARTS
@@ -26,12 +27,23 @@ from bench.start import APP, EMPTY, Case, libraries, measure, own_size, size_of
 from bench.sweep import fleet_of, stop_some, tag_some
 from bench.sweep import measure as measure_sweep
 from bench.turns import measure as measure_turns
+from localcloud.azure.world.access.directory import FUNCTION_APP
 from localcloud.runtime.options import ROOT
 from shared.cluster.drift import ASKED_AGAIN
 from shared.cluster.pace import SMALL_CHANGE
 from shared.language.resolve.problems import number_of
 from shared.language.resolve.repository_layout import Files, blob_id
 from shared.language.resolve.resolver import resolve
+
+
+def test_an_edit_by_hand_costs_one_read_whatever_the_fleet_and_what_the_app_does_costs_none() -> None:
+    few, many = ([show(hearing(clusters), 1, edit) for edit in (scale, tag)] for clusters in (10, 100))
+    for shown in (*few, *many):
+        assert (shown.by, shown.azure) == (WHO, {"get_cluster": 1})
+        assert shown.seconds <= 60
+    assert [shown.records for shown in many] <= [shown.records for shown in few]
+    own, foreign = storm(hearing(50), 1000, FUNCTION_APP.id, 50), storm(hearing(50), 1000, WHO, 1)
+    assert (own.comparisons, foreign.comparisons) == (0, 1)
 
 
 def test_a_rollout_meets_no_refusal_and_is_not_faster_than_the_buckets_allow() -> None:

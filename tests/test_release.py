@@ -28,9 +28,16 @@ RUNTIME = package.runtime()
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder with the files of a release."""
+    """Return the folder with the files of a release that has one library."""
     folder = tmp_path_factory.mktemp("release") / "dist"
-    package.write(folder)
+    package.write(folder, library(folder.parent / "libraries"))
+    return folder
+
+
+def library(folder: Path) -> Path:
+    """Return a folder in which one library is installed."""
+    (folder / "cronsim").mkdir(parents=True)
+    (folder / "cronsim" / "__init__.py").write_text("VERSION = 1\n")
     return folder
 
 
@@ -41,9 +48,10 @@ def bill(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def test_the_same_commit_gives_the_same_bytes(folder: Path, tmp_path: Path) -> None:
-    package.write(tmp_path)
+    again = tmp_path / "dist"
+    package.write(again, library(tmp_path / "libraries"))
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
-        path.name: path.read_bytes() for path in tmp_path.iterdir()
+        path.name: path.read_bytes() for path in again.iterdir()
     }
     sums = dict(line.split("  ")[::-1] for line in (folder / "SHA256SUMS").read_text().splitlines())
     assert sums == {
@@ -53,11 +61,12 @@ def test_the_same_commit_gives_the_same_bytes(folder: Path, tmp_path: Path) -> N
     }
 
 
-def test_the_package_has_what_the_core_tools_upload(folder: Path) -> None:
+def test_the_package_has_what_the_core_tools_upload_and_the_libraries(folder: Path) -> None:
     with zipfile.ZipFile(folder / f"roadstead-{package.version()}.zip") as zipped:
         packed = {name: zipped.read(name) for name in zipped.namelist()}
     assert {"host.json", "function_app.py", "requirements.txt", "handlers/apps.py"} <= set(packed)
-    assert packed == {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in package.deployed(ROOT)}
+    ours = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in package.deployed(ROOT)}
+    assert packed == ours | {".python_packages/lib/site-packages/cronsim/__init__.py": b"VERSION = 1\n"}
 
 
 def test_the_bill_of_materials_satisfies_the_published_schema(folder: Path) -> None:
@@ -113,7 +122,8 @@ def test_a_given_kustomize_goes_into_the_package_as_a_program_and_into_the_bill(
     assert found["purl"] == "pkg:golang/sigs.k8s.io/kustomize/kustomize/v5@v5.9.3"
     assert found["hashes"] == [{"alg": "SHA-256", "content": hashlib.sha256(given.read_bytes()).hexdigest()}]
     (tmp_path / "app" / ".funcignore").write_text("")
-    package.write_package(tmp_path / "app.zip", tmp_path / "app")
+    (tmp_path / "libraries").mkdir()
+    package.write_package(tmp_path / "app.zip", tmp_path / "libraries", tmp_path / "app")
     with zipfile.ZipFile(tmp_path / "app.zip") as zipped:
         modes = {entry.filename: entry.external_attr >> 16 for entry in zipped.infolist()}
     assert modes == {".funcignore": 0o100644, "bin/kustomize": 0o100755}

@@ -1,7 +1,7 @@
 """What a release publishes: ``python -m tools.package FOLDER`` writes it, the same bytes for the same commit.
 
-- ``roadstead-VERSION.zip``: the files of the function app, which Azure builds with the libraries of the lock,
-  and ``bin/kustomize``, which builds what Flux applies;
+- ``roadstead-VERSION.zip``: the files of the function app, built: with the libraries of the lock, so that a
+  deployment asks no package index, and ``bin/kustomize``, which builds what Flux applies;
 - ``roadstead-VERSION.cdx.json``: the bill of materials (CycloneDX) of what then runs;
 - ``SHA256SUMS``: the digests of both.
 """
@@ -12,6 +12,7 @@ import hashlib
 import os
 import re
 import sys
+import tempfile
 import tomllib
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -29,6 +30,7 @@ from packageurl import PackageURL
 
 from shared.adapters.kustomize import OWN
 from tools.kustomize import MODULE, NotBrought, bring, version_of
+from tools.libraries import NotInstalled, install
 from tools.lock import DECLARED, Locked, locked
 
 ROOT = Path(__file__).parent.parent
@@ -38,6 +40,8 @@ MODE, PROGRAM_MODE = 0o100644 << 16, 0o100755 << 16
 
 
 PROGRAM = OWN.relative_to(ROOT)
+LIBRARIES = Path(".python_packages/lib/site-packages")
+"""Where the worker of Azure looks for the libraries of an app that was built elsewhere."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -45,10 +49,12 @@ def main(arguments: Sequence[str]) -> int:
     folder = Path(arguments[0])
     try:
         bring(OWN, os.environ.get("KUSTOMIZE", ""))
-    except NotBrought as error:
+        with tempfile.TemporaryDirectory(prefix="libraries-") as libraries:
+            install(ROOT / "requirements.txt", runtime(), Path(libraries))
+            write(folder, Path(libraries))
+    except (NotBrought, NotInstalled) as error:
         print(error, file=sys.stderr)
         return 1
-    write(folder)
     print(*sorted(path.name for path in folder.iterdir()), sep="\n")
     print(said_of(OWN))
     return 0
@@ -64,12 +70,12 @@ def said_of(program: Path) -> str:
     )
 
 
-def write(folder: Path) -> None:
-    """Write the files of a release to a folder."""
+def write(folder: Path, libraries: Path) -> None:
+    """Write the files of a release to a folder, with the installed libraries of another one."""
     folder.mkdir(parents=True, exist_ok=True)
     name = f"roadstead-{version()}"
     package, bill = folder / f"{name}.zip", folder / f"{name}.cdx.json"
-    write_package(package)
+    write_package(package, libraries)
     bill.write_text(bill_of_materials())
     digests = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in (package, bill)]
     (folder / "SHA256SUMS").write_text("".join(digests))
@@ -89,12 +95,16 @@ def deployed(folder: Path) -> Iterator[Path]:
             yield from (file for file in files if file.is_file() and "__pycache__" not in file.parts)
 
 
-def write_package(target: Path, folder: Path = ROOT) -> None:
-    """Write the zip file of the function app: no clock, machine or compression has an influence on it."""
-    with zipfile.ZipFile(target, "w") as package:
-        for path in deployed(folder):
-            entry = zipfile.ZipInfo(path.relative_to(folder).as_posix(), FIRST_MOMENT)
-            entry.external_attr, entry.create_system = PROGRAM_MODE if path == folder / PROGRAM else MODE, 3
+def write_package(target: Path, libraries: Path, folder: Path = ROOT) -> None:
+    """Write the zip file of the function app: no clock or machine has an influence on it."""
+    installed = sorted(path for path in libraries.rglob("*") if path.is_file())
+    files = {path.relative_to(folder): path for path in deployed(folder)}
+    files |= {LIBRARIES / path.relative_to(libraries): path for path in installed}
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as package:
+        for name, path in files.items():
+            entry = zipfile.ZipInfo(name.as_posix(), FIRST_MOMENT)
+            entry.external_attr, entry.create_system = PROGRAM_MODE if name == PROGRAM else MODE, 3
+            entry.compress_type = zipfile.ZIP_DEFLATED
             package.writestr(entry, path.read_bytes())
 
 

@@ -132,6 +132,14 @@ class Api:
         """Have the branch read and its head planned, if it was not planned yet."""
         return self._typed(schema.SyncReceipt, self.post("sync", {"reason": reason}))
 
+    def pause(self, reason: str, until: str) -> schema.PauseReceipt:
+        """Stop what the app starts by itself, until a time, or "" for a resume."""
+        return self._typed(schema.PauseReceipt, self.post("pause", {"reason": reason, "until": until}))
+
+    def resume(self, reason: str = "") -> schema.PauseReceipt:
+        """End the pause; raise Refused where there is none."""
+        return self._typed(schema.PauseReceipt, self.post("resume", {"reason": reason}))
+
     def take_over(self, name: str, reason: str = "") -> schema.TakeoverReceipt:
         """Take a cluster over; raise NotFound, or Refused for one that waits for no takeover."""
         return self._typed(schema.TakeoverReceipt, self.post(f"clusters/{name}/takeover", {"reason": reason}))
@@ -192,6 +200,11 @@ class Api:
         """Approve exactly these corrections of a cluster; raise NotFound, or Refused for others."""
         body = {"correction": correction, "reason": reason}
         return self._typed(schema.CorrectionReceipt, self.post(f"clusters/{name}/approve", body))
+
+    def accept(self, name: str, fields: Mapping[str, str], reason: str = "") -> schema.AcceptanceReceipt:
+        """Accept fields of a cluster with these values; raise NotFound, or Refused for others."""
+        body = {"fields": dict(fields), "reason": reason}
+        return self._typed(schema.AcceptanceReceipt, self.post(f"clusters/{name}/accept", body))
 
     def recorded(self) -> schema.RecordedFleet:
         """Return the clusters as accepted."""

@@ -45,7 +45,11 @@ class PlannedCommit:
             self._first = fleet["commit"]
         self.waiting = ": ".join(
             filter(
-                None, (f"commit {self._commit[:8]} is not planned yet", fleet["problem"] or fleet["waiting"])
+                None,
+                (
+                    f"commit {self._commit[:8]} is not planned yet",
+                    fleet["problem"] or fleet["paused"] or fleet["waiting"],
+                ),
             )
         )
         places = {plan["commit"]: place for place, plan in enumerate(plans)}

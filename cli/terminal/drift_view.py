@@ -27,10 +27,11 @@ def drift(view: schema.DriftView, name: str, now: datetime) -> RenderableType:
     """Return the diff of each cluster; ``name`` is the only one, "" for the fleet."""
     view = printable(view)
     parts = [part for cluster in view["clusters"] for part in _cluster(cluster, now)]
+    parts += _accepted(view, now)
     parts += _inside(view, now)
     if not parts:
         return Text(f"{_nothing(view, name)}{_compared(view['comparedAt'], now)}")
-    said = bool(view["inside"] or view["outside"])
+    said = bool(view["inside"] or view["outside"] or not view["clusters"])
     own = "" if view["clusters"] else "; no field is reported to differ"
     remarks = {
         "Last comparison": f"{age(view['comparedAt'], now)} ago" if said and view["comparedAt"] else "",
@@ -64,6 +65,16 @@ def _outside(view: schema.DriftView) -> str:
 def _not_compared(view: schema.DriftView) -> str:
     elsewhere = f", and {many(view['outside'], 'cluster')} outside Azure" if view["outside"] else ""
     return f"what is inside clusters, which checks read{elsewhere}"
+
+
+def _accepted(view: schema.DriftView, now: datetime) -> Iterator[RenderableType]:
+    """Yield what somebody added and somebody accepted."""
+    for field in view["accepted"]:
+        by = by_whom(field["by"], field["reason"])
+        what = f"{field['name']}: {field['path']} may be {field['live']}"
+        yield Text(f"{what}: accepted {age(field['at'], now)} ago by {by}", style="dim")
+    if view["accepted"]:
+        yield Text("")
 
 
 def _inside(view: schema.DriftView, now: datetime) -> Iterator[RenderableType]:
@@ -115,6 +126,9 @@ def _cluster(cluster: schema.DriftedCluster, now: datetime) -> Iterator[Renderab
     if cluster["needsApproval"]:
         command = f"roadstead approve --cluster {cluster['name']}"
         yield indented(Text(f"An Approver has git's values written: {command}", style="yellow"), 2)
+    if any(field["acceptable"] for field in fields):
+        command = f"roadstead accept {cluster['name']}"
+        yield indented(Text(f"An Operator accepts what somebody added: {command}", style="yellow"), 2)
     approval = cluster["approval"]
     if approval:
         by = by_whom(approval["by"], approval["reason"])

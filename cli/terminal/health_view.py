@@ -30,6 +30,8 @@ def health(view: schema.HealthView, now: datetime) -> RenderableType:
     for credential in view["credentials"]:
         ends = until(credential["expiresAt"], now) if credential["expiresAt"] else ""
         table.add_row(credential["name"], _state(credential, f"ends {ends}"))
+    if view["paused"]:
+        table.add_row("the fleet", Text(view["paused"], style="yellow"))
     for lack in view["lacks"]:
         table.add_row("without", Text(lack, style="dim"))
     for missed in view["missed"]:

@@ -67,6 +67,8 @@ def _head(view: schema.FleetView, now: datetime) -> Text:
     if view["problem"]:
         head.append(f"\n{view['problem']}", style="red")
         head.append(f"\n{view['fleetSuggestedAction']}", style="dim")
+    if view["paused"]:
+        head.append(f"\n{view['paused']}", style="bold yellow")
     if view["waiting"]:
         head.append(f"\n{view['waiting']}", style="yellow")
     if view["rollout"]:

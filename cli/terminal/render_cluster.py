@@ -92,7 +92,9 @@ def _add_facts(table: Table, view: schema.ClusterView, now: datetime, *, wide: b
 
 
 def _add_fleet_problem(table: Table, view: schema.FleetProblemView) -> None:
-    """Add what prevents a newer commit from being planned."""
+    """Add what prevents a newer commit from being carried out."""
+    if view["paused"]:
+        table.add_row("fleet", Text(view["paused"], style="bold yellow"))
     if view["problem"]:
         table.add_row("fleet", Text(view["problem"], style="red"))
     if view["waiting"]:

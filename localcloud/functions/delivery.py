@@ -13,7 +13,7 @@ from azure.servicebus.exceptions import ServiceBusError
 
 from localcloud.functions.function_index import Function, QueueTrigger, SessionTrigger
 from localcloud.functions.invocations import Closed, Invoker, Outcome
-from localcloud.functions.trigger_messages import decode_message
+from localcloud.functions.trigger_messages import input_of
 
 RECEIVE_SECONDS = 1.0
 """The longest single wait for a message, so that a stop is noticed."""
@@ -68,8 +68,8 @@ class FunctionDelivery:
         then.
         """
         try:
-            argument = decode_message(message, binary=self._binary)
-            outcome = self._wait(self._invoker.submit(self._function, argument), lock)
+            given = input_of(message, binary=self._binary)
+            outcome = self._wait(self._invoker.submit(self._function, given), lock)
         except (Closed, CancelledError):
             outcome = Outcome(succeeded=False)
         if outcome.succeeded:

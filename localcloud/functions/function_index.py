@@ -1,16 +1,13 @@
-"""Finds the functions of a function app, and what each is triggered by."""
+"""What the functions of an app are triggered by, read from the bindings that their worker reports."""
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import sys
+import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
 
-import azure.functions as func
+from azure.functions.meta import Datum
 
 from localcloud.functions.host_config import ConfigError, substitute
 
@@ -52,67 +49,67 @@ class QueueTrigger:
     binary: bool
 
 
+Trigger = HttpTrigger | TimerTrigger | SessionTrigger | QueueTrigger
+
+
+@dataclass(frozen=True)
+class Input:
+    """What the host gives to an invocation: the trigger's value, and its metadata."""
+
+    value: Datum
+    metadata: Mapping[str, Datum] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class HttpReply:
+    """What an HTTP function returned; ``cookies`` are whole Set-Cookie headers."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    cookies: tuple[str, ...] = ()
+
+
+Run = Callable[[Input, str], HttpReply | None]
+"""Runs a function with its input and the invocation's id; raises what the function raised."""
+
+
 @dataclass(frozen=True)
 class Function:
-    """One function: what to call, the name of the trigger's parameter, and the trigger."""
+    """One function: what it is triggered by, and how its worker runs it."""
 
     name: str
-    call: Callable[..., Any]
-    parameter: str
-    trigger: HttpTrigger | TimerTrigger | SessionTrigger | QueueTrigger
-
-    @property
-    def wants_context(self) -> bool:
-        """Whether it takes the invocation's context."""
-        return "context" in inspect.signature(self.call).parameters
+    trigger: Trigger
+    run: Run
 
 
-def import_app(folder: Path) -> func.FunctionApp:
-    """Import function_app.py from the folder and return its one FunctionApp."""
-    if not (folder / "function_app.py").is_file():
-        raise ConfigError(f"{folder} has no function_app.py")
-    sys.path.insert(0, str(folder))
-    module = importlib.import_module("function_app")
-    apps = [value for value in vars(module).values() if isinstance(value, func.FunctionApp)]
-    if len(apps) != 1:
-        raise ConfigError(f"function_app.py must create one FunctionApp; it has {len(apps)}")
-    return apps[0]
-
-
-def functions_of(app: func.FunctionApp, environ: Mapping[str, str]) -> Sequence[Function]:
-    """Return the app's functions with the settings put into their bindings."""
-    found = []
-    for entry in app.get_functions():
-        name = str(entry.get_function_name())
-        try:
-            found.append(_function(name, entry, environ))
-        except ConfigError as error:
-            raise ConfigError(f"function {name!r}: {error}") from None
-    if not found:
-        raise ConfigError("the app has no functions")
-    return found
-
-
-def _function(name: str, entry: Any, environ: Mapping[str, str]) -> Function:
-    bindings: list[dict[str, Any]] = entry.get_bindings_dict()["bindings"]
-    triggers = [b for b in bindings if b["type"].endswith("Trigger")]
-    others = [b["type"] for b in bindings if not b["type"].endswith("Trigger") and b["type"] != "http"]
+def trigger_binding(name: str, bindings: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the one trigger among the bindings of a function; raise ConfigError for any other binding."""
+    triggers = [binding for binding in bindings if binding["type"].endswith("Trigger")]
+    others = [
+        binding["type"] for binding in bindings if binding not in triggers and binding["type"] != "http"
+    ]
     if len(triggers) != 1 or others:
-        raise ConfigError(f"one trigger and no further bindings are supported, not {others or triggers}")
-    binding = triggers[0]
-    call: Callable[..., Any] = entry.get_user_function()
-    if inspect.iscoroutinefunction(call):
-        raise ConfigError("async functions are not supported by the development host")
-    return Function(name, call, binding["name"], _trigger(name, binding, environ))
+        found = others or [binding["type"] for binding in triggers]
+        raise ConfigError(
+            f"function {name!r}: one trigger and no further bindings are supported, not {found}"
+        )
+    return triggers[0]
 
 
-def _trigger(
-    name: str, binding: Mapping[str, Any], environ: Mapping[str, str]
-) -> HttpTrigger | TimerTrigger | SessionTrigger | QueueTrigger:
+def indexed(name: str, raw_bindings: Sequence[str], environ: Mapping[str, str], run: Run) -> Function:
+    """Return a function with the settings put into its bindings, each of which is a JSON object."""
+    binding = trigger_binding(name, [json.loads(raw) for raw in raw_bindings])
+    try:
+        return Function(name, _trigger(name, binding, environ), run)
+    except ConfigError as error:
+        raise ConfigError(f"function {name!r}: {error}") from None
+
+
+def _trigger(name: str, binding: Mapping[str, Any], environ: Mapping[str, str]) -> Trigger:
     match binding["type"]:
         case "httpTrigger":
-            methods = tuple(getattr(m, "value", m).upper() for m in binding.get("methods") or ())
-            return HttpTrigger(binding.get("route") or name, methods)
+            return HttpTrigger(binding.get("route") or name, tuple(binding.get("methods") or ()))
         case "timerTrigger":
             schedule = substitute(binding["schedule"], environ)
             return TimerTrigger(schedule, bool(binding.get("runOnStartup")))
@@ -121,7 +118,7 @@ def _trigger(
             if not connection:
                 raise ConfigError(f"the connection setting {binding['connection']!r} is missing or empty")
             trigger = SessionTrigger if binding.get("isSessionsEnabled") else QueueTrigger
-            binary = binding.get("dataType") in (func.DataType.BINARY, func.DataType.BINARY.value)
+            binary = binding.get("dataType") == "BINARY"
             return trigger(substitute(binding["queueName"], environ), connection, binary)
         case other:
             raise ConfigError(f"the development host does not run this trigger: {other}")

@@ -17,8 +17,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
-
-import azure.functions as func
+from typing import TextIO
 
 from localcloud.common.http_server import HttpServer
 from localcloud.common.stop_with_parent import stop_with_parent
@@ -28,8 +27,6 @@ from localcloud.functions.function_index import (
     QueueTrigger,
     SessionTrigger,
     TimerTrigger,
-    functions_of,
-    import_app,
 )
 from localcloud.functions.host_config import (
     ConfigError,
@@ -40,10 +37,12 @@ from localcloud.functions.host_config import (
 )
 from localcloud.functions.host_logs import HOST, set_up_logging
 from localcloud.functions.http_triggers import HttpFunctions
+from localcloud.functions.in_process import functions_of, import_app
 from localcloud.functions.invocations import Invoker
 from localcloud.functions.queue_triggers import QueueListener
 from localcloud.functions.session_triggers import SessionListener
 from localcloud.functions.timer_triggers import Timer
+from localcloud.functions.worker_client import WorkerClient, installed
 
 log = logging.getLogger(HOST)
 
@@ -129,9 +128,7 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
         log.warning("%s: the environment's value is used, not the one of the settings file", name)
     sign_in = AuthSettings(options.sign_in, tuple(options.audience)) if options.sign_in else None
     os.environ[ENABLED] = str(sign_in is not None)
-    app: func.FunctionApp = import_app(folder)
-    os.chdir(folder)
-    functions = functions_of(app, os.environ)
+    functions = _functions(options.worker or (sys.executable if installed() else ""), folder, config, out)
     host = Host(functions, config, sign_in=sign_in, port=options.port, threads=_thread_count())
     for function in functions:
         log.info("%s", _line(function, host.url, config.route_prefix))
@@ -144,6 +141,15 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
     log.info("Host stopped")
     out.flush()
     os._exit(0)  # a thread of a function that hangs must not hold the process
+
+
+def _functions(python: str, folder: Path, config: HostConfig, log_file: TextIO) -> Sequence[Function]:
+    """Return the functions of the app: of Microsoft's worker in a Python, or "" for this process."""
+    if python:
+        return WorkerClient(python, folder, config.log_levels, log_file).functions(os.environ)
+    app = import_app(folder)
+    os.chdir(folder)
+    return functions_of(app, os.environ)
 
 
 def _thread_count() -> int:
@@ -175,6 +181,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int, default=DEFAULT_PORT)
     parser.add_argument("--sign-in", default="", metavar="URL", help="the issuer of the tokens of callers")
     parser.add_argument("--audience", action="append", default=[], help="whom these tokens must be for")
+    parser.add_argument(
+        "--worker",
+        default="",
+        metavar="PYTHON",
+        help="the Python whose azure-functions-runtime runs the functions; this one, where it has that",
+    )
     parser.add_argument("--log-file", type=Path, help="write the log here, not to the terminal")
     parser.add_argument("--stop-with-parent", action="store_true", help="stop when standard input closes")
     return parser

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import TextIO
 
@@ -21,11 +21,20 @@ HOST = "roadstead.host"
 """The logger of the host itself; ``extra={"function": name}`` for messages about one function."""
 
 
-def set_up_logging(stream: TextIO, levels: Mapping[str, str], *, debug: bool = False) -> logging.Handler:
-    """Send every record to the stream; ``debug`` as the worker's PYTHON_ENABLE_DEBUG_LOGGING."""
+def set_up_logging(
+    stream: TextIO,
+    levels: Mapping[str, str],
+    *,
+    debug: bool = False,
+    running: Callable[[], str] = current_function.get,
+) -> logging.Handler:
+    """Send every record to the stream; ``debug`` as the worker's PYTHON_ENABLE_DEBUG_LOGGING.
+
+    ``running`` names the function that runs in this thread, "" for none.
+    """
     handler = logging.StreamHandler(stream)
     handler.setFormatter(_Line())
-    handler.addFilter(_Levels(levels))
+    handler.addFilter(_Levels(levels, running))
     root = logging.getLogger()
     root.addHandler(handler)
     root.setLevel(logging.DEBUG if debug else logging.INFO)
@@ -35,14 +44,15 @@ def set_up_logging(stream: TextIO, levels: Mapping[str, str], *, debug: bool = F
 class _Levels(logging.Filter):
     """Names each record's function, and lets it pass when its category's level allows it."""
 
-    def __init__(self, levels: Mapping[str, str]) -> None:
+    def __init__(self, levels: Mapping[str, str], running: Callable[[], str]) -> None:
         super().__init__()
+        self._running = running
         self._levels = {name.lower(): LOG_LEVELS[level.lower()] for name, level in levels.items()}
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether the record is to be written."""
         by_host = record.name == HOST
-        function = getattr(record, "function", "") or current_function.get()
+        function = getattr(record, "function", "") or self._running()
         record.function = function or "host"
         if not function and not by_host and record.name.startswith("azure."):
             return False  # the host's own Service Bus client: the host logs what happens there

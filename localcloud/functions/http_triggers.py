@@ -10,14 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any
 
-import azure.functions as func
-from azure.functions.http import HttpRequestConverter, HttpResponseConverter
 from azure.functions.meta import Datum
 from werkzeug.urls import iri_to_uri
 from werkzeug.wrappers import Request, Response
 
 from localcloud.common.http_server import json_response
-from localcloud.functions.function_index import Function, TimerTrigger
+from localcloud.functions.function_index import Function, HttpReply, Input, TimerTrigger
 from localcloud.functions.invocations import Closed, Invoker
 from localcloud.functions.route_templates import RouteTemplates
 from localcloud.functions.timer_triggers import tick
@@ -56,10 +54,8 @@ class HttpFunctions:
         if found is None:
             return Response(status=404)
         function, parameters = found
-        argument = decode_request(request, parameters)
-        outcome = self._invoker.submit(function, argument, convert=encode_reply).result()
-        reply: Response = outcome.value if outcome.succeeded else Response(status=500)
-        return reply
+        outcome = self._invoker.submit(function, _input(request, parameters)).result()
+        return _response(outcome.reply) if outcome.reply else Response(status=500)
 
     def _admin(self, method: str, path: str) -> Response:
         if path == "/admin/host/status":
@@ -71,8 +67,8 @@ class HttpFunctions:
         return Response(status=202)
 
 
-def decode_request(request: Request, parameters: Mapping[str, str]) -> func.HttpRequest:
-    """Return the request as the worker gives it to a function; the body is the raw bytes."""
+def _input(request: Request, parameters: Mapping[str, str]) -> Input:
+    """Return what the host passes on of a request; the body is the raw bytes."""
     query = {name: ",".join(values) for name, values in request.args.lists()}
     value = {
         "method": Datum(request.method, "string"),
@@ -82,25 +78,16 @@ def decode_request(request: Request, parameters: Mapping[str, str]) -> func.Http
         "params": _data(parameters),
         "body": Datum(request.get_data(), "bytes"),
     }
-    decoded: func.HttpRequest = HttpRequestConverter.decode(Datum(value, "http"), trigger_metadata={})
-    return decoded
+    return Input(Datum(value, "http"))
 
 
-def encode_reply(value: Any) -> Response:
-    """Return the reply for what a function returned; raise TypeError when that is no reply."""
-    if not isinstance(value, str | func.HttpResponse):
-        raise TypeError(f"an HTTP function must return a str or an HttpResponse, not {type(value).__name__}")
-    datum = HttpResponseConverter.encode(value, expected_type=None)
-    if datum.type == "string":
-        return Response(datum.value, mimetype="text/plain")
-    parts = datum.value
-    reply = Response(parts["body"].value, status=int(parts["status_code"].value))
-    for name, header in parts["headers"].items():
-        reply.headers[name] = header.value
-    for cookie in parts["cookies"] or ():
-        for morsel in cookie.values():
-            reply.headers.add("Set-Cookie", morsel.OutputString())
-    return reply
+def _response(reply: HttpReply) -> Response:
+    response = Response(reply.body, status=reply.status)
+    for name, value in reply.headers.items():
+        response.headers[name] = value
+    for cookie in reply.cookies:
+        response.headers.add("Set-Cookie", cookie)
+    return response
 
 
 def _data(values: Mapping[str, str] | Any) -> dict[str, Datum]:

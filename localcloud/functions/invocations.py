@@ -1,4 +1,4 @@
-"""Runs invocations as the Python worker does: on one pool of threads, several at once.
+"""Runs invocations: on one pool of threads, several at once, as many as the Python worker has.
 
 Each is logged when it ends, as "Executed 'Functions.name' (Succeeded, 12 ms)", a failure with its traceback.
 """
@@ -9,15 +9,11 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Any
-
-import azure.functions as func
 
 from localcloud.common.thread_names import name_thread
-from localcloud.functions.function_index import Function
+from localcloud.functions.function_index import Function, HttpReply, Input
 from localcloud.functions.host_logs import HOST, current_function
 
 log = logging.getLogger(HOST)
@@ -27,53 +23,26 @@ class Closed(Exception):
     """The host is stopping and takes no more work."""
 
 
+class FailedElsewhere(Exception):
+    """A function failed in another process; the text is its traceback there."""
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """How an invocation ended; ``value`` is what the function returned, None when it failed."""
+    """How an invocation ended; ``reply`` is what an HTTP function returned, None when it failed."""
 
     succeeded: bool
-    value: Any = None
+    reply: HttpReply | None = None
 
 
 @dataclass(eq=False)
-class _Invocation(func.Context):
-    """One run of a function, and the context that it is given when it asks for one."""
+class _Invocation:
+    """One run of a function."""
 
     function: Function
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     started: float | None = None
     warned: bool = False
-    local: Any = field(default_factory=threading.local)
-
-    @property
-    def invocation_id(self) -> str:
-        """The id of this run."""
-        return self.id
-
-    @property
-    def function_name(self) -> str:
-        """The function's name."""
-        return self.function.name
-
-    @property
-    def function_directory(self) -> str:
-        """The app's folder, which is the current one."""
-        return "."
-
-    @property
-    def thread_local_storage(self) -> Any:
-        """Where a thread of the function may note the invocation id."""
-        return self.local
-
-    @property
-    def trace_context(self) -> Any:
-        """None: the host takes part in no distributed trace."""
-        return None
-
-    @property
-    def retry_context(self) -> Any:
-        """None: none of our functions has a retry policy."""
-        return None
 
 
 class Invoker:
@@ -88,19 +57,17 @@ class Invoker:
         self._closed = False
         self._running: dict[Future[Outcome], _Invocation] = {}
 
-    def submit(
-        self, function: Function, argument: Any, *, convert: Callable[[Any], Any] | None = None
-    ) -> Future[Outcome]:
+    def submit(self, function: Function, given: Input) -> Future[Outcome]:
         """Start an invocation; its end is already logged when the future is done.
 
-        ``convert`` turns the function's value into the outcome's and is part of the invocation. Raise Closed
-        when the host is stopping; the future is cancelled when that happens before the function started.
+        Raise Closed when the host is stopping; the future is cancelled when that happens before the function
+        started.
         """
         invocation = _Invocation(function)
         with self._lock:
             if self._closed:
                 raise Closed
-            future = self._pool.submit(self._run, invocation, argument, convert)
+            future = self._pool.submit(self._run, invocation, given)
             self._running[future] = invocation
         future.add_done_callback(self._forget)
         return future
@@ -139,16 +106,16 @@ class Invoker:
         with self._lock:
             self._running.pop(future, None)
 
-    def _run(self, invocation: _Invocation, argument: Any, convert: Callable[[Any], Any] | None) -> Outcome:
+    def _run(self, invocation: _Invocation, given: Input) -> Outcome:
         function = invocation.function
         invocation.started = started_at = time.monotonic()
-        arguments: Mapping[str, Any] = {function.parameter: argument}
-        if function.wants_context:
-            arguments = {**arguments, "context": invocation}
         token = current_function.set(function.name)
         try:
-            value = function.call(**arguments)
-            outcome = Outcome(True, convert(value) if convert else value)
+            outcome = Outcome(True, function.run(given, invocation.id))
+        except FailedElsewhere as error:
+            elapsed = (time.monotonic() - started_at) * 1000
+            log.error("Executed 'Functions.%s' (Failed, %d ms)\n%s", function.name, elapsed, error)  # noqa: TRY400
+            return Outcome(False)
         except Exception:
             elapsed = (time.monotonic() - started_at) * 1000
             log.exception("Executed 'Functions.%s' (Failed, %d ms)", function.name, elapsed)

@@ -12,24 +12,21 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError
 from datetime import UTC, datetime, timedelta
 
-import azure.functions as func
 from azure.functions.meta import Datum
-from azure.functions.timer import TimerRequestConverter
 from cronsim import CronSim, CronSimError
 
 from localcloud.common.clock import system_clock
-from localcloud.functions.function_index import Function, TimerTrigger
+from localcloud.functions.function_index import Function, Input, TimerTrigger
 from localcloud.functions.host_config import ConfigError
 from localcloud.functions.invocations import Closed, Invoker
 
 _LATE = timedelta(seconds=1)
 
 
-def tick(*, past_due: bool) -> func.TimerRequest:
+def tick(*, past_due: bool) -> Input:
     """Return what a timer's function is given."""
     value = json.dumps({"IsPastDue": past_due, "Schedule": {"AdjustForDST": True}, "ScheduleStatus": None})
-    decoded: func.TimerRequest = TimerRequestConverter.decode(Datum(value, "json"), trigger_metadata={})
-    return decoded
+    return Input(Datum(value, "json"))
 
 
 def next_time(schedule: str, after: datetime) -> datetime:

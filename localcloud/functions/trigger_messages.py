@@ -20,25 +20,23 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-import azure.functions as func
 from azure.functions.meta import Datum
-from azure.functions.servicebus import ServiceBusMessageInConverter
 from azure.servicebus import ServiceBusReceivedMessage
+
+from localcloud.functions.function_index import Input
 
 NEVER = "9999-12-31T23:59:59.9999999"
 """When a message without a time to live expires: DateTime.MaxValue."""
 
 
-def decode_message(message: ServiceBusReceivedMessage, *, binary: bool) -> func.ServiceBusMessage:
-    """Return the message as a function gets it; ``binary`` is whether its trigger asks for bytes."""
+def input_of(message: ServiceBusReceivedMessage, *, binary: bool) -> Input:
+    """Return what the host gives to a function; ``binary`` is whether its trigger asks for bytes."""
     body = message.body
     raw = body if isinstance(body, bytes) else b"".join(body)
     if binary:
-        content, metadata = Datum(raw, "bytes"), _metadata(message)
-    else:
-        text = raw.decode(errors="replace")
-        content, metadata = Datum(text, "string"), {**_metadata(message), **_json_fields(text)}
-    return ServiceBusMessageInConverter.decode_single_message(content, trigger_metadata=metadata)
+        return Input(Datum(raw, "bytes"), _metadata(message))
+    text = raw.decode(errors="replace")
+    return Input(Datum(text, "string"), {**_metadata(message), **_json_fields(text)})
 
 
 def _unzoned(at: datetime | None) -> str:

@@ -106,6 +106,7 @@ class LocalCloud:
         command = [sys.executable, "-m", "localcloud.functions.host", "--app", str(self.options.app)]
         command += ["--settings", str(settings), "--port", str(port), "--stop-with-parent"]
         command += ["--sign-in", f"{self.urls.identity}/{TENANT}", "--audience", directory.API]
+        command += ["--worker", self.options.worker] if self.options.worker else []
         self._start(ProcessPart(host, command, lambda: _answers(port))).wait_ready(_START_SECONDS)
 
     def kill_functions(self) -> None:

@@ -41,8 +41,9 @@ class Options:
     ``create_seconds`` is how long Azure creates a cluster, with other operations in proportion;
     ``lock_seconds`` is how long Service Bus locks a session. A schedule of None is that of the example
     settings. ``subscriptions`` exist in Azure, and no others. ``usual_ports`` prefers the documented ports;
-    without it, and when one is taken, a free one is used. ``extra`` settings win over all others. ``modules``
-    run a part in place of the local cloud's own module: {"azure": "a.module"}. ``roles`` runs the
+    without it, and when one is taken, a free one is used. ``extra`` settings win over all others.
+    ``worker`` is the Python that has Microsoft's worker for the functions in ``app``, "" for the usual one.
+    ``modules`` run a part in place of the local cloud's own module: {"azure": "a.module"}. ``roles`` runs the
     functions as the apps that it names, each with an identity whose role has only these actions:
     {"worker": ["*/read"]}. ``existing`` are clusters outside Azure, by name: the kubeconfig of each is in the
     vault of the example fleet, as the secret NAME-kubeconfig.
@@ -53,6 +54,7 @@ class Options:
     plan_schedule: str | None = None
     resend_schedule: str | None = None
     app: Path = ROOT
+    worker: str = ""
     functions: bool = True
     subscriptions: tuple[str, ...] = (SUBSCRIPTION,)
     usual_ports: bool = False

@@ -118,8 +118,9 @@ class HealthReading:
     """What was found at a time; ``credentials`` are those whose end a service has stated.
 
     ``lacks`` says what the git host does not offer, and what is lost. ``unreadable`` records are of single
-    clusters, and the like. ``missed`` are the lists that found what no event had announced. None of these
-    makes an instance less ready. The records are None before this instance has read them.
+    clusters, and the like. ``missed`` are the lists that found what no event had announced, and ``paused`` is
+    the pause that lasts, "" for none. None of these makes an instance less ready. The records are None before
+    this instance has read them.
     """
 
     at: datetime
@@ -129,6 +130,7 @@ class HealthReading:
     unreadable: Sequence[UnreadableRecord] | None = None
     lacks: Sequence[str] = ()
     missed: Sequence[Listing] = ()
+    paused: str = ""
 
     @property
     def problems(self) -> Mapping[str, str]:
@@ -153,6 +155,7 @@ class Health:
         self._last: tuple[float, HealthReading] | None = None
         self._unreadable: Sequence[UnreadableRecord] | None = None
         self._missed: Sequence[Listing] = ()
+        self._paused = ""
         self._read_at = 0.0
 
     def read(self) -> HealthReading:
@@ -185,13 +188,15 @@ class Health:
         ]
         credentials = _credentials(host.credential, answers.get(host.name), now)
         lacks = [capability.value for capability in Capability if capability not in host.capabilities]
-        return HealthReading(now, services, timers, credentials, self._unreadable, lacks, self._missed)
+        known = self._unreadable, lacks, self._missed, self._paused
+        return HealthReading(now, services, timers, credentials, *known)
 
     def _read_records(self) -> None:
         """Read the records; what takes longer, as the first time in a large fleet, is for a later reading."""
         began = self._ports.elapsed()
         self._unreadable = self._ports.state.unreadable()
         self._missed = [listing for listing in self._ports.state.sweep().listings if listing.missed]
+        self._paused = str(self._ports.state.fleet().paused(self._ports.clock()) or "")
         ended = self._ports.elapsed()
         self._read_at = ended + READ_SHARE * (ended - began)
 

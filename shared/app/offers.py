@@ -1,19 +1,33 @@
 """What Azure has for the clusters that a commit changes: read by lists, for a plan that waits for none.
 
-A list is read once for its subscription or region, and the process stores it for a while: regions, sizes and
-versions for hours, what of a limit is used for minutes. What is slow, refused or rate limited is unknown.
+A list is read once for its subscription or region, and the process stores it for a while: regions, sizes,
+versions and roles for hours; what of a limit is used, rights and registrations for minutes. What is slow,
+refused or rate limited is unknown.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.azure.changes.upgrades import offered_versions
-from shared.azure.offers import Offer, Request, quotas_of, shortages, sizes_of, subnets_of
+from shared.azure.offers import Offer, Request, Subnet, quotas_of, shortages, sizes_of, subnets_of
+from shared.azure.permissions import (
+    Grant,
+    Need,
+    assigned,
+    features_of,
+    grants_of,
+    lacking,
+    needs_of,
+    registered_features,
+    registered_providers,
+    roles_of,
+    unregistered,
+)
 from shared.cluster.failures.errors import ReconcileError, Unavailable
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass
@@ -24,9 +38,13 @@ from shared.ports import Ports
 from shared.ports.azure import (
     AzureCall,
     ListComputeUsages,
+    ListFeatures,
+    ListGrants,
     ListLocations,
     ListNetworks,
     ListNetworkUsages,
+    ListProviders,
+    ListRoleDefinitions,
     ListSizes,
     ListVersions,
 )
@@ -40,36 +58,38 @@ SECONDS = 5.0
 SILENT = 3.0
 """Nor is one after another that had no answer for so many seconds: Azure is down, or far away."""
 REGIONS = 20
-"""So many regions of subscriptions are looked at; each takes four lists, and a subscription two."""
+"""So many regions of subscriptions are looked at; each takes four lists, and a subscription seven at most."""
 _LONG, _SHORT = timedelta(hours=6), timedelta(minutes=5)
+Said = Mapping[AzureCall[Any], Any]
+"""What the lists say, None for one that nobody could read."""
 
 
 @dataclass(frozen=True)
 class _List:
-    """A list: its subject, how it is read, how long that is fresh, and whether it is of a region."""
+    """A list: its subject, what is read from its documents, and how long that is fresh."""
 
-    call: type[AzureCall[Any]]
     name: str
     said: Callable[[Any], Any]
     fresh: timedelta
-    regional: bool = True
-
-    def of(self, place: RegionId) -> AzureCall[Any]:
-        """Return the call for a region, or for its subscription."""
-        return self.call(place if self.regional else SubscriptionId(place.subscription))
 
 
 def _names(documents: Iterable[Json]) -> frozenset[str]:
     return frozenset(str(document["name"]) for document in documents)
 
 
-_LOCATIONS = _List(ListLocations, "which regions there are", _names, _LONG, regional=False)
-_VERSIONS = _List(ListVersions, "which versions of Kubernetes are offered", offered_versions, _LONG)
-_SIZES = _List(ListSizes, "which sizes there are", sizes_of, _LONG)
-_CORES = _List(ListComputeUsages, "how many cores are left", quotas_of, _SHORT)
-_ADDRESSES = _List(ListNetworkUsages, "how many public addresses are left", quotas_of, _SHORT)
-_NETWORKS = _List(ListNetworks, "how many addresses subnets have left", subnets_of, _SHORT, regional=False)
-_LISTS = (_LOCATIONS, _VERSIONS, _SIZES, _CORES, _ADDRESSES)
+_LISTS: Mapping[type[AzureCall[Any]], _List] = {
+    ListLocations: _List("which regions there are", _names, _LONG),
+    ListVersions: _List("which versions of Kubernetes are offered", offered_versions, _LONG),
+    ListSizes: _List("which sizes there are", sizes_of, _LONG),
+    ListComputeUsages: _List("how many cores are left", quotas_of, _SHORT),
+    ListNetworkUsages: _List("how many public addresses are left", quotas_of, _SHORT),
+    ListNetworks: _List("how many addresses subnets have left", subnets_of, _SHORT),
+    ListGrants: _List("what the worker may do", assigned, _SHORT),
+    ListRoleDefinitions: _List("what roles allow", roles_of, _LONG),
+    ListProviders: _List("which resource providers are registered", registered_providers, _SHORT),
+    ListFeatures: _List("which features are registered", registered_features, _SHORT),
+}
+_REGIONAL = (ListVersions, ListSizes, ListComputeUsages, ListNetworkUsages)
 
 
 def asked_of_azure(items: Iterable[Item], clusters: Mapping[str, Desired]) -> list[Desired]:
@@ -79,37 +99,68 @@ def asked_of_azure(items: Iterable[Item], clusters: Mapping[str, Desired]) -> li
 
 
 def what_is_short(
-    asked: Iterable[Desired], records: Mapping[str, ClusterRecord], ports: Ports
+    asked: Sequence[Desired], records: Mapping[str, ClusterRecord], ports: Ports
 ) -> tuple[str, ...]:
     """Return a sentence for each thing that these clusters need and Azure does not have, or not enough of.
 
     It is there after the time of one slow list at most, whatever Azure does.
     """
+    places = sorted({RegionId(*wanted.place) for wanted in asked})
+    looked, more = places[:REGIONS], len(places) - REGIONS
+    clusters = [wanted for wanted in asked if RegionId(*wanted.place) in looked]
     requests = [
         Request.of(wanted, records[wanted.name].desired.spec if wanted.name in records else None)
-        for wanted in asked
+        for wanted in clusters
     ]
-    places = sorted({request.place for request in requests})
-    with_subnets = {request.place for request in requests if request.names_subnets}
-    found = shortages(requests, _offers(places[:REGIONS], with_subnets, ports))
-    more = len(places) - REGIONS
+    worker = ports.config.worker
+    needs = [need for wanted in clusters for need in needs_of(wanted)] if worker else []
+    said = _read([*dict.fromkeys((*_offered(requests), *_allowed(requests, needs, worker)))], ports)
+    networks = [said[call] for call in said if isinstance(call, ListNetworks)]
+    subnets = {name: subnet for found in networks if found is not None for name, subnet in found.items()}
+    found = [
+        *(
+            f"{_subject(call)} is unknown: Azure did not say"
+            for call, answer in said.items()
+            if answer is None
+        ),
+        *shortages(requests, {place: _offer(place, subnets, said) for place in looked}),
+        *lacking(needs, _grants(said)),
+        *_unregistered(requests, said),
+    ]
     return (*found, *([f"Azure was not asked about {many(more, 'more region')}"] if more > 0 else ()))
 
 
-def _offers(
-    places: Sequence[RegionId], with_subnets: Collection[RegionId], ports: Ports
-) -> Mapping[RegionId, Offer]:
-    """Return what Azure has in each place, from lists that are read together."""
-    wanted = {place: (*_LISTS, _NETWORKS) if place in with_subnets else _LISTS for place in places}
-    calls = dict.fromkeys((one.of(place), one) for place, lists in wanted.items() for one in lists)
+def _offered(requests: Sequence[Request]) -> Iterator[AzureCall[Any]]:
+    """Yield the lists of what there is, and of what is left."""
+    for place in sorted({request.place for request in requests}):
+        yield ListLocations(SubscriptionId(place.subscription))
+        yield from (list_of(place) for list_of in _REGIONAL)
+    for subscription in sorted({name for request in requests for name in request.networks_in}):
+        yield ListNetworks(SubscriptionId(subscription))
+
+
+def _allowed(requests: Sequence[Request], needs: Collection[Need], worker: str) -> Iterator[AzureCall[Any]]:
+    """Yield the lists of what the worker may do, and of what subscriptions have registered."""
+    for target in sorted({SubscriptionId(need.subscription) for need in needs}):
+        yield ListGrants(target, worker)
+        yield ListRoleDefinitions(target)
+    for request in requests:
+        subscription = SubscriptionId(request.place.subscription)
+        yield ListProviders(subscription)
+        for feature in features_of(request.new):
+            yield ListFeatures(subscription, feature.partition("/")[0])
+
+
+def _read(calls: Sequence[AzureCall[Any]], ports: Ports) -> Said:
+    """Read lists together; the process has what it read lately."""
     end, azure = ports.elapsed() + SECONDS, RateLimiter(None, ports).over(ports).azure
     silent = list[AzureCall[Any]]()
 
-    def read(asked: tuple[AzureCall[Any], _List]) -> Any:
-        call, of = asked
+    def read(call: AzureCall[Any]) -> Any:
         known, begun = ports.answers.get(call, ports.clock()), ports.elapsed()
         if known is not None or silent or begun > end:
             return known
+        of = _LISTS[type(call)]
         try:
             said = of.said(azure.call(call))
         except Unavailable:
@@ -124,18 +175,49 @@ def _offers(
         ports.answers.put(call, said, now, now + of.fresh)
         return said
 
-    answers = dict(zip(calls, ports.together(read, [*calls]), strict=True))
+    return dict(zip(calls, ports.together(read, calls), strict=True))
+
+
+def _subject(call: AzureCall[Any]) -> str:
+    place = call.target
+    where = place.location if isinstance(place, RegionId) else f"the subscription {place.subscription}"
+    return f"{_LISTS[type(call)].name} in {where}"
+
+
+def _offer(place: RegionId, subnets: Mapping[str, Subnet], said: Said) -> Offer:
+    return Offer(
+        said[ListLocations(SubscriptionId(place.subscription))],
+        said[ListVersions(place)],
+        said[ListSizes(place)],
+        {**(said[ListComputeUsages(place)] or {}), **(said[ListNetworkUsages(place)] or {})},
+        subnets,
+    )
+
+
+def _grants(said: Said) -> Mapping[str, Sequence[Grant]]:
+    """Return what the worker may do in each subscription of which that is known."""
+    known = {
+        call.target.subscription: (answer, said[ListRoleDefinitions(call.target)])
+        for call, answer in said.items()
+        if isinstance(call, ListGrants)
+    }
     return {
-        place: _offer({one: answers[one.of(place), one] for one in lists}) for place, lists in wanted.items()
+        name: grants_of(assignments, roles)
+        for name, (assignments, roles) in known.items()
+        if assignments is not None and roles is not None
     }
 
 
-def _offer(said: Mapping[_List, Any]) -> Offer:
-    return Offer(
-        said[_LOCATIONS],
-        said[_VERSIONS],
-        said[_SIZES],
-        {**(said[_CORES] or {}), **(said[_ADDRESSES] or {})},
-        said.get(_NETWORKS),
-        tuple(of.name for of, answer in said.items() if answer is None),
-    )
+def _unregistered(requests: Sequence[Request], said: Said) -> Iterator[str]:
+    """Yield what is not registered, a subscription at a time."""
+    for subscription in sorted({request.place.subscription for request in requests}):
+        target = SubscriptionId(subscription)
+        specs = {
+            request.cluster: request.new for request in requests if request.place.subscription == subscription
+        }
+        features = {
+            call.namespace: answer
+            for call, answer in said.items()
+            if isinstance(call, ListFeatures) and call.target == target
+        }
+        yield from unregistered(subscription, specs, said[ListProviders(target)], features)

@@ -73,8 +73,8 @@ def differences_of(desired: Desired, owner: Owner, live: Json) -> list[Differenc
 def drift_of(desired: Desired, owner: Owner, live: Json, known: Iterable[str] | None) -> list[Difference]:
     """Return every difference of a cluster that no job works on.
 
-    ``known`` is what the cluster had beyond git when it was verified (``unmanaged_names``); None when nobody
-    looked then, so that nothing of this kind counts.
+    ``known`` is what the cluster had beyond git when it was verified (the names of ``beyond_git``); None when
+    nobody looked then, so that nothing of this kind counts.
     """
     found = differences_of(desired, owner, live)
     found += (newer for newer in _newer_versions(desired, owner, live) if newer.path in desired.lowered)
@@ -87,9 +87,9 @@ def drift_of(desired: Desired, owner: Owner, live: Json, known: Iterable[str] | 
     return found
 
 
-def unmanaged_names(desired: Desired, owner: Owner, live: Json) -> tuple[str, ...]:
-    """Return names of what a cluster has beyond git: tags, labels, taints, node pools and newer versions."""
-    return tuple(sorted({name for name, _ in _unmanaged(desired, owner, live)}))
+def beyond_git(desired: Desired, owner: Owner, live: Json) -> Mapping[str, Difference]:
+    """Return what a cluster has beyond git, by names: tags, labels, taints, node pools and newer versions."""
+    return dict(sorted(_unmanaged(desired, owner, live), key=lambda found: found[0]))
 
 
 def _of_cluster(desired: Desired, leaf: Leaf, live: Json) -> Difference:

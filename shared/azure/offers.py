@@ -71,18 +71,17 @@ class Subnet:
 
 @dataclass(frozen=True)
 class Offer:
-    """What Azure has in one region for one subscription; None for what it did not say.
+    """What Azure has in one region for one subscription; None, or nothing, for what it did not say.
 
     ``sizes`` and ``subnets`` are by name and id in lower case, ``quotas`` by the names that Azure gives them.
-    ``unknown`` says what Azure did not answer.
+    Subnets can be in other subscriptions.
     """
 
     regions: Collection[str] | None = None
     versions: Collection[str] | None = None
     sizes: Mapping[str, Size] | None = None
     quotas: Mapping[str, Quota] = field(default_factory=dict)
-    subnets: Mapping[str, Subnet] | None = None
-    unknown: tuple[str, ...] = ()
+    subnets: Mapping[str, Subnet] = field(default_factory=dict)
 
 
 # What Azure's documents say.
@@ -163,13 +162,14 @@ class Request:
 
     @property
     def place(self) -> RegionId:
-        """Where it is."""
-        return RegionId(self.new.subscription_id, self.new.location)
+        """Where it is, in lower case."""
+        return RegionId(self.new.subscription_id.lower(), self.new.location.lower())
 
     @property
-    def names_subnets(self) -> bool:
-        """Whether nodes are in a subnet that git names."""
-        return any(pool.vnet_subnet_id for pool in self.new.node_pools)
+    def networks_in(self) -> frozenset[str]:
+        """The subscriptions of the subnets that git names for nodes and pods."""
+        named = (id for pool in self.new.node_pools for id in (pool.vnet_subnet_id, pool.pod_subnet_id))
+        return frozenset(id.split("/")[2].lower() for id in named if id)
 
 
 def _sized(pool: NodePool) -> Mapping[str, int]:
@@ -263,8 +263,6 @@ def shortages(requests: Iterable[Request], offers: Mapping[RegionId, Offer]) -> 
 
 def _of_region(place: RegionId, requests: list[Request], offer: Offer) -> Iterator[str]:
     named = _named(request.cluster for request in requests)
-    for unknown in offer.unknown:
-        yield f"{unknown} in {place.location} is unknown: Azure did not say"
     if offer.regions is not None and place.location not in offer.regions:
         yield (
             f"location {place.location}: subscription {place.subscription} has no such region"
@@ -345,8 +343,6 @@ def _of_quota(what: str, where: str, needs: Mapping[str, int], quota: Quota | No
 
 
 def _of_subnets(requests: list[Request], offer: Offer) -> Iterator[str]:
-    if offer.subnets is None:
-        return
     needs = defaultdict[str, dict[str, int]](dict)
     for request in requests:
         for subnet, count in _addressed(request).items():

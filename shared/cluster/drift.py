@@ -1,4 +1,4 @@
-"""What is stored of drift: the fields in which Azure differs from git, and how a cluster was verified."""
+"""What is stored of drift: the fields in which Azure differs from git, and what becomes of them."""
 
 from __future__ import annotations
 
@@ -169,21 +169,6 @@ class Drift:
     def __str__(self) -> str:
         """Return the first paths, such as ``sku.tier, tags.cost and 2 more``; versions have their reason."""
         return some_of([str(field) for field in self.fields], NAMED, total=self.count)
-
-
-@dataclass(frozen=True)
-class Verification:
-    """How Azure showed a cluster when it was compared last.
-
-    ``digest`` is that of the cluster if nothing differed, "" otherwise: such a cluster is compared again with
-    each sweep. ``unmanaged`` names the tags, labels, taints and node pools that git does not have and that
-    the cluster had when it became Ready. ``added`` names those that came afterwards: they count until git has
-    them or they no longer exist, whatever is committed meanwhile.
-    """
-
-    digest: str = ""
-    unmanaged: tuple[str, ...] = ()
-    added: tuple[str, ...] = ()
 
 
 def drift_from(

@@ -10,8 +10,9 @@ from shared.azure.compliance import Compliance
 from shared.azure.differences import Difference
 from shared.azure.drift.activity import FieldAuthor
 from shared.azure.running_versions import PoolVersions
-from shared.cluster.drift import Correction, Drift, HeldStart, Verification
+from shared.cluster.drift import Correction, Drift, HeldStart
 from shared.cluster.trial import Trial
+from shared.cluster.verification import Verification
 from shared.frozen import dataclass, field
 from shared.kubernetes.inside import Inside
 from shared.kubernetes.kubeconfig import ApiServer

@@ -39,6 +39,7 @@ class NotificationKind(StrEnum):
     ORPHAN = "orphan"
     DEAD_LETTER = "dead-letter"
     CHANNEL = "channel"
+    PAUSED = "paused"
     APPROVED = "approved"
     OUTPUTS = "outputs"
     READY = "ready"
@@ -135,6 +136,11 @@ KINDS: Mapping[NotificationKind, About] = {
         Severity.WARNING,
         *("channel", "channels", "failing", "delivering again"),
         "A route of notifications cannot deliver; the other routes say so.",
+    ),
+    NotificationKind.PAUSED: About(
+        Severity.WARNING,
+        *("fleet", "fleets", "paused", "resumed"),
+        "Somebody paused the fleet: nothing starts by itself.",
     ),
     NotificationKind.APPROVED: About(
         Severity.INFO,

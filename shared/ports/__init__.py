@@ -174,6 +174,8 @@ class FleetConfig:
     """Whether the app is in a network that reaches private API servers; None where nobody says."""
     principals: frozenset[str] = frozenset()
     """The ids of the app's identities, in lower case: what these do is no change by hand."""
+    worker: str = ""
+    """The object id of the worker's identity, whose rights a plan is compared with; "" where nobody says."""
     app_group: GroupId | None = None
     """The resource group of the app, whose tag has the epoch of the tables; None where nobody names it."""
     approval_by_others: bool = False

@@ -140,10 +140,12 @@ class KnownTime:
 
 
 class Comparisons:
-    """What a process knows of its surroundings: the last time, and when the tables were found to be current.
+    """What a process knows of its surroundings: the last time, when the tables were found to be current, and
+    when no pause was found.
 
-    Both are None before the first read; ``tables_at`` is a moment of ``elapsed``.
+    Each is None before the first read; ``tables_at`` and ``unpaused_at`` are moments of ``elapsed``.
     """
 
     time: KnownTime | None = None
     tables_at: float | None = None
+    unpaused_at: float | None = None

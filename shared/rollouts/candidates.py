@@ -120,9 +120,8 @@ def candidates_of(
         if wanted is not None and started and not record.deleting:
             candidate = _candidate(record, wanted, record.generation, now)
             candidate = replace(candidate, at_once=member.at_once, touched=True, adds=False)
-            yield replace(
-                candidate, before=member.before, left=True, group=member.group, earlier=member.earlier
-            )
+            moved = None if _is_at(record, member.earlier) else member.earlier
+            yield replace(candidate, before=member.before, left=True, group=member.group, earlier=moved)
 
 
 def _moved(record: ClusterRecord, wanted: Desired) -> Pin | None:
@@ -131,6 +130,14 @@ def _moved(record: ClusterRecord, wanted: Desired) -> Pin | None:
     if wanted.pin is None or (before is not None and before.pulls == wanted.pin.pulls):
         return None
     return before if before is not None and before.source == wanted.pin.source else UNKNOWN
+
+
+def _is_at(record: ClusterRecord, pin: Pin | None) -> bool:
+    """Return whether a cluster has the state of a pin: an abort of its rollout has taken it back."""
+    now = Pin.of(record.document)
+    if now is None or pin is None:
+        return False
+    return now.commit == pin.commit or (pin.is_known and now.pulls == pin.pulls)
 
 
 def _adds(item: Item, earlier: Item | None) -> bool:

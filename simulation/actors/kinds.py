@@ -23,6 +23,7 @@ ROLLBACKS = "rollbacks"
 PROMOTIONS = "promotions"
 PLATFORM = "platform"
 AZURE_EVENTS = "azure-events"
+PAUSES = "pauses"
 
 RARE: Mapping[str, float] = {
     PULL_REQUESTS: 0.1,
@@ -43,6 +44,7 @@ RARE: Mapping[str, float] = {
     PROMOTIONS: 0.08,
     PLATFORM: 0.15,
     AZURE_EVENTS: 0.12,
+    PAUSES: 0.08,
 }
 
 

@@ -9,11 +9,11 @@ from simulation.actors.kinds import PLATFORM
 from simulation.actors.upkeep import ActorUpkeep
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
-from simulation.platforms import CHANGED, INVALID, UNAPPLIED, UNBUILT, USUAL, WITH_SHOP
+from simulation.platforms import CHANGED, INVALID, LESS, UNAPPLIED, UNBUILT, USUAL, WHOLE
 
 ACTS = (4, 10)
-NEXT = (USUAL, USUAL, CHANGED, CHANGED, WITH_SHOP, WITH_SHOP, WITH_SHOP, UNAPPLIED, UNBUILT, INVALID)
-REVERTS, WITH_A_MANIFEST, APPROVES = 0.2, 0.3, 0.2
+NEXT = (USUAL, CHANGED, *(WHOLE,) * 5, UNAPPLIED, UNBUILT, INVALID)
+REVERTS, WITH_A_MANIFEST, APPROVES, REMOVES = 0.2, 0.3, 0.2, 0.3
 
 
 class PlatformTeam(ActorUpkeep):
@@ -30,7 +30,7 @@ class PlatformTeam(ActorUpkeep):
     def check(self) -> None:
         """Change the platform once more, without a fault."""
         for operators in self._everybody:
-            self._push(operators, CHANGED if operators.now.platform == WITH_SHOP else WITH_SHOP)
+            self._push(operators, CHANGED if operators.now.platform == WHOLE else WHOLE)
 
     def _act(self) -> None:
         operators = self._chance.choice(self._everybody)
@@ -39,7 +39,8 @@ class PlatformTeam(ActorUpkeep):
         elif self._chance.random() < REVERTS and len(operators.history.head_line) > 1:
             self._push(operators, operators.history.desired(operators.history.head_before).platform)
         else:
-            self._push(operators, self._chance.choice(NEXT))
+            removes = self._chance.random() < REMOVES
+            self._push(operators, self._chance.choice([*LESS] if removes else NEXT))
 
     def _push(self, operators: Operators, platform: str) -> None:
         self.acts += 1

@@ -72,6 +72,7 @@ class Context:
         """Note that the tables of a fleet were lost, or have an older moment."""
         fleet = cloud.ports.config.fleet
         self.replaced[fleet] += 1
+        self.history(cloud).paused = None  # the tables have it no more, or not yet
         self.planned[fleet] = PlannedHead()
         for life in [life for life in self.creations if life[0] == fleet]:
             del self.creations[life]

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.memory.memory_cloud import MemoryCloud
 from simulation.history import FleetHistory
 from simulation.invariants.context import Context
 from simulation.operators import Operators, cluster_id
-from simulation.platforms import HAVE_SHOP, REFUSED
-from simulation.pulled_commits import BRANCHES, applied_commit, has_source, pinned_commit, shop
+from simulation.platforms import GUARDED, HAS, REFUSED, Guarded
+from simulation.pulled_commits import BRANCHES, applied_commit, has_source, pinned_commit, uid_of
 from simulation.rule import RuleViolated
 
 
@@ -26,7 +27,8 @@ class PinInvariant:
         self.operators: dict[MemoryCloud, Operators] = {}
         self._pins: dict[KubernetesWorld, str] = {}
         """The commit that Flux pulled last on a cluster, also while it has no source."""
-        self._shops: dict[KubernetesWorld, str] = {}
+        self._uids: dict[tuple[KubernetesWorld, str], str] = {}
+        """The uid that what is guarded had last on a cluster."""
         self._given: defaultdict[str, set[str]] = defaultdict(set)
         """The commits of the pins with which generations of the clusters of a name began."""
         self._begun: dict[tuple[MemoryCloud, str], tuple[str, int]] = {}
@@ -34,6 +36,8 @@ class PinInvariant:
         self._went_back: set[tuple[str, str]] = set()
         """The clusters and commits of pins that went back because somebody asked for it."""
         self._succeeded: set[str] = set()
+        self._of_before: set[tuple[str, datetime]] = set()
+        """The successes of a commit from when it was the head before: no plan knows that it is again."""
 
     def after_event(self) -> None:
         """Check what has moved, what no longer exists, and what a status says."""
@@ -43,7 +47,8 @@ class PinInvariant:
             for name, world in self._worlds(operators):
                 self._moved(operators, name, world)
                 self._is_there(operators, name, world, branches)
-                self._kept(operators, name, world)
+                for guarded in GUARDED:
+                    self._kept(operators, name, world, guarded)
             self._true_status(cloud, operators)
 
     def ended(self, cloud: MemoryCloud) -> None:
@@ -116,10 +121,10 @@ class PinInvariant:
             for cloud, record in records
         )
 
-    def _kept(self, operators: Operators, name: str, world: KubernetesWorld) -> None:
-        """Check that a namespace which Flux deletes is one whose removal somebody approved."""
-        before, now = self._shops.get(world, ""), shop(world)
-        self._shops[world] = now
+    def _kept(self, operators: Operators, name: str, world: KubernetesWorld, guarded: Guarded) -> None:
+        """Check that somebody approved the removal of what is guarded, where Flux deletes it."""
+        before, now = self._uids.get((world, guarded.name), ""), uid_of(world, guarded)
+        self._uids[world, guarded.name] = now
         record = operators.cloud.state.cluster(name)
         if not before or now == before or record is None or record.deleting:
             return  # a cluster that goes takes along what Flux has
@@ -127,13 +132,13 @@ class PinInvariant:
         if not applied:
             return  # a cluster that was created again, empty: it has no Flux yet, which could delete anything
         if (name, applied) in operators.moved_by_hand | self._went_back or self._approved(
-            operators.history, name, applied
+            operators.history, name, applied, guarded
         ):
             return
-        what = f"{name} lost its namespace with {applied[:8]}, which nobody approved"
+        what = f"{name} lost its {guarded.name} with {applied[:8]}, which nobody approved"
         raise RuleViolated("unapproved removal", f"{operators.fleet}: {what}")
 
-    def _approved(self, history: FleetHistory, name: str, pin: str) -> bool:
+    def _approved(self, history: FleetHistory, name: str, pin: str, guarded: Guarded) -> bool:
         """Return whether somebody approved the removal by the commit of a pin, or by one before it."""
         if pin not in history.head_line:
             return False
@@ -141,7 +146,7 @@ class PinInvariant:
         return any(
             name in history.approved[commit] | history.reviewed[commit].keys()
             for commit in earlier
-            if history.desired(commit).platform not in HAVE_SHOP
+            if guarded not in HAS[history.desired(commit).platform]
         )
 
     def _true_status(self, cloud: MemoryCloud, operators: Operators) -> None:
@@ -151,8 +156,14 @@ class PinInvariant:
             return
         head = history.head_line[-1]
         since, latest = history.moved_at(head), cloud.repository.statuses.latest(head)
-        shown = [record.status.state for record in latest if record.created_at > since]
-        if "success" not in shown:
+        shown = {
+            (head, record.created_at)
+            for record in latest
+            if record.created_at > since and record.status.state == "success"
+        }
+        if self._context.planned[operators.fleet].place != history.place(head):
+            self._of_before |= shown
+        if not shown - self._of_before:
             self._succeeded.discard(head)
         elif head not in self._succeeded:
             self._succeeded.add(head)

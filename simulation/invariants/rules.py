@@ -19,6 +19,7 @@ from simulation.invariants.pull_requests import PullRequestInvariant
 from simulation.invariants.records import Records
 from simulation.invariants.rollout_ends import RolloutEnds
 from simulation.invariants.staged_starts import RolloutRules
+from simulation.invariants.starts_in_a_pause import Pauses
 from simulation.invariants.timed_starts import TimedStarts
 from simulation.workloads import Workloads
 
@@ -31,6 +32,7 @@ class Invariants:
         self.gaps = GapInvariant(context)
         self.hand_overs = HandOvers(context)
         self.messages = Messages(context)
+        self.pauses = Pauses(context)
         self.promotions = PromotionInvariant(context)
         self.pull_requests = PullRequestInvariant(context.loop)
         self.records = Records(context)

@@ -53,7 +53,9 @@ class ShownClusters:
         self._conditions(cloud, record)
         if "spec" in detail:
             self._spec(cloud, record, detail, why)
-        if self._loop.calm_seconds > CALM_SECONDS and record.job.active:
+        history = self._histories[cloud.ports.config.fleet]
+        calm = self._loop.calm_seconds > CALM_SECONDS and self._loop.clock() > history.goes_on_at
+        if calm and record.job.active:
             self._message_waits(cloud, record)
 
     def _held(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections import defaultdict
 from collections.abc import Mapping
+from datetime import datetime
 
 from rich.console import Console
 
@@ -19,7 +20,7 @@ from shared.cluster.failures.errors import TooLarge
 from simulation.event_loop import EventLoop
 from simulation.history import AzureHistory, FleetHistory
 from simulation.oracle import Oracle
-from simulation.platforms import HAVE_SHOP
+from simulation.platforms import GUARDED, HAS
 from simulation.rule import untrue
 from simulation.shown.findings import CALM_SECONDS, is_applied, saved_late, silent
 from simulation.shown.listed import ListedClusters
@@ -47,6 +48,8 @@ class ShownFleets:
         """Compare the views of a fleet with its records, git and Azure."""
         view, fleet = fleet_view(cloud.ports, view=self._listed[cloud]), cloud.state.fleet()
         history = self._histories[cloud.ports.config.fleet]
+        if history.paused is not None and not view["paused"] and _lasts(history.paused, self._loop.clock()):
+            raise silent(cloud, f"the fleet is paused since {history.paused[0]}, and nothing says so")
         if view["problem"] and not view["fleetSuggestedAction"]:
             raise silent(cloud, f"{view['problem']}: without an action")
         if fleet.problem is not None and fleet.problem.kind == TooLarge.__name__:
@@ -74,7 +77,7 @@ class ShownFleets:
             self._held_otherwise(cloud, name)
         for cluster in view["clusters"]:
             plan = cluster["plan"]
-            kept = desired.keeps(cluster["name"], 0) and desired.platform in HAVE_SHOP
+            kept = desired.keeps(cluster["name"], 0) and HAS[desired.platform] == GUARDED
             if plan and plan["needsApproval"] and kept:
                 raise untrue(
                     cloud, f"the delete of {cluster['name']} needs approval, and git has the cluster"
@@ -95,7 +98,8 @@ class ShownFleets:
         """Check, in peace, that a push is planned in time, and that what waits comes to an end."""
         history, head = self._histories[cloud.ports.config.fleet], cloud.repository.head("main")
         age = (self._loop.clock() - history.pushed_at).total_seconds()
-        if view["commit"] != head and age > PLANNED_SECONDS and not (view["problem"] or view["waiting"]):
+        late = age > PLANNED_SECONDS and self._loop.clock() > history.goes_on_at
+        if view["commit"] != head and late and not (view["problem"] or _waits(view)):
             raise silent(cloud, f"{head[:8]} is not planned since {age:.0f} s, and nothing says why")
         if view["waiting"] and not cloud.broker.peek("plans", limit=1) and self._loop.actor.queue != "plans":
             raise untrue(cloud, f"{view['waiting']}, and no request to plan waits")
@@ -139,7 +143,7 @@ class ShownFleets:
         fleet = cloud.ports.config.fleet
         phases = {cluster["name"]: cluster["phase"] for cluster in view["clusters"]}
         approvals = sorted(c["name"] for c in view["clusters"] if c["plan"] and c["plan"]["needsApproval"])
-        head = (view["commit"], view["problem"], view["waiting"], view["notCreated"], approvals)
+        head = (view["commit"], view["problem"], _waits(view), view["notCreated"], approvals)
         if self._printed.get(fleet) == (head, phases):
             return
         self._printed[fleet] = head, phases
@@ -154,6 +158,17 @@ class ShownFleets:
         for record in records:
             if not any(line.split()[:2] == [record.name, record.phase] for line in lines):
                 raise untrue(cloud, f"status does not print {record.name} as {record.phase}")
-        for text in filter(None, (view["problem"], view["waiting"], *view["notCreated"], *approvals)):
+        for text in filter(
+            None, (view["problem"], view["waiting"], view["paused"], *view["notCreated"], *approvals)
+        ):
             if not any(text.split("\n")[0] in line for line in lines):
                 raise silent(cloud, f"status does not print {text}")
+
+
+def _waits(view: schema.FleetView) -> str:
+    """Return what holds the fleet as a whole, "" for nothing."""
+    return " ".join(filter(None, (view["paused"], view["waiting"])))
+
+
+def _lasts(paused: tuple[datetime, datetime | None], now: datetime) -> bool:
+    return paused[1] is None or now < paused[1]

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 
 import azure.functions as func
 import pytest
+from azure.functions.timer import TimerRequest
 
-from localcloud.functions.timer_triggers import tick
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.door import COMPARE_SECONDS, SLOW, NotReady, enter
 from shared.app.health import Health
@@ -97,7 +97,7 @@ def test_its_timers_do_nothing(instance: Instance) -> None:
     instance.wrong = timedelta(hours=1)
     timers = functions(instance.ports)
     for name in ("plan_missed_head", "resend_overdue", "sweep", "check", "purge_expired"):
-        timers[name].get_user_function()(tick(past_due=False))
+        timers[name].get_user_function()(TimerRequest())
     assert instance.cloud.state.timer_runs() == {}
     assert not instance.cloud.broker.peek("plans")
 
@@ -161,6 +161,22 @@ def test_without_table_storage_it_goes_by_what_it_knows_and_a_new_instance_waits
     fresh.table_time = away
     with pytest.raises(NotReady, match="Unavailable: no answer"):
         enter(fresh.ports)
+
+
+def test_a_new_instance_whose_first_answer_took_long_asks_again_and_handles_its_first_event(
+    instance: Instance,
+) -> None:
+    waits = [SLOW + 1, 0.1]
+    read = instance.table_time
+
+    def slow_at_first() -> datetime:
+        found = read()
+        instance.cloud.clock.advance(waits.pop(0))
+        return found
+
+    instance.table_time = slow_at_first
+    enter(instance.ports)
+    assert waits == []
 
 
 def test_an_answer_that_takes_long_says_nothing_of_the_time(instance: Instance) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 
-from shared.azure.differences import Difference, drift_of, live_digest, unmanaged_names
+from shared.azure.differences import Difference, beyond_git, drift_of, live_digest
 from shared.cluster.failures.errors import InvalidManifest
 from tests.support.arm_bodies import OWNER, created, desired, pool
 from tests.support.cluster_specs import SPECS
@@ -42,7 +42,7 @@ def live_of(spec: dict[str, Any]) -> dict[str, Any]:
 def drift(spec: dict[str, Any], live: dict[str, Any], before: dict[str, Any]) -> list[Difference]:
     """Return the drift of a cluster that Azure showed as ``before`` when it became Ready."""
     cluster = desired(**spec)
-    return drift_of(cluster, OWNER, live, unmanaged_names(cluster, OWNER, before))
+    return drift_of(cluster, OWNER, live, beyond_git(cluster, OWNER, before))
 
 
 def owned(spec: dict[str, Any]) -> Iterator[Place]:

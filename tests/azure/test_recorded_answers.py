@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shared.azure.differences import Difference, drift_of, unmanaged_names
+from shared.azure.differences import Difference, beyond_git, drift_of
 from shared.language.desired import Desired
 from tests.support.arm_bodies import OWNER, desired
 
@@ -32,7 +32,7 @@ def shown(answer: dict[str, Any]) -> dict[str, Any]:
 
 def found(answer: dict[str, Any], live: dict[str, Any]) -> list[Difference]:
     """Return the drift of a cluster that was verified as it was answered."""
-    known = unmanaged_names(manifest(answer), OWNER, shown(answer))
+    known = beyond_git(manifest(answer), OWNER, shown(answer))
     return drift_of(manifest(answer), OWNER, live, known)
 
 

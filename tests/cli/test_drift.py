@@ -239,3 +239,26 @@ def test_a_freeze_that_keeps_a_correction_from_starting_is_named(url: str, cloud
     until = "a freeze holds its job until 2026-02-01 00:00"
     assert until in words
     assert "holidays of platform (nobody is here)" in words
+
+
+def test_what_somebody_added_is_accepted_as_it_is_shown_and_drift_says_by_whom(
+    url: str, cloud: MemoryCloud
+) -> None:
+    changed(cloud)
+    shown = " ".join(plain(on_terminal("drift", "one", ROADSTEAD_URL=url)[1]).split())
+    assert "An Operator accepts what somebody added: roadstead accept one" in shown
+    for field, why in (("cost", "is not what somebody added"), ("none", "of one does not differ")):
+        done = roadstead("accept", "one", f"tags.{field}", "--yes", ROADSTEAD_URL=url)
+        assert (done.returncode, why in done.stderr) == (1, True)
+    done = roadstead("accept", "one", "--yes", "--reason", "for costs", ROADSTEAD_URL=url)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "1 field accepted. See roadstead drift one")
+    cloud.run()
+    shown = " ".join(plain(on_terminal("drift", "one", columns=120, ROADSTEAD_URL=url)[1]).split())
+    assert 'one: tags.example.com/own may be "x": accepted' in shown
+    assert "ago by" in shown
+    assert ": for costs" in shown
+    assert "tags.example.com/own: for" not in shown
+    assert (
+        "nothing that somebody added to one is reported"
+        in roadstead("accept", "one", ROADSTEAD_URL=url).stderr
+    )

@@ -34,6 +34,19 @@ def test_the_list_of_documented_codes_names_its_source_and_its_dates() -> None:
     assert len(codes) > 60
 
 
+def test_every_page_of_the_folders_is_read_or_has_no_code() -> None:
+    """``folders`` is what the repository has; ``earlier`` has the page that took an older one's place."""
+    pages, earlier = {page["page"] for page in DOCUMENTED["pages"]}, DOCUMENTED["earlier"]
+    assert {*earlier.values()} <= pages
+    read = [page for page in pages if page.startswith(("error-codes/", "create-upgrade-delete/"))]
+    assert sorted([*read, *earlier, *DOCUMENTED["without"]]) == DOCUMENTED["folders"]
+
+
+@pytest.mark.parametrize("code", sorted({code for entry in AZURE.entries for code in entry.codes if code}))
+def test_a_code_is_known_whatever_its_text_is(code: str) -> None:
+    assert AZURE.find(code, text="a text that no page shows") is not None
+
+
 def test_keys_are_unique_and_lead_to_their_entries() -> None:
     assert Counter(entry.key for entry in ENTRIES).most_common(1)[0][1] == 1
     assert all(entry_of(entry.key) is entry for entry in ENTRIES)

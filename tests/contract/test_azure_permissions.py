@@ -235,7 +235,8 @@ def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
     _roll_back(cloud)
     group = ONE.resource.partition("/providers")[0]
     subnet = f"{group}/providers/Microsoft.Network/virtualNetworks/hub/subnets/aks"
-    networked = fleet_files.cluster("net", extra=f"      vnetSubnetID: {subnet}\n")
+    encrypted = "      enableEncryptionAtHost: true\n"
+    networked = fleet_files.cluster("net", extra=f"      vnetSubnetID: {subnet}\n{encrypted}")
     Repo(cloud).propose(files(pool()) | {"clusters/net/cluster.yaml": networked})
     if until_deleted:
         _delete(cloud)

@@ -7,8 +7,16 @@ from typing import Any
 
 import pytest
 
+from localcloud.azure.world.access.role_assignments import ROLES
 from localcloud.azure.world.catalog import NODE_IMAGES
 from shared.azure.offers import ADDRESSES, TOTAL, Subnet, quotas_of, sizes_of, subnets_of
+from shared.azure.permissions import (
+    assigned,
+    grants_of,
+    registered_features,
+    registered_providers,
+    roles_of,
+)
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest
 from shared.ports.azure import (
     DeleteCluster,
@@ -17,17 +25,22 @@ from shared.ports.azure import (
     GetCluster,
     GetUpgradeProfile,
     ListComputeUsages,
+    ListFeatures,
+    ListGrants,
     ListLocations,
     ListMaintenance,
     ListNetworks,
     ListNetworkUsages,
+    ListProviders,
     ListResources,
+    ListRoleDefinitions,
     ListSizes,
     ListVersions,
     PutCluster,
     PutGroup,
     PutMaintenance,
     PutPool,
+    PutRoleAssignment,
     StartCluster,
     UpgradeNodeImage,
     WriteResponse,
@@ -341,3 +354,24 @@ def test_the_lists_of_what_a_region_has_say_what_is_used_and_what_is_left(azure:
     assert "westeurope" in {location["name"] for location in azure.call(ListLocations(here))}
     assert sizes_of(azure.call(ListSizes(region)))["standard_d4s_v5"].cores == 4
     assert subnets_of(azure.call(ListNetworks(here))) == {f"{network}/subnets/aks".lower(): Subnet(251, 3)}
+
+
+def test_rights_and_registrations_are_what_the_subscription_has(azure: Azure) -> None:
+    azure.with_cluster()
+    here, principal = SubscriptionId(SUBSCRIPTION), "00000000-0000-0000-0000-0000000000aa"
+    role = (
+        f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/{ROLES['Reader']}"
+    )
+    body = {"properties": {"principalId": principal, "roleDefinitionId": role}}
+    azure.call(PutRoleAssignment(here, CLUSTER.resource, "00000000-0000-0000-0000-0000000000bb", body))
+    roles = roles_of(azure.call(ListRoleDefinitions(here)))
+    (grant,) = grants_of(assigned(azure.call(ListGrants(here, principal))), roles)
+    assert (grant.scope, grant.actions) == (CLUSTER.resource, ("*/read",))
+    assert roles[ROLES["Contributor"]][1], "what it leaves out"
+    assert azure.call(ListGrants(here, "00000000-0000-0000-0000-0000000000ab")) == []
+    for name in ("Microsoft.PolicyInsights", "Microsoft.Compute/EncryptionAtHost"):
+        azure.world.offers.unregister(name)
+    providers = registered_providers(azure.call(ListProviders(here)))
+    assert ("microsoft.compute" in providers, "microsoft.policyinsights" in providers) == (True, False)
+    features = registered_features(azure.call(ListFeatures(here, "Microsoft.Compute")))
+    assert features == {"microsoft.compute/vmssautomaticzoneplacement"}

@@ -24,6 +24,7 @@ EXPECTED = {
         "refused by the policy azurepolicy-k8sazurev3noprivilege-1f2e3d of Azure Policy (the webhook",
     ),
     "kyverno": ("AdmissionWebhookDenied", "refused by the policy require-labels (the webhook validate.kyv"),
+    "managed-by-arm": ("ManagedByArm", 'configmaps "settings" is forbidden: Updating/deleting namespace'),
     "validating-admission-policy": (
         "ValidatingAdmissionPolicyDenied",
         "refused by the ValidatingAdmissionPolicy replica-limit (binding all): too many replicas",

@@ -105,6 +105,7 @@ def test_a_refused_act_is_recorded_with_its_refusal(
 BODIES: Mapping[str, Mapping[str, Any]] = {
     "approve": {"clusters": ["one"]},
     "approve_correction": {"correction": "a"},
+    "accept": {"fields": {"tags.a": "x"}},
     "try": {"pull": 7},
     "end_try": {"pull": 7},
     "refresh": {"all": True},

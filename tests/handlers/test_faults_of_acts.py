@@ -23,7 +23,7 @@ from tests.support.one_cluster import ONE, cluster, files
 from tests.support.one_cluster import ready as ready_one
 from tests.support.pipeline_runs import failed, push, ready
 from tests.support.staged_fleets import ready_fleet, staged, tags
-from tests.support.sweeps import sweep
+from tests.support.sweeps import sweep, tag_by_hand
 
 CONDITIONAL = ("save", "save_fleet", "save_sweep", "save_rollout")
 
@@ -155,6 +155,13 @@ def approved_correction() -> Scene:
     return Scene(cloud, "approve_correction", ONE_ROUTE, shown, reason="Approved")
 
 
+def accepted_difference() -> Scene:
+    cloud = ready_one()
+    tag_by_hand(cloud, ONE, owner="ann")
+    sweep(cloud)
+    return Scene(cloud, "accept", ONE_ROUTE, {"fields": {"tags.owner": '"ann"'}}, reason="DriftAccepted")
+
+
 def accepted_repository() -> Scene:
     cloud = ready_one()
     cloud.repository.id = 2
@@ -199,6 +206,7 @@ SCENES = (
     replay,
     takeover,
     approved_correction,
+    accepted_difference,
     accepted_repository,
     dismissed,
     refreshed,

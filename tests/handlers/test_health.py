@@ -7,8 +7,8 @@ from typing import Any
 
 import azure.functions as func
 import pytest
+from azure.functions.timer import TimerRequest
 
-from localcloud.functions.timer_triggers import tick
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.health import GRACE
 from shared.cluster.failures.errors import Unavailable
@@ -44,7 +44,7 @@ def test_a_new_app_is_ready_until_a_timer_that_never_ran_is_late() -> None:
     assert ask(cloud, "ready") == (503, {"live": True, "ready": False})
     found = started(cloud.ports)
     for name in TIMERS:
-        found[name].get_user_function()(tick(past_due=False))
+        found[name].get_user_function()(TimerRequest())
     assert ask(cloud, "ready") == (200, {"live": True, "ready": True})
     status, health = ask(cloud, "health", ADMIN)
     assert (status, health["live"], health["ready"]) == (200, True, True)
@@ -63,7 +63,7 @@ def test_a_timer_that_fails_has_not_run() -> None:
     around(cloud, "state", continuations=away)
     timer = started(cloud.ports)["resend_overdue"].get_user_function()
     with pytest.raises(Unavailable):
-        timer(tick(past_due=False))
+        timer(TimerRequest())
     assert cloud.state.timer_runs() == {}
 
 

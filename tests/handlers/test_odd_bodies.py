@@ -61,10 +61,13 @@ DELIVERIES: Mapping[str, Any] = {
 REQUESTS: Mapping[str, Any] = {
     "approve": {"clusters": ["one"], "reason": "why"},
     "approve_correction": {"correction": "abc", "reason": "why"},
+    "accept": {"fields": {"tags.owner": '"x"'}, "reason": "why"},
     "takeover": {"reason": "why"},
     "refresh": {"clusters": ["one"]},
     "read_readiness": {"clusters": ["one"]},
     "sync": {"reason": "why"},
+    "pause": {"reason": "why", "until": "2099-01-01T00:00:00Z"},
+    "resume": {"reason": "why"},
     "dismiss": {"deadLetters": [{"queue": "jobs", "id": "7:m"}]},
     "replay": {"override": False, "reason": "why"},
     "try": {"pull": 7, "for": "4h", "reason": "why"},

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from shared.azure.differences import drift_of, unmanaged_names
+from shared.azure.differences import beyond_git, drift_of
 from tests.support.arm_bodies import OWNER, created, desired, pool
 
 
@@ -51,7 +51,7 @@ def test_a_local_dns_that_aks_turns_on_with_a_version_is_no_drift() -> None:
     live = copy.deepcopy(before)
     for profile in live["properties"]["agentPoolProfiles"]:
         profile["localDNSProfile"] = {"mode": "Preferred", "state": "Enabled"}
-    assert drift_of(cluster, OWNER, live, unmanaged_names(cluster, OWNER, before)) == []
+    assert drift_of(cluster, OWNER, live, beyond_git(cluster, OWNER, before)) == []
     chosen = desired(nodePools=[pool(localDNSProfile={"mode": "Disabled"})])
-    found = drift_of(chosen, OWNER, live, unmanaged_names(chosen, OWNER, before))
+    found = drift_of(chosen, OWNER, live, beyond_git(chosen, OWNER, before))
     assert [difference.path for difference in found] == ["nodePools[system].localDNSProfile.mode"]

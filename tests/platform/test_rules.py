@@ -341,6 +341,13 @@ def test_values_that_nothing_defines_are_refused_where_a_name_beside_is_meant(
     assert [problem in text for text in found] == ([True] if problem else [])
 
 
+def test_a_key_of_sops_that_nothing_brings_is_a_note() -> None:
+    keys = {"decryption": {"provider": "sops", "secretRef": {"name": "sops-age"}}}
+    platform = Platform(NAMESPACE).kustomize("core", deployment("gateway"), spec=keys)
+    assert platform.problems == []
+    assert any("nothing here defines Secret flux-system/sops-age" in note for note in platform.notes)
+
+
 def test_another_namespace_is_refused_where_flux_is_locked_down() -> None:
     elsewhere = release("a", "podinfo").replace("namespace: flux-system\nspec", "namespace: apps\nspec")
     assert Platform(CHARTS, elsewhere).problems == []
@@ -571,6 +578,13 @@ def test_names_are_those_that_the_api_server_takes(kind: str, name: str, wrong: 
         ("uid: 0d6f1c1e", "every apply is refused as a conflict"),
         ("resourceVersion: '7'", "every apply is refused as a conflict"),
         ("creationTimestamp: null", ""),
+        ("labels: {pod-security.kubernetes.io/enforce: restricted}", ""),
+        ("labels: {pod-security.kubernetes.io/enforce: restrictive}", "did you mean restricted?"),
+        (
+            "labels: {pod-security.kubernetes.io/warn-version: '1.36'}",
+            "must be latest, or a version as v1.36",
+        ),
+        ("labels: {pod-security.kubernetes.io/warn-version: latest}", ""),
     ],
 )
 def test_labels_and_annotations_are_those_that_the_api_server_takes(metadata: str, problem: str) -> None:
@@ -587,6 +601,9 @@ def test_labels_and_annotations_are_those_that_the_api_server_takes(metadata: st
             "name is missing, and a Service with several ports needs it",
         ),
         ("spec: {ports: [{port: 70000}]}", "must be 1 to 65535, got 70000"),
+        ("spec: {type: NodePort, ports: [{port: 80, nodePort: 8080}]}", "must be 30000 to 32767, got 8080"),
+        ("spec: {type: NodePort, ports: [{port: 80, nodePort: 30080}]}", ""),
+        ("spec: {type: LoadBalancer, ports: [{port: 80, nodePort: 0}]}", ""),
         ("spec: {selector: {a: b}}", "ports is missing"),
         ("spec: {clusterIP: None, selector: {a: b}}", ""),
         ("spec: {type: ExternalName, externalName: a.example.com}", ""),
@@ -607,6 +624,9 @@ def test_what_the_api_server_always_refuses_is_refused(text: str, problem: str) 
         ("ports: [{containerPort: 80, name: a-name-of-sixteen}]", "must be at most 15"),
         ("ports: [{containerPort: 80, name: http-metrics}]", ""),
         ("readinessProbe: {httpGet: {port: '80'}}", "write it without quotes"),
+        ("readinessProbe: {httpGet: {port: http}}", "no port of this container is called http"),
+        ("{livenessProbe: {tcpSocket: {port: http}}, ports: [{containerPort: 80, name: http}]}", ""),
+        ("{startupProbe: {httpGet: {port: http}}, ports: [{containerPort: 80, name: '${port_name}'}]}", ""),
         ("env: [{name: A, value: b, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]", "does not go with"),
         ("env: [{name: A, value: b}, {name: A, value: c}]", "the name A is here twice"),
         ("env: [{name: A, value: ''}, {name: B, value: ''}]", ""),
@@ -621,6 +641,36 @@ def test_a_container_is_one_that_the_api_server_takes(container: str, problem: s
     spec = {"containers": [given], "volumes": [{"name": "v", "emptyDir": {}}]}
     template = {"metadata": {"labels": {"app": "web"}}, "spec": spec}
     found = Platform(NAMESPACE, deployment(template=template)).problems
+    assert [problem in text for text in found] == ([True] if problem else [])
+
+
+@pytest.mark.parametrize(
+    ("image", "right"),
+    [
+        ("registry.k8s.io/pause", True),
+        ("localhost:5000/team/web__api:v1.2_3@sha256:" + "0" * 64, True),
+        ("${registry}/web", True),
+        ("Registry.k8s.io/pause: 3.10", False),
+        ("web:1.2:3", False),
+        ("registry.k8s.io/Pause", False),
+    ],
+)
+def test_an_image_has_a_name_that_the_kubelet_takes(image: str, right: bool) -> None:
+    spec = {"containers": [{"name": "web", "image": image}]}
+    found = Platform(
+        NAMESPACE, deployment(template={"metadata": {"labels": {"app": "web"}}, "spec": spec})
+    ).problems
+    assert ["is no name of an image" in text for text in found] == ([] if right else [True])
+
+
+@pytest.mark.parametrize(
+    ("label", "problem"),
+    [("edge team", "the value of a label must be"), (1, "must be a string, got 1"), ("${team}", "")],
+)
+def test_a_label_of_a_template_is_refused_once(label: object, problem: str) -> None:
+    labels = {"app": "web", "team": label}
+    spec = {"containers": [{"name": "web", "image": "web:1"}]}
+    found = Platform(NAMESPACE, deployment(template={"metadata": {"labels": labels}, "spec": spec})).problems
     assert [problem in text for text in found] == ([True] if problem else [])
 
 

@@ -10,6 +10,7 @@ from tests.simulation.fault_mutations import FAULT_MUTATIONS
 from tests.simulation.gap_mutations import GAP_MUTATIONS
 from tests.simulation.identity_mutations import IDENTITY_MUTATIONS
 from tests.simulation.mutations import MUTATIONS
+from tests.simulation.pause_mutations import PAUSE_MUTATIONS
 from tests.simulation.pins_back_mutations import PINS_BACK_MUTATIONS
 from tests.simulation.platform_mutations import PLATFORM_MUTATIONS
 from tests.simulation.promotion_mutations import PROMOTION_MUTATIONS
@@ -41,6 +42,7 @@ ALL = (
     *CHECK_MUTATIONS,
     *GAP_MUTATIONS,
     *CHANNEL_MUTATIONS,
+    *PAUSE_MUTATIONS,
     *ROLLOUT_MUTATIONS,
     *ROLLBACK_MUTATIONS,
     *PROMOTION_MUTATIONS,

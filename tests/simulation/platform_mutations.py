@@ -20,6 +20,8 @@ from shared.plan.hold_kinds import HoldKind
 from shared.plan.holds import Hold
 from shared.plan.plan import Item, Plan
 from shared.plan.platform_plan import PlatformPlan
+from shared.platform.changes import guards
+from shared.platform.changes.effects import Consequence
 from simulation.actors.kinds import PLATFORM, ROLLOUTS
 from tests.simulation.mutations import mutation
 
@@ -103,6 +105,25 @@ def a_removal_needs_no_approval(patch: pytest.MonkeyPatch) -> None:
     _without(HoldKind.PLATFORM_REMOVAL)(patch)
 
 
+def only_namespaces_claims_and_sets_are_guarded(patch: pytest.MonkeyPatch) -> None:
+    for name in ("is_owner", "is_definition", "is_release"):
+        patch.setattr(guards, name, lambda _: False)
+    patch.setattr(guards, "_kind", _without_owners(guards._kind))
+
+
+def _without_owners(kind: Callable[[Consequence], Any]) -> Callable[[Consequence], Any]:
+    return lambda consequence: None if consequence.of_owner else kind(consequence)
+
+
+def only_a_namespace_is_guarded(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(guards, "_GUARDED", (("", "Namespace"),))
+
+
+def any_number_of_objects_may_go(patch: pytest.MonkeyPatch) -> None:
+    judged = guards.guards_of
+    patch.setattr(guards, "guards_of", lambda found, _: judged(found, 100_000))
+
+
 def what_nothing_builds_is_released(patch: pytest.MonkeyPatch) -> None:
     _without(HoldKind.PLATFORM_REFUSED)(patch)
 
@@ -121,5 +142,8 @@ PLATFORM_MUTATIONS = (
     mutation(the_purge_keeps_the_pin_of_the_head_alone, PLATFORM, "pin branch", often="purge"),
     mutation(a_record_loses_its_pin, PLATFORM, "lost pin"),
     mutation(a_removal_needs_no_approval, PLATFORM, "unapproved removal"),
+    mutation(only_namespaces_claims_and_sets_are_guarded, PLATFORM, "unapproved removal"),
+    mutation(only_a_namespace_is_guarded, PLATFORM, "unapproved removal"),
+    mutation(any_number_of_objects_may_go, PLATFORM, "unapproved removal"),
     mutation(what_nothing_builds_is_released, PLATFORM, "pin refused"),
 )

@@ -21,7 +21,7 @@ from tests.simulation.mutations import Mutation
 
 
 def an_invalid_fleet_file_is_not_shown(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(clusters, "fleet_problem", lambda fleet, _=None: fleet_problem(fleet))
+    patch.setattr(clusters, "fleet_problem", lambda fleet, now, _=None: fleet_problem(fleet, now))
 
 
 def clusters_that_are_not_created_are_not_shown(patch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ def example(kind: type[AzureCall[Any]]) -> AzureCall[Any]:
         "pool": "system",
         "configuration": "default" if kind.name == "put_maintenance" else "flux-system",
         "extension": "flux",
-        "namespace": "shop",
+        "namespace": "Microsoft.Compute" if kind.name == "list_features" else "shop",
         "etag": None,
         "only_new": False,
         "page": "",

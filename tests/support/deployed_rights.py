@@ -35,6 +35,8 @@ from tests.support.replaced_ports import Noted
 from tests.support.templates import assignments, role_definitions
 
 T = TypeVar("T")
+WORKER = "00000000-0000-0000-0000-00000000000e"
+"""The object id of the identity of the worker."""
 CLIENTS: dict[str, Any] = {
     **{"containerservice": ContainerServiceClient, "resource": ResourceManagementClient},
     "extensions": KubernetesConfigurationExtensionsMgmtClient,
@@ -116,7 +118,7 @@ class CloudWithRights(MemoryCloud):
     """A cloud in which every function acts as the identity of its app; ``calls`` are its calls to Azure."""
 
     def __init__(self) -> None:
-        super().__init__(throttle=False, config=replace(CONFIG, installation=""))
+        super().__init__(throttle=False, config=replace(CONFIG, installation="", worker=WORKER))
         self.calls: defaultdict[App, set[type[AzureCall[Any]]]] = defaultdict(set)
         self.compared: defaultdict[App, Comparisons] = defaultdict(Comparisons)
         self.sent: defaultdict[App, set[str]] = defaultdict(set)

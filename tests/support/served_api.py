@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from handlers.sign_in import SignIn
 from localcloud.common.http_server import HttpServer
 from localcloud.functions.easy_auth import AuthSettings, EasyAuth
-from localcloud.functions.function_index import Function, HttpTrigger, functions_of
+from localcloud.functions.function_index import Function, HttpTrigger
 from localcloud.functions.host_config import read_settings
 from localcloud.functions.http_triggers import HttpFunctions
+from localcloud.functions.in_process import functions_of
 from localcloud.functions.invocations import Invoker
 from localcloud.runtime.options import EXAMPLE
 from shared.ports import Ports

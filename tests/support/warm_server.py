@@ -202,7 +202,9 @@ def load() -> None:
     for package in PACKAGES:
         path = importlib.import_module(package).__path__
         for module in pkgutil.walk_packages(path, f"{package}."):
-            if not module.name.endswith("__main__"):
+            if not module.name.endswith(
+                ("__main__", "worker_process")
+            ):  # the second has another Python's library
                 importlib.import_module(module.name)
     for name in USED:
         importlib.import_module(name)

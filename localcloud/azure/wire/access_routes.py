@@ -8,7 +8,11 @@ from collections.abc import Callable
 from werkzeug.wrappers import Request, Response
 
 from localcloud.azure.wire.bodies import read_body
-from localcloud.azure.world.access.role_assignments import principal_of_filter, role_of_filter
+from localcloud.azure.world.access.role_assignments import (
+    member_of_filter,
+    principal_of_filter,
+    role_of_filter,
+)
 from localcloud.azure.world.arm_resources import WriteAnswer
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.http_server import json_response
@@ -46,12 +50,18 @@ def _delete_credential(world: AzureWorld, request: Request, at: re.Match[str]) -
 
 
 def _list_assignments(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    principal = principal_of_filter(request.args.get("$filter", ""))
+    given = request.args.get("$filter", "")
+    if member := member_of_filter(given):
+        return json_response(200, {"value": world.list_grants(at["subscription"], member)})
+    principal = principal_of_filter(given)
     return json_response(200, {"value": world.list_role_assignments(at["subscription"], principal)})
 
 
 def _list_roles(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    role = role_of_filter(request.args.get("$filter", ""))
+    given = request.args.get("$filter", "")
+    if not given:
+        return json_response(200, {"value": world.list_role_definitions(at["subscription"])})
+    role = role_of_filter(given)
     return json_response(200, {"value": world.list_roles(at["subscription"], role)})
 
 

@@ -49,6 +49,7 @@ _OF_PROVIDERS = {
     "microsoft.compute": ("2019-04-01", "2021-07-01", "2024-03-01", "2024-07-01", "2024-11-01"),
     "microsoft.network": ("2023-09-01", "2024-01-01", "2024-03-01", "2024-05-01", "2024-07-01"),
 }
+_FEATURES = ("2015-12-01", "2021-07-01")
 _POLICY_ASSIGNMENTS = (
     *("2019-09-01", "2020-03-01", "2020-09-01", "2021-06-01", "2022-06-01", "2023-04-01", "2024-04-01"),
     *("2024-05-01", "2025-01-01", "2025-03-01", "2025-11-01"),
@@ -63,6 +64,10 @@ def check_version(path: str, version: str, location: str) -> None:
     if not version:
         message = "The api-version query parameter (?api-version=) is required for all requests."
         raise ArmError(400, "MissingApiVersionParameter", message)
+    if "/providers/microsoft.features/" in path.lower():
+        if version not in _FEATURES:
+            raise ArmError(400, "InvalidApiVersionParameter", _invalid(version, _FEATURES))
+        return
     provider, _, kind = path.lower().rpartition("/providers/")[2].partition("/")
     if provider in _OF_PROVIDERS:
         of_policies = kind.startswith("policyassignments")

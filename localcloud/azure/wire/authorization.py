@@ -19,7 +19,9 @@ VERBS = {"GET": "read", "PUT": "write", "PATCH": "write", "DELETE": "delete"}
 def action_of(method: str, path: str) -> str:
     """Return the name of the action that a request needs, in lower case."""
     provider, parts = "Microsoft.Resources/subscriptions", path.strip("/").split("/")[2:]
-    if "providers" in parts:
+    if [part.lower() for part in parts[:2]] == ["providers", "microsoft.features"]:
+        provider, parts = "Microsoft.Features", parts[2:]
+    elif "providers" in parts[:-1]:
         _, _, rest = path.rpartition("/providers/")
         provider, *parts = rest.split("/")
     name = "/".join([provider, *parts[0::2], VERBS.get(method, "action")])

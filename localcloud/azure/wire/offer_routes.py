@@ -37,6 +37,14 @@ def _networks(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
     return json_response(200, {"value": world.list_networks(at["subscription"])})
 
 
+def _providers(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
+    return json_response(200, {"value": world.list_providers(at["subscription"])})
+
+
+def _features(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
+    return json_response(200, {"value": world.list_features(at["subscription"], at["namespace"])})
+
+
 _SUBSCRIPTION = "/subscriptions/(?P<subscription>[^/]+)"
 _USAGES = "/locations/(?P<location>[^/]+)/usages"
 TABLE: tuple[tuple[str, str, Handler], ...] = (
@@ -45,4 +53,10 @@ TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("GET", _SUBSCRIPTION + r"/providers/microsoft\.compute" + _USAGES, _cores),
     ("GET", _SUBSCRIPTION + r"/providers/microsoft\.network" + _USAGES, _addresses),
     ("GET", _SUBSCRIPTION + r"/providers/microsoft\.network/virtualnetworks", _networks),
+    ("GET", _SUBSCRIPTION + "/providers", _providers),
+    (
+        "GET",
+        _SUBSCRIPTION + r"/providers/microsoft\.features/providers/(?P<namespace>[^/]+)/features",
+        _features,
+    ),
 )

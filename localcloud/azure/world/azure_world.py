@@ -89,6 +89,7 @@ class AzureWorld:
         self.list_sizes = self.offers.list_sizes
         self.list_compute_usages = self.offers.list_compute_usages
         self.list_network_usages = self.offers.list_network_usages
+        self.list_providers, self.list_features = self.offers.list_providers, self.offers.list_features
         below = KubernetesConfiguration(self.engine)
         self.get_extension, self.put_extension = below.get_extension, below.put_extension
         self.list_flux_configurations = below.list_flux_configurations
@@ -157,6 +158,7 @@ class AzureWorld:
         self.put_federated_credential = identities.put_federated_credential
         self.delete_federated_credential = identities.delete_federated_credential
         self.list_roles, self.list_role_assignments = roles.list_roles, roles.list_role_assignments
+        self.list_grants, self.list_role_definitions = roles.list_grants, roles.list_role_definitions
         self.get_role_assignment, self.put_role_assignment = (
             roles.get_role_assignment,
             roles.put_role_assignment,

@@ -7,7 +7,7 @@ from datetime import timedelta
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.arm_resources import ArmCluster, ArmOperation, OperationFault
 from localcloud.azure.world.azure_engine import AzureEngine
-from localcloud.azure.world.failures.documented import RecordedError, documented
+from localcloud.azure.world.failures.documented import RecordedError, failures
 from localcloud.azure.world.pools.rollbacks import age_last
 from shared.resource_ids import ClusterId
 
@@ -28,15 +28,17 @@ class Interventions:
     def fail_next(self, name: str, code: str, message: str = "") -> None:
         """Fail the next operation; a failed create leaves the cluster with its pools.
 
-        Without a message, ``code`` is the name of a documented failure: its body is that of the page, and it
-        is a refusal, or the failure of a delete, where the page shows that. ValueError for an unknown name.
+        Without a message, ``code`` is the name of a documented failure: its body is that of its source, and
+        it is a refusal, or the failure of a delete, where that says so. ValueError for an unknown name.
         """
         if message:
             self._set_fault(name, OperationFault(error=(code, message)))
             return
-        failure = documented().get(code.lower())
+        failure = failures().get(code.lower())
         if failure is None:
-            raise ValueError(f"no page shows {code}; give a message, or one of {', '.join(documented())}")
+            raise ValueError(
+                f"no source has {code}; give a message, or the code or name of a documented error"
+            )
         if failure.when == "request":
             self._set_fault(name, OperationFault(refusal=RecordedError(failure)))
             return

@@ -1,7 +1,8 @@
-"""What a subscription may have in a region: regions, sizes of machines, limits, and networks.
+"""What a subscription may have: regions, sizes of machines, limits, networks, providers and features.
 
 Shapes: the examples of github.com/Azure/azure-rest-api-specs (specification/compute, skus and usages;
-specification/network, usages and virtualNetworks). Every region has every size of ``quotas`` in three zones,
+specification/network, usages and virtualNetworks; specification/resources, providers and features). Every
+provider and feature is registered, and every region has every size of ``quotas`` in three zones,
 unless a test says otherwise.
 """
 
@@ -18,6 +19,16 @@ from localcloud.azure.world.catalog import REGIONS, region
 from localcloud.azure.world.quotas import SERIES, cores_of
 from shared.json_tree import Json
 
+_FEATURES = {
+    "microsoft.compute": ("EncryptionAtHost", "VmssAutomaticZonePlacement"),
+    "microsoft.containerservice": ("NodeDisruptionProfile", "ManagedNATGatewayV2Preview"),
+}
+"""Features that documents of AKS name, by their provider."""
+_PROVIDERS = (
+    *("Microsoft.Authorization", "Microsoft.Compute", "Microsoft.ContainerService", "Microsoft.Features"),
+    *("Microsoft.KubernetesConfiguration", "Microsoft.ManagedIdentity", "Microsoft.Network"),
+    *("Microsoft.OperationalInsights", "Microsoft.OperationsManagement", "Microsoft.PolicyInsights"),
+)
 _ADDRESSES = ("PublicIPAddresses", "IPv4StandardSkuPublicIpAddresses", "StandardSkuLoadBalancers")
 
 
@@ -28,6 +39,7 @@ class Offers:
         self._engine = engine
         self._barred: set[tuple[str, str]] = set()
         self._networks: dict[str, dict[str, Any]] = {}
+        self._unregistered: set[str] = set()
 
     # What a test says
 
@@ -50,6 +62,11 @@ class Offers:
                     ]
                 },
             }
+
+    def unregister(self, name: str) -> None:
+        """Let no subscription have a provider, or a feature such as Microsoft.Compute/EncryptionAtHost."""
+        with self._engine.lock:
+            self._unregistered.add(name.lower())
 
     # Requests
 
@@ -116,6 +133,37 @@ class Offers:
         with self._engine.request(subscription, limits.ARM_READ):
             start = f"/subscriptions/{subscription}/".lower()
             return [one for name, one in self._networks.items() if name.lower().startswith(start)]
+
+    def list_providers(self, subscription: str) -> list[Json]:
+        """Return the resource providers, with whether a subscription has registered each."""
+        with self._engine.request(subscription, limits.ARM_READ):
+            return [
+                {
+                    "id": f"/subscriptions/{subscription}/providers/{name}",
+                    "namespace": name,
+                    "registrationPolicy": "RegistrationRequired",
+                    "registrationState": self._state(name),
+                    "resourceTypes": [],
+                }
+                for name in _PROVIDERS
+            ]
+
+    def list_features(self, subscription: str, namespace: str) -> list[Json]:
+        """Return the features of a provider, with whether a subscription has registered each."""
+        with self._engine.request(subscription, limits.ARM_READ):
+            kind, start = "Microsoft.Features/providers", f"/subscriptions/{subscription}/providers"
+            return [
+                {
+                    "id": f"{start}/{kind}/{namespace}/features/{name}",
+                    "name": f"{namespace}/{name}",
+                    "type": f"{kind}/features",
+                    "properties": {"state": self._state(f"{namespace}/{name}")},
+                }
+                for name in _FEATURES.get(namespace.lower(), ())
+            ]
+
+    def _state(self, name: str) -> str:
+        return "NotRegistered" if name.lower() in self._unregistered else "Registered"
 
     def _usage(self, subscription: str, location: str, name: str, used: int) -> dict[str, Any]:
         return {

@@ -69,6 +69,12 @@ def _pod_security(at: At) -> StatusError:
     return _forbidden(at, 'violates PodSecurity "restricted:latest": runAsNonRoot != true')
 
 
+def _managed_by_arm(at: At) -> StatusError:
+    """As MicrosoftDocs/SupportArticles-docs extensions/troubleshoot-managed-namespaces.md shows it."""
+    message = f"Updating/deleting namespace {at.name} labels is not allowed because it is managed by ARM."
+    return _forbidden(at, f"{message} Please update this namespace through the ARM API.")
+
+
 def _forbidden(
     at: At,
     message: str,
@@ -135,6 +141,7 @@ CASES: Mapping[str, Callable[[At], StatusError]] = {
     "gatekeeper": _gatekeeper,
     "azure-policy": _azure_policy,
     "kyverno": _kyverno,
+    "managed-by-arm": _managed_by_arm,
     "validating-admission-policy": _admission_policy,
     "pod-security": _pod_security,
     "webhook-without-endpoints": _away('no endpoints available for service "policy"'),

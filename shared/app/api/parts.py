@@ -98,12 +98,18 @@ def unreadable_records(records: Iterable[UnreadableRecord]) -> list[schema.Unrea
     ]
 
 
-def fleet_problem(fleet: FleetRecord, newest: PlanRecord | None = None) -> schema.FleetProblemView:
-    """Return what prevents a newer commit from being planned, and what an operator can do about it.
+RESUME = "`roadstead resume` ends the pause."
 
-    With the newest plan, an invalid fleet.yaml is such a problem too.
+
+def fleet_problem(
+    fleet: FleetRecord, now: datetime, newest: PlanRecord | None = None
+) -> schema.FleetProblemView:
+    """Return what prevents a newer commit from being carried out, and what an operator can do about it.
+
+    That is a pause, too. With the newest plan, an invalid fleet.yaml is such a problem too.
     """
     underway = f"{fleet.planning[:8]}: {fleet.handed_over}" if fleet.handed_over else ""
+    pause = fleet.paused(now)
     problem, action = "", ""
     if fleet.problem:
         problem, action = str(fleet.problem), fleet.problem.suggested_action
@@ -115,7 +121,12 @@ def fleet_problem(fleet: FleetRecord, newest: PlanRecord | None = None) -> schem
         since = f"{fleet.tables.recovery.since:%Y-%m-%d %H:%M:%S} UTC"
         problem = f"the tables were lost or restored: since {since} clusters are compared, and not written to"
         action = "Wait until every cluster was compared. Then decide about those that wait for a takeover."
-    return {"problem": problem, "waiting": fleet.waiting or underway, "fleetSuggestedAction": action}
+    return {
+        "problem": problem,
+        "waiting": fleet.waiting or underway,
+        "paused": str(pause or ""),
+        "fleetSuggestedAction": action or (RESUME if pause else ""),
+    }
 
 
 def followed_sources(fleet: FleetRecord) -> list[schema.FollowedSource]:

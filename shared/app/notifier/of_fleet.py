@@ -30,6 +30,7 @@ OUTAGE = timedelta(minutes=2)
 APPROVE = "`roadstead plans` shows what waits; `roadstead approve COMMIT` starts it, a commit takes it back."
 SWEEPS = "`roadstead status` has the reason; the next sweep lists the subscription again."
 ORPHANS = "`roadstead import RESOURCE_ID` makes a manifest of it, or delete it in Azure."
+RESUME = "`roadstead resume` ends the pause."
 CHANNEL = "Check the app setting with its address; what it missed is delivered once it answers."
 
 
@@ -85,6 +86,7 @@ def present(
 ) -> Iterator[Notification]:
     """Yield what is wrong with the fleet now, apart from its newest plan. ``letters`` are newest first."""
     yield from _of_fleet(fleet, known, now, host)
+    yield from _of_pause(fleet, now)
     yield from _of_token(fleet, known, now, host)
     yield from _of_sweep(sweep, known, now)
     for queue in sorted({letter.queue for letter in letters}):
@@ -116,6 +118,20 @@ def _of_fleet(
         action=brief(problem.suggested_action, ACTION_LIMIT),
         commit=fleet.planning or fleet.commit,
     )
+
+
+def _of_pause(fleet: FleetRecord, now: datetime) -> Iterator[Notification]:
+    pause = fleet.paused(now)
+    if pause is not None:
+        yield Notification(
+            id=f"{NotificationKind.PAUSED}:{_moment(pause.at)}",
+            kind=NotificationKind.PAUSED,
+            key="pause",
+            subject=pause.by,
+            at=pause.at,
+            detail=brief(str(pause)),
+            action=RESUME,
+        )
 
 
 def _of_token(

@@ -35,7 +35,8 @@ log = logging.getLogger(__name__)
 def carry_out(computed: ComputedPlan, approval: Approval | None, ports: Ports) -> None:
     """Save a plan, hand its jobs over, and then record its commit as planned; raise Stale when superseded.
 
-    ``approval`` is what the request gave. A hand-over may continue by another message.
+    In a pause it is only saved. ``approval`` is what the request gave. A hand-over may continue by another
+    message.
     """
     plan_record, inputs, head = computed.plan_record, computed.inputs, computed.fleet.planning
     if computed.act is not None:
@@ -44,6 +45,8 @@ def carry_out(computed: ComputedPlan, approval: Approval | None, ports: Ports) -
         ports.state.add_notice(notification)
     ports.state.save_plan(plan_record)
     log.info("plan of %s: %s", head[:8], plan_record.plan.summary)
+    if _is_paused(computed.fleet, ports):
+        return
     ports.state.add_group_members(computed.members)  # before the first record of a new cluster
     _begin(computed, ports)
     if not write_pins(computed, ports):
@@ -71,6 +74,8 @@ def carry_out_part(computed: ComputedPlan, ports: Ports) -> None:
 
     What is not as it was planned, and what is left after the time of an invocation, is for the whole plan.
     """
+    if _is_paused(computed.fleet, ports):
+        return
     _begin(computed, ports)
     if not write_pins(computed, ports):
         _plan_without_branches(computed.fleet, ports)
@@ -82,6 +87,14 @@ def carry_out_part(computed: ComputedPlan, ports: Ports) -> None:
     ports.state.save_fleet(replace(fleet, planning="", handover=None, problem=None))
     if fleet.rules.promotions:
         send(PromoteRequest(), ports)
+
+
+def _is_paused(fleet: FleetRecord, ports: Ports) -> bool:
+    """Return whether nothing is handed over, so that the plan is carried out after the end of a pause."""
+    pause = fleet.paused(ports.clock())
+    if pause is not None:
+        log.info("%s is not handed over: %s", fleet.planning[:8], pause)
+    return pause is not None
 
 
 def _begin(computed: ComputedPlan, ports: Ports) -> None:

@@ -219,6 +219,8 @@ def reached(item: Item, record: ClusterSummary | None, *, newest: bool) -> bool:
         return not newest
     if record.divergence.unplanned or record.tried:  # its Flux does not pull what the plan says
         return False
+    if newest and record.observed_generation < record.generation:  # its pin goes back, which no plan asks for
+        return False
     return record.observed_generation >= item.generation and not record.lost
 
 

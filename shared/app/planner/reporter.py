@@ -38,6 +38,7 @@ from shared.logs import about
 from shared.masking import cut
 from shared.ports import CommitStatus, FleetRecord, PlanRecord, Ports
 from shared.ports.git_host import status_line
+from shared.ports.state.fleet import Pause
 from shared.rollouts.decide import decide
 from shared.rollouts.report import describe
 from shared.rollouts.rollout import RolloutState
@@ -132,7 +133,10 @@ def _report(
     newest = commit if commit == fleet.planning else fleet.commit
     try:
         of_newest = rollout if commit == fleet.commit else None
-        found = _next(plan_record, clusters, newest, ports, last_time=last_time, rollout=of_newest)
+        pause = fleet.paused(ports.clock())
+        found = _next(
+            plan_record, clusters, newest, ports, last_time=last_time, rollout=of_newest, pause=pause
+        )
         if found is None:
             return True
         after, status = found
@@ -183,10 +187,13 @@ def _replace_status(commit: str, ports: Ports) -> None:
 
 
 @again
-def report_again(commit: str, ports: Ports) -> None:
-    """Have the status of a commit written again, which another one may have replaced."""
+def report_again(commit: str, ports: Ports, *, ended: bool = False) -> None:
+    """Have the status of a commit written again, which another one may have replaced.
+
+    ``ended``: only where it has ended, as a success that is no longer true.
+    """
     plan_record = ports.state.plan(commit)
-    if plan_record is not None:
+    if plan_record is not None and not (ended and plan_record.open):
         unknown = replace(plan_record, open=True, settled=False, reported="", not_before=None)
         ports.state.save_report(unknown)
         send(ReportRequest(), ports)
@@ -274,6 +281,7 @@ def _next(
     *,
     last_time: bool,
     rollout: RolloutProgress | None,
+    pause: Pause | None,
 ) -> tuple[PlanRecord, CommitStatus | None] | None:
     """Return a plan as it is to be reported, with its status if that says something new and there is room.
 
@@ -288,13 +296,16 @@ def _next(
         status = status_of(plan, progress, link=link, superseded_by=superseded_by, rollout=rollout)
         closed = last_time or (status.state == "success" and not progress.differing)
     elif (underway := _underway(plan.commit, newest, ports)) is not None:
-        if not underway:
+        if not underway and pause is None:
             return None
         status = CommitStatus("pending", status_line(underway), CONTEXT, link)
         settled = closed = False
     else:
         superseded = f"superseded by {newest[:8]} before it was carried out"
         status, settled, closed = CommitStatus("error", superseded, CONTEXT, link), True, True
+    if pause is not None and status.state == "pending":
+        said = "; ".join(filter(None, (str(pause), status.description)))
+        status = CommitStatus("pending", status_line(said), CONTEXT, link)
     plan_record = _without_dead_write(plan_record, ports.clock())
     reported, reports = f"{status.state}: {status.description}", plan_record.reports
     interim = plan.commit != newest and not settled and plan_record.reported.startswith(f"{status.state}:")

@@ -261,11 +261,14 @@ def _read_members(rollout: Rollout, ports: Ports) -> Seen:
 def advance(act: RolloutAct | None, ports: Ports) -> bool:
     """Carry out what a person decided, and return whether clusters may start, which a plan then does.
 
-    A plan that is being handed over decides by itself. Checks of gates are read here alone.
+    In a pause none may, and no pin goes back. A plan that is being handed over decides by itself. Checks of
+    gates are read here alone.
     """
     fleet = ports.state.fleet()
     if act is not None:
         fleet = _act(act, fleet, ports)
+    if fleet.paused(ports.clock()):
+        return False
     if fleet.planning:
         _ask_at(ports.clock() + LATER if act is not None and act.kind == ActKind.BACK.value else None, ports)
         return False

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from shared.app.outbox import send
+from shared.app.pause import AGAIN_SECONDS, pause_now
 from shared.app.proposals.evaluation import Evaluation, Held, evaluate
 from shared.app.proposals.head import Head
 from shared.app.proposals.own_pull import (
@@ -40,8 +41,11 @@ log = logging.getLogger(__name__)
 def handle(request: PromoteRequest | PromotionRequest, ports: Ports) -> None:
     """Bring the pull requests of promotions up to date; postpone that while a service does not answer.
 
-    Raise Retryable when it cannot be postponed.
+    A pause postpones what no person asked for. Raise Retryable when it cannot be postponed.
     """
+    if isinstance(request, PromoteRequest) and pause_now(ports):
+        send(request, ports, after=AGAIN_SECONDS)
+        return
     asked = request.promotion if isinstance(request, PromotionRequest) else None
     try:
         if isinstance(request, PromotionRequest):

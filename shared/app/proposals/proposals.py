@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from shared.app.access.rate_limiter import RateLimited
 from shared.app.outbox import send
+from shared.app.pause import AGAIN_SECONDS, pause_now
 from shared.app.proposals.cluster import NoRoom, NotShown, settle
 from shared.app.proposals.head import Head
 from shared.app.proposals.own_pull import seconds_until_again
@@ -45,8 +46,11 @@ NAMED = 3
 def handle(request: ProposeRequest, ports: Ports) -> None:
     """Bring the pull requests about drift up to date; postpone that while a service does not answer.
 
-    Raise Retryable when it cannot be postponed: the next sweep asks again.
+    A pause postpones it, too. Raise Retryable when it cannot be postponed: the next sweep asks again.
     """
+    if pause_now(ports):
+        send(request, ports, after=AGAIN_SECONDS)
+        return
     try:
         _say(_all(request, ports), ports)
     except Unauthorized as error:

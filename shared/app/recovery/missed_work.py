@@ -75,7 +75,8 @@ def request_missing_plan(read: BranchHead, found_by: FoundBy, ports: Ports) -> b
     again = again or (head == fleet.commit and _is_planned_anew(fleet, ports))
     if head == fleet.commit and known and not (fleet.problem or fleet.waiting or again):
         return False
-    if head == fleet.planning and known and _makes_progress(fleet, ports.clock()):
+    now = ports.clock()
+    if head == fleet.planning and known and (_makes_progress(fleet, now) or fleet.paused(now)):
         return False
     with about(commit=head):
         log.warning("commit %s was not planned, or not to the end; planning it now", head[:8])
@@ -140,13 +141,16 @@ def resend_overdue(ports: Ports) -> int:
     """Send the continuation of every overdue record again; return how many there are.
 
     A continuation is overdue two leases after its time: by then a worker that received it has ended or died.
-    One that waits in a backlog is not.
+    One that waits in a backlog is not. In a pause none is sent, until no clock says that it lasts.
     """
     now, continuations = ports.clock(), ports.state.continuations()
+    pause = ports.state.fleet().paused(now - ports.config.clocks_differ)
     ports.telemetry.record(of_queues(continuations, now))
     served = {queue: served_until(continuations, queue, now) for queue in JobQueue}
 
     def times(continuation: Continuation) -> int:
+        if pause is not None:
+            return 0
         return overdue(
             continuation,
             now=now,

@@ -12,12 +12,12 @@ from datetime import datetime
 from shared.app.access.azure_state import busy, profiles_of, running_of
 from shared.app.records import Transition
 from shared.app.sweep.verdicts import SweepVerdict
-from shared.azure.differences import Difference, drift_of, live_digest, unmanaged_names
+from shared.azure.differences import Difference, beyond_git, drift_of, live_digest
 from shared.azure.drift.policy import DriftDecision, decide, only_reported, uncorrected
 from shared.azure.node_pools.replacement import serving
 from shared.azure.ownership import Owner
 from shared.cluster.conditions import IN_SYNC, found_of, is_unfinished, loss_of, own_failure
-from shared.cluster.drift import Verification, digest_of_proposal, exhausted
+from shared.cluster.drift import digest_of_proposal, exhausted
 from shared.cluster.envelopes import Envelope, checks_of, continuation
 from shared.cluster.failures.errors import ReconcileError, Unexpected, classes
 from shared.cluster.health import CORRECTED, FLUX, applies_again
@@ -36,6 +36,7 @@ from shared.cluster.transitions.acceptance import (
     start_correction,
 )
 from shared.cluster.transitions.apply_outcome import apply_outcome
+from shared.cluster.verification import Verification, known_beyond
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json, digest_of
 from shared.kubernetes.inside import facts_of
@@ -298,7 +299,8 @@ def decided_of(
     desired, before = record.desired, record.observation.verified
     if _is_left(record, live):
         return None
-    differences = drift_of(desired, owner, live, before.unmanaged if before else None)
+    known = known_beyond(before, beyond_git(desired, owner, live))
+    differences = drift_of(desired, owner, live, known)
     differences += record.observation.companions.differences
     often = exhausted(record.divergence.corrections, now)
     pools = {name: mine[0] for name, mine in serving(profiles_of(live), owner).items()}
@@ -346,10 +348,9 @@ def _compared(
 ) -> ClusterRecord:
     if decided is None:
         return record
-    before, names = record.observation.verified, unmanaged_names(record.desired, owner, live)
-    unmanaged = before.unmanaged if before else names
-    added = tuple(name for name in names if name not in unmanaged)
-    verified = Verification("" if decided else live_digest(live), unmanaged, added)
+    beyond = beyond_git(record.desired, owner, live)
+    before = record.observation.verified or Verification(unmanaged=tuple(beyond))
+    verified = before.now(beyond).compared("" if decided else live_digest(live), beyond)
     after = apply_comparison(record, decided, verified, now=now)
     if after.observation.running is None:
         return after

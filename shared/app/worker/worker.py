@@ -29,6 +29,7 @@ from shared.app.access.leased_record import LeasedRecord, LeaseLost
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.notifications import notifications_of, store_deletion
 from shared.app.outbox import send_all
+from shared.app.pause import pause_now
 from shared.app.records import Transition, change, with_rebuild_time
 from shared.app.worker.stay import Stay
 from shared.app.worker.steps.guards.inside import begins_inside
@@ -106,6 +107,10 @@ def _handle(record: ClusterRecord | None, message: JobMessage, queue: JobQueue, 
     if record is not None and not _may_run(record, queue):
         log.info("%s: handed over to the queue of the recipe %s", record.name, record.job.recipe)
         send_all(continuation(record, ports.clock()), ports)
+        return
+    pause = pause_now(ports)
+    if pause is not None:
+        log.info("%s: left to the timer: %s", message.cluster, pause)
         return
     decision = acquire_lease(
         record,

@@ -36,6 +36,18 @@ _POLICIES = (
         read=False,
     ),
     Entry(
+        "kubernetes/ManagedByArm",
+        Refused,
+        (ANY,),
+        "Azure manages the namespace, or an object in it, so that it changes through Azure alone.",
+        "Change the managed namespace through Azure, or take the object out of what Flux applies.",
+        Actor.AUTHOR,
+        says=("it is managed by arm",),
+        link="https://learn.microsoft.com/troubleshoot/azure/azure-kubernetes/extensions/troubleshoot-managed-namespaces",
+        source="MicrosoftDocs/SupportArticles-docs support/azure/azure-kubernetes/extensions/"
+        "troubleshoot-managed-namespaces.md",
+    ),
+    Entry(
         "kubernetes/AzurePolicyDenied",
         PolicyDenied,
         (ANY,),

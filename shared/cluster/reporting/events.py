@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from shared.cluster.conditions import MESSAGE_LIMIT
@@ -149,6 +149,11 @@ def correction_approved_event(record: ClusterRecord, by: str) -> Event:
         else ""
     )
     return _event(record, "Approved", f"the correction of {fields} was approved by {by}")
+
+
+def drift_accepted_event(record: ClusterRecord, paths: Iterable[str], by: str) -> Event:
+    """Return the event of what somebody added to a cluster, and somebody accepted."""
+    return _event(record, "DriftAccepted", f"{', '.join(paths)} may stay as Azure has it, accepted by {by}")
 
 
 def _value(text: str) -> str:

@@ -71,7 +71,10 @@ _APPROVE = (
     "Put the live value into the manifest, or let an Approver have git's value written with "
     "`roadstead approve --cluster NAME`."
 )
-_LEFT_ALONE = "No job changes this: put the live value into the manifest, or undo it in Azure."
+_LEFT_ALONE = (
+    "No job changes this: put the live value into the manifest, undo it in Azure, or accept what somebody "
+    "added with `roadstead accept NAME`."
+)
 _NEWER = "A version is never lowered: put the one that runs into the manifest."
 _TAGS = "Restore the tags that the message names, then run `roadstead refresh NAME`."
 _TAGS_OF_JOB = "Restore the tags that the message names, then run `roadstead replay NAME`."

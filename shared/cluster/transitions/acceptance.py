@@ -19,7 +19,7 @@ from shared.cluster.conditions import (
     with_in_sync,
     with_summary,
 )
-from shared.cluster.drift import CorrectionApproval, Drift, Verification, corrected, drift_from, is_news
+from shared.cluster.drift import CorrectionApproval, Drift, DriftedField, corrected, drift_from, is_news
 from shared.cluster.failures.errors import ClusterMissing, ClusterStopped, NoLongerReady, Unhealthy, classes
 from shared.cluster.health import HealthCondition
 from shared.cluster.job import Contest, ContestKind, Job, job_after, new_job
@@ -27,6 +27,7 @@ from shared.cluster.recipes import CONDITIONS, STEPS, Recipe, Step
 from shared.cluster.record import ClusterRecord, working_phase
 from shared.cluster.record_parts import UNREAD_COMPANIONS, AzureLife, Condition, Phase, Removals
 from shared.cluster.trial import Trial, TrialEnd
+from shared.cluster.verification import Verification
 from shared.frozen import replace
 from shared.language.cluster_systems import systems_in
 from shared.language.desired import Desired
@@ -369,5 +370,25 @@ def accept_correction(
         record,
         divergence=replace(record.divergence, drift=replace(drift, approval=approval)),
         job=job,
+        updated=now,
+    )
+
+
+def accept_drift(
+    record: ClusterRecord,
+    verified: Verification,
+    fields: Sequence[DriftedField],
+    by: str,
+    *,
+    now: datetime,
+    reason: str = "",
+) -> ClusterRecord:
+    """Return the record with what somebody added as accepted; the next comparison has it no longer."""
+    for field in fields:
+        verified = verified.accepting(field, by, now, reason)
+    return replace(
+        record,
+        observation=replace(record.observation, verified=verified),
+        job=replace(record.job, sequence=record.job.sequence + 1),
         updated=now,
     )

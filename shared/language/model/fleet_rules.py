@@ -95,6 +95,7 @@ EventName = Literal[
     "orphan",
     "dead-letter",
     "channel",
+    "paused",
     "approved",
     "outputs",
     "ready",

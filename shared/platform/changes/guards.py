@@ -87,7 +87,7 @@ class Hint(StrEnum):
     )
     KEEP = "restore {field}: only what installs Flux stops it"
     BUILD = "make it build, or run `roadstead plan --against COMMIT` where kustomize is installed"
-    BUDGET = "or a commit that raises the budget"
+    BUDGET = "or raise guards.deleteBudget.objects in a commit"
     PATH = "restore the files, correct spec.path, or remove the Kustomization"
     REPAIR = "correct it; until then the clusters keep what they have"
     FORCE = (

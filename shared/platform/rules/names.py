@@ -64,7 +64,10 @@ def wrong_names(platform: ClusterPlatform) -> Iterator[Finding]:
 def wrong_labels(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield the labels and annotations that the API server refuses."""
     for owner, object_id, built in platform.objects:
-        for path, message in _metadata_faults(built.manifest):
+        faults = [*_metadata_faults(built.manifest)]
+        if not faults and is_kind(object_id, "", "Namespace"):
+            faults += _pod_security_faults(mapping(mapping(built.manifest.get("metadata")).get("labels")))
+        for path, message in faults:
             yield Finding(built.file or owner.file, object_id, path, message)
 
 
@@ -165,11 +168,16 @@ def _metadata_faults(manifest: Json) -> Iterator[tuple[tuple[str, ...], str]]:
                 "belongs to one object of one cluster, so every apply is refused as a conflict; remove it"
             )
             yield ("metadata", field), message
+    yield from label_faults(metadata, ("metadata",))
+
+
+def label_faults(metadata: Json, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the labels and annotations that are refused of an object, or of the template of a pod."""
     for field in ("labels", "annotations"):
         if metadata.get(field) is not None and not isinstance(metadata[field], Mapping):
-            yield ("metadata", field), "must be an object of names and strings"
+            yield (*place, field), "must be an object of names and strings"
         for key, value in mapping(metadata.get(field)).items():
-            path = ("metadata", field, str(key))
+            path = (*place, field, str(key))
             wrong = (
                 "" if is_open(key) else _key_fault(str(key).lower() if field == "annotations" else str(key))
             )
@@ -183,6 +191,29 @@ def _metadata_faults(manifest: Json) -> Iterator[tuple[tuple[str, ...], str]]:
                     "the value of a label must be at most 63 letters, digits, hyphens, dots and underscores, "
                     "with a letter or digit at both ends",
                 )
+
+
+_POD_SECURITY = "pod-security.kubernetes.io/"
+_LEVELS = ("privileged", "baseline", "restricted")
+_MODES = ("enforce", "audit", "warn")
+
+
+def _pod_security_faults(labels: Json) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield what Pod Security Admission refuses (``PolicyToEvaluate``, k8s.io/pod-security-admission/api)."""
+    for mode in _MODES:
+        for key, form, fitting in (
+            (f"{_POD_SECURITY}{mode}", "|".join(_LEVELS), "privileged, baseline or restricted"),
+            (
+                f"{_POD_SECURITY}{mode}-version",
+                r"latest|v1\.(0|[1-9][0-9]*)",
+                "latest, or a version as v1.36",
+            ),
+        ):
+            value = labels.get(key)
+            if isinstance(value, str) and not (is_open(value) or re.fullmatch(form, value)):
+                near = nearest(value, _LEVELS)
+                hint = f"; did you mean {near}?" if near else ""
+                yield ("metadata", "labels", key), f"must be {fitting}, got {value}{hint}"
 
 
 def _key_fault(key: str) -> str:

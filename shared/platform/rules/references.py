@@ -178,32 +178,41 @@ def without_rights(platform: ClusterPlatform) -> Iterator[Finding]:
 
 
 def missing_values(platform: ClusterPlatform) -> Iterator[Finding]:
-    """Yield the ConfigMaps and Secrets with values that nothing here defines.
+    """Yield the ConfigMaps and Secrets with values, or keys of SOPS, that nothing here defines.
 
     A ConfigMap whose name is a slip of another is a fault; everything else may be on the cluster already,
     or come from a chart or from another controller, and is a note.
     """
     for referrer in (*referrers(platform), *_of_manifest(platform)):
-        path = _VALUES.get((referrer.id.group, referrer.id.kind))
-        if path is None:
-            continue
-        value: Any = referrer.spec
-        for step in path:
-            value = mapping(value).get(step)
-        for number, entry in objects_in(value):
+        for place, entry in _values(referrer):
             name = str(entry.get("name") or "")
-            wanted = ObjectId("", str(entry.get("kind") or ""), referrer.id.namespace, name)
+            wanted = ObjectId("", str(entry.get("kind") or "Secret"), referrer.id.namespace, name)
             if entry.get("optional") or not name or is_open(name) or wanted in platform.known:
                 continue
             meant, why = _meant(wanted, platform)
             yield Finding(
                 referrer.file,
                 referrer.id,
-                ("spec", *path, number, "name"),
+                ("spec", *place, "name"),
                 f"nothing here defines {wanted.kind} {full_name(wanted)}, which {referrer.id.kind} "
                 f"{full_name(referrer.id)} needs{why or '; Flux waits until it is there'}",
                 is_note=not meant or wanted.kind != "ConfigMap",
             )
+
+
+def _values(referrer: Referrer) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """Yield the references to values, and to the keys of SOPS, which are in a Secret."""
+    path = _VALUES.get((referrer.id.group, referrer.id.kind))
+    if path is None:
+        return
+    value: Any = referrer.spec
+    for step in path:
+        value = mapping(value).get(step)
+    for number, entry in objects_in(value):
+        yield (*path, number), entry
+    keys = mapping(mapping(referrer.spec.get("decryption")).get("secretRef"))
+    if referrer.id.group == KUSTOMIZE and keys:
+        yield ("decryption", "secretRef"), keys
 
 
 def missing_health_checks(platform: ClusterPlatform) -> Iterator[Finding]:

@@ -13,21 +13,12 @@ from typing import Any
 
 from shared.language.resolve.problems import Path
 from shared.platform.rules.finding import ClusterPlatform, Finding, is_open, items, mapping, objects_in
+from shared.platform.rules.pods import PODS, WORKLOADS, at, is_label, of_pod, once, port_name, port_number
 from shared.platform.schemas.fields import Fault
 
-_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _KEY = re.compile(r"[-._a-zA-Z0-9]+")
-_WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
-_PODS: Mapping[tuple[str, str], tuple[str, ...]] = {
-    ("", "Pod"): ("spec",),
-    **{("apps", kind): ("spec", "template", "spec") for kind in _WORKLOADS},
-    ("batch", "Job"): ("spec", "template", "spec"),
-    ("batch", "CronJob"): ("spec", "jobTemplate", "spec", "template", "spec"),
-}
-_LONGEST, _LAST_PORT = 63, 65535
-_PORT_NAME = re.compile(r"(?=.*[a-z])(?!.*--)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_LONGEST_PORT_NAME = 15
-_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+_NODE_PORTS = range(30_000, 32_768)
+"""The default of ``--service-node-port-range``, which AKS does not change."""
 
 
 def impossible_objects(platform: ClusterPlatform) -> Iterator[Finding]:
@@ -38,135 +29,10 @@ def impossible_objects(platform: ClusterPlatform) -> Iterator[Finding]:
                 yield Finding(built.file or owner.file, object_id, path, message)
 
 
-def _at(value: Any, path: tuple[str, ...]) -> Any:
-    for step in path:
-        value = mapping(value).get(step)
-    return value
-
-
-def _pod(path: tuple[str, ...]) -> Callable[[Mapping[str, Any]], Iterator[Fault]]:
-    def rule(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-        spec = mapping(_at(manifest, path))
-        volumes = {str(volume.get("name")) for _, volume in objects_in(spec.get("volumes"))}
-        claims = {
-            str(mapping(claim.get("metadata")).get("name"))
-            for _, claim in objects_in(_at(manifest, ("spec", "volumeClaimTemplates")))
-        }
-        if not spec or spec.get("containers") == []:
-            yield (*path, "containers"), "a pod needs at least one container; add it"
-        names: set[str] = set()
-        for field in ("initContainers", "containers"):
-            for number, container in objects_in(spec.get(field)):
-                place: Path = (*path, field, number)
-                yield from _container(container, place, volumes | claims)
-                name = container.get("name")
-                if isinstance(name, str) and name in names and not is_open(name):
-                    yield (*place, "name"), f"two containers are called {name}"
-                names.add(str(name))
-        seen: set[str] = set()
-        for number, volume in objects_in(spec.get("volumes")):
-            name = str(volume.get("name") or "")
-            if name and name in seen:
-                yield (*path, "volumes", number, "name"), f"two volumes are called {name}"
-            seen.add(name)
-
-    return rule
-
-
-def _container(container: Mapping[str, Any], place: Path, volumes: set[str]) -> Iterator[Fault]:
-    name = container.get("name")
-    if isinstance(name, str) and name and not is_open(name) and not _is_label(name):
-        yield (
-            (*place, "name"),
-            f"{name} must be at most 63 lowercase letters, digits and hyphens, with a letter or digit at "
-            "both ends",
-        )
-    if not container.get("image"):
-        yield place, "image is missing; add it"
-    for number, port in objects_in(container.get("ports")):
-        yield from _port(port, "containerPort", (*place, "ports", number))
-        yield from _port_name(port, "name", (*place, "ports", number))
-    for probe in _PROBES:
-        for action in ("httpGet", "tcpSocket"):
-            yield from _port_name(_at(container, (probe, action)), "port", (*place, probe, action))
-    for field, keys in (("env", ("name",)), ("ports", _OF_PORT), ("volumeMounts", ("mountPath",))):
-        yield from _once(container.get(field), keys, (*place, field))
-    for number, variable in objects_in(container.get("env")):
-        if variable.get("value") and variable.get("valueFrom"):
-            yield (*place, "env", number, "valueFrom"), "does not go with value; keep one of the two"
-    for number, mount in objects_in(container.get("volumeMounts")):
-        wanted = mount.get("name")
-        if isinstance(wanted, str) and not is_open(wanted) and wanted not in volumes:
-            yield (*place, "volumeMounts", number, "name"), f"there is no volume {wanted} in this pod"
-    limits, requests = (mapping(_at(container, ("resources", field))) for field in ("limits", "requests"))
-    for resource in limits.keys() & requests.keys():
-        most, least = _amount(limits[resource]), _amount(requests[resource])
-        if most is not None and least is not None and least > most:
-            yield (
-                (*place, "resources", "requests", resource),
-                f"must be at most the limit, {limits[resource]}, got {requests[resource]}",
-            )
-
-
-_UNITS = {"": 1.0, "m": 0.001, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12} | {
-    f"{unit}i": 1024.0 ** (number + 1) for number, unit in enumerate("KMGT")
-}
-
-
-def _amount(value: Any) -> float | None:
-    """Return a quantity in its base unit, None for one in another form."""
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(m|k|M|G|T|[KMGT]i|)", str(value))
-    return float(found[1]) * _UNITS[found[2]] if found else None
-
-
-def _port(port: Mapping[str, Any], field: str, place: Path) -> Iterator[Fault]:
-    number = port.get(field)
-    if isinstance(number, int) and not isinstance(number, bool) and not 1 <= number <= _LAST_PORT:
-        yield (*place, field), f"must be 1 to {_LAST_PORT}, got {number}"
-
-
-def _once(value: Any, keys: tuple[str, ...], place: Path) -> Iterator[Fault]:
-    """Yield the entries of a list with the keys of one before them, which server-side apply refuses.
-
-    Source: structured-merge-diff ``typed/validate.go``; fluxcd/kustomize-controller#457.
-    """
-    seen: set[tuple[Any, ...]] = set()
-    for number, entry in objects_in(value):
-        key = tuple(str(entry.get(name, _PROTOCOL if name == "protocol" else "")) for name in keys)
-        if key in seen and not any(map(is_open, key)):
-            message = (
-                f"the {keys[0]} {key[0]} is here twice, which Flux's server-side apply refuses; keep one"
-            )
-            yield (*place, number), message
-        seen.add(key)
-
-
-_PROTOCOL = "TCP"
-_OF_PORT = ("containerPort", "protocol")
-
-
-def _port_name(port: Any, field: str, place: Path) -> Iterator[Fault]:
-    """Yield a fault where a text is no name of a port (``IsValidPortName``): "8080" is neither."""
-    name = mapping(port).get(field)
-    if isinstance(name, str) and name and not is_open(name):
-        if name.isdecimal():
-            yield (*place, field), f"is the text {name}, and so the name of a port; write it without quotes"
-        elif len(name) > _LONGEST_PORT_NAME or not _PORT_NAME.fullmatch(name):
-            yield (
-                (*place, field),
-                f"the name of a port, {name}, must be at most {_LONGEST_PORT_NAME} lowercase letters, digits "
-                "and single hyphens, with a letter, and a letter or digit at both ends",
-            )
-
-
-def _is_label(name: str) -> bool:
-    return len(name) <= _LONGEST and _LABEL.fullmatch(name) is not None
-
-
 def _selector(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-    selector = mapping(_at(manifest, ("spec", "selector")))
-    template = mapping(_at(manifest, ("spec", "template")))
-    labels = mapping(_at(template, ("metadata", "labels")))
+    selector = mapping(at(manifest, ("spec", "selector")))
+    template = mapping(at(manifest, ("spec", "template")))
+    labels = mapping(at(template, ("metadata", "labels")))
     wanted = mapping(selector.get("matchLabels"))
     if not (wanted or items(selector.get("matchExpressions"))):
         yield ("spec", "selector"), "a selector is needed; write matchLabels with labels of the template"
@@ -185,14 +51,17 @@ def _service(manifest: Mapping[str, Any]) -> Iterator[Fault]:
         yield ("spec",), "externalName is missing, and type ExternalName needs it"
     if not ports and kind != "ExternalName" and spec.get("clusterIP") != "None":
         yield ("spec",), "ports is missing; add at least one port"
-    yield from _once(spec.get("ports"), ("port", "protocol"), ("spec", "ports"))
+    yield from once(spec.get("ports"), ("port", "protocol"), ("spec", "ports"))
     seen: set[str] = set()
     for number, port in ports:
         place: Path = ("spec", "ports", number)
-        yield from _port(port, "port", place)
-        yield from _port_name(port, "targetPort", place)
-        if kind in ("ClusterIP", "ExternalName") and port.get("nodePort"):
+        yield from port_number(port, "port", place)
+        yield from port_name(port, "targetPort", place)
+        of_node = port.get("nodePort")
+        if kind in ("ClusterIP", "ExternalName") and of_node:
             yield (*place, "nodePort"), f"does not go with type {kind}; remove it, or write type: NodePort"
+        elif isinstance(of_node, int) and of_node and of_node not in _NODE_PORTS:
+            yield (*place, "nodePort"), f"must be 30000 to 32767, got {of_node}"
         name = str(port.get("name") or "")
         if len(ports) > 1 and not name:
             yield place, "name is missing, and a Service with several ports needs it"
@@ -202,7 +71,7 @@ def _service(manifest: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _rolling(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-    strategy = mapping(_at(manifest, ("spec", "strategy")))
+    strategy = mapping(at(manifest, ("spec", "strategy")))
     rolling = mapping(strategy.get("rollingUpdate"))
     place = ("spec", "strategy", "rollingUpdate")
     if rolling and strategy.get("type") == "Recreate":
@@ -213,8 +82,8 @@ def _rolling(manifest: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _always(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-    path = (*_PODS["apps", "Deployment"], "restartPolicy")
-    policy = _at(manifest, path)
+    path = (*PODS["apps", "Deployment"], "restartPolicy")
+    policy = at(manifest, path)
     if policy not in (None, "Always") and not is_open(policy):
         yield path, f"must be Always, got {policy}"
 
@@ -227,7 +96,7 @@ def _autoscaler(manifest: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _cron(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-    schedule = _at(manifest, ("spec", "schedule"))
+    schedule = at(manifest, ("spec", "schedule"))
     if isinstance(schedule, str) and not (is_open(schedule) or _is_schedule(schedule)):
         yield (
             ("spec", "schedule"),
@@ -268,7 +137,7 @@ def _is_part(item: str, first: int, last: int) -> bool:
 
 def _blocks(manifest: Mapping[str, Any]) -> Iterator[Fault]:
     for field, peers in (("ingress", "from"), ("egress", "to")):
-        for number, rule in objects_in(_at(manifest, ("spec", field))):
+        for number, rule in objects_in(at(manifest, ("spec", field))):
             for place, peer in objects_in(rule.get(peers)):
                 block = mapping(peer.get("ipBlock")).get("cidr")
                 if isinstance(block, str) and not (is_open(block) or _is_block(block)):
@@ -284,15 +153,15 @@ def _is_block(text: str) -> bool:
 
 
 def _hosts(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-    for number, rule in objects_in(_at(manifest, ("spec", "rules"))):
+    for number, rule in objects_in(at(manifest, ("spec", "rules"))):
         host = str(rule.get("host") or "a")
-        if not (is_open(host) or all(map(_is_label, host.removeprefix("*.").split(".")))):
+        if not (is_open(host) or all(map(is_label, host.removeprefix("*.").split(".")))):
             place = ("spec", "rules", number, "host")
             yield place, f"{host} is no name of a host: lowercase letters, digits, hyphens and dots"
 
 
 def _cluster_role(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-    kind = _at(manifest, ("roleRef", "kind"))
+    kind = at(manifest, ("roleRef", "kind"))
     if isinstance(kind, str) and kind != "ClusterRole":
         yield ("roleRef", "kind"), f"must be ClusterRole, got {kind}"
 
@@ -313,13 +182,13 @@ def _claim(manifest: Mapping[str, Any]) -> Iterator[Fault]:
     spec = mapping(manifest.get("spec"))
     if not items(spec.get("accessModes")):
         yield ("spec",), "accessModes is missing; add at least one"
-    if not mapping(_at(spec, ("resources", "requests"))).get("storage"):
+    if not mapping(at(spec, ("resources", "requests"))).get("storage"):
         yield ("spec",), "resources.requests.storage is missing; add it"
 
 
 def _job(path: tuple[str, ...]) -> Callable[[Mapping[str, Any]], Iterator[Fault]]:
     def rule(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-        spec = mapping(_at(manifest, path))
+        spec = mapping(at(manifest, path))
         policy = spec.get("restartPolicy")
         if spec and (policy is None or policy == "Always"):
             place = (*path, "restartPolicy") if policy else path
@@ -366,14 +235,14 @@ def _definition(manifest: Mapping[str, Any]) -> Iterator[Fault]:
 
 _Rule = Callable[[Mapping[str, Any]], Iterator[Fault]]
 _RULES: Mapping[tuple[str, str], tuple[_Rule, ...]] = {
-    **{kind: (_pod(path),) for kind, path in _PODS.items()},
-    **{("apps", kind): (_pod(_PODS["apps", kind]), _selector) for kind in _WORKLOADS},
-    ("apps", "Deployment"): (_pod(_PODS["apps", "Deployment"]), _selector, _rolling, _always),
+    **{kind: (of_pod(path),) for kind, path in PODS.items()},
+    **{("apps", kind): (of_pod(PODS["apps", kind]), _selector) for kind in WORKLOADS},
+    ("apps", "Deployment"): (of_pod(PODS["apps", "Deployment"]), _selector, _rolling, _always),
     ("autoscaling", "HorizontalPodAutoscaler"): (_autoscaler,),
     ("networking.k8s.io", "NetworkPolicy"): (_blocks,),
     ("networking.k8s.io", "Ingress"): (_hosts,),
-    ("batch", "Job"): (_pod(_PODS["batch", "Job"]), _job(_PODS["batch", "Job"])),
-    ("batch", "CronJob"): (_pod(_PODS["batch", "CronJob"]), _job(_PODS["batch", "CronJob"]), _cron),
+    ("batch", "Job"): (of_pod(PODS["batch", "Job"]), _job(PODS["batch", "Job"])),
+    ("batch", "CronJob"): (of_pod(PODS["batch", "CronJob"]), _job(PODS["batch", "CronJob"]), _cron),
     ("", "Service"): (_service,),
     ("", "PersistentVolumeClaim"): (_claim,),
     ("", "ConfigMap"): (_keys,),

@@ -1,7 +1,8 @@
-"""The lists of what Azure has for a subscription: regions, sizes, what of a limit is used, and networks.
+"""The lists of what Azure has for a subscription: regions, sizes, limits, networks, rights and registrations.
 
-Sources, in github.com/Azure/azure-rest-api-specs: specification/resources (locations), specification/compute
-(skus of 2021-07-01, usages) and specification/network (usages, virtualNetworks). They annotate a plan, which
+Sources, in github.com/Azure/azure-rest-api-specs: specification/resources (locations, providers, features),
+specification/compute (skus of 2021-07-01, usages), specification/network (usages, virtualNetworks) and
+specification/authorization (roleAssignments with a filter, roleDefinitions). They annotate a plan, which
 waits for none of them: each takes a few seconds at most.
 """
 
@@ -76,3 +77,60 @@ class ListNetworks(AzureCall[Sequence[Json]]):
     request = Request("LIST", f"{_SUBSCRIPTION}/providers/Microsoft.Network/virtualNetworks", "2024-05-01")
     limits, needs, read_seconds = (ARM_READ,), ("id", "properties"), _SECONDS
     target: SubscriptionId
+
+
+@dataclass(frozen=True)
+class ListGrants(AzureCall[Sequence[Json]]):
+    """Return the role assignments of an identity and its groups in a subscription, and above and below it.
+
+    ``principal`` is its object id. Source of the filter: learn.microsoft.com/azure/role-based-access-control,
+    role-assignments-list-rest.
+    """
+
+    request = Request(
+        "LIST", f"{_SUBSCRIPTION}/providers/Microsoft.Authorization/roleAssignments", "2022-04-01"
+    )
+    limits, read_seconds = (ARM_READ,), _SECONDS
+    needs = ("properties.scope", "properties.roleDefinitionId")
+    target: SubscriptionId
+    principal: str
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """The filter for an identity and its groups."""
+        return {"$filter": f"assignedTo('{self.principal}')"}
+
+
+@dataclass(frozen=True)
+class ListRoleDefinitions(AzureCall[Sequence[Json]]):
+    """Return every role that can be assigned in a subscription: ``name`` is its GUID.
+
+    ``properties.permissions`` has its ``actions`` and ``notActions``.
+    """
+
+    request = Request(
+        "LIST", f"{_SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions", "2022-04-01"
+    )
+    limits, needs, read_seconds = (ARM_READ,), ("name", "properties"), _SECONDS
+    target: SubscriptionId
+
+
+@dataclass(frozen=True)
+class ListProviders(AzureCall[Sequence[Json]]):
+    """Return the resource providers with their ``namespace`` and ``registrationState``."""
+
+    request = Request("LIST", f"{_SUBSCRIPTION}/providers", "2021-04-01")
+    limits, needs, read_seconds = (ARM_READ,), ("namespace",), _SECONDS
+    target: SubscriptionId
+
+
+@dataclass(frozen=True)
+class ListFeatures(AzureCall[Sequence[Json]]):
+    """Return the features of a resource provider with their ``name`` and ``properties.state``."""
+
+    request = Request(
+        "LIST", f"{_SUBSCRIPTION}/providers/Microsoft.Features/providers/{{namespace}}/features", "2021-07-01"
+    )
+    limits, needs, read_seconds = (ARM_READ,), ("name", "properties"), _SECONDS
+    target: SubscriptionId
+    namespace: str

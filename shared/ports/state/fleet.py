@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
+from shared.cluster.drift import moment
 from shared.cluster.failures.fleet_problem import FleetProblem
 from shared.cluster.history import Gaps
 from shared.frozen import dataclass, field
@@ -57,6 +58,20 @@ class Override:
     by: str
     at: datetime
     reason: str
+
+
+@dataclass(frozen=True)
+class Pause:
+    """Who stopped what the app starts by itself, when, why, and until when; None for until a resume."""
+
+    by: str
+    at: datetime
+    reason: str
+    until: datetime | None = None
+
+    def __str__(self) -> str:
+        until = f"until {moment(self.until)}" if self.until else "until somebody resumes it"
+        return f"paused by {self.by} since {moment(self.at)}, {until}: {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -189,6 +204,8 @@ class FleetRecord:
     never."""
     override: Override | None = None
     """The last override of freezes and windows, None for none; it is of one commit."""
+    pause: Pause | None = None
+    """The last pause that nobody ended, None for none; ``paused`` says whether it lasts."""
     followed: tuple[Followed, ...] = ()
     """The sources besides the fleet repository that clusters follow by rollout, as in the last plan."""
     etag: str = field(default="", compare=False)
@@ -206,6 +223,11 @@ class FleetRecord:
         A plan with a valid one leaves no rollout but its own.
         """
         return not self.planning and self.rollout not in ("", self.commit)
+
+    def paused(self, now: datetime) -> Pause | None:
+        """Return the pause that lasts at a time, None for none."""
+        pause = self.pause
+        return None if pause is None or (pause.until is not None and pause.until <= now) else pause
 
     def lets_start(self, now: datetime) -> bool:
         """Return whether an item may start that a freeze, a window or a suspension holds."""

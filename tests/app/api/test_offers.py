@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from shared.app.api.views.offers import NO_SPEC, offers_view
 from shared.app.offers import SECONDS
 from shared.cluster.failures.errors import Unavailable
 from shared.ports.azure import AzureCall
+from shared.ports.process import THREADS
 from shared.resource_ids import RegionId
 from tests.support.one_cluster import SUBSCRIPTION
 from tests.support.replaced_ports import around, calls_of
@@ -28,13 +29,14 @@ def asked(number: int) -> dict[str, Any]:
     """Return one of many clusters, over all subscriptions and regions."""
     subscription, location = SUBSCRIPTIONS[number % 5], LOCATIONS[number % 2]
     network = f"/subscriptions/{subscription}/resourceGroups/net/providers/Microsoft.Network/virtualNetworks"
-    pool = {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 1}
+    pool: dict[str, Any] = {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 1}
+    pool["enableEncryptionAtHost"] = True
     spec = {
         "subscriptionId": subscription,
         "resourceGroup": f"rg-{number}",
         "location": location,
         "kubernetesVersion": "1.36",
-        "nodePools": [{**pool, "vnetSubnetID": f"{network}/hub/subnets/nodes"}],
+        "nodePools": [{**pool, "vnetSubnetID": f"{network}/{location}/subnets/nodes"}],
         "flux": {"repository": "https://github.com/example/fleet", "path": "./platform"},
     }
     return {"name": f"c{number}", "spec": spec, "adopt": ""}
@@ -49,11 +51,16 @@ def short(cloud: MemoryCloud, clusters: list[dict[str, Any]]) -> list[str]:
 
 def test_a_plan_of_200_clusters_in_5_subscriptions_reads_at_most_12_lists_of_each_and_region() -> None:
     cloud = MemoryCloud(throttle=False)
+    config = replace(cloud.ports.config, worker="00000000-0000-0000-0000-00000000000e")
+    cloud.with_ports(lambda ports: replace(ports, config=config))
     cloud.azure.engine.subscriptions = tuple(SUBSCRIPTIONS)
     calls = calls_of(cloud, "azure", "call")
     found = short(cloud, [asked(number) for number in range(200)])
     assert [sentence for sentence in found if "unknown" in sentence] == []
     assert all(call.name.startswith("list_") for call in calls)
+    assert {"list_grants", "list_providers", "list_features", "list_networks"} <= {
+        call.name for call in calls
+    }
     of_regions = Counter[RegionId]()
     for call in calls:
         target = call.target
@@ -86,6 +93,48 @@ def test_an_azure_that_is_down_is_said_to_be_unknown_and_the_answer_is_not_late(
     assert cloud.ports.elapsed() - begun <= SECONDS
     assert len(tried) == 1, "who waits for nobody waits once"
     assert "which versions of Kubernetes are offered in eastus is unknown: Azure did not say" in found
+
+
+def in_lanes(cloud: MemoryCloud, seconds: float) -> None:
+    """Let each list take so long, as many of them together as the app reads in threads, in virtual time."""
+    now, answers = [0.0], cloud.ports.azure.call
+
+    def slow(operation: AzureCall[Any]) -> Any:
+        now[0] += seconds
+        return answers(operation)
+
+    def together(work: Callable[[Any], Any], values: Sequence[Any]) -> Sequence[Any]:
+        lanes, results = [now[0]] * THREADS, list[Any]()
+        for value in values:
+            now[0] = lanes.pop(lanes.index(min(lanes)))
+            results.append(work(value))
+            lanes.append(now[0])
+        now[0] = max(lanes)
+        return results
+
+    around(cloud, "azure", call=slow)
+    cloud.with_ports(lambda ports: replace(ports, elapsed=lambda: now[0], together=together))
+
+
+def test_lists_of_a_fifth_of_a_second_delay_a_plan_of_200_clusters_by_two_seconds_at_most() -> None:
+    cloud = MemoryCloud(throttle=False)
+    cloud.azure.engine.subscriptions = tuple(SUBSCRIPTIONS)
+    in_lanes(cloud, 0.2)
+    assert [
+        sentence for sentence in short(cloud, [asked(n) for n in range(200)]) if "unknown" in sentence
+    ] == []
+    assert cloud.ports.elapsed() <= 2
+
+
+def test_addresses_that_200_clusters_need_are_counted_for_each_subnet() -> None:
+    cloud = MemoryCloud(throttle=False)
+    cloud.azure.engine.subscriptions = tuple(SUBSCRIPTIONS)
+    subnet = asked(0)["spec"]["nodePools"][0]["vnetSubnetID"]
+    network = subnet.rpartition("/subnets/")[0]
+    cloud.azure.offers.create_network(network, "eastus", {"nodes": ("10.0.0.0/26", 40)})
+    found = [sentence for sentence in short(cloud, [asked(n) for n in range(200)]) if "addresses" in sentence]
+    shown = "subnet eastus/nodes has 19 of 59 addresses left, this commit needs 20"
+    assert found == [f"{shown} (c0, c10, c100, c110, c120 and 15 more)"]
 
 
 @pytest.mark.parametrize(

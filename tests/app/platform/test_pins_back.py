@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.rollout import act_on_rollout
+from shared.app.api.views.plans import plan_view
 from shared.app.api.views.why import why_view
 from shared.cluster.record_parts import Phase
 from shared.rollouts.rollout import ActKind, RolloutState
@@ -30,6 +31,12 @@ APPROVED = """\
     stages:
       - {name: development, select: {environments: [development]}, groups: [{maxConcurrency: "100%"}]}
       - {name: production, select: {environments: [production]}, approval: true}
+"""
+
+SOAKS = """\
+  rollout:
+    stages:
+      - {name: all, select: {environments: [development, production]}, groups: [{soak: 1h}]}
 """
 
 
@@ -177,3 +184,34 @@ def test_a_cluster_that_is_recovering_goes_back_once_it_has_recovered_and_no_mes
     cloud.state.save(replace(record, ownership=replace(record.ownership, recovering=False)))
     cloud.run(seconds=1800, until=lambda: False)
     assert on(cloud, first) == {*DEV, *PROD}
+
+
+def test_a_cluster_that_went_back_does_not_go_once_more_with_the_rollout_of_a_later_commit() -> None:
+    cloud, first, commit = half_way()
+    act(cloud, commit, "back")
+    cloud.run(seconds=1800, until=lambda: on(cloud, first) == {*DEV, *PROD})
+    generations = {name: generation_of(cloud, name) for name in DEV}
+    later = push(cloud, staged(APPROVED, tags("one"), only=("b1",)))
+    cloud.run(seconds=600, until=lambda: False)
+    act(cloud, later, "back")
+    cloud.run(seconds=1800, until=lambda: False)
+    assert {name: generation_of(cloud, name) for name in DEV} == generations
+    assert on(cloud, first) == {*DEV, *PROD}
+
+
+def test_a_success_ends_before_a_cluster_goes_back() -> None:
+    cloud = ready_fleet(SOAKS)
+    commit = push(cloud, with_file("monitoring.yaml", NAMESPACE, staged(SOAKS)))
+    cloud.run(seconds=3600, until=lambda: status(cloud, commit)[0] == "success")
+    before = generation_of(cloud, "a1")
+    act(cloud, commit, "back")
+    cloud.run(seconds=60, until=lambda: generation_of(cloud, "a1") > before)
+    plan = plan_view(commit, cloud.ports)
+    assert plan is not None
+    assert plan["status"] == ""
+
+
+def generation_of(cloud: MemoryCloud, name: str) -> int:
+    record = cloud.state.cluster(name)
+    assert record is not None
+    return record.generation

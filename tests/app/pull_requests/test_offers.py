@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
+from localcloud.azure.world.access.role_assignments import ROLES
 from localcloud.azure.world.catalog import REGIONS, SUBSCRIPTION
 from shared.app.offers import REGIONS as MOST_REGIONS
 from shared.cluster.failures.errors import Unavailable
@@ -12,6 +16,7 @@ from tests.support import fleet_files
 from tests.support.proposals import Repo
 from tests.support.replaced_ports import around, calls_of
 
+NETWORK, WORKER = ROLES["Network Contributor"], "00000000-0000-0000-0000-00000000000e"
 HEADING = "#### What Azure has"
 
 
@@ -42,7 +47,8 @@ def test_lists_are_read_once_for_a_region_and_kept_for_the_next_pull_request(rep
     calls = calls_of(repo.cloud, "azure", "call")
     number = repo.propose(fleet_files.fleet("one", "two", "three", "four"))
     first = sorted(call.name for call in calls)
-    lists = ["list_compute_usages", "list_locations", "list_network_usages", "list_sizes", "list_versions"]
+    lists = ["list_compute_usages", "list_locations", "list_network_usages"]
+    lists += ["list_providers", "list_sizes", "list_versions"]
     assert first == lists
     repo.tell(number, repo.cloud.repository.push(fleet_files.fleet("one", "two", "five"), branch="topic"))
     assert "five" in repo.comments(number)[0]
@@ -61,6 +67,34 @@ def test_an_azure_that_does_not_answer_is_unknown_and_the_plan_is_there(repo: Re
     comment = repo.proposed("")
     assert "how many cores are left in eastus is unknown: Azure did not say" in comment
     assert "three" in comment
+
+
+def test_a_right_that_the_worker_lacks_is_told_and_one_list_serves_all_clusters(repo: Repo) -> None:
+    config = replace(repo.cloud.ports.config, worker=WORKER)
+    repo.cloud.with_ports(lambda ports: replace(ports, config=config))
+    hub = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/hub"
+    subnet, action = f"{hub}/subnets/aks", "Microsoft.Network/virtualNetworks/subnets/join/action"
+    calls = calls_of(repo.cloud, "azure", "call")
+    lacks = f"the worker lacks {action} on virtualNetworks/hub/subnets/aks of the resource group net (three)"
+    three = fleet_files.cluster("three", extra=f"      vnetSubnetID: {subnet}\n")
+    number = repo.propose(fleet_files.fleet("one", "two") | {"clusters/three/cluster.yaml": three})
+    assert lacks in repo.comments(number)[0]
+    assert Counter(call.name for call in calls)["list_grants"] == 1
+    role = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/{NETWORK}"
+    body = {"properties": {"principalId": WORKER, "roleDefinitionId": role}}
+    repo.cloud.azure.put_role_assignment(SUBSCRIPTION, hub, str(UUID(int=7)), body)
+    repo.cloud.clock.advance(600)
+    four = fleet_files.cluster("four", extra=f"      vnetSubnetID: {subnet}\n")
+    files = fleet_files.fleet("one", "two") | {"clusters/four/cluster.yaml": four}
+    repo.tell(number, repo.cloud.repository.push(files, branch="topic"))
+    assert "four" in repo.comments(number)[0]
+    assert "permission:" not in repo.comments(number)[0]
+
+
+def test_a_feature_that_is_not_registered_is_told_before_the_merge(repo: Repo) -> None:
+    repo.cloud.azure.offers.unregister("Microsoft.Compute/EncryptionAtHost")
+    comment = repo.proposed("      enableEncryptionAtHost: true\n")
+    assert "has not registered the feature Microsoft.Compute/EncryptionAtHost (three)" in comment
 
 
 def test_regions_that_are_too_many_to_ask_about_are_counted(repo: Repo) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import io
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import azure.functions as func
 import pytest
+from azure.functions.meta import Datum
 
-from localcloud.functions.function_index import Function, HttpTrigger, SessionTrigger, functions_of
+from localcloud.functions.function_index import Function, HttpTrigger, Input, SessionTrigger
 from localcloud.functions.host_config import (
     ConfigError,
     ServiceBusConfig,
@@ -22,6 +22,7 @@ from localcloud.functions.host_config import (
     seconds,
 )
 from localcloud.functions.host_logs import HOST, set_up_logging
+from localcloud.functions.in_process import functions_of
 from localcloud.functions.invocations import Closed, Invoker
 
 ROOT = Path(__file__).parents[3]
@@ -118,18 +119,24 @@ def log() -> Iterator[io.StringIO]:
     root.setLevel(level)
 
 
-def run(name: str, call: Any) -> None:
+GIVEN = Input(Datum("1", "string"))
+
+
+def function(name: str, call: Callable[[str], None]) -> Function:
+    return Function(name, HttpTrigger(name, ()), lambda given, _id: call(given.value.value))
+
+
+def run(name: str, call: Callable[[str], None]) -> None:
     invoker = Invoker(threads=1, timeout=0)
-    future = invoker.submit(Function(name, call, "x", HttpTrigger(name, ())), 1)
-    future.result()
+    invoker.submit(function(name, call), GIVEN).result()
     invoker.close(1)
 
 
 def test_each_invocation_is_one_line_and_a_failure_has_its_traceback(log: io.StringIO) -> None:
-    def fine(x: int) -> None:
+    def fine(x: str) -> None:
         logging.getLogger("shared").info("working on %s", x)
 
-    def bad(x: int) -> None:
+    def bad(x: str) -> None:
         raise ValueError("no such thing")
 
     run("fine", fine)
@@ -152,12 +159,12 @@ def test_levels_follow_the_categories_of_host_json(log: io.StringIO) -> None:
 def test_an_invocation_that_takes_too_long_is_reported_once(log: io.StringIO) -> None:
     invoker = Invoker(threads=1, timeout=0.0)
 
-    def report(x: int) -> None:
+    def report(x: str) -> None:
         invoker.report_overdue()
         invoker.report_overdue()
 
-    invoker.submit(Function("slow", report, "x", HttpTrigger("slow", ())), 1).result()
+    invoker.submit(function("slow", report), GIVEN).result()
     assert invoker.close(1)
     assert log.getvalue().count("Timeout value of 0 s exceeded by 'Functions.slow'") == 1
     with pytest.raises(Closed):
-        invoker.submit(Function("late", report, "x", HttpTrigger("late", ())), 1)
+        invoker.submit(function("late", report), GIVEN)

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 import azure.functions as func
 import httpx
 
-from localcloud.functions.function_index import functions_of
 from localcloud.functions.host import Host
 from localcloud.functions.host_config import HostConfig
+from localcloud.functions.in_process import functions_of
 
 
 @contextmanager

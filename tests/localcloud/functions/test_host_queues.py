@@ -14,9 +14,9 @@ import pytest
 
 from handlers import dead_letters
 from localcloud.common.clock import system_clock
-from localcloud.functions.function_index import functions_of
 from localcloud.functions.host import Host
 from localcloud.functions.host_config import HostConfig, ServiceBusConfig
+from localcloud.functions.in_process import functions_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.servicebus.wire.servicebus_server import ServiceBusServer
 from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX, Broker

@@ -9,9 +9,9 @@ import azure.functions as func
 import httpx
 import pytest
 
-from localcloud.functions.function_index import functions_of
 from localcloud.functions.host import Host
 from localcloud.functions.host_config import ConfigError, HostConfig
+from localcloud.functions.in_process import functions_of
 from localcloud.functions.timer_triggers import next_time
 
 NOON = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)

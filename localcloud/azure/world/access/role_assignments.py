@@ -33,8 +33,36 @@ ROLES = {
     "Private DNS Zone Contributor": "b12aa53e-6015-4669-85d0-8515ebb3ae7f",
     "Reader": "acdd72a7-3385-48ef-bd42-f606fba81ae7",
 }
+_ACTIONS = {
+    "AcrPull": ["Microsoft.ContainerRegistry/registries/pull/read"],
+    "Contributor": ["*"],
+    "Key Vault Secrets User": [],
+    "Managed Identity Operator": [
+        "Microsoft.ManagedIdentity/userAssignedIdentities/*/read",
+        "Microsoft.ManagedIdentity/userAssignedIdentities/*/assign/action",
+        "Microsoft.Authorization/*/read",
+        "Microsoft.Insights/alertRules/*",
+        "Microsoft.Resources/subscriptions/resourceGroups/read",
+        "Microsoft.Resources/deployments/*",
+        "Microsoft.Support/*",
+    ],
+    "Network Contributor": [
+        "Microsoft.Authorization/*/read",
+        "Microsoft.Insights/alertRules/*",
+        "Microsoft.Network/*",
+        "Microsoft.ResourceHealth/availabilityStatuses/read",
+        "Microsoft.Resources/deployments/*",
+        "Microsoft.Resources/subscriptions/resourceGroups/read",
+        "Microsoft.Support/*",
+    ],
+    "Private DNS Zone Contributor": ["Microsoft.Network/privateDnsZones/*", "Microsoft.Authorization/*/read"],
+    "Reader": ["*/read"],
+}
+_EXCEPTED = {"Contributor": ["Microsoft.Authorization/*/Delete", "Microsoft.Authorization/*/Write"]}
+"""What the roles allow and leave out, from built-in-roles; without their data actions."""
 _FIXED = ("principalId", "roleDefinitionId", "scope")
 _BY_PRINCIPAL = re.compile(r"principalId eq '([0-9a-fA-F-]{36})'")
+_WITH_GROUPS = re.compile(r"assignedTo\('([0-9a-fA-F-]{36})'\)")
 _BY_NAME = re.compile(r"roleName eq '([^']+)'")
 
 
@@ -52,6 +80,15 @@ class RoleAssignments:
         """Return all role assignments; counts as no request."""
         with self._engine.lock:
             return list(self._assignments.values())
+
+    def list_grants(self, subscription: str, principal: str) -> list[Json]:
+        """Return the role assignments of a principal and its groups: nobody is in a group here."""
+        return self.list_role_assignments(subscription, principal)
+
+    def list_role_definitions(self, subscription: str) -> list[Json]:
+        """Return every role."""
+        with self._engine.request(subscription, limits.ARM_READ):
+            return [_definition(subscription, name, key) for name, key in ROLES.items()]
 
     def list_roles(self, subscription: str, role: str) -> list[Json]:
         """Return the role definitions with a name, which ignores the case of letters."""
@@ -142,6 +179,12 @@ def principal_of_filter(text: str) -> str:
     return _named(_BY_PRINCIPAL, text) if text else ""
 
 
+def member_of_filter(text: str) -> str:
+    """Return the principal that a filter names together with its groups, "" for another filter."""
+    found = _WITH_GROUPS.fullmatch(text)
+    return found[1] if found else ""
+
+
 def role_of_filter(text: str) -> str:
     """Return the role that a filter of a list names, or refuse the filter."""
     return _named(_BY_NAME, text)
@@ -160,7 +203,12 @@ def _definition(subscription: str, name: str, key: str) -> Json:
         "id": f"/subscriptions/{subscription}/providers/{kind}/{key}",
         "name": key,
         "type": kind,
-        "properties": {"roleName": name, "type": "BuiltInRole", "assignableScopes": ["/"]},
+        "properties": {
+            "roleName": name,
+            "type": "BuiltInRole",
+            "assignableScopes": ["/"],
+            "permissions": [{"actions": _ACTIONS[name], "notActions": _EXCEPTED.get(name, [])}],
+        },
     }
 
 

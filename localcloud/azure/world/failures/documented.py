@@ -1,13 +1,14 @@
-"""The bodies of ``documented.json`` by name: each is what a page of Microsoft shows, with a shorter text.
+"""The errors that are documented, by name: what ``fail`` lets happen to the next write or delete.
 
-``when`` is "request" for a refusal with its HTTP ``status``, "operation" for what ends as Failed, and
-"delete" for a delete that does. The reading is the local Azure's own.
+``documented.json`` has the body that a page shows, with a shorter text; ``listed.json`` the codes of which a
+source has the name alone. ``when`` is "request" for a refusal with its HTTP ``status``, "operation" for what
+ends as Failed, and "delete" for a delete that does. The reading is the local Azure's own.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from shared.frozen import dataclass
 
 @dataclass(frozen=True)
 class DocumentedFailure:
-    """A failure as a page shows it; ``body`` has ``code``, ``message``, maybe ``subcode`` and ``details``."""
+    """A failure as a source has it; ``body`` has ``code``, ``message``, maybe ``subcode`` and ``details``."""
 
     name: str
     page: str
@@ -46,6 +47,25 @@ class RecordedError(AksError):
 
 @cache
 def documented() -> Mapping[str, DocumentedFailure]:
-    """Return all failures by their names in lower case."""
-    read = json.loads(Path(__file__).with_name("documented.json").read_text())
-    return {failure["name"].lower(): DocumentedFailure(**failure) for failure in read["failures"]}
+    """Return the failures that pages show, by their names in lower case."""
+    return {
+        failure["name"].lower(): DocumentedFailure(**failure) for failure in _read("documented")["failures"]
+    }
+
+
+@cache
+def failures() -> Mapping[str, DocumentedFailure]:
+    """Return all failures, by their names in lower case: also those that have no more than a code."""
+    return {**{failure.name.lower(): failure for failure in _listed()}, **documented()}
+
+
+def _listed() -> Iterator[DocumentedFailure]:
+    for source in _read("listed")["sources"]:
+        for code in source["codes"]:
+            body = {"code": code, "message": f"no page shows the text of {code}"}
+            yield DocumentedFailure(code, source["source"], source["when"], body, source.get("status", 0))
+
+
+def _read(name: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = json.loads(Path(__file__).with_name(f"{name}.json").read_text())
+    return found

@@ -1,4 +1,4 @@
-"""What operators do to a cluster: a replay, a takeover, an approval of a correction, a comparison now.
+"""What operators do to a cluster: a replay, a takeover, what becomes of drift, a comparison now.
 
 A takeover overrules just who the step read may manage the cluster: when the tags name yet another
 installation by then, it waits again. An approval is stored with the drift: the sweep compares the cluster
@@ -7,7 +7,7 @@ once more, and starts the job only if the same fields and values still need one,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from shared.app.api import schema
 from shared.app.api.acts import Refusal, answers, change_cluster, known_cluster, operator
@@ -15,15 +15,26 @@ from shared.app.api.parts import exact
 from shared.app.outbox import request_whole_check, request_whole_sweep, send_all
 from shared.app.records import Transition
 from shared.cluster.conditions import is_at_rest
-from shared.cluster.drift import CorrectionApproval, HeldStart
+from shared.cluster.drift import CorrectionApproval, DriftedField, HeldStart
 from shared.cluster.envelopes import Envelope, checks_of, continuation
 from shared.cluster.health import problem_of
 from shared.cluster.history import by_whom
 from shared.cluster.messages import ReportRequest, SweepRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.diagnosis import diagnose
-from shared.cluster.reporting.events import correction_approved_event, replayed_event, taken_over_event
-from shared.cluster.transitions.acceptance import accept_correction, accept_replay, accept_takeover
+from shared.cluster.reporting.events import (
+    correction_approved_event,
+    drift_accepted_event,
+    replayed_event,
+    taken_over_event,
+)
+from shared.cluster.transitions.acceptance import (
+    accept_correction,
+    accept_drift,
+    accept_replay,
+    accept_takeover,
+)
+from shared.cluster.verification import Verification
 from shared.kubernetes_versions import is_version
 from shared.notifications.notification import correction_approved
 from shared.ports import Ports
@@ -158,6 +169,60 @@ def _why_no_approval(record: ClusterRecord, correction: str, ports: Ports) -> st
         return (
             f"what differs at {name} is not what was shown: `roadstead drift {name}` has what needs approval"
         )
+    return ""
+
+
+@answers(202)
+def accept_differences(
+    name: str, fields: Mapping[str, str], actor: str, ports: Ports, *, reason: str = ""
+) -> schema.AcceptanceReceipt:
+    """Accept what somebody added to a cluster: fields with the values of Azure that ``GET drift`` shows.
+
+    They are reported no longer as long as Azure has these values. The same acceptance twice is one.
+    """
+    by = operator(actor)
+
+    def decide(record: ClusterRecord) -> Transition | ClusterRecord:
+        verified = record.observation.verified or Verification()
+        accepted = {field.path: field.live for field in verified.accepted}
+        if fields.items() <= accepted.items():
+            send_all([_sweep_of((name,), ports)], ports)
+            return record
+        drift = record.divergence.drift
+        drifted = {field.path: field for field in drift.fields} if drift else {}
+        problem = _why_not_accepted(record, fields, drifted, verified, ports)
+        if problem:
+            raise Refusal(409, problem)
+        found = [drifted[path] for path in fields if path not in accepted]
+        after = accept_drift(record, verified, found, by, now=ports.clock(), reason=reason)
+        event = drift_accepted_event(after, [field.path for field in found], by_whom(by, reason))
+        return Transition(after, [event], then=[_sweep_of((name,), ports)])
+
+    change_cluster(name, decide, ports)
+    return {"cluster": name, "accepted": sorted(fields), "by": by}
+
+
+def _why_not_accepted(
+    record: ClusterRecord,
+    fields: Mapping[str, str],
+    drifted: Mapping[str, DriftedField],
+    verified: Verification,
+    ports: Ports,
+) -> str:
+    """Return why some differences cannot be accepted now, "" when they can."""
+    name = record.name
+    if not is_at_rest(record):
+        activity = _activity(record, ports)
+        return f"nothing of {name} can be accepted while its job has not ended: it {activity}"
+    for path, live in fields.items():
+        field = drifted.get(path)
+        if field is None or field.live != live:
+            return f"what differs at {name} is not what was shown: `roadstead drift {name}` has what differs"
+        if not verified.names_of(field):
+            return (
+                f"{path} of {name} is not what somebody added, so it is not accepted: put Azure's value into "
+                "the manifest, or name the field in a rule of its drift policy"
+            )
     return ""
 
 

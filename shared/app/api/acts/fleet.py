@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection
 from dataclasses import replace
+from datetime import datetime
 
 from shared.app.api import schema
 from shared.app.api.acts import Refusal, answers, operator
 from shared.app.api.parts import projected
 from shared.app.http_result import HttpResult, meant
 from shared.app.outbox import send
+from shared.app.pause import announce, wake
 from shared.app.pull_requests.markdown import fence
 from shared.app.records import again
 from shared.app.recovery.missed_work import request_missing_plan
@@ -21,7 +23,8 @@ from shared.masking import cut
 from shared.notifications.digest import Outgoing
 from shared.notifications.kinds import Severity
 from shared.notifications.routes import RouteType
-from shared.ports import DeadLetter, Ports
+from shared.ports import DeadLetter, FleetRecord, Ports
+from shared.ports.state.fleet import Pause
 
 log = logging.getLogger(__name__)
 
@@ -64,6 +67,49 @@ def _drop_numbers(ports: Ports) -> None:
     known = state.announced()
     routes = {name: replace(route, issues={}) for name, route in known.routes.items()}
     state.save_announced(replace(known, routes=routes))
+
+
+# A pause of everything that the app starts by itself.
+
+MAX_REASON = 200
+"""What a commit status and a notification have room for."""
+WRONG_PAUSE = 'the body must be {"reason": "..."}, and may have "until" with a time to come, with its zone'
+
+
+@answers(200)
+@again
+def pause(reason: str, until: datetime | None, actor: str, ports: Ports) -> schema.PauseReceipt:
+    """Stop what the app starts by itself; a second pause takes the place of the first."""
+    now, fleet = ports.clock(), ports.state.fleet()
+    if not reason.strip() or (until is not None and until <= now):
+        raise Refusal(400, WRONG_PAUSE)
+    begun = Pause(operator(actor), now, cut(reason, MAX_REASON), until)
+    saved = ports.state.save_fleet(replace(fleet, pause=begun))
+    _announce(saved, ports)
+    return {"paused": True, "until": until.isoformat() if until else None, "by": begun.by}
+
+
+@answers(200)
+@again
+def resume(actor: str, ports: Ports) -> schema.PauseReceipt:
+    """End the pause, and start what waited for that; what needs an approval still does."""
+    fleet = ports.state.fleet()
+    if fleet.pause is None:
+        raise Refusal(409, "the fleet is not paused")
+    saved = ports.state.save_fleet(replace(fleet, pause=None))
+    try:
+        wake(saved, ports)
+    except ReconcileError as error:
+        log.warning("the timers find what waited for the end of the pause: %s: %s", error.kind, error)
+    _announce(saved, ports)
+    return {"paused": False, "until": None, "by": operator(actor)}
+
+
+def _announce(fleet: FleetRecord, ports: Ports) -> None:
+    try:
+        announce(fleet, ports)
+    except ReconcileError as error:
+        log.warning("the timers have the pause shown: %s: %s", error.kind, error)
 
 
 # Syncs: an operator has the branch read now, instead of with the timer, and its head planned.

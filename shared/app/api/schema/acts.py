@@ -54,6 +54,15 @@ class SyncReceipt(TypedDict):
 
 
 @final
+class PauseReceipt(TypedDict):
+    """``POST pause`` and ``resume``: whether the fleet is paused now, and until when, None for no end."""
+
+    paused: bool
+    until: str | None
+    by: str
+
+
+@final
 class TakeoverReceipt(TypedDict):
     """``POST clusters/NAME/takeover``: the installations that the takeover overrules, by id."""
 
@@ -87,6 +96,15 @@ class CorrectionReceipt(TypedDict):
 
     cluster: str
     approved: list[str]
+    by: str
+
+
+@final
+class AcceptanceReceipt(TypedDict):
+    """``POST clusters/NAME/accept``: the fields that may stay as Azure has them."""
+
+    cluster: str
+    accepted: list[str]
     by: str
 
 

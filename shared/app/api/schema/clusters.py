@@ -85,10 +85,11 @@ class EventView(TypedDict):
 
 
 class FleetProblemView(TypedDict):
-    """What prevents a newer commit from being planned, or an invalid fleet.yaml; each is "" for nothing."""
+    """What prevents a newer commit from being carried out, or is wrong in fleet.yaml; "" for nothing."""
 
     problem: str
     waiting: str
+    paused: str
     fleetSuggestedAction: str
 
 

@@ -14,7 +14,7 @@ class DriftedFieldView(TypedDict):
     ``effect`` is what the correction does where ``action`` is ``approve``, "" otherwise.
     ``changedBy`` and ``changedAt`` are from Azure's activity log, "" and None where that does not say.
     ``pullRequest`` is the address of the pull request that takes the value of Azure into the manifest, "" for
-    none.
+    none. ``acceptable``: somebody added it, and an Operator may accept it.
     """
 
     path: str
@@ -29,6 +29,18 @@ class DriftedFieldView(TypedDict):
     changedAt: str | None
     effect: str
     pullRequest: str
+    acceptable: bool
+
+
+class AcceptedFieldView(TypedDict):
+    """A field that somebody added to the cluster ``name``, and that somebody accepted with its value."""
+
+    name: str
+    path: str
+    live: str
+    by: str
+    at: str | None
+    reason: str
 
 
 class CorrectionApprovalView(TypedDict):
@@ -92,6 +104,7 @@ class DriftView(TypedDict):
     ``activityLog`` is why who changed something is not known of some subscriptions, ``proposals`` why pull
     requests are not opened that should be; "" for nothing. ``comparedAt`` is how old all this is: when the
     cluster that is asked for was compared last, and of the fleet the oldest list of a subscription.
+    ``accepted`` is what counts no more, of the clusters that are shown or asked for.
     """
 
     clusters: list[DriftedCluster]
@@ -102,6 +115,7 @@ class DriftView(TypedDict):
     activityLog: str
     proposals: str
     comparedAt: str | None
+    accepted: list[AcceptedFieldView]
     next: str | None
 
 

@@ -63,7 +63,8 @@ class HealthView(TypedDict):
     """``GET health``: the services and timers as of ``checkedAt``, and the records that cannot be read.
 
     ``lacks`` says what the git host does not offer, and what is lost. ``unreadable`` is None before this
-    instance has read them. ``missed`` is what events of Azure did not announce.
+    instance has read them. ``missed`` is what events of Azure did not announce. ``paused`` is the pause that
+    lasts, "" for none.
     """
 
     live: bool
@@ -74,6 +75,7 @@ class HealthView(TypedDict):
     timers: list[TimerHealth]
     lacks: list[str]
     missed: list[MissedChanges]
+    paused: str
     unreadable: list[UnreadableRecordView] | None
 
 

@@ -112,7 +112,7 @@ def fleet_view(
     return projected(
         schema.FleetView,
         ports.config,
-        fleet_problem(fleet, newest),
+        fleet_problem(fleet, ports.clock(), newest),
         commit=fleet.commit,
         plannedAt=fleet.at,
         rollout="" if page.after else _rollout(fleet, ports),
@@ -194,7 +194,7 @@ def cluster_detail(name: str, ports: Ports) -> schema.ClusterView | schema.Missi
     events = [event_of(event) for event in newest]
     fleet = ports.state.fleet()
     item = items_of(ports.state.plan(fleet.commit)).get(name)
-    problem = fleet_problem(fleet)
+    problem = fleet_problem(fleet, ports.clock())
     if record is not None:
         spec = record.document["spec"]
         view = cluster_view(record, item, ports.state.sweep(), ports.clock())

@@ -50,6 +50,7 @@ def drift_view(ports: Ports, page: ClusterPage) -> schema.DriftView:
         "activityLog": _unread(sweep.listings),
         "proposals": sweep.proposals,
         "comparedAt": None if None in listed else exact(min(filter(None, listed))),
+        "accepted": [*_accepted(records)],
         "next": page.next(shown),
     }
 
@@ -71,6 +72,7 @@ def drift_of_cluster(name: str, ports: Ports) -> schema.DriftView | None:
         "activityLog": _unread([listing for listing in sweep.listings if listing.subscription == own]),
         "proposals": sweep.proposals,
         "comparedAt": exact(compared) if compared else None,
+        "accepted": [*_accepted([record])],
         "next": None,
     }
 
@@ -121,7 +123,7 @@ def _cluster(
         schema.DriftedCluster,
         record,
         drift,
-        fields=[_field(field, proposal) for field in drift.fields] if drift else [],
+        fields=[_field(field, record, proposal) for field in drift.fields] if drift else [],
         needsApproval=drift.correction if drift and drift.to_approve else "",
         finding="" if is_exempt(record) else found_of(record),
         held=projected(schema.HeldCorrection, held, because=held.reason) if held else None,
@@ -129,13 +131,22 @@ def _cluster(
     )
 
 
-def _field(field: DriftedField, proposal: Proposal | None) -> schema.DriftedFieldView:
+def _accepted(records: Iterable[ClusterRecord]) -> Iterator[schema.AcceptedFieldView]:
+    for record in records:
+        verified = record.observation.verified
+        for field in verified.accepted if verified else ():
+            yield projected(schema.AcceptedFieldView, field, name=record.name)
+
+
+def _field(field: DriftedField, record: ClusterRecord, proposal: Proposal | None) -> schema.DriftedFieldView:
+    verified = record.observation.verified
     return projected(
         schema.DriftedFieldView,
         field,
         note="; ".join(filter(None, (field.never_back, field.note, _not_proposed(field, proposal)))),
         changedBy=field.by,
         pullRequest=proposal.url if proposal and proposes(proposal, field) else "",
+        acceptable=bool(verified and verified.names_of(field)),
     )
 
 

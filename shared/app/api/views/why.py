@@ -57,7 +57,7 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
     return projected(
         schema.Why,
         diagnosis,
-        fleet_problem(fleet),
+        fleet_problem(fleet, now),
         name=name,
         phase=phase,
         doing=diagnosis.activity,

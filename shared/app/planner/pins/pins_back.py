@@ -13,6 +13,7 @@ from functools import partial
 
 from shared.app.outbox import send, send_unlike
 from shared.app.planner.pins.pin_branches import ensure_branch, names_commits
+from shared.app.planner.reporter import report_again
 from shared.app.records import Transition, change
 from shared.cluster.envelopes import continuation
 from shared.cluster.failures.errors import ReconcileError, Retryable, Unreadable
@@ -53,6 +54,7 @@ def move_pins_back(rollout: Rollout, seen: Seen, fleet: FleetRecord, ports: Port
                 direct=names_commits(fleet, ports) or not _are_branches(pins.values(), ports),
                 small=len(running.union(names)) <= ports.config.limits.small_change,
             )
+            report_again(rollout.commit, ports, ended=True)
             ports.together(partial(_move_back, job=job, ports=ports), [members[r.name] for r in able])
             log.info("rollout of %s: %d pins go back", rollout.commit[:8], len(able))
             send(ReportRequest(), ports)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.cluster.failures.azure.aks import CODES, DEPLOYMENTS
+from shared.cluster.failures.azure.aks import CODES, DEPLOYMENTS, WRAPPERS
 from shared.cluster.failures.entry import Actor, Entry, sourced, support
 from shared.cluster.failures.errors import (
     Conflict,
@@ -16,6 +16,18 @@ from shared.cluster.failures.errors import (
 )
 
 _ARM_PAGE = "https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/"
+_OF_PARTS = (*WRAPPERS, "ExtensionOperationFailed", "DeleteResourceGroupError")
+"""Codes of AKS, or of the service for extensions, whose text alone says why."""
+_LOCKED = (
+    "A lock on the resource, its group or its subscription forbids this.",
+    "Remove the lock in the message.",
+    Actor.SUBSCRIPTION,
+)
+_DISALLOWED = (
+    "A policy of Azure does not allow this.",
+    "Change the policy in the message, or exempt the cluster's resource groups from it.",
+    Actor.POLICY,
+)
 _LATE = "A new assignment is effective after at most 60 minutes."
 _REGISTER = (
     "Run `az provider register --namespace {namespace}` in the subscription, and wait until it is Registered."
@@ -94,9 +106,7 @@ ENTRIES: tuple[Entry, ...] = (
             "access/Locks",
             Locked,
             ("ScopeLocked", "ResourceGroupLocked", "ResourceLocked"),
-            "A lock on the resource, its group or its subscription forbids this.",
-            "Remove the lock in the message.",
-            Actor.SUBSCRIPTION,
+            *_LOCKED,
             link="https://learn.microsoft.com/azure/azure-resource-manager/management/lock-resources",
         ),
         Entry(
@@ -196,9 +206,18 @@ ENTRIES: tuple[Entry, ...] = (
             "policy/RequestDisallowedByPolicy",
             Refused,
             ("RequestDisallowedByPolicy", "PolicyViolation"),
-            "A policy of Azure does not allow this.",
-            "Change the policy in the message, or exempt the cluster's resource groups from it.",
-            Actor.POLICY,
+            *_DISALLOWED,
+        ),
+    ),
+    *support(
+        "extensions/cluster-extension-deployment-errors",
+        Entry("access/LocksByText", Locked, _OF_PARTS, *_LOCKED, says=("scope(s) are locked",)),
+        Entry(
+            "policy/RequestDisallowedByText",
+            Refused,
+            _OF_PARTS,
+            *_DISALLOWED,
+            says=("was disallowed by policy",),
         ),
     ),
     *sourced(

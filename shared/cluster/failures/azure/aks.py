@@ -161,6 +161,7 @@ ENTRIES: tuple[Entry, ...] = (
             "AKS does not allow the operation in the present state of the cluster.",
             "Do what the message says.",
             Actor.OPERATOR,
+            wraps=True,
         ),
     ),
     *support(
@@ -237,14 +238,24 @@ ENTRIES: tuple[Entry, ...] = (
             "Commit a version that `az aks get-versions` shows for the region.",
             Actor.AUTHOR,
         ),
-        Entry(
-            "aks/UpgradeNotAllowed",
-            InvalidManifest,
-            ("OperationNotAllowed", "AgentPoolUpgradeVersionNotAllowed"),
-            "AKS does not upgrade from the version that runs to that of the manifest.",
-            "Commit a version that `az aks get-upgrades` shows for the cluster.",
-            Actor.AUTHOR,
-            says=("upgrading kubernetes version", "available upgrades"),
+        *(
+            Entry(
+                f"aks/{key}",
+                InvalidManifest,
+                (code,),
+                "AKS does not upgrade from the version that runs to that of the manifest.",
+                "Commit a version that `az aks get-upgrades` shows for the cluster.",
+                Actor.AUTHOR,
+                says=says,
+            )
+            for key, code, says in (
+                (
+                    "UpgradeNotAllowed",
+                    "OperationNotAllowed",
+                    ("upgrading kubernetes version", "available upgrades"),
+                ),
+                ("PoolUpgradeNotAllowed", "AgentPoolUpgradeVersionNotAllowed", ()),
+            )
         ),
         Entry(
             "aks/NodePoolMcVersionIncompatible",
@@ -300,14 +311,29 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     *support(
         f"{_UPGRADE}/aks-upgrade-scale-fail-log-analytics-workspace-missing",
-        Entry(
-            "aks/LogAnalyticsWorkspaceMissing",
-            Refused,
-            ("LogAnalyticsWorkspaceNotFound", "GetLogAnalyticsWorkspaceError", "BadRequest", *WRAPPERS),
-            "The Log Analytics workspace of the cluster's monitoring no longer exists.",
-            "Recover the workspace within 14 days after its delete, or commit a manifest without monitoring.",
-            Actor.OPERATOR,
-            says=("log analytics workspace",),
+        *(
+            Entry(
+                f"aks/{key}",
+                Refused,
+                codes,
+                "The Log Analytics workspace of the cluster's monitoring no longer exists.",
+                "Recover the workspace within 14 days after its delete, or commit a manifest without"
+                " monitoring.",
+                Actor.OPERATOR,
+                says=says,
+            )
+            for key, codes, says in (
+                (
+                    "LogAnalyticsWorkspaceMissing",
+                    ("LogAnalyticsWorkspaceNotFound", "GetLogAnalyticsWorkspaceError"),
+                    (),
+                ),
+                (
+                    "LogAnalyticsWorkspaceMissingByText",
+                    ("BadRequest", *WRAPPERS),
+                    ("log analytics workspace",),
+                ),
+            )
         ),
     ),
     *support(

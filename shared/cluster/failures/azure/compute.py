@@ -10,6 +10,30 @@ _LARGER = "Raise the quota (Azure portal, Quotas) or free some; or commit anothe
 _CORES = "The subscription has too few cores of this VM family, or in all, left in the region."
 
 ENTRIES: tuple[Entry, ...] = (
+    *sourced(
+        "MicrosoftDocs/azure-aks-docs articles/aks/quotas-skus-regions.md",
+        *(
+            Entry(
+                f"compute/{key}",
+                QuotaExceeded,
+                codes,
+                "The subscription has as many clusters in the region as its quota allows.",
+                "Ask for a larger quota of managed clusters (Quotas, Microsoft.ContainerService), or commit"
+                " another region or subscription.",
+                Actor.SUBSCRIPTION,
+                says=says,
+            )
+            for key, codes, says in (
+                ("ManagedClusterQuota", ("ManagedClusterCountExceedsQuotaLimit",), ()),
+                (
+                    "ManagedClusterQuotaByText",
+                    ("QuotaExceeded", "OperationNotAllowed", "BadRequest"),
+                    ("quota limits for managed clusters", "managed cluster quota"),
+                ),
+            )
+        ),
+        link="https://learn.microsoft.com/azure/aks/quotas-skus-regions",
+    ),
     *support(
         "error-codes/zonalallocation-allocationfailed-error",
         Entry(
@@ -45,7 +69,7 @@ ENTRIES: tuple[Entry, ...] = (
             _CORES,
             _LARGER,
             Actor.SUBSCRIPTION,
-            says=("exceeding approved", "exceeding quota limits"),
+            says=("exceeding approved", "exceeding quota limits", "insufficient vcpu quota"),
         ),
         Entry(
             "compute/PublicIPQuotaByText",
@@ -69,21 +93,6 @@ ENTRIES: tuple[Entry, ...] = (
             " Networking).",
             Actor.SUBSCRIPTION,
         ),
-    ),
-    *sourced(
-        "MicrosoftDocs/azure-aks-docs articles/aks/quotas-skus-regions.md",
-        Entry(
-            "compute/ManagedClusterQuota",
-            QuotaExceeded,
-            ("QuotaExceeded", "OperationNotAllowed", "BadRequest", "ManagedClusterCountExceedsQuotaLimit"),
-            "The subscription has as many clusters in the region as its quota allows.",
-            "Ask for a larger quota of managed clusters (Quotas, Microsoft.ContainerService), or commit"
-            " another region or subscription.",
-            Actor.SUBSCRIPTION,
-            says=("managed cluster quota", "managed clusters quota", "number of managed clusters"),
-            read=False,
-        ),
-        link="https://learn.microsoft.com/azure/aks/quotas-skus-regions",
     ),
     *sourced(
         "answers of AKS in hashicorp/terraform-provider-azurerm and Azure/azure-cli issues",

@@ -13,11 +13,11 @@ from shared.app.worker.steps.flux.components import rollout_wait
 from shared.app.worker.steps.flux.pinned import instance_wait
 from shared.app.worker.steps.flux.reconciled import applied_revision
 from shared.app.worker.steps.node_pools import drain
-from shared.azure.differences import drift_of, is_named_version, live_digest, unmanaged_names
+from shared.azure.differences import beyond_git, drift_of, is_named_version, live_digest
 from shared.azure.drift.policy import ignores
-from shared.cluster.drift import Verification
 from shared.cluster.outcomes import Done, Outcome, Restart, Wait
 from shared.cluster.record_parts import AppliedRevision
+from shared.cluster.verification import Verification
 from shared.frozen import replace
 from shared.json_tree import Json
 from shared.kubernetes import flux_objects
@@ -176,10 +176,11 @@ def _compared(context: StepContext, existing: Json) -> Done:
     alone. A later job of the same generation, such as a correction, accepts nothing.
     """
     before, record, desired = context.record.observation.verified, context.record, context.desired
-    names, unmanaged = unmanaged_names(desired, context.owner, existing), before.unmanaged if before else ()
-    if before is None or record.observed_generation != record.generation:
-        unmanaged = tuple(name for name in names if before is None or _is_accepted(name, before))
-    found = drift_of(desired, context.owner, existing, unmanaged)
+    beyond = beyond_git(desired, context.owner, existing)
+    known = before.now(beyond) if before else Verification(unmanaged=tuple(beyond))
+    if record.observed_generation != record.generation:
+        known = replace(known, unmanaged=tuple(name for name in beyond if _is_accepted(name, known)))
+    found = drift_of(desired, context.owner, existing, known.unmanaged)
     shown = [
         difference
         for difference in found
@@ -188,7 +189,7 @@ def _compared(context: StepContext, existing: Json) -> Done:
     ]
     digest = "" if busy(existing["properties"]) or found or desired.left else live_digest(existing)
     return Done(
-        verified=Verification(digest, unmanaged, tuple(name for name in names if name not in unmanaged)),
+        verified=known.compared(digest, beyond),
         in_sync=not (busy(existing["properties"]) or shown),
         added=tuple(difference for difference in shown if difference.left_alone),
     )

@@ -21,7 +21,7 @@ from shared.app.access.contests import read_ours
 from shared.app.access.context import StepContext
 from shared.app.worker.steps.companions import differing_windows
 from shared.azure.changes.writes import is_final, is_stopped
-from shared.azure.differences import drift_of
+from shared.azure.differences import beyond_git, drift_of
 from shared.cluster.conditions import described, exemption_of
 from shared.cluster.failures.azure_failures import operation_failure as failed_operation
 from shared.cluster.failures.errors import (
@@ -34,6 +34,7 @@ from shared.cluster.failures.errors import (
 )
 from shared.cluster.job import AcceptedWrite, WriteKind
 from shared.cluster.outcomes import Fail, Outcome, Retry, Wait
+from shared.cluster.verification import known_beyond
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json, digest_of
 from shared.ports.azure import Conditional, GetCluster, StartCluster, WriteResponse
@@ -260,8 +261,8 @@ def _drift(context: StepContext) -> str:
         return f"what differs could not be read: {error.kind}: {error}"
     if live is None:
         return "the cluster does not exist"
-    verified = context.record.observation.verified
-    found = drift_of(desired, owner, live, verified.unmanaged if verified else None)
+    known = known_beyond(context.record.observation.verified, beyond_git(desired, owner, live))
+    found = drift_of(desired, owner, live, known)
     differences = [*map(str, found), *windows]
     differences += ["powerState (it is stopped)"] if is_stopped(live) else []
     return f"it differs in {some_of(differences, SHOWN)}" if differences else "nothing differs"

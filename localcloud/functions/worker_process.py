@@ -1,0 +1,84 @@
+"""Microsoft's worker in a process of its own: ``python -m localcloud.functions.worker_process FD LEVELS``.
+
+``azure_functions_runtime`` is the library that finds and runs the functions of an app in Azure, from Python
+3.13 on. A small program calls it with the messages that the host sends by gRPC. This is that program, with a
+socket that the host hands over, and it ends with the host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import sys
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import azure_functions_runtime as runtime
+
+from localcloud.functions.host_logs import set_up_logging
+from localcloud.functions.rpc_messages import protos
+from localcloud.functions.worker_channel import Channel
+
+LIBRARIES = Path(".python_packages/lib/site-packages")
+"""Where a package that was built has its libraries, below the folder of the app."""
+PROJECT = str(Path(__file__).parents[2])
+"""From where this module was imported: the app must find nothing there that its package lacks."""
+HANDLERS: dict[str, tuple[str, Callable[[Any], Awaitable[Any]]]] = {
+    "worker_init_request": ("worker_init_response", runtime.worker_init_request),
+    "functions_metadata_request": ("function_metadata_response", runtime.functions_metadata_request),
+    "function_load_request": ("function_load_response", runtime.function_load_request),
+    "invocation_request": ("invocation_response", runtime.invocation_request),
+}
+"""What is called for each message, and the name of its answer."""
+
+
+class Worker:
+    """Answers the host's messages; a function's log names the function that runs in its thread."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._names: dict[str, str] = {}
+        self._running: dict[str, str] = {}
+
+    def running(self) -> str:
+        """Return the name of the function that runs in this thread, "" for none."""
+        return self._running.get(runtime.invocation_id_cv.get() or "", "")
+
+    async def answer(self, message: Any) -> None:
+        """Answer one message of the host."""
+        kind = message.WhichOneof("content")
+        reply, call = HANDLERS[kind]
+        if kind == "invocation_request":
+            run = message.invocation_request
+            self._running[run.invocation_id] = self._names.get(run.function_id, "")
+        request = SimpleNamespace(request=message, properties={"host": "127.0.0.1", "protos": protos})
+        answer = await call(request)
+        if kind == "functions_metadata_request":
+            self._names = {entry.function_id: entry.name for entry in answer.function_metadata_results}
+        if kind == "invocation_request":
+            self._running.pop(message.invocation_request.invocation_id, None)
+        self._channel.send(**{reply: answer})
+
+
+def main(descriptor: str, levels: str) -> None:
+    """Serve the host until it ends."""
+    sys.path[:] = [str(LIBRARIES.resolve()), str(Path.cwd()), *(path for path in sys.path if path != PROJECT)]
+    channel = Channel(socket.socket(fileno=int(descriptor)))
+    worker = Worker(channel)
+    debug = os.environ.get("PYTHON_ENABLE_DEBUG_LOGGING") == "1"
+    set_up_logging(sys.stderr, json.loads(levels), debug=debug, running=worker.running)
+    runtime.start_threadpool_executor()
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True, name="worker").start()
+    for message in channel.received():
+        asyncio.run_coroutine_threadsafe(worker.answer(message), loop)
+    os._exit(0)  # what runs is cut off, as when an instance ends
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

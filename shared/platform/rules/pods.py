@@ -1,0 +1,181 @@
+"""What no pod may have, in whichever kind of workload it is.
+
+Source: ``pkg/apis/core/validation/validation.go`` of Kubernetes, and what the kubelet refuses always.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from shared.language.resolve.problems import Path
+from shared.platform.rules.finding import is_open, mapping, objects_in
+from shared.platform.rules.names import label_faults
+from shared.platform.schemas.fields import Fault
+
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
+PODS: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("", "Pod"): ("spec",),
+    **{("apps", kind): ("spec", "template", "spec") for kind in WORKLOADS},
+    ("batch", "Job"): ("spec", "template", "spec"),
+    ("batch", "CronJob"): ("spec", "jobTemplate", "spec", "template", "spec"),
+}
+_PORT_NAME = re.compile(r"(?=.*[a-z])(?!.*--)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_LONGEST_PORT_NAME = 15
+_IMAGE = re.compile(
+    r"([A-Za-z0-9][-A-Za-z0-9.]*(:[0-9]+)?/)?[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*"
+    r"(:[\w][\w.-]{0,127})?(@[A-Za-z][A-Za-z0-9]*:[0-9a-fA-F]{32,})?"
+)
+"""A reference as github.com/distribution/reference ``regexp.go`` has it."""
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+
+
+def at(value: Any, path: tuple[str, ...]) -> Any:
+    """Return what is at a path of an object, None for nothing."""
+    for step in path:
+        value = mapping(value).get(step)
+    return value
+
+
+def of_pod(path: tuple[str, ...]) -> Callable[[Mapping[str, Any]], Iterator[Fault]]:
+    """Return the rule of a kind that has the spec of a pod at ``path``."""
+
+    def rule(manifest: Mapping[str, Any]) -> Iterator[Fault]:
+        spec = mapping(at(manifest, path))
+        volumes = {str(volume.get("name")) for _, volume in objects_in(spec.get("volumes"))}
+        claims = {
+            str(mapping(claim.get("metadata")).get("name"))
+            for _, claim in objects_in(at(manifest, ("spec", "volumeClaimTemplates")))
+        }
+        if path[:-1]:
+            where = (*path[:-1], "metadata")
+            given = mapping(at(manifest, (*where, "labels")))
+            texts = {key: value for key, value in given.items() if isinstance(value, str)}
+            yield from label_faults({"labels": texts}, where)
+        if not spec or spec.get("containers") == []:
+            yield (*path, "containers"), "a pod needs at least one container; add it"
+        names: set[str] = set()
+        for field in ("initContainers", "containers"):
+            for number, container in objects_in(spec.get(field)):
+                place: Path = (*path, field, number)
+                yield from _container(container, place, volumes | claims)
+                name = container.get("name")
+                if isinstance(name, str) and name in names and not is_open(name):
+                    yield (*place, "name"), f"two containers are called {name}"
+                names.add(str(name))
+        seen: set[str] = set()
+        for number, volume in objects_in(spec.get("volumes")):
+            name = str(volume.get("name") or "")
+            if name and name in seen:
+                yield (*path, "volumes", number, "name"), f"two volumes are called {name}"
+            seen.add(name)
+
+    return rule
+
+
+def _container(container: Mapping[str, Any], place: Path, volumes: set[str]) -> Iterator[Fault]:
+    name = container.get("name")
+    if isinstance(name, str) and name and not is_open(name) and not is_label(name):
+        yield (
+            (*place, "name"),
+            f"{name} must be at most 63 lowercase letters, digits and hyphens, with a letter or digit at "
+            "both ends",
+        )
+    image = container.get("image")
+    if not image:
+        yield place, "image is missing; add it"
+    elif isinstance(image, str) and not (is_open(image) or _IMAGE.fullmatch(image)):
+        yield (*place, "image"), f"{image} is no name of an image, so the kubelet starts no container of it"
+    for number, port in objects_in(container.get("ports")):
+        yield from port_number(port, "containerPort", (*place, "ports", number))
+        yield from port_name(port, "name", (*place, "ports", number))
+    ports = {port.get("name") for _, port in objects_in(container.get("ports"))}
+    for probe in _PROBES:
+        for action in ("httpGet", "tcpSocket"):
+            asked, where = mapping(at(container, (probe, action))), (*place, probe, action)
+            yield from port_name(asked, "port", where) or _no_port(asked.get("port"), ports, (*where, "port"))
+    for field, keys in (
+        ("env", ("name",)),
+        ("ports", ("containerPort", "protocol")),
+        ("volumeMounts", ("mountPath",)),
+    ):
+        yield from once(container.get(field), keys, (*place, field))
+    for number, variable in objects_in(container.get("env")):
+        if variable.get("value") and variable.get("valueFrom"):
+            yield (*place, "env", number, "valueFrom"), "does not go with value; keep one of the two"
+    for number, mount in objects_in(container.get("volumeMounts")):
+        wanted = mount.get("name")
+        if isinstance(wanted, str) and not is_open(wanted) and wanted not in volumes:
+            yield (*place, "volumeMounts", number, "name"), f"there is no volume {wanted} in this pod"
+    limits, requests = (mapping(at(container, ("resources", field))) for field in ("limits", "requests"))
+    for resource in limits.keys() & requests.keys():
+        most, least = _amount(limits[resource]), _amount(requests[resource])
+        if most is not None and least is not None and least > most:
+            yield (
+                (*place, "resources", "requests", resource),
+                f"must be at most the limit, {limits[resource]}, got {requests[resource]}",
+            )
+
+
+_UNITS = {"": 1.0, "m": 0.001, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12} | {
+    f"{unit}i": 1024.0 ** (number + 1) for number, unit in enumerate("KMGT")
+}
+
+
+def _amount(value: Any) -> float | None:
+    """Return a quantity in its base unit, None for one in another form."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(m|k|M|G|T|[KMGT]i|)", str(value))
+    return float(found[1]) * _UNITS[found[2]] if found else None
+
+
+def port_number(port: Mapping[str, Any], field: str, place: Path) -> Iterator[Fault]:
+    """Yield a fault where a number is no port."""
+    number = port.get(field)
+    if isinstance(number, int) and not isinstance(number, bool) and not 1 <= number <= 65535:
+        yield (*place, field), f"must be 1 to 65535, got {number}"
+
+
+def once(value: Any, keys: tuple[str, ...], place: Path) -> Iterator[Fault]:
+    """Yield the entries of a list with the keys of one before them, which server-side apply refuses.
+
+    Source: structured-merge-diff ``typed/validate.go``; fluxcd/kustomize-controller#457.
+    """
+    seen: set[tuple[Any, ...]] = set()
+    for number, entry in objects_in(value):
+        key = tuple(str(entry.get(name, _PROTOCOL if name == "protocol" else "")) for name in keys)
+        if key in seen and not any(map(is_open, key)):
+            why = "which Flux's server-side apply refuses; keep one"
+            yield (*place, number), f"the {keys[0]} {key[0]} is here twice, {why}"
+        seen.add(key)
+
+
+_PROTOCOL = "TCP"
+
+
+def port_name(port: Any, field: str, place: Path) -> Sequence[Fault]:
+    """Return a fault where a text is no name of a port (``IsValidPortName``): "8080" is neither."""
+    name, path = mapping(port).get(field), (*place, field)
+    if not isinstance(name, str) or not name or is_open(name):
+        return ()
+    if name.isdecimal():
+        return [(path, f"is the text {name}, and so the name of a port; write it without quotes")]
+    if len(name) <= _LONGEST_PORT_NAME and _PORT_NAME.fullmatch(name):
+        return ()
+    message = (
+        f"the name of a port, {name}, must be at most {_LONGEST_PORT_NAME} lowercase letters, digits "
+        "and single hyphens, with a letter, and a letter or digit at both ends"
+    )
+    return [(path, message)]
+
+
+def _no_port(name: Any, ports: Collection[Any], path: Path) -> Iterator[Fault]:
+    """Yield a fault where a probe names a port that its container lacks (pkg/probe ResolveContainerPort)."""
+    if isinstance(name, str) and name and name not in ports and not any(map(is_open, (name, *ports))):
+        yield path, f"no port of this container is called {name}, so the probe always fails; name one so"
+
+
+def is_label(name: str) -> bool:
+    """Return whether a text is a label as DNS has it."""
+    return len(name) <= 63 and _LABEL.fullmatch(name) is not None

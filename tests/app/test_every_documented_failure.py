@@ -1,0 +1,157 @@
+"""Every documented code, over the wire: what happens next, again when or never, and what ``why`` says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localcloud.azure.wire.arm_server import ArmServer
+from localcloud.azure.world.failures.documented import DocumentedFailure, failures
+from localcloud.common.certificates import Authority
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.adapters.arm import ArmAzure
+from shared.app.api.views.why import why_view
+from shared.cluster.failures.catalogue import AZURE
+from shared.cluster.failures.entry import Actor, Entry
+from shared.cluster.record_parts import Phase
+from tests.support import fleet_files
+from tests.support.azure_ports import StaticCredential
+from tests.support.documented_failures import ENTRIES
+from tests.support.pipeline_runs import phases, push
+from tests.support.sample import sample
+
+AGAIN = {
+    **dict.fromkeys(("Throttled", "Unavailable", "Dependency", "Blocked"), 5),
+    **dict.fromkeys(("Unauthorized", "Unauthenticated"), 15),
+    **dict.fromkeys(("Interrupted", "RoleNotEffective"), 60),
+    **dict.fromkeys(("OutOfCapacity", "Obstructed"), 600),
+    "Conflict": 10,
+    "Unexplained": 300,
+}
+"""An error of the class is tried again for the first time after so many seconds, or after half of that."""
+NEVER = {
+    *("QuotaExceeded", "OutOfAddresses", "InvalidManifest", "TooLarge", "Immutable", "Aborted", "Locked"),
+    "Refused",
+}
+"""Classes after which a write is not repeated."""
+READ_AGAIN = {"ResourceNotFound", "ResourceGroupNotFound"}
+"""Nothing has failed: the job begins again at its first step."""
+LONG = 86_400.0
+MOST = 3
+"""So many failures of a class are walked in a run that is not deep."""
+
+
+def found(name: str) -> Entry:
+    """Return the entry that a failure has to lead to."""
+    failure = failures()[name.lower()]
+    key = ENTRIES.get(failure.name)
+    entry = next(entry for entry in AZURE.entries if entry.key == key) if key else AZURE.find(failure.name)
+    assert entry is not None, name
+    return entry
+
+
+def of(*when: str) -> Mapping[str, list[str]]:
+    """Return the names of the failures that happen at a write or a delete, by the class of their entries."""
+    classes: dict[str, list[str]] = {}
+    for failure in failures().values():
+        if failure.when in when:
+            classes.setdefault(found(failure.name).kind.__name__, []).append(failure.name)
+    return classes
+
+
+@contextmanager
+def on_the_wire(authority: tuple[Authority, Path]) -> Iterator[MemoryCloud]:
+    """Yield a cloud whose app reaches Azure through its adapter and a socket."""
+    cloud = MemoryCloud(throttle=False)
+    with ArmServer(cloud.azure, authority[0], accepts=lambda token: token == "a-token") as server:
+        adapter = ArmAzure(StaticCredential(), base_url=server.url)
+        cloud.with_ports(lambda ports: replace(ports, azure=adapter))
+        yield cloud
+        adapter.close()
+
+
+def walk(cloud: MemoryCloud, names: Iterable[str]) -> Mapping[str, tuple[Any, datetime]]:
+    """Run until each cluster has failed, or is Ready; return what was seen of it at its first failure."""
+    seen: dict[str, tuple[Any, datetime]] = {}
+
+    def all_seen() -> bool:
+        ready = {record.name for record in cloud.state.clusters() if record.phase is Phase.READY}
+        for record in cloud.state.clusters():
+            if record.name not in seen and record.job.step.failure is not None:
+                seen[record.name] = why_view(record.name, cloud.ports), cloud.clock()
+        return seen.keys() | ready == {*names}
+
+    cloud.run(LONG, until=all_seen)
+    return seen
+
+
+def check(failure: DocumentedFailure, why: Any, at: datetime) -> bool:
+    """Check what ``why`` says of a failure; return whether the app tries again."""
+    entry, error, name = found(failure.name), why["lastError"], failure.name
+    assert (error["entry"], error["meaning"], error["link"]) == (entry.key, entry.meaning, entry.link), name
+    assert failure.body["message"][:100] in error["message"], name
+    kind = error["class"]
+    never = kind in NEVER or (kind == "Blocked" and failure.when == "operation")  # AKS has abandoned a drain
+    assert never or kind in AGAIN, name
+    if entry.actor is not Actor.NOBODY:
+        assert f"Who acts: {entry.actor}." in why["suggestedAction"], name
+    if never:
+        assert (why["nextAt"], why["phase"]) == (None, "Failed"), name
+        return False
+    wait = datetime.fromisoformat(why["nextAt"]) - at
+    assert timedelta(seconds=AGAIN[kind] // 2 - 1) <= wait <= timedelta(seconds=AGAIN[kind]), (name, wait)
+    return True
+
+
+WRITES, DELETES = of("request", "operation"), of("delete")
+
+
+@pytest.mark.parametrize("kind", WRITES)
+def test_after_a_write_that_fails_the_app_does_what_its_entry_says(
+    kind: str, authority: tuple[Authority, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(authority[1]))
+    names = {f"c{number}": name for number, name in enumerate(sample(kind, WRITES[kind], MOST))}
+    with on_the_wire(authority) as cloud:
+        for cluster, name in names.items():
+            cloud.azure.interventions.fail_next(cluster, name)
+        push(cloud, fleet_files.fleet(*names))
+        seen = walk(cloud, names)
+        expected = {}
+        for cluster, name in names.items():
+            again = name in READ_AGAIN or check(failures()[name.lower()], *seen[cluster])
+            expected[cluster] = Phase.READY if again else Phase.FAILED
+        cloud.run(LONG)
+        assert phases(cloud) == expected
+
+
+@pytest.mark.parametrize("kind", DELETES)
+def test_a_delete_that_fails_goes_on_once_the_reason_is_gone(
+    kind: str, authority: tuple[Authority, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(authority[1]))
+    names = {f"c{number}": name for number, name in enumerate(sample(kind, DELETES[kind], MOST))}
+    with on_the_wire(authority) as cloud:
+        push(cloud, fleet_files.fleet(*names, budget=100))
+        cloud.run(LONG)
+        for cluster, name in names.items():
+            cloud.azure.interventions.fail_next(cluster, name)
+        push(cloud, fleet_files.fleet(budget=100))
+        seen = walk(cloud, names)
+        for cluster, name in names.items():
+            assert check(failures()[name.lower()], *seen[cluster])
+        cloud.run(LONG)
+        assert phases(cloud) == {}
+
+
+def test_every_entry_and_every_code_is_walked() -> None:
+    codes = {code.lower() for entry in AZURE.entries if not entry.family for code in entry.codes if code}
+    assert codes <= failures().keys() | {failure.body["code"].lower() for failure in failures().values()}
+    walked = {found(failure.name).key for failure in failures().values()}
+    assert {entry.key for entry in AZURE.entries} - walked == set()
