@@ -8,7 +8,6 @@ with its time.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 
 from shared.app.access.cluster_access import ClusterAccess
 from shared.app.access.context import StepContext

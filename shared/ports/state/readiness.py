@@ -20,9 +20,9 @@ _ALONE = 20
 class ReadinessRecord:
     """The last reading of a cluster, ``seen`` None for none; ``uid`` is that of its record then.
 
-    ``room`` is what Azure had for its upgrade at the time of ``seen``, None for a cluster elsewhere. ``counted``
-    has how many objects there were of kinds, by the names of their definitions. ``etag`` is the version that
-    was read, "" for one not saved yet.
+    ``room`` is what Azure had for its upgrade at the time of ``seen``, None for a cluster elsewhere.
+    ``counted`` has how many objects there were of kinds, by the names of their definitions. ``etag`` is the
+    version that was read, "" for one not saved yet.
     """
 
     cluster: str
