@@ -91,9 +91,7 @@ def _counting(cloud: MemoryCloud) -> tuple[Counter[str], Counted]:
 def show(cloud: MemoryCloud, number: int, edit: Edit) -> Shown:
     """Have somebody edit a cluster, and wait until that is drift with who."""
     name = f"cluster-{number:05}"
-    record = cloud.state.cluster(name)
-    if record is None:
-        raise LookupError(f"no cluster {name}")
+    (record,) = cloud.state.clusters_named([name])
     azure, state = _counting(cloud)
     with cloud.azure.called_by(WHO):
         edit(cloud, record.desired.id)

@@ -36,6 +36,11 @@ _RULES = (
         "An exemption of a drift policy has ended, or will end within 30 days.",
         "Each result states the day, and who answers for the exemption.",
     ),
+    (
+        *("past-start", "PastStart", "A maintenance window that begins in the past", "warning"),
+        "AKS refuses a window with such a day, and Roadstead leaves the day out.",
+        "Each result states the day.",
+    ),
 )
 """The id, the name, the title and the level of each kind of result, and two sentences about it."""
 
@@ -45,7 +50,7 @@ Shown = Callable[[str], str]
 def sarif(problems: Sequence[Problem], shown: Shown, *warnings: Sequence[Problem]) -> dict[str, Any]:
     """Return a SARIF 2.1.0 log; a notification states how many problems the run omits.
 
-    ``warnings`` are of retirements, then of exemptions: no manifest is invalid because of them.
+    ``warnings`` are of retirements, of exemptions, then of windows: no manifest is invalid because of them.
     """
     found = [(rule, problem) for rule, part in enumerate((problems, *warnings)) for problem in sorted(part)]
     run: dict[str, Any] = {

@@ -84,6 +84,7 @@ COMMANDS: Sections = {
         "log": Entry("cli.commands.watch.log:log", "List the commits after those that an environment has."),
         "audit": Entry("cli.commands.watch.audit:audit", "List who did what."),
         "health": Entry("cli.commands.watch.health:health", "Show whether the app can work."),
+        "doctor": Entry("cli.commands.watch.doctor:doctor", "Have each app examine itself."),
         "contexts": Entry("cli.commands.watch.contexts:contexts", "List the contexts of the file."),
         "dead-letters": Entry(
             "cli.commands.watch.dead_letters:dead_letters", "List or dismiss dead letters."
@@ -111,6 +112,7 @@ COMMANDS: Sections = {
         "replay": Entry("cli.commands.act.replay:replay", "Start failed jobs again."),
         "refresh": Entry("cli.commands.act.refresh:refresh", "Compare clusters with Azure now."),
         "notify": Entry("cli.commands.act.notify:notify", "List the routes of notifications, or test one."),
+        "deploy": Entry("cli.commands.act.deploy:deploy", "Create or change the apps of a fleet in Azure."),
         "drill": Entry("cli.commands.act.drill:drill", "Show what a loss of the tables would cost."),
         "sync": Entry("cli.commands.act.sync:sync", "Plan a commit now whose webhook was lost."),
     },

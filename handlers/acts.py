@@ -279,6 +279,14 @@ ACTS = (
         act=lambda call: fleet.sync(call.by, call.ports),
     ),
     ActRoute(
+        "examine",
+        "doctor",
+        Role.OPERATOR,
+        schema.ExaminationReceipt,
+        audit=lambda call: AuditedAct("examine", call.ports.config.fleet),
+        act=lambda call: fleet.ask_apps(call.by, call.ports),
+    ),
+    ActRoute(
         "pause",
         "pause",
         Role.OPERATOR,

@@ -29,6 +29,7 @@ from shared.app.api.views.notifications import routes_view
 from shared.app.api.views.plan_page import message_page, plan_page
 from shared.app.api.views.readiness import readiness_view, unknown_names
 from shared.app.api.views.rollouts import rollout_view, rollouts_view
+from shared.app.doctor import doctor_view
 from shared.app.health import Health, health_view, ready_view
 from shared.app.http_result import HttpResult, rejected
 from shared.cluster.record_parts import Phase
@@ -49,6 +50,7 @@ WRONG_SELECTION = (
     f"phase must be some of {', '.join(Phase)}, separated by commas, condition types such as Ready=False, "
     f"and sort {' or '.join(Sort)}"
 )
+WRONG_ASKED = "asked must be a time such as 2026-01-31T12:00:00+00:00"
 LONGEST_NUMBER = 9
 """Python refuses to parse a number with thousands of digits."""
 
@@ -65,7 +67,7 @@ def blueprint(ports: Ports, sign_in: SignIn) -> func.Blueprint:
     _add_offers(routes, ports)
     _add_plan_page(routes, ports)
     add_acts(routes, ports)
-    _add_health(routes, Health(ports))
+    _add_health(routes, Health(ports), ports)
 
     @routes.add("openapi", "openapi", Role.READER)
     def openapi(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
@@ -208,8 +210,8 @@ def _answer_of(view: Callable[..., View | None]) -> Any:
     return Union[tuple(kind for kind in get_args(hint) or (hint,) if kind is not NoneType)]  # noqa: UP007
 
 
-def _add_health(routes: Routes, app: Health) -> None:
-    """Add the health for callers with a role, and the readiness for a probe that has none.
+def _add_health(routes: Routes, app: Health, ports: Ports) -> None:
+    """Add health and findings for callers with a role, and the readiness for a probe that has none.
 
     The probe's route passes the sign-in of the platform, so that it believes no identity at all.
     """
@@ -217,6 +219,14 @@ def _add_health(routes: Routes, app: Health) -> None:
     @routes.add("health", "health", Role.READER, answer=schema.HealthView)
     def health(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         return reply(health_view(app.read()))
+
+    @routes.add("doctor", "doctor", Role.READER, answer=schema.DoctorView)
+    def doctor(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        try:
+            asked = _moment(req.params.get("asked"))
+        except ValueError:
+            return reply(rejected(400, WRONG_ASKED))
+        return reply(HttpResult(200, doctor_view(app.read(), ports, asked)))
 
     @routes.bp.function_name("ready")
     @routes.bp.route("ready", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -298,6 +308,10 @@ def _events_page(params: Mapping[str, str]) -> tuple[int, datetime | None]:
     limit = int(params.get("limit") or EVENTS_PAGE)
     if not 1 <= limit <= MAX_EVENTS:
         raise ValueError
-    given = params.get("before")
-    before = datetime.fromisoformat(given.replace(" ", "+")) if given else None
-    return limit, before if before is None or before.tzinfo else before.replace(tzinfo=UTC)
+    return limit, _moment(params.get("before"))
+
+
+def _moment(given: str | None) -> datetime | None:
+    """Return a time of a query, None for none; raise ValueError."""
+    moment = datetime.fromisoformat(given.replace(" ", "+")) if given else None
+    return moment if moment is None or moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -14,10 +14,11 @@ from datetime import UTC
 
 import azure.functions as func
 
-from shared.app.door import enter, receive
+from shared.app.door import EXAMINATION, enter, receive
 from shared.cluster.job import JobQueue
 from shared.cluster.messages import (
     CheckMessage,
+    ExamineRequest,
     JobMessage,
     NotifyRequest,
     PromoteRequest,
@@ -38,7 +39,9 @@ from shared.ports import Ports
 
 def handle_request(request: QueueRequest, ports: Ports) -> None:
     """Hand a message of the queue ``plans`` to whom it is for."""
-    if isinstance(request, SweepRequest):
+    if isinstance(request, ExamineRequest):
+        _examine("control", ports)
+    elif isinstance(request, SweepRequest):
         from shared.app.sweep import sweep
 
         sweep.handle(request, ports)
@@ -60,6 +63,12 @@ def handle_request(request: QueueRequest, ports: Ports) -> None:
         planner.handle(request, ports)
 
 
+def _examine(app: str, ports: Ports) -> None:
+    from shared.app import examination
+
+    examination.examine(app, ports)
+
+
 def handle_preview(request: QueueRequest, ports: Ports) -> None:
     """Hand a message of the queue ``previews`` to whom it is for."""
     if isinstance(request, TryRequest):
@@ -78,9 +87,11 @@ def _receive(
     """Handle the body of a message behind the door, or let the message wait; measure how long it did."""
 
     def inside(body: bytes, ports: Ports) -> None:
-        now, sent = ports.clock(), message.enqueued_time_utc
-        if sent is not None:  # of a scheduled message, Service Bus gives the time for which it was scheduled
-            waited = (now - (sent if sent.tzinfo else sent.replace(tzinfo=UTC))).total_seconds()
+        sent = message.enqueued_time_utc
+        if (
+            sent is not None and EXAMINATION not in body
+        ):  # of a scheduled message, Service Bus gives the time for which it was scheduled
+            waited = (ports.clock() - (sent if sent.tzinfo else sent.replace(tzinfo=UTC))).total_seconds()
             ports.telemetry.record([Measurement(QUEUE_DELAY, max(0.0, waited), {"queue": queue})])
         handle(body, ports)
 
@@ -162,8 +173,10 @@ def worker(ports: Ports) -> func.Blueprint:
             from shared.app.readiness import readiness
 
             readiness.handle(read, ports)
-        else:
+        elif isinstance(read, JobMessage):
             _handle_job(read, JobQueue.JOBS, ports)
+        else:
+            _examine("worker", ports)
 
     @bp.function_name("worker")
     @bp.service_bus_queue_trigger(
@@ -205,7 +218,10 @@ def deleter(ports: Ports) -> func.Blueprint:
 
 def _job(message: func.ServiceBusMessage, queue: JobQueue, ports: Ports) -> None:
     def handle(body: bytes, ports: Ports) -> None:
-        _handle_job(JobMessage.model_validate_json(body), queue, ports)
+        if queue is JobQueue.DELETES and EXAMINATION in body:
+            _examine("deleter", ports)
+        else:
+            _handle_job(JobMessage.model_validate_json(body), queue, ports)
 
     _receive(message, queue, ports, handle)
 

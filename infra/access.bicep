@@ -3,6 +3,10 @@
 //
 // The built-in Azure Kubernetes Service Contributor would allow far more: every action on every cluster,
 // with listClusterAdminCredential and runCommand among them. It would still lack the resource groups.
+//
+// main.bicep deploys it, unless assignRoles is false. Then the owner of the subscription does:
+//   az deployment sub create --subscription TARGET --location westeurope --template-file infra/access.bicep \
+//     --parameters identities=IDENTITIES
 targetScope = 'subscription'
 
 import { principals, uuid } from 'types.bicep'

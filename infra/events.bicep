@@ -5,6 +5,8 @@
 //     --parameters fleet=FLEET queueId=QUEUE_ID appIds='["CLIENT_ID", ...]'
 targetScope = 'subscription'
 
+import { texts } from 'types.bicep'
+
 @description('The name of the fleet: the event subscription has it.')
 param fleet string
 
@@ -24,18 +26,23 @@ param topicGroup string = 'roadstead-events'
 @description('The name of the topic.')
 param topicName string = 'roadstead'
 
+@description('Tags for the resource group and the topic.')
+param tags texts = {}
+
 @description('Whether to give the topic the right to send to the queue. Without it, whoever owns the queue does that.')
 param assignSender bool = true
 
 resource group 'Microsoft.Resources/resourceGroups@2025-04-01' = {
   name: topicGroup
   location: location
+  tags: tags
 }
 
 module topic 'event_topic.bicep' = {
   scope: group
   params: {
     name: topicName
+    tags: tags
   }
 }
 

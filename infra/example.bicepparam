@@ -7,9 +7,9 @@ param targetSubscriptions = ['00000000-0000-0000-0000-000000000001']
 
 param entraClientId = '00000000-0000-0000-0000-000000000002'
 
-// With writeSecrets = false, the values are those that the vault has.
+// What the environment does not have stays as the vault has it.
 param secrets = ['github-token', 'github-webhook-secret']
 param secretValues = {
-  'github-token': readEnvironmentVariable('GITHUB_TOKEN')
-  'github-webhook-secret': readEnvironmentVariable('GITHUB_WEBHOOK_SECRET')
+  'github-token': readEnvironmentVariable('GITHUB_TOKEN', '')
+  'github-webhook-secret': readEnvironmentVariable('GITHUB_WEBHOOK_SECRET', '')
 }

@@ -1,6 +1,6 @@
 // One function app on a Flex Consumption plan of its own. It reads storage, queues, secrets and telemetry with its
 // identity: no setting holds a key. The runtime and its version are not app settings on this plan.
-import { texts } from 'types.bicep'
+import { rule, texts } from 'types.bicep'
 
 @description('What is kept warm: http, or function: and the name of a function.')
 @sealed()
@@ -43,6 +43,15 @@ param updates 'RollingUpdate' | 'Recreate'
 @description('The most instances that may run at one time.')
 param maximumInstances int
 
+@description('The subnet from which the app calls others; empty for none.')
+param subnetId string
+
+@description('Whether anybody but its private endpoint reaches the app.')
+param publicEntrance bool
+
+@description('Who reaches it then: rules of addresses, or of service tags. With none, anybody.')
+param entranceRules rule[]
+
 @description('Which functions of the package it runs: control, worker or deleter.')
 @allowed(['control', 'worker', 'deleter'])
 param app string
@@ -79,7 +88,8 @@ resource plan 'Microsoft.Web/serverfarms@2025-03-01' = {
 resource site 'Microsoft.Web/sites@2025-03-01' = {
   name: name
   location: location
-  tags: tags
+  // By this tag, azd finds the app of a service.
+  tags: union(tags, { 'azd-service-name': app })
   kind: 'functionapp,linux'
   identity: {
     type: 'UserAssigned'
@@ -89,10 +99,15 @@ resource site 'Microsoft.Web/sites@2025-03-01' = {
     serverFarmId: plan.id
     httpsOnly: true
     keyVaultReferenceIdentity: identity.id
+    virtualNetworkSubnetId: empty(subnetId) ? null : subnetId
+    publicNetworkAccess: publicEntrance ? 'Enabled' : 'Disabled'
     siteConfig: {
       minTlsVersion: '1.2'
       scmMinTlsVersion: '1.2'
       ftpsState: 'Disabled'
+      ipSecurityRestrictions: entranceRules
+      ipSecurityRestrictionsDefaultAction: empty(entranceRules) ? 'Allow' : 'Deny'
+      scmIpSecurityRestrictionsUseMain: false
     }
     functionAppConfig: {
       deployment: {

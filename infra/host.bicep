@@ -16,6 +16,9 @@ param tags texts
 @description('How often the account has what is written.')
 param sku redundancy
 
+@description('Whether the account is reached through its private endpoints only.')
+param isPrivate bool
+
 @description('The identity of the app.')
 param principalId string
 
@@ -34,6 +37,11 @@ resource account 'Microsoft.Storage/storageAccounts@2026-06-01' = {
     allowSharedKeyAccess: false
     defaultToOAuthAuthentication: true
     minimumTlsVersion: 'TLS1_2'
+    publicNetworkAccess: isPrivate ? 'Disabled' : 'Enabled'
+    networkAcls: {
+      bypass: 'AzureServices'
+      defaultAction: isPrivate ? 'Deny' : 'Allow'
+    }
     supportsHttpsTrafficOnly: true
   }
 }

@@ -2,7 +2,7 @@
 // The function apps live in a resource group of their own; each target subscription gets a role for each app.
 targetScope = 'subscription'
 
-import { existing, redundancy, texts, uuid, warm } from 'types.bicep'
+import { existing, names, principals, redundancy, texts, uuid, warm, zones } from 'types.bicep'
 
 @description('The name of the fleet: lower-case letters, digits and hyphens. It is in the names and tags of all resources.')
 @minLength(1)
@@ -14,6 +14,39 @@ param location string = deployment().location
 
 @description('The resource group to create for the function apps.')
 param resourceGroupName string = 'roadstead-${fleet}'
+
+@description('Whether to create the resource group. Without, it exists, and its tags stay as they are.')
+param createResourceGroup bool = true
+
+@description('Names of resources that follow a convention of yours.')
+param resourceNames names = {}
+
+@description('Which network the apps are in. public: none. outbound: they call others from a subnet, and reach private clusters. private: storage, Service Bus (which is Premium then) and the vault have private endpoints besides, and no public access.')
+param network 'public' | 'outbound' | 'private' = 'public'
+
+@description('The addresses of a new network: 256 or more, as a range such as 10.64.0.0/24.')
+param networkAddresses string = '10.64.0.0/24'
+
+@description('The id of a subnet for the apps that exists: delegated to Microsoft.App/environments, with 128 addresses or more, used by nothing else. With none, a network is created.')
+param appsSubnetId string = ''
+
+@description('The id of a subnet for private endpoints that exists, in the network of appsSubnetId.')
+param endpointsSubnetId string = ''
+
+@description('The ids of private DNS zones that exist, and are linked to the network. With none, they are created.')
+param dnsZones zones = {}
+
+@description('Whether a policy of yours writes the addresses of private endpoints into DNS. Then no zone is created or used.')
+param dnsByPolicy bool = false
+
+@description('How the apps are reached. public: at their addresses, for webhooks, people and scripts. private: through private endpoints only. No webhook arrives then, unless a gateway of yours passes it on: the timer looks for commits.')
+param entrance 'public' | 'private' = 'public'
+
+@description('The ranges that may call the app with the webhook at its public address, such as those of GitHub (hooks, at api.github.com/meta) and of your office. With none, everybody may.')
+param entranceAddresses string[] = []
+
+@description('Whether this deployment also gives the apps their roles in the target subscriptions. Without, their owner deploys access.bicep with the output identities.')
+param assignRoles bool = true
 
 @description('The id by which the app knows its clusters, whatever happens to its tables. An app that replaces another one takes the id of that one.')
 param installationId string = guid(subscription().id, resourceGroupName, fleet)
@@ -56,14 +89,11 @@ param githubApiUrl string = 'https://api.github.com'
 @minLength(2)
 param secrets string[]
 
-@description('Their values by name, such as readEnvironmentVariable(...). With none, those that the vault has stay as they are.')
+@description('Values to write, by name, such as readEnvironmentVariable(...). What has none here, or an empty one, stays as the vault has it.')
 @secure()
 param secretValues {
   *: string
 } = {}
-
-@description('Whether to write the values. Without, the vault has each of them already: a deployment that changes something else needs no secret.')
-param writeSecrets bool = true
 
 @description('The id of a GitHub App; empty when a token is used.')
 param githubAppId string = ''
@@ -144,6 +174,14 @@ param tags texts = {}
 func has(text string, characters string) bool =>
   empty(filter(range(0, length(text)), at => !contains(characters, substring(text, at, 1))))
 
+func isSubnet(id string) bool =>
+  length(split(id, '/')) == 11 && contains(toLower(id), '/providers/microsoft.network/virtualnetworks/')
+
+var isPrivate = network == 'private'
+var inNetwork = network != 'public'
+var usedZones = entrance == 'private'
+  ? ['blob', 'table', 'serviceBus', 'vault', 'sites']
+  : ['blob', 'table', 'serviceBus', 'vault']
 var small = 'abcdefghijklmnopqrstuvwxyz0123456789'
 var parts = split(githubRepository, '/')
 var vaultIds = map(bootstrapVaults, vault => toLower('${vault.subscriptionId}/${vault.resourceGroup}/${vault.name}'))
@@ -207,16 +245,33 @@ var problems = filter(
     zoneRedundant && !contains(['Standard_ZRS', 'Standard_GZRS'], storageRedundancy)
       ? 'storageRedundancy: Standard_ZRS or Standard_GZRS, because zoneRedundant needs storage in several zones.'
       : ''
+    network == 'public' && !empty(appsSubnetId)
+      ? 'appsSubnetId: nothing with network public; take outbound or private.'
+      : ''
+    empty(appsSubnetId) || isSubnet(appsSubnetId) ? '' : 'appsSubnetId: the id of a subnet.'
+    empty(endpointsSubnetId) || isSubnet(endpointsSubnetId) ? '' : 'endpointsSubnetId: the id of a subnet.'
+    isPrivate && empty(appsSubnetId) != empty(endpointsSubnetId)
+      ? 'appsSubnetId and endpointsSubnetId: both, or none for a new network.'
+      : ''
+    !isPrivate && !empty(endpointsSubnetId) ? 'endpointsSubnetId: nothing without network private.' : ''
+    !isPrivate && (!empty(dnsZones) || dnsByPolicy) ? 'dnsZones and dnsByPolicy: nothing without network private.' : ''
+    !empty(dnsZones) && dnsByPolicy ? 'dnsZones: nothing with dnsByPolicy.' : ''
+    !empty(dnsZones) && !empty(filter(usedZones, zone => !contains(dnsZones, zone)))
+      ? 'dnsZones: each of ${join(usedZones, ', ')}.'
+      : ''
+    entrance == 'private' && !isPrivate ? 'entrance: public without network private.' : ''
+    entrance == 'private' && !empty(entranceAddresses) ? 'entranceAddresses: nothing with entrance private.' : ''
   ],
   problem => !empty(problem)
 )
 var name = empty(problems) ? fleet : fail(join(problems, ' '))
 
 var allTags = union(tags, { 'roadstead-fleet': name })
-var vaultName = 'kv-${unique}'
+var vaultName = resourceNames.?vault ?? 'kv-${unique}'
 var unique = uniqueString(subscription().id, resourceGroupName, fleet)
 // A plan has the name of its app behind 'plan-', in the 60 characters that Azure allows.
-var appName = '${take('roadstead-${name}', 40)}-${take(unique, 6)}'
+var appName = resourceNames.?app ?? '${take('roadstead-${name}', 40)}-${take(unique, 6)}'
+var storageName = resourceNames.?storage ?? 'st${unique}'
 var apps = {
   control: appName
   worker: '${appName}-worker'
@@ -243,7 +298,7 @@ var ready = toObject(
 )
 var counts = map(filter(groups, group => group.instanceCount > 0), group => group.instanceCount)
 var warmInstances = reduce(counts, 0, (sum, next) => sum + next) + (zoneRedundant ? 2 * (scaling - length(counts)) : 0)
-var busName = 'sb-roadstead-${unique}'
+var busName = resourceNames.?serviceBus ?? 'sb-roadstead-${unique}'
 var eventsQueue = resourceId(
   subscription().subscriptionId,
   resourceGroupName,
@@ -251,7 +306,7 @@ var eventsQueue = resourceId(
   busName,
   'events'
 )
-var componentName = 'appi-roadstead-${unique}'
+var componentName = resourceNames.?component ?? 'appi-roadstead-${unique}'
 // A reference to a secret that is not there would reach the app as if its own text were the secret: each app has those
 // that it reads, and that are there.
 var secretSettings = toObject(
@@ -265,6 +320,32 @@ var secretSettings = toObject(
     )
 )
 // The planner refuses a manifest with another vault, and the worker opens no other one.
+var subnetId = inNetwork ? appsNetwork!.outputs.appsSubnetId : ''
+// The other apps have no function with HTTP. A rule that lets nobody in denies the rest.
+var closed = [{ name: 'nobody', action: 'Deny', priority: 100, ipAddress: '0.0.0.0/0', tag: 'Default' }]
+var asking = empty(alertActionGroupIds)
+  ? []
+  : [
+      {
+        name: 'availability-test'
+        action: 'Allow'
+        priority: 90
+        ipAddress: 'ApplicationInsightsAvailability'
+        tag: 'ServiceTag'
+      }
+    ]
+var entranceRules = empty(entranceAddresses)
+  ? []
+  : concat(
+      asking,
+      map(range(0, length(entranceAddresses)), number => {
+        name: 'entrance-${number}'
+        action: 'Allow'
+        priority: 100 + number
+        ipAddress: entranceAddresses[number]
+        tag: 'Default'
+      })
+    )
 var vaultAddresses = join(
   map(bootstrapVaults, vault => 'https://${vault.name}${environment().suffixes.keyvaultDns}'),
   ','
@@ -284,7 +365,7 @@ var principalIds = [identities.control, identities.worker, identities.deleter]
 var settings = {
   ROADSTEAD_FLEET: name
   ROADSTEAD_INSTALLATION: installationId
-  APP_RESOURCE_GROUP: group.id
+  APP_RESOURCE_GROUP: subscriptionResourceId('Microsoft.Resources/resourceGroups', resourceGroupName)
   APP_PRINCIPALS: join(concat(appIds, principalIds), ',')
   WORKER_PRINCIPAL: identities.worker
   GITHUB_API_URL: githubApiUrl
@@ -297,44 +378,60 @@ var settings = {
   TABLES_ENDPOINT: storage.outputs.tablesEndpoint
 }
 
-resource group 'Microsoft.Resources/resourceGroups@2025-04-01' = {
+resource group 'Microsoft.Resources/resourceGroups@2025-04-01' = if (createResourceGroup) {
   name: resourceGroupName
   location: location
   tags: allTags
 }
 
 module controlIdentity 'identity.bicep' = {
-  scope: group
+  scope: resourceGroup(resourceGroupName)
   params: {
     name: 'id-roadstead-${name}-control'
     location: location
     tags: allTags
   }
+  dependsOn: [group]
 }
 
 module workerIdentity 'identity.bicep' = {
-  scope: group
+  scope: resourceGroup(resourceGroupName)
   params: {
     name: 'id-roadstead-${name}-worker'
     location: location
     tags: allTags
   }
+  dependsOn: [group]
 }
 
 module deleterIdentity 'identity.bicep' = {
-  scope: group
+  scope: resourceGroup(resourceGroupName)
   params: {
     name: 'id-roadstead-${name}-deleter'
     location: location
     tags: allTags
   }
+  dependsOn: [group]
+}
+
+module appsNetwork 'network.bicep' = if (inNetwork) {
+  scope: resourceGroup(resourceGroupName)
+  params: {
+    name: resourceNames.?network ?? 'vnet-roadstead-${unique}'
+    location: location
+    tags: allTags
+    addresses: networkAddresses
+    appsSubnetId: appsSubnetId
+    newZones: isPrivate && empty(dnsZones) && !dnsByPolicy ? usedZones : []
+  }
+  dependsOn: [group]
 }
 
 module monitoring 'monitoring.bicep' = {
-  scope: group
+  scope: resourceGroup(resourceGroupName)
   params: {
     componentName: componentName
-    unique: unique
+    workspaceName: resourceNames.?workspace ?? 'log-roadstead-${unique}'
     location: location
     tags: allTags
     principalIds: principalIds
@@ -343,7 +440,7 @@ module monitoring 'monitoring.bicep' = {
 }
 
 module alerts 'alerts.bicep' = {
-  scope: group
+  scope: resourceGroup(resourceGroupName)
   params: {
     componentName: componentName
     fleet: name
@@ -355,7 +452,7 @@ module alerts 'alerts.bicep' = {
 }
 
 module workbook 'workbook.bicep' = {
-  scope: group
+  scope: resourceGroup(resourceGroupName)
   params: {
     componentName: componentName
     fleet: name
@@ -366,42 +463,45 @@ module workbook 'workbook.bicep' = {
 }
 
 module controlHost 'host.bicep' = {
-  scope: group
+  scope: resourceGroup(resourceGroupName)
   params: {
-    name: 'st${unique}'
+    name: storageName
     location: location
     tags: allTags
     sku: storageRedundancy
+    isPrivate: isPrivate
     principalId: identities.control
   }
 }
 
 module workerHost 'host.bicep' = {
-  scope: group
+  scope: resourceGroup(resourceGroupName)
   params: {
-    name: 'st${unique}w'
+    name: '${storageName}w'
     location: location
     tags: allTags
     sku: storageRedundancy
+    isPrivate: isPrivate
     principalId: identities.worker
   }
 }
 
 module deleterHost 'host.bicep' = {
-  scope: group
+  scope: resourceGroup(resourceGroupName)
   params: {
-    name: 'st${unique}d'
+    name: '${storageName}d'
     location: location
     tags: allTags
     sku: storageRedundancy
+    isPrivate: isPrivate
     principalId: deleterIdentity.outputs.principalId
   }
 }
 
 module storage 'storage.bicep' = {
-  scope: group
+  scope: resourceGroup(resourceGroupName)
   params: {
-    name: 'st${unique}'
+    name: storageName
     locked: locks
     principalIds: principalIds
   }
@@ -409,18 +509,19 @@ module storage 'storage.bicep' = {
 }
 
 module serviceBus 'servicebus.bicep' = {
-  scope: group
+  scope: resourceGroup(resourceGroupName)
   params: {
     name: busName
     location: location
     tags: allTags
     workspaceId: monitoring.outputs.workspaceId
+    isPrivate: isPrivate
     identities: identities
   }
 }
 
 module vault 'vault.bicep' = {
-  scope: group
+  scope: resourceGroup(resourceGroupName)
   params: {
     name: vaultName
     location: location
@@ -428,14 +529,57 @@ module vault 'vault.bicep' = {
     identities: identities
     secrets: map(secrets, secret => { name: secret, readers: allSecrets[secret].readers })
     values: secretValues
-    write: writeSecrets
     workspaceId: monitoring.outputs.workspaceId
     locked: locks
+    isPrivate: isPrivate
   }
 }
 
+// Who is reached through a private endpoint, and whose zone has its address. The apps come after those that they read.
+var accounts = 'Microsoft.Storage/storageAccounts'
+var dataEndpoints = [
+  { name: 'blob', zone: 'blob', type: accounts, target: storageName }
+  { name: 'blob-worker', zone: 'blob', type: accounts, target: '${storageName}w' }
+  { name: 'blob-deleter', zone: 'blob', type: accounts, target: '${storageName}d' }
+  { name: 'table', zone: 'table', type: accounts, target: storageName }
+  { name: 'bus', zone: 'serviceBus', type: 'Microsoft.ServiceBus/namespaces', target: busName }
+  { name: 'vault', zone: 'vault', type: 'Microsoft.KeyVault/vaults', target: vaultName }
+]
+
+module dataEndpoint 'endpoint.bicep' = [
+  for target in isPrivate ? dataEndpoints : []: {
+    scope: resourceGroup(resourceGroupName)
+    params: {
+      name: 'pe-roadstead-${unique}-${target.name}'
+      location: location
+      tags: allTags
+      subnetId: empty(endpointsSubnetId) ? appsNetwork!.outputs.endpointsSubnetId : endpointsSubnetId
+      resourceId: resourceId(subscription().subscriptionId, resourceGroupName, target.type, target.target)
+      groupId: target.zone == 'serviceBus' ? 'namespace' : target.zone
+      zoneId: dnsByPolicy ? '' : (dnsZones[?target.zone] ?? appsNetwork!.outputs.zones[target.zone])
+    }
+    dependsOn: [storage, workerHost, deleterHost, serviceBus, vault]
+  }
+]
+
+module appEndpoint 'endpoint.bicep' = [
+  for app in entrance == 'private' ? everyApp : []: {
+    scope: resourceGroup(resourceGroupName)
+    params: {
+      name: 'pe-roadstead-${unique}-${app}'
+      location: location
+      tags: allTags
+      subnetId: empty(endpointsSubnetId) ? appsNetwork!.outputs.endpointsSubnetId : endpointsSubnetId
+      resourceId: resourceId(subscription().subscriptionId, resourceGroupName, 'Microsoft.Web/sites', apps[app])
+      groupId: 'sites'
+      zoneId: dnsByPolicy ? '' : (dnsZones.?sites ?? appsNetwork!.outputs.zones.sites!)
+    }
+    dependsOn: [control, worker, deleter]
+  }
+]
+
 module control 'function.bicep' = {
-  scope: group
+  scope: resourceGroup(resourceGroupName)
   params: {
     name: apps.control
     app: 'control'
@@ -443,11 +587,14 @@ module control 'function.bicep' = {
     tags: allTags
     identityName: 'id-roadstead-${name}-control'
     componentName: componentName
-    storageName: 'st${unique}'
+    storageName: storageName
     deploymentContainer: controlHost.outputs.deploymentContainer
     alwaysReady: ready.control
     zoneRedundant: zoneRedundant
     updates: updates
+    subnetId: subnetId
+    publicEntrance: entrance == 'public'
+    entranceRules: entranceRules
     maximumInstances: maximumInstances
     moreSettings: moreSettings
     settings: union(settings, secretSettings.control, {
@@ -462,11 +609,11 @@ module control 'function.bicep' = {
       ROLLOUT_CHECK_HOSTS: join(rolloutCheckHosts, ',')
     })
   }
-  dependsOn: [vault]
+  dependsOn: [vault, dataEndpoint]
 }
 
 module worker 'function.bicep' = {
-  scope: group
+  scope: resourceGroup(resourceGroupName)
   params: {
     name: apps.worker
     app: 'worker'
@@ -474,11 +621,14 @@ module worker 'function.bicep' = {
     tags: allTags
     identityName: 'id-roadstead-${name}-worker'
     componentName: componentName
-    storageName: 'st${unique}w'
+    storageName: '${storageName}w'
     deploymentContainer: workerHost.outputs.deploymentContainer
     alwaysReady: ready.worker
     zoneRedundant: zoneRedundant
     updates: updates
+    subnetId: subnetId
+    publicEntrance: entrance == 'public'
+    entranceRules: isPrivate ? closed : []
     maximumInstances: maximumInstances
     moreSettings: moreSettings
     settings: union(settings, secretSettings.worker, {
@@ -488,11 +638,11 @@ module worker 'function.bicep' = {
       PUBLIC_URL: 'https://${control.outputs.hostName}'
     })
   }
-  dependsOn: [vault]
+  dependsOn: [vault, dataEndpoint]
 }
 
 module deleter 'function.bicep' = {
-  scope: group
+  scope: resourceGroup(resourceGroupName)
   params: {
     name: apps.deleter
     app: 'deleter'
@@ -500,20 +650,23 @@ module deleter 'function.bicep' = {
     tags: allTags
     identityName: 'id-roadstead-${name}-deleter'
     componentName: componentName
-    storageName: 'st${unique}d'
+    storageName: '${storageName}d'
     deploymentContainer: deleterHost.outputs.deploymentContainer
     alwaysReady: ready.deleter
     zoneRedundant: zoneRedundant
     updates: updates
+    subnetId: subnetId
+    publicEntrance: entrance == 'public'
+    entranceRules: isPrivate ? closed : []
     maximumInstances: maximumInstances
     moreSettings: moreSettings
     settings: union(settings, secretSettings.deleter)
   }
-  dependsOn: [vault]
+  dependsOn: [vault, dataEndpoint]
 }
 
 module signIn 'sign_in.bicep' = if (!empty(entraClientId)) {
-  scope: group
+  scope: resourceGroup(resourceGroupName)
   params: {
     appName: apps.control
     clientId: entraClientId
@@ -522,8 +675,9 @@ module signIn 'sign_in.bicep' = if (!empty(entraClientId)) {
   dependsOn: [control]
 }
 
-module health 'health.bicep' = if (!empty(alertActionGroupIds)) {
-  scope: group
+// Nobody outside asks an app whose entrance is private.
+module health 'health.bicep' = if (!empty(alertActionGroupIds) && entrance == 'public') {
+  scope: resourceGroup(resourceGroupName)
   params: {
     unique: unique
     location: location
@@ -535,14 +689,14 @@ module health 'health.bicep' = if (!empty(alertActionGroupIds)) {
 }
 
 module epoch 'epoch.bicep' = {
-  scope: group
+  scope: resourceGroup(resourceGroupName)
   params: {
     identities: identities
   }
 }
 
 module access 'access.bicep' = [
-  for target in targetSubscriptions: {
+  for target in assignRoles ? targetSubscriptions : []: {
     scope: subscription(target)
     params: {
       identities: identities
@@ -564,13 +718,14 @@ module events 'events.bicep' = [
       location: location
       queueId: eventsQueue
       appIds: appIds
+      tags: allTags
     }
     dependsOn: [serviceBus]
   }
 ]
 
 module federatedIdentity 'federated_identity.bicep' = [
-  for target in federatedIdentities: {
+  for target in assignRoles ? federatedIdentities : []: {
     scope: resourceGroup(target.subscriptionId, target.resourceGroup)
     params: {
       name: target.name
@@ -601,7 +756,7 @@ module fluxEventAccess 'bootstrap_vault.bicep' = [
 ]
 
 @description('The resource group of the function apps.')
-output resourceGroupName string = group.name
+output resourceGroupName string = resourceGroupName
 
 @description('The function apps, to publish the code to each: the first has the API and the webhook.')
 output functionAppNames string[] = [apps.control, apps.worker, apps.deleter]
@@ -611,6 +766,12 @@ output installationId string = installationId
 
 @description('The payload URL of the webhook at GitHub; its content type is application/json.')
 output webhookUrl string = 'https://${control.outputs.hostName}/api/github'
+
+@description('The identities of the apps, for whoever deploys access.bicep to a target subscription.')
+output identities principals = identities
+
+@description('The address from which a new network calls others; empty without one.')
+output outgoingAddress string = inNetwork ? appsNetwork!.outputs.address : ''
 
 @description('The identity of the app that writes clusters, for role assignments of your own.')
 output principalId string = workerIdentity.outputs.principalId

@@ -4,8 +4,8 @@ import { texts } from 'types.bicep'
 @description('The name of the Application Insights component.')
 param componentName string
 
-@description('What makes the other names unique.')
-param unique string
+@description('The name of the workspace.')
+param workspaceName string
 
 @description('The region.')
 param location string
@@ -25,7 +25,7 @@ param dailyGigabytes int
 var monitoringMetricsPublisher = '3913510d-42f4-4e42-8a64-420c390055eb'
 
 resource workspace 'Microsoft.OperationalInsights/workspaces@2026-03-01' = {
-  name: 'log-roadstead-${unique}'
+  name: workspaceName
   location: location
   tags: tags
   properties: {

@@ -11,6 +11,9 @@ param location string
 @description('Tags for every resource.')
 param tags texts
 
+@description('Whether the namespace is reached through its private endpoint only, which needs the Premium tier. Event Grid passes as a trusted service.')
+param isPrivate bool
+
 @description('The workspace that gets what is done to the namespace and its queues.')
 param workspaceId string
 
@@ -21,13 +24,32 @@ resource namespace 'Microsoft.ServiceBus/namespaces@2026-01-01' = {
   name: name
   location: location
   tags: tags
-  sku: {
-    name: 'Standard'
-    tier: 'Standard'
-  }
+  sku: isPrivate
+    ? {
+        name: 'Premium'
+        tier: 'Premium'
+        capacity: 1
+      }
+    : {
+        name: 'Standard'
+        tier: 'Standard'
+      }
   properties: {
     disableLocalAuth: true
     minimumTlsVersion: '1.2'
+    publicNetworkAccess: isPrivate ? 'Disabled' : 'Enabled'
+  }
+}
+
+// Without a rule, a namespace that is not Disabled takes everybody:
+// learn.microsoft.com/azure/service-bus-messaging/private-link-service.
+resource passing 'Microsoft.ServiceBus/namespaces/networkRuleSets@2026-01-01' = if (isPrivate) {
+  parent: namespace
+  name: 'default'
+  properties: {
+    publicNetworkAccess: 'Disabled'
+    defaultAction: 'Deny'
+    trustedServiceAccessEnabled: true
   }
 }
 

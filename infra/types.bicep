@@ -78,3 +78,73 @@ type warm = {
 @export()
 @description('How often storage has what is written: three times in one place, in three zones, and each with a copy in a second region.')
 type redundancy = 'Standard_LRS' | 'Standard_ZRS' | 'Standard_GRS' | 'Standard_GZRS'
+
+@export()
+@description('The ids of private DNS zones.')
+@sealed()
+type zones = {
+  @description('Of blobs: privatelink.blob.core.windows.net.')
+  blob: string?
+
+  @description('Of tables: privatelink.table.core.windows.net.')
+  table: string?
+
+  @description('Of Service Bus: privatelink.servicebus.windows.net.')
+  serviceBus: string?
+
+  @description('Of Key Vault: privatelink.vaultcore.azure.net.')
+  vault: string?
+
+  @description('Of the apps, with a private entrance: privatelink.azurewebsites.net.')
+  sites: string?
+}
+
+@export()
+@description('Names of resources that follow a convention of yours; the rest have their own.')
+@sealed()
+type names = {
+  @description('The app with the webhook; the others have it with -worker and -deleter.')
+  @minLength(2)
+  @maxLength(47)
+  app: string?
+
+  @description('The Service Bus namespace.')
+  @minLength(6)
+  @maxLength(50)
+  serviceBus: string?
+
+  @description('The key vault.')
+  @minLength(3)
+  @maxLength(24)
+  vault: string?
+
+  @description('The storage account of the app with the webhook; the others have it with w and d.')
+  @minLength(3)
+  @maxLength(23)
+  storage: string?
+
+  @description('The Log Analytics workspace.')
+  @minLength(4)
+  @maxLength(63)
+  workspace: string?
+
+  @description('The Application Insights component.')
+  @minLength(1)
+  @maxLength(255)
+  component: string?
+
+  @description('The virtual network.')
+  @minLength(2)
+  @maxLength(60)
+  network: string?
+}
+
+@export()
+@description('Who may call an app.')
+type rule = {
+  name: string
+  action: 'Allow' | 'Deny'
+  priority: int
+  ipAddress: string
+  tag: 'Default' | 'ServiceTag'
+}

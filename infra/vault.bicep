@@ -22,10 +22,10 @@ type secret = {
 @description('The identities of the apps.')
 param identities principals
 
-@description('The secrets to write: their names and readers, which are not secret.')
+@description('The secrets: their names and readers, which are not secret.')
 param secrets secret[]
 
-@description('Their values, by name.')
+@description('The values to write, by name; what has none stays as it is.')
 @secure()
 param values {
   *: string
@@ -34,11 +34,11 @@ param values {
 @description('The workspace that gets who read and wrote secrets.')
 param workspaceId string
 
+@description('Whether the vault is reached through its private endpoint only. Resource Manager writes secrets all the same.')
+param isPrivate bool
+
 @description('Whether a lock keeps the vault from being deleted.')
 param locked bool
-
-@description('Whether to write the values. Without, the vault has each of them already.')
-param write bool
 
 // What GitHub signs with, and what opens the API, is 20 characters or more: the app takes no shorter one.
 func checked(name string, value string) string =>
@@ -62,6 +62,11 @@ resource vault 'Microsoft.KeyVault/vaults@2026-05-15' = {
     enableRbacAuthorization: true
     enableSoftDelete: true
     softDeleteRetentionInDays: 90
+    publicNetworkAccess: isPrivate ? 'Disabled' : 'Enabled'
+    networkAcls: {
+      bypass: 'AzureServices'
+      defaultAction: isPrivate ? 'Deny' : 'Allow'
+    }
     enablePurgeProtection: true
   }
 }
@@ -85,11 +90,11 @@ resource diagnostics 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' 
 }
 
 resource written 'Microsoft.KeyVault/vaults/secrets@2026-05-15' = [
-  for secret in write ? secrets : []: {
+  for secret in secrets: if (!empty(values[?secret.name] ?? '')) {
     parent: vault
     name: secret.name
     properties: {
-      value: checked(secret.name, values[?secret.name] ?? fail('secretValues: no value for ${secret.name}.'))
+      value: checked(secret.name, values[secret.name])
     }
   }
 ]

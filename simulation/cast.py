@@ -14,6 +14,7 @@ from simulation.actors.contributors import Contributors
 from simulation.actors.grants import Grants
 from simulation.actors.large_records import ENTITY_BYTES, LargeRecords
 from simulation.actors.lost_webhooks import LostWebhooks
+from simulation.actors.other_sources import OTHER_SOURCES, OtherSources
 from simulation.actors.pauses import Pauses
 from simulation.actors.pins_back import PINS_BACK, PinsBack
 from simulation.actors.platform_team import PlatformTeam
@@ -74,12 +75,14 @@ class Cast:
             self.upkeep[named.REPLACEMENTS] = Replacements(seed, everybody, loop)
         if named.ROLLBACKS in kinds:
             self.upkeep[named.ROLLBACKS] = RollbackActor(seed, everybody, loop, replaced)
+        self.sources: OtherSources | None = None
         if named.PAUSES in kinds:
             self.upkeep[named.PAUSES] = Pauses(seed, everybody, loop)
         if named.PLATFORM in kinds:
             self.upkeep[named.PLATFORM] = PlatformTeam(seed, everybody, loop)
             if named.ROLLOUTS in kinds:
                 self.upkeep[PINS_BACK] = PinsBack(seed, everybody, loop)
+                self.sources = self.upkeep[OTHER_SOURCES] = OtherSources(seed, everybody, loop)
         self.promotions = (
             PromotionActor(seed, everybody, loop, replaced) if named.PROMOTIONS in kinds else None
         )

@@ -35,7 +35,9 @@ _EXEMPTION = (
 def files_of(desired: RequestedFleet, fleet: str) -> dict[str, bytes]:
     """Return the files of the repository."""
     files = {
-        f"clusters/{name}/cluster.yaml": _cluster(cluster, desired.environment_of(name))
+        f"clusters/{name}/cluster.yaml": _cluster(
+            cluster, desired.environment_of(name), desired.sources.get(name, "")
+        )
         for name, cluster in desired.clusters.items()
     }
     files["fleet.yaml"] = _fleet(
@@ -65,7 +67,7 @@ def _of_environments(desired: RequestedFleet) -> str:
 
 
 @lru_cache(maxsize=512)
-def _cluster(cluster: DesiredCluster, environment: str) -> bytes:
+def _cluster(cluster: DesiredCluster, environment: str, source: str) -> bytes:
     given = [f"adopt: {cluster.adopt}" if cluster.adopt else _rebuild(cluster.asked)]
     given.append(f"replaces: {cluster.replaces}" if cluster.replaces else "")
     written = ", ".join(f"roadstead.dev/{name}" for name in given if name)
@@ -94,6 +96,9 @@ spec:
         text += f'  minNodeImageVersion: "{NEWEST_IMAGE}"\n'
     if environment:
         text += f"  environment: {environment}\n"
+    if source:
+        tag = "tag: stable, " if source.startswith("oci:") else ""
+        text += f"  flux: {{repository: {source}, {tag}follow: rollout}}\n"
     text += as_grants(cluster.name, cluster.grants) + as_secrets(cluster.secrets)
     if cluster.name in CORRECTED:
         more = f", rules: [{_EXEMPTION}]" if cluster.name in EXEMPT else ""
@@ -160,7 +165,7 @@ spec:
 
 
 def _definition(group: str, kind: str, version: str = "v1") -> str:
-    plural = {"GitRepository": "gitrepositories"}.get(kind, f"{kind.lower()}s")
+    plural = f"{kind.lower()}s".replace("repositorys", "repositories")
     return f"""\
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -197,6 +202,7 @@ COMPONENTS = (
         (
             "apiVersion: v1\nkind: Namespace\nmetadata: {name: flux-system}\n",
             _definition("source.toolkit.fluxcd.io", "GitRepository"),
+            _definition("source.toolkit.fluxcd.io", "OCIRepository"),
             _definition("source.toolkit.fluxcd.io", "HelmChart"),
             _definition("kustomize.toolkit.fluxcd.io", "Kustomization"),
             _definition("helm.toolkit.fluxcd.io", "HelmRelease", "v2"),

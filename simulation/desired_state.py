@@ -157,6 +157,7 @@ class RequestedFleet:
     the commit selects if ``trailer`` says so. ``final`` is the gate after the last stage of the others.
     ``soak`` are the seconds after which the last of the ``environments`` is proposed what is proven in the
     first one, None for no rule. ``platform`` is the name of what Flux applies.
+    ``sources`` are what clusters pull that do so from elsewhere, by their names.
     """
 
     clusters: Mapping[str, DesiredCluster] = field(default_factory=dict)
@@ -172,6 +173,7 @@ class RequestedFleet:
     environments: tuple[SharedEnvironment, ...] = ()
     soak: int | None = None
     platform: str = USUAL_PLATFORM
+    sources: Mapping[str, str] = field(default_factory=dict)
 
     def environment(self, name: str) -> SharedEnvironment:
         """Return the environment of a name."""

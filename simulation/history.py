@@ -6,12 +6,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from typing import Protocol
 
 from localcloud.azure.world.arm_keys import key_of
 from shared.cluster.record import ClusterRecord
 from shared.ports import FleetRecord
 from shared.resource_ids import ClusterId, GroupId
 from simulation.desired_state import DesiredCluster, RequestedFleet
+from simulation.followed_sources import SourceHistory
 
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 LIST_LAG = 10.0
@@ -33,6 +35,25 @@ class StageApproval:
     author: bool = False
     system: bool = False
     proven: bool = True
+
+
+class SourceLine(Protocol):
+    """The commits of a source in the order in which each became the newest one."""
+
+    head_line: list[str]
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether each has those before it, so that a pin goes forward: digests of a tag have not."""
+        ...
+
+    def place(self, commit: str) -> int:
+        """Return when a commit last became the newest, as a number that grows."""
+        ...
+
+    def platform(self, commit: str) -> str:
+        """Return the name of what Flux applies of a commit."""
+        ...
 
 
 class FleetHistory:
@@ -59,6 +80,8 @@ class FleetHistory:
         """The values of pull requests that somebody closed and did not merge, and when; no promoted one."""
         self.taken_back: set[str] = set()
         """The commits whose rollouts somebody aborted so that pins go back."""
+        self.sources: dict[str, SourceHistory] = {}
+        """The sources of the clusters that pull from elsewhere than the fleet repository."""
         self.restored_at: datetime | None = None
         """When its tables were last replaced by those of an older moment, None for never."""
         self.looked_for: dict[str, bool] = {}
@@ -82,8 +105,24 @@ class FleetHistory:
         """Return when a commit last became the head, in whole seconds as GitHub says it."""
         return self._moved_at[self.place(commit)].replace(microsecond=0)
 
-    def may_go_back(self, before: str, now: str) -> bool:
+    @property
+    def is_ordered(self) -> bool:
+        """Whether each commit has those before it."""
+        return True
+
+    def line(self, cluster: str) -> SourceLine:
+        """Return what a cluster pulls: the head line of the fleet repository, or that of another source."""
+        return self.sources.get(cluster, self)
+
+    def platform(self, commit: str) -> str:
+        """Return the name of what Flux applies of a commit."""
+        return self.desired(commit).platform
+
+    def may_go_back(self, cluster: str, before: str, now: str) -> bool:
         """Return whether somebody had a pin go back from one commit to another, which is an earlier one."""
+        if source := self.sources.get(cluster):
+            known = before in source.head_line and now in source.head_line
+            return known and bool(self.taken_back) and source.place(now) < source.place(before)
         known = before in self.head_line and now in self.head_line
         asked = (commit for commit in self.taken_back if commit in self.head_line)
         return known and any(self.place(now) < self.place(before) <= self.place(commit) for commit in asked)

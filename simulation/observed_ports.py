@@ -183,3 +183,7 @@ class ObservedQueue:
             if self._name in JOB_QUEUES:
                 self._invariants.messages.sent(self._cloud, self._name, message)
         self._inner.send(*messages)
+
+    def probe(self) -> None:
+        """Show that the queue is there."""
+        self._inner.probe()

@@ -249,6 +249,13 @@ class Operators:
         if held:
             self.loop.log("%s: approves %s of %s", self.fleet, sorted(held), commit[:8])
             self.history.approved[commit] |= held
+            taken = {
+                followed.key.partition(" ")[0]: followed.commit
+                for followed in self.cloud.state.fleet().followed
+            }
+            for name, source in self.history.sources.items():
+                if name in held:
+                    source.approved.add((taken.get(source.place_of, ""), name))
             self.loop.run_function(self.cloud, lambda ports: approve(commit, held, "somebody", ports))
 
     def replay(self, *, override: bool = False) -> None:

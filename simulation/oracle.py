@@ -10,9 +10,10 @@ from shared.resource_ids import ClusterId
 from simulation.desired_state import NEWEST_IMAGE, WINDOW, DesiredCluster
 
 POOL_TAG = "roadstead-pool"
+_SOURCES = "source.toolkit.fluxcd.io/v1"
 FLUX = (
-    ("source.toolkit.fluxcd.io/v1", "GitRepository"),
-    ("kustomize.toolkit.fluxcd.io/v1", "Kustomization"),
+    ("source", ((_SOURCES, "GitRepository"), (_SOURCES, "OCIRepository"))),
+    ("Kustomization", (("kustomize.toolkit.fluxcd.io/v1", "Kustomization"),)),
 )
 
 
@@ -62,9 +63,9 @@ class Oracle:
         world = self._kubernetes.world(_id_of(live))
         if world is None:
             return "its Kubernetes API does not exist"
-        for api_version, name in FLUX:
-            kind = world.kind(api_version, name)
-            objects = world.list(kind, "flux-system")[0] if kind is not None else ()
+        for name, kinds in FLUX:
+            served = [kind for of in kinds if (kind := world.kind(*of))]
+            objects = [found for kind in served for found in world.list(kind, "flux-system")[0]]
             if not objects or not all(map(_is_ready, objects)):
                 return f"its {name} is not Ready"
         return ""

@@ -8,31 +8,33 @@ from shared.json_tree import Json
 from simulation.platforms import Guarded
 
 BRANCHES = "roadstead/pin/"
-_SOURCE = ("source.toolkit.fluxcd.io/v1", "GitRepository")
+_API = "source.toolkit.fluxcd.io/v1"
+_SOURCE, _ARTIFACT = (_API, "GitRepository"), (_API, "OCIRepository")
 _SYNC = ("kustomize.toolkit.fluxcd.io/v1", "Kustomization")
 _NAME = "flux-system"
 
 
 def pinned_commit(world: KubernetesWorld) -> str:
-    """Return the commit that Flux pulls on a cluster, "" while it pulls none."""
-    found = _found(world, _SOURCE)
+    """Return the commit, or the digest, that Flux pulls on a cluster, "" while it pulls none."""
+    found = _found(world, _SOURCE) or _found(world, _ARTIFACT)
     ref = (found or {}).get("spec", {}).get("ref") or {}
     branch = str(ref.get("branch") or "")
-    return str(ref.get("commit") or "") or (
+    return str(ref.get("commit") or ref.get("digest") or "") or (
         branch.removeprefix(BRANCHES) if branch.startswith(BRANCHES) else ""
     )
 
 
 def has_source(world: KubernetesWorld) -> bool:
     """Return whether Flux has what it pulls from on a cluster, pinned or not."""
-    return _found(world, _SOURCE) is not None
+    return _found(world, _SOURCE) is not None or _found(world, _ARTIFACT) is not None
 
 
 def applied_commit(world: KubernetesWorld) -> str:
     """Return the commit that Flux has applied last on a cluster, "" for none."""
     found = _found(world, _SYNC)
     revision = str(((found or {}).get("status") or {}).get("lastAppliedRevision") or "")
-    return revision.rpartition("sha1:")[2]
+    digest = revision.rpartition("sha256:")
+    return "".join(digest[1:]) if digest[1] else revision.rpartition("sha1:")[2]
 
 
 def uid_of(world: KubernetesWorld, guarded: Guarded) -> str:
@@ -44,9 +46,13 @@ def uid_of(world: KubernetesWorld, guarded: Guarded) -> str:
 
 def move_by_hand(world: KubernetesWorld, commit: str) -> None:
     """Let Flux pull a commit, as a person does with kubectl."""
-    kind, live = world.kind(*_SOURCE), _found(world, _SOURCE)
+    live = _found(world, _SOURCE) or _found(world, _ARTIFACT)
+    kind = world.kind(_API, live["kind"]) if live else None
     if kind is not None and live is not None:
-        spec = {**live["spec"], "ref": {"branch": f"{BRANCHES}{commit}"}}
+        named = "digest" if live["kind"] == _ARTIFACT[1] else "commit"
+        pinned = str(live["spec"].get("ref", {}).get("branch", "")).startswith(BRANCHES)
+        ref = {"branch": f"{BRANCHES}{commit}"} if pinned else {named: commit}
+        spec = {**live["spec"], "ref": ref}
         world.replace(At(kind, _NAME, _NAME), {**live, "spec": spec})
 
 

@@ -202,7 +202,8 @@ class Simulation:
             budget = chance.choice((1, 1, 2))
             wanted = RequestedFleet({cluster.name: cluster for cluster in clusters}, budget)
             wanted = replace(wanted, notified=self._cast.channels is not None)
-            rollouts, promotions = self._cast.rollouts, self._cast.promotions
+            rollouts, promotions, sources = self._cast.rollouts, self._cast.promotions, self._cast.sources
+            wanted = sources.prepared(wanted) if sources else wanted
             wanted = promotions.prepared(operators, wanted) if promotions else wanted
             operators.push(rollouts.staged(operators, wanted) if rollouts else wanted)
         passed = 0.0

@@ -230,8 +230,13 @@ def test_every_secret_is_a_secure_parameter_and_reaches_the_app_only_through_the
             assert bool(secret) == taken.get("type", "").startswith("secure"), (name, parameter)
 
 
-def test_a_deployment_that_writes_no_secret_refers_to_those_of_the_vault() -> None:
-    assert of_type("Microsoft.KeyVault/vaults/secrets", REQUIRED) == []
+def test_a_secret_without_a_value_stays_as_the_vault_has_it() -> None:
+    """A second deployment never unsets what a set-up command wrote."""
+    for given in (REQUIRED, EXAMPLE, EVERYTHING):
+        for secret in of_type("Microsoft.KeyVault/vaults/secrets", given):
+            name = secret.name.rpartition("/")[2]
+            values = r"tryGet\(parameters\('\w+'\), '" + name + r"'\)"
+            assert re.fullmatch(rf"\[not\(empty\(coalesce\({values}, ''\)\)\)\]", secret.whole["condition"])
     assert settings_of(App.WORKER, REQUIRED)["GITHUB_TOKEN"].endswith("SecretName=github-token)")
     assert "GITHUB_APP_PRIVATE_KEY" not in settings_of(App.WORKER, REQUIRED)
 

@@ -16,6 +16,8 @@ from tools.bicep import Refused
 
 COMPILER = bicep.compiler() or ""
 GIVEN = bicep.parameter_texts()
+SUBNET = "/subscriptions/0/resourceGroups/n/providers/Microsoft.Network/virtualNetworks/hub/subnets/apps"
+PRIVATE = "param network = 'private'"
 VAULT = "{ name: 'kv-x', resourceGroup: 'rg', subscriptionId: '00000000-0000-0000-0000-000000000001' }"
 WRONG = {
     "param fleet = 'My_Fleet-'": "fleet: lower-case letters, digits and hyphens",
@@ -39,6 +41,17 @@ WRONG = {
     "param alwaysReady = { http: 21 }": "is too large",
     "param alwaysReady = { http: 1 }; param zoneRedundant = true": "alwaysReady: 2 instances or more of each",
     "param storageRedundancy = 'Standard_LRS'; param zoneRedundant = true": "storageRedundancy: Standard_ZRS",
+    f"param appsSubnetId = '{SUBNET}'": "appsSubnetId: nothing with network public",
+    "param appsSubnetId = 'apps'; param network = 'outbound'": "appsSubnetId: the id of a subnet",
+    f"param appsSubnetId = '{SUBNET}'; {PRIVATE}": "appsSubnetId and endpointsSubnetId: both, or none",
+    f"param endpointsSubnetId = '{SUBNET}'; param network = 'outbound'": "endpointsSubnetId: nothing without",
+    "param dnsByPolicy = true": "dnsZones and dnsByPolicy: nothing without network private",
+    f"param dnsZones = {{ blob: 'x' }}; {PRIVATE}": "dnsZones: each of blob, table, serviceBus, vault.",
+    f"param dnsZones = {{ blob: 'x' }}; param dnsByPolicy = true; {PRIVATE}": "nothing with dnsByPolicy",
+    "param entrance = 'private'": "entrance: public without network private",
+    f"param entranceAddresses = ['x']; param entrance = 'private'; {PRIVATE}": "entranceAddresses: nothing",
+    "param network = 'vnet'": "'outbound' | 'private' | 'public'",
+    f"param resourceNames = {{ vault: '{'a' * 25}' }}": "is too long",
     "param updates = 'Rolling'": "'Recreate' | 'RollingUpdate'",
     "param logGigabytesPerDay = 0": "is too small",
     "param moreSettings = { LEASE_SECONDS: 60 }": '"string"',
@@ -66,6 +79,8 @@ def test_a_change_of_any_file_changes_the_digests(tmp_path: Path, monkeypatch: p
 @needs_the_compiler
 def test_what_is_committed_is_what_the_compiler_writes_without_a_diagnostic() -> None:
     assert (INFRA / "main.json").read_text() == bicep.compiled(COMPILER), "run make bicep"
+    for template in bicep.ALONE:
+        assert json.loads(bicep.compiled(COMPILER, template))["resources"]
 
 
 @needs_the_compiler

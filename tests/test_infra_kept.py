@@ -11,7 +11,7 @@ from handlers.apps import blueprints
 from handlers.sign_in import SignIn
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.settings import App
-from tests.support.templates import EVERYTHING, EXAMPLE, REQUIRED, of_type, outputs
+from tests.support.templates import EVERYTHING, GIVEN, REQUIRED, of_type, outputs
 
 MONTH = 2_628_000
 """The seconds of a twelfth of a year."""
@@ -64,13 +64,13 @@ def test_the_deployment_says_what_is_billed_for_warm_instances() -> None:
     assert outputs(REQUIRED)["alwaysReadyGigabyteSeconds"] == 0
 
 
-@pytest.mark.parametrize("given", [EVERYTHING, REQUIRED, EXAMPLE])
+@pytest.mark.parametrize("given", GIVEN)
 def test_an_update_lets_what_runs_end(given: str) -> None:
     for site in of_type("Microsoft.Web/sites", given):
         assert site.properties["functionAppConfig"]["siteUpdateStrategy"] == {"type": "RollingUpdate"}
 
 
-@pytest.mark.parametrize("given", [EVERYTHING, REQUIRED, EXAMPLE])
+@pytest.mark.parametrize("given", GIVEN)
 def test_storage_outlasts_a_zone_and_shows_nothing_to_the_public(given: str) -> None:
     for account in of_type("Microsoft.Storage/storageAccounts", given):
         assert account.whole["sku"]["name"].endswith("ZRS")
@@ -86,7 +86,7 @@ def test_storage_outlasts_a_zone_and_shows_nothing_to_the_public(given: str) -> 
         )
 
 
-@pytest.mark.parametrize("given", [EVERYTHING, REQUIRED, EXAMPLE])
+@pytest.mark.parametrize("given", GIVEN)
 def test_the_vault_and_the_tables_outlast_a_mistaken_delete(given: str) -> None:
     (vault,) = of_type("Microsoft.KeyVault/vaults", given)
     assert vault.properties["enableSoftDelete"] is vault.properties["enablePurgeProtection"] is True
@@ -99,7 +99,7 @@ def test_the_vault_and_the_tables_outlast_a_mistaken_delete(given: str) -> None:
     assert kept == {vault.id, account}
 
 
-@pytest.mark.parametrize("given", [EVERYTHING, REQUIRED, EXAMPLE])
+@pytest.mark.parametrize("given", GIVEN)
 def test_who_used_secrets_and_changed_queues_is_logged_and_logs_have_a_cap(given: str) -> None:
     logged = {
         setting.id.rpartition("/providers/Microsoft.Insights/")[0]: [

@@ -6,8 +6,10 @@ import re
 
 import pytest
 
-from tests.support.templates import resources
+from tests.support.templates import GIVEN, resources
 
+OF_STORAGE = r"\[format\('privatelink\.(blob|table)\.\{0\}', environment\(\)\.suffixes\.storage\)\]"
+"""The name of a zone that only Azure knows: it has the domain of its storage."""
 LIMITS = {
     "Microsoft.Authorization/locks": (90, r"[\w.()-]*[\w()-]"),
     "Microsoft.Authorization/roleAssignments": (36, r"\[guid\(.*\)\]|[0-9a-f-]+"),
@@ -23,9 +25,18 @@ LIMITS = {
     "Microsoft.KeyVault/vaults": (24, r"[A-Za-z][A-Za-z0-9-]{2,}"),
     "Microsoft.KeyVault/vaults/secrets": (127, r"[A-Za-z0-9-]+"),
     "Microsoft.ManagedIdentity/userAssignedIdentities": (128, r"[A-Za-z0-9][A-Za-z0-9_-]{2,}"),
+    "Microsoft.Network/natGateways": (80, r"[A-Za-z0-9][\w.-]*\w"),
+    "Microsoft.Network/networkSecurityGroups": (80, r"[A-Za-z0-9][\w.-]*\w"),
+    "Microsoft.Network/privateDnsZones": (90, rf"privatelink\.[a-z.]+|{OF_STORAGE}"),
+    "Microsoft.Network/privateDnsZones/virtualNetworkLinks": (120, r"roadstead|\[format\(.*'roadstead'\)\]"),
+    "Microsoft.Network/privateEndpoints": (64, r"[A-Za-z0-9][\w.-]*\w"),
+    "Microsoft.Network/privateEndpoints/privateDnsZoneGroups": (80, r"roadstead"),
+    "Microsoft.Network/publicIPAddresses": (80, r"[A-Za-z0-9][\w.-]*\w"),
+    "Microsoft.Network/virtualNetworks": (64, r"[A-Za-z0-9][\w.-]*\w"),
     "Microsoft.OperationalInsights/workspaces": (63, r"[A-Za-z0-9][A-Za-z0-9-]{2,}[A-Za-z0-9]"),
     "Microsoft.Resources/resourceGroups": (90, r"[\w.()-]*[\w()-]"),
     "Microsoft.ServiceBus/namespaces": (50, r"[A-Za-z][A-Za-z0-9-]{4,}[A-Za-z0-9]"),
+    "Microsoft.ServiceBus/namespaces/networkRuleSets": (7, r"default"),
     "Microsoft.ServiceBus/namespaces/queues": (260, r"[A-Za-z0-9][\w./~-]*"),
     "Microsoft.Storage/storageAccounts": (24, r"[a-z0-9]{3,}"),
     "Microsoft.Storage/storageAccounts/blobServices": (7, r"default"),
@@ -44,7 +55,7 @@ learn.microsoft.com/azure/templates/microsoft.eventgrid.
 """
 
 
-@pytest.mark.parametrize("given", ["longest", "required", "example"])
+@pytest.mark.parametrize("given", GIVEN)
 def test_azure_takes_every_name_however_long_the_parameters_are(given: str) -> None:
     for found in resources(given):
         most, pattern = LIMITS[found.type]
@@ -54,6 +65,6 @@ def test_azure_takes_every_name_however_long_the_parameters_are(given: str) -> N
 
 
 def test_no_two_resources_of_one_place_have_one_name() -> None:
-    for given in ("longest", "required", "example"):
+    for given in GIVEN:
         found = [resource.id.lower() for resource in resources(given)]
         assert len(found) == len(set(found))

@@ -16,6 +16,7 @@ import yaml
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
+from shared.version import VERSION
 from tests.support.locked_libraries import DECLARED, names, pins
 from tools import package
 from tools.kustomize import MODULE, NotBrought, bring
@@ -222,3 +223,7 @@ def test_a_release_is_tested_built_by_make_and_attested_before_it_is_published()
 
 def test_make_installs_what_is_deployed_by_its_hashes() -> None:
     assert "$(PIP) --require-hashes --requirement requirements.txt" in (ROOT / "Makefile").read_text()
+
+
+def test_an_instance_says_the_version_of_the_package() -> None:
+    assert package.version() == VERSION

@@ -18,6 +18,8 @@ from pathlib import Path
 
 INFRA = Path("infra")
 MAIN = INFRA / "main.json"
+ALONE = (INFRA / "access.bicep", INFRA / "access_of_group.bicep", INFRA / "events.bicep")
+"""What the owner of target subscriptions deploys."""
 PARAMETER_FILES = (*sorted(Path("tests/infra").glob("*.bicepparam")), INFRA / "example.bicepparam")
 SNAPSHOTS = Path("tests/infra")
 DIGESTS = SNAPSHOTS / "SHA256SUMS"
@@ -104,6 +106,8 @@ def main() -> None:
         for name, text in formatted(bicep).items():
             (INFRA / name).write_text(text)
         MAIN.write_text(compiled(bicep))
+        for template in ALONE:
+            compiled(bicep, template)
         for name, text in parameter_texts().items():
             (SNAPSHOTS / f"{name}.snapshot.json").write_text(resolved(bicep, text))
         DIGESTS.write_text(digests())

@@ -140,6 +140,14 @@ class Api:
         """End the pause; raise Refused where there is none."""
         return self._typed(schema.PauseReceipt, self.post("resume", {"reason": reason}))
 
+    def doctor(self, asked: str) -> schema.DoctorView:
+        """Return what is wrong with the apps; one that has not answered since ``asked`` is so itself."""
+        return self._typed(schema.DoctorView, self.get(f"doctor?asked={quote(asked, safe='')}"))
+
+    def examine(self, reason: str = "") -> schema.ExaminationReceipt:
+        """Ask each app to examine itself."""
+        return self._typed(schema.ExaminationReceipt, self.post("doctor", {"reason": reason}))
+
     def take_over(self, name: str, reason: str = "") -> schema.TakeoverReceipt:
         """Take a cluster over; raise NotFound, or Refused for one that waits for no takeover."""
         return self._typed(schema.TakeoverReceipt, self.post(f"clusters/{name}/takeover", {"reason": reason}))

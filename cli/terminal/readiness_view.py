@@ -51,5 +51,7 @@ def _cluster(found: schema.ClusterReadiness, now: datetime, *, wide: bool) -> It
         yield indented(Text(f"and {many(more, 'more blocker')}: -o wide shows all", style="dim"), 2)
     for unknown in found["unknown"]:
         yield indented(Text(f"unknown: {unknown}", style="yellow"), 2)
+    for note in found["notes"]:
+        yield indented(Text(f"note: {note}", style="dim"), 2)
     if not found["readAt"]:
         yield indented(Text(f"roadstead ready {found['name']} --wait reads it", style="dim"), 2)

@@ -42,7 +42,7 @@ from localcloud.functions.invocations import Invoker
 from localcloud.functions.queue_triggers import QueueListener
 from localcloud.functions.session_triggers import SessionListener
 from localcloud.functions.timer_triggers import Timer
-from localcloud.functions.worker_client import WorkerClient, installed
+from localcloud.functions.worker_client import WorkerClient, forked, installed, started
 
 log = logging.getLogger(HOST)
 
@@ -128,7 +128,7 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
         log.warning("%s: the environment's value is used, not the one of the settings file", name)
     sign_in = AuthSettings(options.sign_in, tuple(options.audience)) if options.sign_in else None
     os.environ[ENABLED] = str(sign_in is not None)
-    functions = _functions(options.worker or (sys.executable if installed() else ""), folder, config, out)
+    functions = _functions(options.worker, folder, config, out)
     host = Host(functions, config, sign_in=sign_in, port=options.port, threads=_thread_count())
     for function in functions:
         log.info("%s", _line(function, host.url, config.route_prefix))
@@ -144,9 +144,11 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
 
 
 def _functions(python: str, folder: Path, config: HostConfig, log_file: TextIO) -> Sequence[Function]:
-    """Return the functions of the app: of Microsoft's worker in a Python, or "" for this process."""
-    if python:
-        return WorkerClient(python, folder, config.log_levels, log_file).functions(os.environ)
+    """Return the functions of the app: of Microsoft's worker, or of this process where that is missing."""
+    if python or installed():
+        levels = config.log_levels
+        worker = started(python, folder, levels, log_file) if python else forked(folder, levels, log_file)
+        return WorkerClient(worker, folder).functions(os.environ)
     app = import_app(folder)
     os.chdir(folder)
     return functions_of(app, os.environ)

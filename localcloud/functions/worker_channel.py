@@ -34,7 +34,3 @@ class Channel:
         with self._connection.makefile("rb") as stream:
             while len(head := stream.read(_LENGTH.size)) == _LENGTH.size:
                 yield protos.StreamingMessage.FromString(stream.read(*_LENGTH.unpack(head)))
-
-    def close(self) -> None:
-        """End the conversation: the other end receives no more."""
-        self._connection.close()

@@ -27,6 +27,7 @@ from localcloud.functions.rpc_messages import protos
 from localcloud.functions.worker_channel import Channel
 
 START_SECONDS = 120.0
+ENDED = "the process of Microsoft's worker has ended"
 PROJECT = Path(__file__).parents[2]
 
 
@@ -35,49 +36,66 @@ def installed() -> bool:
     return importlib.util.find_spec("azure_functions_runtime") is not None
 
 
-class WorkerClient:
-    """A worker process of a Python; ``close`` ends it."""
+def forked(folder: Path, levels: Mapping[str, str], log: TextIO) -> socket.socket:
+    """Start the worker of this Python, which has imported what the app needs; return its connection."""
+    ours, theirs = socket.socketpair()
+    if os.fork() == 0:
+        from localcloud.functions.worker_process import serve  # the library is not there for each Python
 
-    def __init__(self, python: str, folder: Path, levels: Mapping[str, str], log: TextIO) -> None:
-        ours, theirs = socket.socketpair()
-        paths = [str(PROJECT), *filter(None, [os.environ.get("PYTHONPATH")])]
-        with theirs:
-            self._process = subprocess.Popen(
-                [
-                    python,
-                    "-m",
-                    "localcloud.functions.worker_process",
-                    str(theirs.fileno()),
-                    json.dumps(levels),
-                ],
-                cwd=folder,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-                stdin=subprocess.DEVNULL,
-                stderr=log,
-                pass_fds=[theirs.fileno()],
-            )
+        ours.close()
+        os.chdir(folder)
+        serve(theirs, levels, log)
+    theirs.close()
+    return ours
+
+
+def started(python: str, folder: Path, levels: Mapping[str, str], log: TextIO) -> socket.socket:
+    """Start the worker of another Python; return its connection."""
+    ours, theirs = socket.socketpair()
+    paths = [str(PROJECT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    command = [python, "-m", "localcloud.functions.worker_process", str(theirs.fileno()), json.dumps(levels)]
+    with theirs:
+        subprocess.Popen(
+            command,
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            stdin=subprocess.DEVNULL,
+            stderr=log,
+            pass_fds=[theirs.fileno()],
+        )
+    return ours
+
+
+class WorkerClient:
+    """A worker for the app in a folder; it ends with this process."""
+
+    def __init__(self, connection: socket.socket, folder: Path) -> None:
         self._folder = folder
-        self._channel = Channel(ours)
+        self._channel = Channel(connection)
         self._waiting: dict[str, Future[Any]] = {}
+        self._ended = False
         self._lock = threading.Lock()
         threading.Thread(target=self._receive, daemon=True, name="worker-messages").start()
 
     def functions(self, environ: Mapping[str, str]) -> Sequence[Function]:
-        """Return what the worker found in the app, with the settings put into the bindings."""
-        started = self._ask("worker_init_response", worker_init_request=self._init_request())
-        _check(started.result)
+        """Return what the worker found in the app, with the settings put into the bindings.
+
+        Raise ConfigError for an app that it cannot load.
+        """
+        try:
+            return self._functions(environ)
+        except FailedElsewhere as error:
+            raise ConfigError(f"{error}: see above") from error
+
+    def _functions(self, environ: Mapping[str, str]) -> Sequence[Function]:
+        answer = self._ask("worker_init_response", worker_init_request=self._init_request())
+        _check(answer.result)
         request = protos.FunctionsMetadataRequest(function_app_directory=str(self._folder))
         found = self._ask("function_metadata_response", functions_metadata_request=request)
         _check(found.result)
         if not found.function_metadata_results:
             raise ConfigError("the app has no functions")
         return [self._function(entry, environ) for entry in found.function_metadata_results]
-
-    def close(self) -> None:
-        """End the worker, and what it still runs."""
-        self._process.kill()
-        self._process.wait()
-        self._channel.close()
 
     def _init_request(self) -> Any:
         return protos.WorkerInitRequest(host_version="4", function_app_directory=str(self._folder))
@@ -104,9 +122,9 @@ class WorkerClient:
         """Send a message and return its answer, which is known by its kind, a function or an invocation."""
         future: Future[Any] = Future()
         with self._lock:
+            if self._ended:
+                raise FailedElsewhere(ENDED)
             self._waiting[key] = future
-        if self._process.poll() is not None:
-            raise ConfigError(f"Microsoft's worker ended with {self._process.returncode}")
         self._channel.send(**content)
         return future.result(None if "invocation_request" in content else START_SECONDS)
 
@@ -117,9 +135,9 @@ class WorkerClient:
             key = {"invocation_response": "invocation_id", "function_load_response": "function_id"}.get(kind)
             self._answered(getattr(answer, key) if key else kind).set_result(answer)
         with self._lock:
-            lost, self._waiting = self._waiting, {}
+            lost, self._waiting, self._ended = self._waiting, {}, True
         for future in lost.values():
-            future.set_exception(FailedElsewhere("The worker's process has ended."))
+            future.set_exception(FailedElsewhere(ENDED))
 
     def _answered(self, key: str) -> Future[Any]:
         with self._lock:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import socket
 import sys
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn, TextIO
 
 import azure_functions_runtime as runtime
 
@@ -27,7 +28,7 @@ from localcloud.functions.worker_channel import Channel
 LIBRARIES = Path(".python_packages/lib/site-packages")
 """Where a package that was built has its libraries, below the folder of the app."""
 PROJECT = str(Path(__file__).parents[2])
-"""From where this module was imported: the app must find nothing there that its package lacks."""
+"""From where this module was imported."""
 HANDLERS: dict[str, tuple[str, Callable[[Any], Awaitable[Any]]]] = {
     "worker_init_request": ("worker_init_response", runtime.worker_init_request),
     "functions_metadata_request": ("function_metadata_response", runtime.functions_metadata_request),
@@ -65,13 +66,15 @@ class Worker:
         self._channel.send(**{reply: answer})
 
 
-def main(descriptor: str, levels: str) -> None:
-    """Serve the host until it ends."""
-    sys.path[:] = [str(LIBRARIES.resolve()), str(Path.cwd()), *(path for path in sys.path if path != PROJECT)]
-    channel = Channel(socket.socket(fileno=int(descriptor)))
+def serve(connection: socket.socket, levels: Mapping[str, str], log: TextIO) -> NoReturn:
+    """Serve the host until it ends. The app is in the current folder, and its package has its libraries."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the host too, which lets invocations end
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    sys.path[:0] = [str(LIBRARIES.resolve()), str(Path.cwd())]
+    channel = Channel(connection)
     worker = Worker(channel)
     debug = os.environ.get("PYTHON_ENABLE_DEBUG_LOGGING") == "1"
-    set_up_logging(sys.stderr, json.loads(levels), debug=debug, running=worker.running)
+    set_up_logging(log, levels, debug=debug, running=worker.running)
     runtime.start_threadpool_executor()
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, daemon=True, name="worker").start()
@@ -81,4 +84,6 @@ def main(descriptor: str, levels: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    # The app must find nothing of the project that its package lacks.
+    sys.path[:] = [path for path in sys.path if path != PROJECT]
+    serve(socket.socket(fileno=int(sys.argv[1])), json.loads(sys.argv[2]), sys.stderr)

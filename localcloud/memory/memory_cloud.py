@@ -47,7 +47,8 @@ from localcloud.servicebus.world.broker_values import (
 from localcloud.tables.memory_state import MemoryState
 from shared.app import tries
 from shared.app.check import check as checks
-from shared.app.door import NotReady, enter, receive
+from shared.app.door import EXAMINATION, NotReady, enter, receive
+from shared.app.examination import examine
 from shared.app.followed import plan_moved_sources
 from shared.app.http_result import HttpResult
 from shared.app.intake import reported
@@ -63,7 +64,7 @@ from shared.app.sweep import events, sweep
 from shared.app.worker import worker
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.job import JobQueue
-from shared.cluster.messages import CheckMessage, ReadinessMessage, message_of_worker, request_of
+from shared.cluster.messages import CheckMessage, JobMessage, ReadinessMessage, message_of_worker, request_of
 from shared.kubernetes.sync_objects import PATH
 from shared.ports import FleetConfig, Ports, Timing
 from shared.ports.azure import GetKubeconfig
@@ -76,6 +77,7 @@ QUEUES = ("plans", "jobs", "changes", "deletes", "previews")
 EVENTS = "events"
 """The queue of Azure's events, which has no sessions."""
 _PROMOTES = dict.fromkeys(("promote", "promotion"), promote)
+_APPS = {"jobs": "worker", "deletes": "deleter"}
 _HANDLERS: Mapping[str, Any] = {"sweep": sweep, "propose": proposals, "notify": notifier, **_PROMOTES}
 """Whom a message of the queue ``plans`` is for, if not for the planner."""
 _TIMERS = (
@@ -89,7 +91,9 @@ JOB_QUEUES = tuple(queue.value for queue in JobQueue)
 
 def _handle(queue: str, body: bytes, ports: Ports) -> None:
     """Hand a message to whom it is for."""
-    if queue == "plans":
+    if EXAMINATION in body:
+        examine(_APPS.get(queue, "control"), ports)
+    elif queue == "plans":
         request = request_of(body)
         _HANDLERS.get(request.kind, planner).handle(request, ports)
     elif queue == "previews":
@@ -101,7 +105,7 @@ def _handle(queue: str, body: bytes, ports: Ports) -> None:
             checks.handle(message, ports)
         elif isinstance(message, ReadinessMessage):
             readiness.handle(message, ports)
-        else:
+        elif isinstance(message, JobMessage):
             worker.handle(message, JobQueue(queue), ports)
 
 

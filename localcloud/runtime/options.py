@@ -72,6 +72,7 @@ class Urls:
     arm: str
     identity: str
     github: str
+    registry: str
 
     @classmethod
     def of(cls, ports: Mapping[str, int]) -> Urls:
@@ -81,6 +82,7 @@ class Urls:
             arm=f"https://127.0.0.1:{ports['arm']}",
             identity=f"http://127.0.0.1:{ports['identity']}",
             github=f"http://127.0.0.1:{ports['github']}",
+            registry=f"https://127.0.0.1:{ports['registry']}",
         )
 
 

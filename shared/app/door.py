@@ -35,6 +35,8 @@ COMPARE_SECONDS = 180.0
 """How long a comparison serves."""
 EPOCH_TAG = "roadstead-epoch-{fleet}-{digest}"
 """``digest`` is of the branch and the id of the settings: apps in one resource group have a tag each."""
+EXAMINATION = b'"kind":"examine"'
+"""What an examination says, which comes through a shut door: it finds why that is shut."""
 SLOW = 3.0
 """Seconds; an answer that takes longer says too little of the time."""
 
@@ -144,7 +146,10 @@ def receive(
 ) -> None:
     """Handle a message, or let it wait: for another instance, a newer app, or whoever puts a record right."""
     try:
-        handle(body, enter_with_records(ports) if queue in _OF_JOBS else enter(ports))
+        if EXAMINATION in body:
+            handle(body, ports)
+        else:
+            handle(body, enter_with_records(ports) if queue in _OF_JOBS else enter(ports))
     except (NotReady, *WAITING) as error:
         now = error.now if isinstance(error, NotReady) else ports.clock()
         send_again(queue, session, body, error, now + timedelta(seconds=WAITING_SECONDS), ports)

@@ -14,7 +14,8 @@ from typing import Any
 
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.azure.changes.upgrades import offered_versions
-from shared.azure.offers import Offer, Request, Subnet, quotas_of, shortages, sizes_of, subnets_of
+from shared.azure.offered import Offer, Subnet, quotas_of, sizes_of, subnets_of
+from shared.azure.offers import NAMED, Request, shortages
 from shared.azure.permissions import (
     Grant,
     Need,
@@ -29,6 +30,7 @@ from shared.azure.permissions import (
     unregistered,
 )
 from shared.cluster.failures.errors import ReconcileError, Unavailable
+from shared.cluster.readiness import ReadinessState, readiness_of
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass
 from shared.json_tree import Json
@@ -49,7 +51,7 @@ from shared.ports.azure import (
     ListVersions,
 )
 from shared.resource_ids import RegionId, SubscriptionId
-from shared.sentences import many
+from shared.sentences import many, some_of
 
 log = logging.getLogger(__name__)
 
@@ -115,8 +117,7 @@ def what_is_short(
     worker = ports.config.worker
     needs = [need for wanted in clusters for need in needs_of(wanted)] if worker else []
     said = _read([*dict.fromkeys((*_offered(requests), *_allowed(requests, needs, worker)))], ports)
-    networks = [said[call] for call in said if isinstance(call, ListNetworks)]
-    subnets = {name: subnet for found in networks if found is not None for name, subnet in found.items()}
+    subnets = _subnets(said)
     found = [
         *(
             f"{_subject(call)} is unknown: Azure did not say"
@@ -126,8 +127,19 @@ def what_is_short(
         *shortages(requests, {place: _offer(place, subnets, said) for place in looked}),
         *lacking(needs, _grants(said)),
         *_unregistered(requests, said),
+        *_not_ready(requests, records, ports),
     ]
     return (*found, *([f"Azure was not asked about {many(more, 'more region')}"] if more > 0 else ()))
+
+
+def offer_to(request: Request, ports: Ports) -> tuple[Offer, tuple[str, ...]]:
+    """Return what Azure has for one cluster, and the subjects of which it did not say anything.
+
+    The lists are those of its subscription and region, which the process keeps.
+    """
+    said = _read([*dict.fromkeys(_offered([request]))], ports)
+    unread = tuple(_subject(call) for call, answer in said.items() if answer is None)
+    return _offer(request.place, _subnets(said), said), unread
 
 
 def _offered(requests: Sequence[Request]) -> Iterator[AzureCall[Any]]:
@@ -184,6 +196,11 @@ def _subject(call: AzureCall[Any]) -> str:
     return f"{_LISTS[type(call)].name} in {where}"
 
 
+def _subnets(said: Said) -> Mapping[str, Subnet]:
+    networks = [said[call] for call in said if isinstance(call, ListNetworks)]
+    return {name: subnet for found in networks if found is not None for name, subnet in found.items()}
+
+
 def _offer(place: RegionId, subnets: Mapping[str, Subnet], said: Said) -> Offer:
     return Offer(
         said[ListLocations(SubscriptionId(place.subscription))],
@@ -221,3 +238,27 @@ def _unregistered(requests: Sequence[Request], said: Said) -> Iterator[str]:
             if isinstance(call, ListFeatures) and call.target == target
         }
         yield from unregistered(subscription, specs, said[ListProviders(target)], features)
+
+
+def _not_ready(
+    requests: Sequence[Request], records: Mapping[str, ClusterRecord], ports: Ports
+) -> Iterator[str]:
+    """Yield what is stored of the readiness of clusters for their upgrades; nobody is read here."""
+    upgrades = {request.cluster: to for request in requests if (to := request.upgrades_to) is not None}
+    known = ports.state.readiness([*upgrades]) if upgrades else {}
+    last = {name: known[name].of(records[name].uid) for name in sorted(upgrades)}
+    found = {
+        name: readiness_of(records[name], read.seen, read.room, upgrades[name], ports.clock())
+        for name, read in last.items()
+        if read.seen is not None
+    }
+    waiting = {name: ready for name, ready in found.items() if ready.state is not ReadinessState.READY}
+    for name, ready in [*waiting.items()][:NAMED]:
+        who = f"{ready.blockers[0].who}; " if ready.blockers else ""
+        goal = f"Kubernetes {ready.to}" if ready.to else "new images"
+        yield f"upgrade: {name} to {goal}: {ready.first} ({who}read {ready.at:%Y-%m-%d %H:%M} UTC)"
+    if len(waiting) > NAMED:
+        yield f"upgrade: {many(len(waiting) - NAMED, 'more cluster')} not ready"
+    unread = [name for name in last if name not in found]
+    if unread:
+        yield f"upgrade: nobody has read whether it can be done: {some_of(unread, NAMED)}"

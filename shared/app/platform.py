@@ -7,13 +7,18 @@ are read once for each commit that they come from, and built once for each set o
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 
 from shared.app.followed import at_source
+from shared.app.outbox import send_all
 from shared.app.repository import ResolvedCommit, read_tree
+from shared.app.system_changes import guarded_systems
+from shared.cluster.envelopes import Envelope
+from shared.cluster.messages import ReadinessMessage
 from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
+from shared.json_tree import digest_of
 from shared.language.desired import Desired
 from shared.language.pin import Pin
 from shared.language.resolve.desired_fleet import DesiredFleet
@@ -25,6 +30,7 @@ from shared.plan.system_removals import RetainedSystems
 from shared.platform.builds.build import Builds, NoKustomize, NoTime
 from shared.platform.builds.declared import declared
 from shared.platform.builds.inventories import Inventories
+from shared.platform.changes.counts import DefinedKind, removed_kinds
 from shared.platform.changes.guards import PlatformChange, judge, judge_all
 from shared.platform.followed import FLEET, Followed, is_artifact
 from shared.platform.inventory import Inventory, Owner
@@ -37,6 +43,8 @@ log = logging.getLogger(__name__)
 
 MOST_COMMITS = 8
 """From so many commits at most clusters come that are compared; what others have applied is not known."""
+FRESH = timedelta(hours=1)
+"""So long no cluster counts again what it has of a kind."""
 EMPTY = Inventory()
 NO_BUILDS = "nothing here builds what Flux applies: see KUSTOMIZE in docs/settings.md"
 
@@ -50,10 +58,13 @@ def platform_plan(
 ) -> PlatformPlan:
     """Return what a commit does to what Flux applies; two reads of the git host for each commit before.
 
-    ``check`` is called before each build, and may raise. Without it, what ``build_seconds`` are not enough
-    for counts as unbuilt.
+    What goes with the definitions that it removes is what clusters have counted; those that have not are
+    asked. ``check`` is called before each build, and may raise. Without it, what ``build_seconds`` are not
+    enough for counts as unbuilt.
     """
-    plan = _changes(commit, resolved, records, ports, check)
+    plan = _with_counts(_changes(commit, resolved, records, ports, check), records, ports)
+    budget = _budget(resolved.desired)
+    plan = replace(plan, systems=guarded_systems(resolved, records, budget, check or _until(ports), ports))
     stay = {known.key: known for known in resolved.followed if known.problem}
     return _with_held(plan, stay, resolved.desired, ports) if stay else plan
 
@@ -70,7 +81,8 @@ def _with_held(
     for name, system, source in followed_systems(desired):
         if source in stay:
             of_teams.setdefault(name, {})[system] = stay[source]
-    return replace(plan, held=held, systems={name: _retained(found) for name, found in of_teams.items()})
+    systems = {name: _retained(found).with_names(plan.systems.get(name)) for name, found in of_teams.items()}
+    return replace(plan, held=held, systems={**plan.systems, **systems})
 
 
 def _retained(systems: Mapping[str, Followed]) -> RetainedSystems:
@@ -316,3 +328,32 @@ def _unknown(
         before = Inventory(owners) if name in records else EMPTY
         changes[name] = judge(before, Inventory(owners), budget)
     return PlatformPlan(changes, note=f"what Flux applies was not built: {why}")
+
+
+def _with_counts(plan: PlatformPlan, records: Mapping[str, ClusterRecord], ports: Ports) -> PlatformPlan:
+    """Return the plan with what is known of the kinds that it removes; ask the clusters for the rest."""
+    kinds = {
+        name: tuple(dict.fromkeys(removed_kinds(plan.changes[name])))
+        for name in plan.changes
+        if name in records
+    }
+    wanted = {name: found for name, found in kinds.items() if found}
+    if not wanted:
+        return plan
+    read, now = ports.state.readiness([*wanted]), ports.clock()
+    counts = {name: read[name].counted if read[name].uid == records[name].uid else {} for name in wanted}
+    asked = [
+        Envelope(ReadinessMessage(reading=_reading(found, ports), cluster=name, counting=found))
+        for name, found in wanted.items()
+        if any(
+            (known := counts[name].get(definition)) is None or now - known.at > FRESH
+            for definition, _, _ in found
+        )
+    ]
+    send_all(asked, ports)
+    return replace(plan, counts=counts)
+
+
+def _reading(kinds: Sequence[DefinedKind], ports: Ports) -> str:
+    """Return the id of a count: the same for some minutes, so that plans of one moment ask once."""
+    return f"count:{digest_of([list(kind) for kind in kinds])[:8]}:{int(ports.clock().timestamp() // 300)}"

@@ -9,13 +9,12 @@ configure-azure-cni (addresses: without overlay each node takes one, and one for
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from ipaddress import ip_network
 
-from shared.frozen import dataclass, field
-from shared.json_tree import Json
-from shared.kubernetes_versions import numbers
+from shared.azure.offered import Offer, Quota, Size
+from shared.frozen import dataclass
+from shared.kubernetes_versions import needs_upgrade, numbers
 from shared.language.desired import Desired
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.node_pool import AUTO, NodePool
@@ -27,118 +26,8 @@ NAMED = 5
 """How many clusters a sentence names."""
 PODS = 30
 """Pods on a node of Azure CNI without overlay, unless the manifest says."""
-RESERVED = 5
-"""The addresses of each subnet that Azure keeps (virtual-networks-faq)."""
 TOTAL, ADDRESSES = "cores", "IPv4StandardSkuPublicIpAddresses"
 """The names of the limits of all cores of a region, and of its public addresses."""
-
-
-@dataclass(frozen=True)
-class Size:
-    """A size of machines: its family, cores and zones, and whether the subscription may not have it."""
-
-    family: str
-    cores: int
-    zones: frozenset[str] = frozenset()
-    barred: bool = False
-
-
-@dataclass(frozen=True)
-class Quota:
-    """A limit, and what of it is used."""
-
-    used: int
-    limit: int
-
-    @property
-    def left(self) -> int:
-        """What is left; what is used can be above the limit."""
-        return max(0, self.limit - self.used)
-
-
-@dataclass(frozen=True)
-class Subnet:
-    """How many addresses a subnet has for nodes and pods, and how many of them are used."""
-
-    size: int
-    used: int
-
-    @property
-    def left(self) -> int:
-        """The addresses that are left."""
-        return max(0, self.size - self.used)
-
-
-@dataclass(frozen=True)
-class Offer:
-    """What Azure has in one region for one subscription; None, or nothing, for what it did not say.
-
-    ``sizes`` and ``subnets`` are by name and id in lower case, ``quotas`` by the names that Azure gives them.
-    Subnets can be in other subscriptions.
-    """
-
-    regions: Collection[str] | None = None
-    versions: Collection[str] | None = None
-    sizes: Mapping[str, Size] | None = None
-    quotas: Mapping[str, Quota] = field(default_factory=dict)
-    subnets: Mapping[str, Subnet] = field(default_factory=dict)
-
-
-# What Azure's documents say.
-
-
-def sizes_of(documents: Sequence[Json]) -> dict[str, Size]:
-    """Return the sizes of machines in a list of what can be created in a region."""
-    found = {}
-    for document in documents:
-        if document["resourceType"] != "virtualMachines":
-            continue
-        named = {one.get("name"): one.get("value") for one in document.get("capabilities") or ()}
-        places = document.get("locationInfo") or ()
-        zones = {str(zone) for place in places for zone in place.get("zones") or ()}
-        limits = document.get("restrictions") or ()
-        for limit in limits:
-            if limit.get("type") == "Zone":
-                zones -= {*((limit.get("restrictionInfo") or {}).get("zones") or ())}
-        cores = str(named.get("vCPUs") or "")
-        found[str(document["name"]).lower()] = Size(
-            str(document.get("family") or ""),
-            int(cores) if cores.isdecimal() else 0,
-            frozenset(zones),
-            any(limit.get("type") == "Location" for limit in limits),
-        )
-    return found
-
-
-def quotas_of(documents: Sequence[Json]) -> dict[str, Quota]:
-    """Return the limits in a list of usages by their names."""
-    return {
-        str((document["name"] or {}).get("value")): Quota(
-            int(document.get("currentValue") or 0), int(document["limit"])
-        )
-        for document in documents
-    }
-
-
-def subnets_of(networks: Sequence[Json]) -> dict[str, Subnet]:
-    """Return the subnets of networks by their ids in lower case; those of IPv6 alone have no limit."""
-    found = {}
-    for network in networks:
-        for subnet in network["properties"].get("subnets") or ():
-            shown = subnet.get("properties") or {}
-            prefixes = shown.get("addressPrefixes") or [shown.get("addressPrefix")]
-            sizes = [_addresses(str(prefix)) for prefix in prefixes if prefix and ":" not in str(prefix)]
-            if sizes:
-                used = len(shown.get("ipConfigurations") or ())
-                found[str(subnet["id"]).lower()] = Subnet(sum(sizes) - RESERVED, used)
-    return found
-
-
-def _addresses(prefix: str) -> int:
-    try:
-        return ip_network(prefix, strict=False).num_addresses
-    except ValueError:
-        return 0
 
 
 # What a cluster adds.
@@ -166,13 +55,34 @@ class Request:
         return RegionId(self.new.subscription_id.lower(), self.new.location.lower())
 
     @property
+    def upgrades_to(self) -> str | None:
+        """The version that the control plane is upgraded to, "" for pools or images alone, None for none."""
+        old, new = self.old, self.new
+        if old is None:
+            return None
+        if needs_upgrade(new.kubernetes_version, old.kubernetes_version):
+            return new.kubernetes_version
+        before = {pool.name: pool.orchestrator_version for pool in old.node_pools}
+        pools = any(
+            pool.name in before and pool.orchestrator_version not in (None, before[pool.name])
+            for pool in new.node_pools
+        )
+        return "" if pools or self.reimages else None
+
+    @property
+    def reimages(self) -> bool:
+        """Whether git asks for newer images of all nodes."""
+        old, wanted = self.old, self.new.min_node_image_version
+        return old is not None and wanted not in (None, old.min_node_image_version)
+
+    @property
     def networks_in(self) -> frozenset[str]:
         """The subscriptions of the subnets that git names for nodes and pods."""
         named = (id for pool in self.new.node_pools for id in (pool.vnet_subnet_id, pool.pod_subnet_id))
         return frozenset(id.split("/")[2].lower() for id in named if id)
 
 
-def _sized(pool: NodePool) -> Mapping[str, int]:
+def sized(pool: NodePool) -> Mapping[str, int]:
     """Return how many nodes a pool has at first by their size: the least of one that is autoscaled."""
     if pool.stopped:
         return {}
@@ -188,11 +98,13 @@ def _growth(request: Request) -> Iterator[tuple[NodePool, str, int]]:
     before = {pool.name: pool for pool in request.old.node_pools} if request.old else {}
     for pool in request.new.node_pools:
         had = before.get(pool.name)
-        earlier = _sized(had) if had else {}
+        earlier = sized(had) if had else {}
         upgraded = (
-            request.old is not None and had and _version(request.old, had) != _version(request.new, pool)
+            request.old is not None
+            and had
+            and (request.reimages or _version(request.old, had) != _version(request.new, pool))
         )
-        for size, nodes in _sized(pool).items():
+        for size, nodes in sized(pool).items():
             added = max(0, nodes - earlier.get(size, 0)) + (surge_of(pool, nodes) if upgraded else 0)
             if added:
                 yield pool, size, added
@@ -233,14 +145,21 @@ def _public(request: Request) -> int:
 
 def _addressed(request: Request) -> Counter[str]:
     """Return the addresses that a cluster adds by the ids of subnets in lower case."""
-    network, needed = request.new.network_profile, Counter[str]()
-    flat = network.network_plugin == "azure" and network.network_plugin_mode != "overlay"
+    needed = Counter[str]()
     for pool, _, added in _growth(request):
-        pods = (pool.max_pods or PODS) * added
-        if pool.vnet_subnet_id:
-            needed[pool.vnet_subnet_id.lower()] += added + (pods if flat and not pool.pod_subnet_id else 0)
-        if pool.pod_subnet_id:
-            needed[pool.pod_subnet_id.lower()] += pods
+        needed += addresses_of(request.new, pool, added)
+    return needed
+
+
+def addresses_of(spec: ClusterSpec, pool: NodePool, nodes: int) -> Counter[str]:
+    """Return the addresses that so many nodes of a pool take, by the ids of subnets in lower case."""
+    network, needed = spec.network_profile, Counter[str]()
+    flat = network.network_plugin == "azure" and network.network_plugin_mode != "overlay"
+    pods = (pool.max_pods or PODS) * nodes
+    if pool.vnet_subnet_id:
+        needed[pool.vnet_subnet_id.lower()] += nodes + (pods if flat and not pool.pod_subnet_id else 0)
+    if pool.pod_subnet_id:
+        needed[pool.pod_subnet_id.lower()] += pods
     return needed
 
 
@@ -349,7 +268,7 @@ def _of_subnets(requests: list[Request], offer: Offer) -> Iterator[str]:
             needs[subnet][request.cluster] = count
     for subnet, each in sorted(needs.items()):
         known, needed = offer.subnets.get(subnet), sum(each.values())
-        name = "/".join(subnet.split("/")[-3::2])
+        name = subnet_name(subnet)
         if known is None and _network(subnet) in {_network(other) for other in offer.subnets}:
             yield f"subnet {name}: the network has no such subnet ({_named(each)})"
         elif known is not None and needed > known.left:
@@ -357,6 +276,11 @@ def _of_subnets(requests: list[Request], offer: Offer) -> Iterator[str]:
                 f"subnet {name} has {known.left} of {known.size} addresses left, this commit needs {needed} "
                 f"({_named(each)})"
             )
+
+
+def subnet_name(subnet: str) -> str:
+    """Return what a sentence calls a subnet: hub/nodes."""
+    return "/".join(subnet.split("/")[-3::2])
 
 
 def _network(subnet: str) -> str:

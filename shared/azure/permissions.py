@@ -186,7 +186,17 @@ _FEATURES: tuple[tuple[str, Callable[[ClusterSpec], bool]], ...] = (
         "Microsoft.Compute/VmssAutomaticZonePlacement",  # configure-automatic-zone-placement
         lambda spec: any(AUTO in pool.availability_zones for pool in spec.node_pools),
     ),
+    (f"{_AKS}/ManagedNATGatewayV2Preview", lambda spec: _nat_sku(spec) == "StandardV2"),  # nat-gateway
+    (
+        f"{_AKS}/NodeDisruptionProfile",  # use-node-disruption-policy
+        lambda spec: bool(spec.azure and "nodeDisruptionProfile" in (spec.azure.properties or {})),
+    ),
 )
+
+
+def _nat_sku(spec: ClusterSpec) -> str | None:
+    gateway = spec.network_profile.nat_gateway_profile
+    return gateway.sku if gateway else None
 
 
 def _has(spec: ClusterSpec, addon: str) -> bool:

@@ -32,12 +32,17 @@ The second fills it again; it is lost to large changes even if no small one uses
 
 @dataclass(frozen=True)
 class Limit:
-    """A documented limit: ``burst`` calls at once, and ``per_second`` after that."""
+    """A limit: ``burst`` calls at once, and ``per_second`` after that.
+
+    ``description`` is what a step waits for, before the name of whose limit it is. Of one that is not
+    ``divided`` nothing is set aside for small changes.
+    """
 
     name: str
     description: str
     burst: int
     per_second: float
+    divided: bool = True
 
     @cached_property
     def usable(self) -> int:
@@ -53,6 +58,8 @@ class Limit:
     @cached_property
     def common(self) -> Limit:
         """The rest, which every call may use."""
+        if not self.divided:
+            return self
         other = self.set_aside
         return replace(self, burst=self.burst - other.burst, per_second=self.per_second - other.per_second)
 
@@ -67,11 +74,18 @@ class Limit:
         return timedelta(seconds=self.burst / self.per_second)
 
 
-ARM_READ = Limit("arm-read", "read limit", 250, 25)
-ARM_WRITE = Limit("arm-write", "write limit", 200, 10)
-ARM_DELETE = Limit("arm-delete", "delete limit", 200, 10)
-AKS_OTHER = Limit("aks-other", "limit for credentials, versions and deletes", 60, 1)
+ARM_READ = Limit("arm-read", "Azure's read limit of subscription", 250, 25)
+ARM_WRITE = Limit("arm-write", "Azure's write limit of subscription", 200, 10)
+ARM_DELETE = Limit("arm-delete", "Azure's delete limit of subscription", 200, 10)
+AKS_OTHER = Limit("aks-other", "Azure's limit for credentials, versions and deletes of subscription", 60, 1)
 """AKS: everything but PUT and GET of a cluster, PUT of a pool, operation statuses and lists."""
+IN_NETWORK = Limit(
+    "in-network", "a place among the creations in the virtual network", 1, 1 / 15, divided=False
+)
+"""AKS marks a virtual network at the beginning of a creation, and fails while somebody else changes it:
+"multiple parallel cluster deployments" (MicrosoftDocs/SupportArticles-docs, error-codes/
+virtualnetworknotinsucceededstate-error.md). No page says how long the network is busy: the 15 seconds are
+assumed, and a creation that meets it nevertheless is repeated."""
 
 
 @dataclass(frozen=True)

@@ -127,14 +127,15 @@ READINESS_SESSIONS = 8
 class ReadinessMessage(_OfWorker):
     """Read what stands in the way of an upgrade of a cluster, or, without ``cluster``, have all of them read.
 
-    ``reading`` is the id of what asked for it, ``attempt`` counts how often the message waited for a token of
-    Azure's limit for credentials.
+    With ``counting`` its objects of these kinds are counted instead: names of definitions, API versions and
+    kinds. ``reading`` is the id of what asked, ``attempt`` counts the waits for a credential of Azure.
     """
 
     ID = "readiness:{reading}:{digest}"
 
     reading: str
     cluster: str = ""
+    counting: tuple[tuple[str, str, str], ...] = ()
     attempt: int = 0
 
     def session(self, fleet: str, digest: str) -> str:
@@ -316,6 +317,13 @@ class SweepRequest(QueueRequest):
         return f"{fleet}:clusters:{int(digest[:8], 16) % CLUSTER_SESSIONS}"
 
 
+class ExamineRequest(QueueRequest):
+    """Have the app examine itself that has the queue of the message."""
+
+    SESSION = "{fleet}:examination"
+    kind: Literal["examine"] = "examine"
+
+
 class PreviewRequest(QueueRequest):
     """Plan a pull request; ``head`` is its newest commit, according to the event.
 
@@ -381,8 +389,8 @@ def _kind(read: Any) -> str:
     return next((kind for kind in kinds if kind in read), "job")
 
 
-WorkerMessage = JobMessage | CheckMessage | ReadinessMessage
-_OF_WORKER: TypeAdapter[WorkerMessage] = TypeAdapter(
+WorkerMessage = JobMessage | CheckMessage | ReadinessMessage | QueueRequest
+_OF_WORKER: TypeAdapter[JobMessage | CheckMessage | ReadinessMessage] = TypeAdapter(
     Annotated[
         Annotated[JobMessage, Tag("job")]
         | Annotated[CheckMessage, Tag("check")]
@@ -394,5 +402,5 @@ _OF_WORKER: TypeAdapter[WorkerMessage] = TypeAdapter(
 
 
 def message_of_worker(body: bytes) -> WorkerMessage:
-    """Return a message of the queue ``jobs``; raise ValueError for any other body."""
-    return _OF_WORKER.validate_json(body)
+    """Return a message of a queue of jobs; raise ValueError for any other body."""
+    return request_of(body) if b'"kind":"examine"' in body else _OF_WORKER.validate_json(body)

@@ -7,7 +7,7 @@ are enough for few clusters only, so their number is bounded, whatever is pushed
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from shared.azure.rate_limits import AKS_OTHER, Bucket, reserve
 from shared.cluster.continuations import Continuation
@@ -49,15 +49,7 @@ def small_change(
 # A new cluster needs one call of the narrowest limit, for its credentials. More creations at a time end no
 # sooner: their reads would use up the read limit, and those that are ready would wait to be seen.
 
-#
-# AKS marks a virtual network at the beginning of a creation, and fails while somebody else changes it:
-# "multiple parallel cluster deployments" (virtualnetworknotinsucceededstate-error, one of the pages of
-# shared/cluster/failures). So those of one network start one after the other, also in a small change.
-# No page says how long the network is busy; a creation that meets it nevertheless is repeated.
-
 PACE = AKS_OTHER.common
-NETWORK_SECONDS = 15
-"""Seconds between the starts of two creations in one virtual network."""
 
 
 def starts(
@@ -65,42 +57,26 @@ def starts(
 ) -> Mapping[str, datetime]:
     """Return when the new clusters of a plan start that do not start at once, by name.
 
-    ``at`` is the time of the plan. Those of ``small``, the clusters of a small change, wait for nobody but
-    for those of their virtual network.
+    ``at`` is the time of the plan. Those of ``small``, the clusters of a small change, wait for nobody.
     """
     buckets: dict[str, Bucket] = {}
-    free: dict[str, datetime] = {}
     found: dict[str, datetime] = {}
     for item in items:
         desired = clusters.get(item.cluster)
-        if item.action is not Action.CREATE or desired is None:
+        if item.action is not Action.CREATE or item.cluster in small or desired is None:
             continue
         if desired.is_attached:  # Azure has no part in it
             continue
-        start, subscription = at, desired.id.subscription.lower()
-        if item.cluster not in small:
-            bucket, start = reserve(buckets.get(subscription, Bucket(at)), PACE, now=at)
-            buckets[subscription] = bucket
-        network = _network(desired)
-        if network:
-            start = max(start, free.get(network, at))
-            free[network] = start + timedelta(seconds=NETWORK_SECONDS)
+        subscription = desired.id.subscription.lower()
+        bucket, start = reserve(buckets.get(subscription, Bucket(at)), PACE, now=at)
+        buckets[subscription] = bucket
         if start > at:
             found[item.cluster] = start
     return found
 
 
-def _network(desired: Desired) -> str:
-    """Return the virtual network of a cluster's own subnets, "" where AKS makes one for it."""
-    subnets = (pool.vnet_subnet_id or "" for pool in desired.spec.node_pools)
-    return next((subnet.lower().partition("/subnets/")[0] for subnet in subnets if subnet), "")
-
-
 def starting(job: Job, at: datetime) -> Job:
     """Return a new job that starts later; until then it makes no progress, and is not late."""
-    pace = (
-        f"Azure lets {60 * PACE.per_second:.0f} clusters of a subscription a minute be completed, and a"
-        f" virtual network gets one in {NETWORK_SECONDS} seconds"
-    )
+    pace = f"Azure lets {60 * PACE.per_second:.0f} clusters of a subscription a minute be completed"
     next_run = NextRun(at, Delay.WAIT, f"starts at {at:%Y-%m-%d %H:%M:%S} UTC: {pace}")
     return replace(job, next_run=next_run, step=replace(job.step, last_progress=at))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from shared.azure.upgrade_room import Room, blockers_in_azure, notes_of
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass
 from shared.kubernetes.readiness.blockers import Blocker, blockers_of, minor_of, unknown_of
@@ -31,13 +32,15 @@ class ReadinessState(StrEnum):
 class Readiness:
     """Whether a cluster is ready for an upgrade ``to`` a version, "" for new images of its nodes alone.
 
-    ``unknown`` are sentences without their ends. ``at`` is when it was read, None for never.
+    ``unknown`` and ``notes`` are sentences without their ends: a note blocks nothing. ``at`` is when it was
+    read, None for never.
     """
 
     to: str
     blockers: tuple[Blocker, ...] = ()
     unknown: tuple[str, ...] = ()
     at: datetime | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def state(self) -> ReadinessState:
@@ -52,8 +55,13 @@ class Readiness:
         return str(self.blockers[0]) if self.blockers else next(iter(self.unknown), "")
 
 
-def readiness_of(record: ClusterRecord, seen: Observation | None, to: str, now: datetime) -> Readiness:
-    """Return whether a cluster is ready; ``seen`` is the last reading of its present life, None for none."""
+def readiness_of(
+    record: ClusterRecord, seen: Observation | None, room: Room | None, to: str, now: datetime
+) -> Readiness:
+    """Return whether a cluster is ready; ``seen`` is the last reading of its present life, None for none.
+
+    ``room`` is what Azure had for it then, None for a cluster elsewhere.
+    """
     if seen is None:
         return Readiness(to, unknown=("nobody has read it yet",))
     running = record.observation.running
@@ -63,7 +71,14 @@ def readiness_of(record: ClusterRecord, seen: Observation | None, to: str, now: 
         unknown = (f"it was read at {seen.at:%Y-%m-%d %H:%M} UTC, which is too long ago", *unknown)
     if minor_of(to) is not None and runs_newer(to, runs):
         unknown = (f"it runs {runs}, and AKS never goes back to {to}", *unknown)
-    return Readiness(to, blockers_of(seen, to, upgraded_pools(record, to)), unknown, seen.at)
+    blockers = blockers_of(seen, to, upgraded_pools(record, to))
+    if room is None or record.desired.problem or record.desired.is_attached:
+        return Readiness(to, blockers, unknown, seen.at)
+    spec = record.desired.spec
+    in_azure = tuple(blockers_in_azure(spec, room, to, runs))
+    unknown += tuple(f"{part.what} could not be read: {part.why}" for part in room.unread)
+    notes = tuple(notes_of(spec, room, to, runs))
+    return Readiness(to, (*in_azure, *blockers), unknown, seen.at, notes)
 
 
 def upgraded_pools(record: ClusterRecord, to: str) -> frozenset[str]:

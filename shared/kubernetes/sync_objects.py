@@ -8,7 +8,7 @@ what git no longer has. The others are in the same namespace, under their names 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from shared.json_tree import Json
@@ -100,17 +100,23 @@ def sync_objects(
     named = keeps_identity(desired)
     objects.append(_object(source_ref(main), _pulled(main, named) | of_app, request))
     objects += [_object(source_ref(source), _pulled(source, named), request) for source in flux.sources]
-    kinds = {source.name: source.kind for source in (main, *flux.sources)}
+    objects += [_object(ref, spec, request) for ref, spec in kustomizations(desired)]
+    return tuple(objects)
+
+
+def kustomizations(desired: Desired) -> Iterator[tuple[ObjectRef, dict[str, Any]]]:
+    """Yield the Kustomizations of a cluster, each with its spec; the first one comes first."""
+    flux, locked, named = desired.spec.flux, is_locked_down(desired), keeps_identity(desired)
+    kinds = {MAIN: flux.kind, **{source.name: source.kind for source in flux.sources}}
     others = [kustomization for kustomization in flux.kustomizations if kustomization.name != MAIN]
     for kustomization in (flux.first, *others):
         ref = ObjectRef(KUSTOMIZE_API, KUSTOMIZATION.kind, kustomization.name, NAMESPACE)
         spec = _kustomization(kustomization, kinds)
-        if is_locked_down(desired):
+        if locked:
             spec.setdefault("serviceAccountName", PLATFORM_ACCOUNT)
         if named and "decryption" in spec:
             spec["decryption"].setdefault("serviceAccountName", PLATFORM_ACCOUNT)
-        objects.append(_object(ref, spec, request))
-    return tuple(objects)
+        yield ref, spec
 
 
 def as_requested_before(manifest: Json, live: Json | None) -> dict[str, Any]:

@@ -54,9 +54,7 @@ class Pin:
     def of(cls, document: Mapping[str, Any]) -> Pin | None:
         """Return the pin of a cluster's stored form, None where Flux follows its source by itself."""
         stored = document.get("pin")
-        if not stored:
-            return None
-        return _pin(*map(stored.get, _STORED))
+        return _known(**stored) if stored else None
 
     @property
     def is_known(self) -> bool:
@@ -89,12 +87,5 @@ class Pin:
 UNKNOWN = Pin("", "")
 """The pin of a cluster of which nobody knows what Flux pulls."""
 
-_STORED = ("commit", "pulls", "before", "direct", "tried", "source")
-
-
-@lru_cache(maxsize=1_000)
-def _pin(
-    commit: str, pulls: str, before: str | None, direct: bool | None, tried: bool | None, source: str | None
-) -> Pin:
-    """Return a pin; a push reads one for each cluster of the fleet, and most have the same."""
-    return Pin(commit, pulls, before or "", bool(direct), bool(tried), source or "")
+_known = lru_cache(maxsize=1_000)(Pin)
+"""Returns the pin of these fields: a push reads that of each cluster of the fleet, and most have the same."""

@@ -18,7 +18,8 @@ _TO_AN_END = (*_OF_TIME, HoldKind.SUSPENSION)
 _OF_PINS = (HoldKind.PLATFORM_REFUSED, HoldKind.PLATFORM_REMOVAL, HoldKind.SOURCE_HELD)
 _BY_APPROVAL = (
     *(*_OF_CLUSTERS, *_IN_DOUBT),
-    *(HoldKind.NAMESPACE_BUDGET, HoldKind.SYSTEM_PROTECTION, HoldKind.PLATFORM_REMOVAL),
+    *(HoldKind.NAMESPACE_BUDGET, HoldKind.SYSTEM_PROTECTION),
+    *(HoldKind.PLATFORM_REMOVAL, HoldKind.SYSTEM_REMOVAL),
 )
 
 _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
@@ -98,6 +99,10 @@ _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
         "correct it, and push",
     ),
     HoldKind.SYSTEM_SOURCE_HELD: ("{systems} stay as they are: {problem}", "{remedy}"),
+    HoldKind.SYSTEM_REMOVAL: (
+        "{systems} stay as they are, because {removed objects}",
+        "{approve} releases it; without loss: {way}",
+    ),
     HoldKind.SOURCE_HELD: ("Flux keeps the commit that it has: {problem}", "{remedy}"),
     HoldKind.PLATFORM_REMOVAL: (
         "Flux keeps the commit that it has, because {removed objects}",
@@ -288,7 +293,10 @@ class Hold:
     @property
     def by_review(self) -> bool:
         """Whether a review that saw the removal of the cluster says enough to release the delete."""
-        return not self.is_of_rebuild and self.kind not in (*_IN_DOUBT, *_OF_PINS)
+        return not self.is_of_rebuild and self.kind not in (
+            *(*_IN_DOUBT, *_OF_PINS),
+            HoldKind.SYSTEM_REMOVAL,
+        )
 
     def lasting_since(self, at: datetime) -> Hold:
         """Return the hold with the time since which it lasts."""

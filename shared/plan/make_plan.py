@@ -156,8 +156,9 @@ def make_plan(
             added = {name: document for name, document in added.items() if name not in found.by}
     holds = {**unread_holds(gone, desired.invalid), **rename_holds(gone, added, approved)}
     holds |= {name: hold.of_creation() for name, hold in pins.items() if name not in recorded}
-    kept = {name: systems for name, systems in platform.systems.items() if name in recorded}
-    retained = {**kept, **retained_systems(desired, recorded, approved)}
+    retained = {name: kept for name, kept in platform.retained(approved).items() if name in recorded}
+    for name, kept in retained_systems(desired, recorded, approved).items():
+        retained[name] = kept.with_names(retained.get(name))
     deletes = deletes_of(desired, recorded, approved)
     items = [unreadable_item(name, problem) for name, problem in unreadable.items()]
     for name in sorted(present - unreadable.keys()):

@@ -152,7 +152,7 @@ class Item:
     @property
     def removal(self) -> str:
         """What the item takes away, a cluster or what Flux has applied to it, as a noun."""
-        if self.keeps_pin:
+        if self.keeps_pin or (self.hold is not None and self.hold.kind is HoldKind.SYSTEM_REMOVAL):
             return "loss"
         return "release" if self.releases else "rebuild" if self.rebuilds else "delete"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from shared.frozen import dataclass, field, replace
 from shared.language.pin import Pin
@@ -12,7 +12,9 @@ from shared.plan.hold_kinds import HoldKind
 from shared.plan.holds import Hold
 from shared.plan.plan import Action, Item, RecordedState
 from shared.plan.system_removals import RetainedSystems
+from shared.platform.changes.counts import Counts, total
 from shared.platform.changes.guards import Guard, PlatformChange
+from shared.platform.changes.objects import is_definition
 from shared.platform.changes.report import Section, sections_of
 from shared.sentences import many
 
@@ -49,7 +51,8 @@ class PlatformPlan:
 
     ``problems`` are what is wrong with what Flux would apply, and ``notes`` what may be, or is right for
     some. ``note`` says what built it, and what was not built. ``held`` are the clusters of sources that the
-    plan takes nothing new of, and ``systems`` those with systems of such sources.
+    plan takes nothing new of, and ``systems`` those with systems that stay as they are. ``counts`` is what
+    clusters have counted of the kinds whose definitions go.
     """
 
     changes: Mapping[str, PlatformChange] = field(default_factory=dict)
@@ -59,6 +62,7 @@ class PlatformPlan:
     held: Mapping[str, Hold] = field(default_factory=dict)
     systems: Mapping[str, RetainedSystems] = field(default_factory=dict)
     earlier: EarlierPins = NONE_EARLIER
+    counts: Counts = field(default_factory=dict)
 
     def holds(self, approved: Iterable[str] = ()) -> Mapping[str, Hold]:
         """Return why pins stay where they are, by cluster; an operator ``approved`` some of the removals.
@@ -68,8 +72,17 @@ class PlatformPlan:
         refused, given = self._refusal(), {*approved, *self.earlier.approved}
         newest, commits = self.earlier.newest, self.earlier.commits
         own = {name: change for name, change in self.changes.items() if commits.get(name, newest) == newest}
-        holds = dict.fromkeys(own, refused) if refused else _removals(own, given)
-        return {**holds, **_removals(self.earlier.changes, given), **self.held}
+        holds = dict.fromkeys(own, refused) if refused else _removals(own, given, self.counts)
+        return {**holds, **_removals(self.earlier.changes, given, self.counts), **self.held}
+
+    def retained(self, approved: Iterable[str] = ()) -> Mapping[str, RetainedSystems]:
+        """Return the systems that stay, by cluster, with what an operator did not approve."""
+        given = {*approved}
+        return {
+            name: systems
+            for name, systems in self.systems.items()
+            if not (systems.hold.needs_approval and name in given)
+        }
 
     def _refusal(self) -> Hold | None:
         guards = dict.fromkeys(_refusing(self.changes.values()))
@@ -82,7 +95,7 @@ class PlatformPlan:
 
     def sections(self, environments: Mapping[str, str], order: tuple[str, ...]) -> tuple[Section, ...]:
         """Return the changes by what clusters have in common; ``order`` is that of the environments."""
-        return sections_of(self.changes, environments, order)
+        return sections_of(self.changes, environments, order, self.counts)
 
 
 NO_PLATFORM_CHANGE = PlatformPlan()
@@ -94,18 +107,48 @@ def _refusing(changes: Iterable[PlatformChange]) -> Iterator[Guard]:
         yield from (guard for guard in change.guards if not guard.needs_approval)
 
 
-def _removals(changes: Mapping[str, PlatformChange], approved: Container[str]) -> dict[str, Hold]:
+def _removals(
+    changes: Mapping[str, PlatformChange], approved: Container[str], counts: Counts
+) -> dict[str, Hold]:
     return {
-        name: _removal([guard for guard in change.guards if guard.needs_approval])
+        name: _removal([guard for guard in change.guards if guard.needs_approval], name, counts)
         for name, change in changes.items()
         if change.needs_approval and name not in approved
     }
 
 
-def _removal(guards: list[Guard]) -> Hold:
-    causes = list(_some([guard.cause for guard in guards]))
-    remedies = list(dict.fromkeys(guard.remedy for guard in guards))[:1]
-    return Hold(HoldKind.PLATFORM_REMOVAL, {"removed objects": "; ".join(causes), "way": "; ".join(remedies)})
+def _removal(guards: list[Guard], cluster: str, counts: Counts) -> Hold:
+    causes = [_counted(guard, cluster, counts) for guard in guards]
+    return Hold(HoldKind.PLATFORM_REMOVAL, _lost(causes, guards[0]))
+
+
+def _lost(causes: list[str], first: Guard) -> dict[str, str]:
+    return {"removed objects": "; ".join(_some(causes)), "way": first.remedy}
+
+
+def retained_by(guards: Mapping[str, Sequence[Guard]]) -> RetainedSystems | None:
+    """Return the systems of a cluster that stay because of guards, by their names; None for none.
+
+    While one of them is refused, no approval releases the others.
+    """
+    found = [guard for some in guards.values() for guard in some]
+    if not found:
+        return None
+    names = tuple(sorted(name for name, some in guards.items() if some))
+    refused = [guard for guard in found if not guard.needs_approval]
+    if refused:
+        details = {"problem": refused[0].cause, "remedy": refused[0].remedy}
+        kind = HoldKind.SYSTEM_SOURCE_HELD
+    else:
+        details, kind = _lost([guard.cause for guard in found], found[0]), HoldKind.SYSTEM_REMOVAL
+    return RetainedSystems(names, Hold(kind, {"systems": ", ".join(names), **details}))
+
+
+def _counted(guard: Guard, cluster: str, counts: Counts) -> str:
+    """Return what a guard is about, with how many objects go with definitions, where that is known."""
+    lost = sorted(found.name for found in guard.destroyed if is_definition(found))
+    found = [f"{name}: {total(name, [cluster], counts)}" for name in lost if name in counts.get(cluster, {})]
+    return f"{guard.cause} ({'; '.join(found)})" if found else guard.cause
 
 
 def _some(texts: list[str]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from shared.frozen import dataclass
+from shared.frozen import dataclass, replace
 from shared.language.cluster_systems import Systems, by_name, joined, systems_in
 from shared.language.desired import Desired
 from shared.language.resolve.desired_fleet import DesiredFleet
@@ -79,6 +79,10 @@ class RetainedSystems:
 
     names: tuple[str, ...]
     hold: Hold
+
+    def with_names(self, other: RetainedSystems | None) -> RetainedSystems:
+        """Return it with the systems that stay for another reason."""
+        return replace(self, names=tuple(dict.fromkeys((*self.names, *(other.names if other else ())))))
 
 
 def retained_systems(

@@ -103,8 +103,8 @@ def pinned(
         if found is None:
             clusters[name] = cluster.with_pin(None)
         elif cluster.pin is None or cluster.pin.pulls != found.digest:  # only its record gives it one before
-            known = common.of(cluster.environment, found.source, found.roots)
-            before = Pin.of(recorded) if recorded else known
+            key = cluster.environment, found.source, found.roots
+            before = Pin.of(recorded) if recorded else common.of(*key)
             clusters[name] = cluster.with_pin(_moved(before, found, verified=not recorded))
         if any(is_followed(system) for system in cluster.systems):
             systems = _systems(cluster.systems, by_name(systems_in(recorded or {})), followed)
@@ -199,7 +199,7 @@ class _Followed:
         """Return what a cluster with this ``spec.flux`` follows, None where it is not pinned."""
         get = flux.get
         own, other = get("kustomizations"), get("tag") or get("semver") or get("commit")
-        key = flux["repository"], get("branch"), other, get("follow"), flux["path"], repr(own)
+        key = flux["repository"], get("branch"), other, get("follow"), flux["path"], repr(own) if own else ""
         if key not in self._known:
             source = self._source.followed(flux)
             self._known[key] = None if source is None else self._of(source, roots_of(flux))

@@ -37,6 +37,10 @@ class Queue(Protocol):
         """
         ...
 
+    def probe(self) -> None:
+        """Show that we may send, and send nothing; raise as ``send``."""
+        ...
+
 
 @dataclass(frozen=True)
 class VaultSecret:

@@ -19,6 +19,7 @@ from shared.cluster.conditions import is_at_rest
 from shared.cluster.failures.errors import ClusterMissing, ClusterStopped
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
+from simulation.actors.accepted_drift import AcceptedDrift
 from simulation.actors.approved_corrections import ApprovedCorrections
 from simulation.actors.drift import DriftActor
 from simulation.actors.drift_among_faults import DriftAmongFaults
@@ -111,7 +112,8 @@ class SweepActor(ActorUpkeep):
         given = self._chance, self._loop, self._oracle, self._history
         proposals = ProposalActor(self._chance, self._loop, self._everybody, self._replaced, sweep)
         proposals.check(())
-        for actor in (DriftActor(*given, sweep, proposals), ApprovedCorrections(*given, sweep)):
+        by_hand = (DriftActor(*given, sweep, proposals), ApprovedCorrections(*given, sweep))
+        for actor in (*by_hand, AcceptedDrift(*given, sweep)):
             actor.check()
             self.acts += actor.acts
         self.acts += proposals.acts

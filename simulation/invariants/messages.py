@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from localcloud.memory.memory_cloud import JOB_QUEUES, MemoryCloud
-from shared.cluster.messages import CheckMessage, JobMessage, ReadinessMessage, message_of_worker
+from shared.cluster.messages import JobMessage, message_of_worker
 from shared.ports import Message
 from simulation.invariants.context import Context, moment, moment_of_message
 from simulation.rule import RuleViolated
@@ -50,7 +50,7 @@ class Messages:
     def sent(self, cloud: MemoryCloud, queue: str, message: Message) -> None:
         """Check a message for a worker: its queue, and in peace that its sequence number is not over."""
         named = message_of_worker(message.body.encode())
-        if isinstance(named, CheckMessage | ReadinessMessage):
+        if not isinstance(named, JobMessage):
             return
         record = cloud.state.cluster(named.cluster)
         if record is not None and moment_of_message(named) != (record.uid, *moment(record)):

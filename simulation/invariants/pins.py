@@ -60,7 +60,7 @@ class PinInvariant:
         for name, world in self._worlds(operators):
             if name not in history.now.clusters or not pinned_commit(world):
                 continue
-            lag = self._lag(history, name, world, history.head_line[-1])
+            lag = self._lag(history, name, world, history.line(name).head_line[-1])
             if lag:
                 raise RuleViolated("late pin", f"{fleet}: {lag}")
 
@@ -90,17 +90,17 @@ class PinInvariant:
         if (name, now) in operators.moved_by_hand:
             return
         fleet = operators.fleet
-        if now not in operators.history.head_line:
+        history, line = operators.history, operators.history.line(name)
+        if now not in line.head_line:
             raise RuleViolated("pin unreleased", f"{fleet}: {name} pulls {now[:8]}, which was never the head")
         if now not in self._given[name]:
             raise RuleViolated("pin unreleased", f"{fleet}: {name} pulls {now[:8]}, which no stage gave it")
-        if operators.history.desired(now).platform in REFUSED:
+        if line.platform(now) in REFUSED:
             raise RuleViolated("pin refused", f"{fleet}: {name} pulls {now[:8]}, which cannot be built")
         # A push by force takes the branch to another line: its commits became the head later.
-        history = operators.history
-        if history.may_go_back(before, now):
+        if history.may_go_back(name, before, now):
             self._went_back.add((name, now))
-        elif before in history.head_line and history.place(now) < history.place(before):
+        elif line.is_ordered and before in line.head_line and line.place(now) < line.place(before):
             raise RuleViolated("pin back", f"{fleet}: {name} goes back from {before[:8]} to {now[:8]}")
 
     def _is_there(
@@ -110,7 +110,7 @@ class PinInvariant:
         if not (pin := pinned_commit(world)):
             if self._pins.get(world) and has_source(world) and not self._is_another_branchs(name):
                 raise RuleViolated("lost pin", f"{operators.fleet}: {name} follows the branch by itself")
-        elif branches.get(f"{BRANCHES}{pin}") != pin:
+        elif name not in operators.history.sources and branches.get(f"{BRANCHES}{pin}") != pin:
             raise RuleViolated("pin branch", f"{operators.fleet}: {name} pulls {pin[:8]}, which is no branch")
 
     def _is_another_branchs(self, name: str) -> bool:
@@ -140,13 +140,16 @@ class PinInvariant:
 
     def _approved(self, history: FleetHistory, name: str, pin: str, guarded: Guarded) -> bool:
         """Return whether somebody approved the removal by the commit of a pin, or by one before it."""
-        if pin not in history.head_line:
+        line, source = history.line(name), history.sources.get(name)
+        if pin not in line.head_line:
             return False
-        earlier = history.head_line[: history.place(pin) + 1]
+        earlier = line.head_line[: line.place(pin) + 1]
         return any(
-            name in history.approved[commit] | history.reviewed[commit].keys()
+            (commit, name) in source.approved
+            if source
+            else name in history.approved[commit] | history.reviewed[commit].keys()
             for commit in earlier
-            if guarded not in HAS[history.desired(commit).platform]
+            if guarded not in HAS[line.platform(commit)]
         )
 
     def _true_status(self, cloud: MemoryCloud, operators: Operators) -> None:
@@ -172,12 +175,15 @@ class PinInvariant:
                 cluster = desired.clusters.get(name)
                 if cluster is None or cluster.invalid or cluster.suspended or not pinned_commit(world):
                     continue
+                if name in history.sources:
+                    continue  # what it pulls is newer than the commit, or older, until the app reads it
                 if lag := self._lag(history, name, world, head):
                     raise RuleViolated("early success", f"{operators.fleet}: {head[:8]} succeeded: {lag}")
 
     def _lag(self, history: FleetHistory, name: str, world: KubernetesWorld, commit: str) -> str:
         """Return what a cluster has in the place of what a commit has, "" where that is the same."""
         applied = applied_commit(world)
-        has = history.desired(applied).platform if applied in history.head_line else "nothing of the branch"
-        wanted = history.desired(commit).platform
+        line = history.line(name)
+        has = line.platform(applied) if applied in line.head_line else "nothing of its source"
+        wanted = line.platform(commit)
         return "" if has == wanted else f"{name} has {has} of {applied[:8]}, and {commit[:8]} has {wanted}"

@@ -15,7 +15,7 @@ def goes_back(history: FleetHistory, before: ClusterRecord, after: ClusterRecord
     """Return whether nothing but the pin changes, which somebody had go back."""
     pins = [record.document.get("pin") or {} for record in (before, after)]
     same = {**before.document, "pin": None} == {**after.document, "pin": None}
-    return same and history.may_go_back(pins[0].get("commit", ""), pins[1].get("commit", ""))
+    return same and history.may_go_back(after.name, pins[0].get("commit", ""), pins[1].get("commit", ""))
 
 
 def is_own(before: ClusterRecord, after: ClusterRecord) -> bool:

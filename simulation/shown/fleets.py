@@ -78,6 +78,7 @@ class ShownFleets:
         for cluster in view["clusters"]:
             plan = cluster["plan"]
             kept = desired.keeps(cluster["name"], 0) and HAS[desired.platform] == GUARDED
+            kept = kept and cluster["name"] not in desired.sources
             if plan and plan["needsApproval"] and kept:
                 raise untrue(
                     cloud, f"the delete of {cluster['name']} needs approval, and git has the cluster"

@@ -36,8 +36,7 @@ AGAIN = {
 }
 """An error of the class is tried again for the first time after so many seconds, or after half of that."""
 NEVER = {
-    *("QuotaExceeded", "OutOfAddresses", "InvalidManifest", "TooLarge", "Immutable", "Aborted", "Locked"),
-    "Refused",
+    *("QuotaExceeded", "OutOfAddresses", "InvalidManifest", "TooLarge", "Immutable", "Aborted", "Refused"),
 }
 """Classes after which a write is not repeated."""
 READ_AGAIN = {"ResourceNotFound", "ResourceGroupNotFound"}
@@ -147,6 +146,44 @@ def test_a_delete_that_fails_goes_on_once_the_reason_is_gone(
         for cluster, name in names.items():
             assert check(failures()[name.lower()], *seen[cluster])
         cloud.run(LONG)
+        assert phases(cloud) == {}
+
+
+BLOCKS = (
+    *("ScopeLocked", "PolicyAtDelete", "InUseSubnetCannotBeDeleted", "PublicIPAddressCannotBeDeleted"),
+    *(
+        "LoadBalancerInUseByVirtualMachineScaleSet",
+        "InUseRouteTableCannotBeDeleted",
+        "ReadOnlyDisabledSubscription",
+    ),
+    "PrivateLinkServiceWithPrivateEndpointConnectionsCannotBeDeleted",
+)
+
+
+def test_what_keeps_a_cluster_is_waited_for_and_the_delete_goes_on_once_it_is_gone(
+    authority: tuple[Authority, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(authority[1]))
+    names = {f"c{number}": name for number, name in enumerate(BLOCKS)}
+    with on_the_wire(authority) as cloud:
+        push(cloud, fleet_files.fleet(*names, budget=100))
+        cloud.run(LONG)
+        for cluster, name in names.items():
+            cloud.azure.interventions.block(cluster, name)
+        push(cloud, fleet_files.fleet(budget=100))
+        for cluster, (why, at) in walk(cloud, names).items():
+            assert check(failures()[names[cluster].lower()], why, at)
+            assert why["lastError"]["class"] == "Obstructed"
+        cloud.run(6 * 3600)
+        shown = {cluster: why_view(cluster, cloud.ports) for cluster in names}
+        assert all(
+            why is not None and "Roadstead continues by itself" in why["suggestedAction"]
+            for why in shown.values()
+        )
+        assert set(phases(cloud).values()) <= {Phase.DELETING, Phase.STALLED}
+        for cluster in names:
+            cloud.azure.interventions.unblock(cluster)
+        cloud.run(3700)
         assert phases(cloud) == {}
 
 

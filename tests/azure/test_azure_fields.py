@@ -142,7 +142,7 @@ def test_fields_that_need_each_other_are_created_and_need_no_further_write(field
             {"bootstrapProfile": {"artifactSource": "Direct", "containerRegistryId": "x"}},
             "resource id of a reg",
         ),
-        ({"windowsProfile": {"adminUsername": "a", "adminPassword": "b"}}, "Extra inputs"),
+        ({"windowsProfile": {"adminUsername": "azureuser", "adminPassword": "b"}}, "Extra inputs"),
         (
             {"securityProfile": {"customCATrustCertificates": ["Abc"]}},
             "a certificate in PEM, encoded once more",

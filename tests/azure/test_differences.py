@@ -193,3 +193,17 @@ def test_the_count_under_an_autoscaler_is_no_part_of_what_a_pool_beyond_git_is()
         found.append(drift_of(cluster, OWNER, live, ()))
     assert found[0] == found[1]
     assert [difference.path for difference in found[0]] == ["nodePools[extra]"]
+
+
+@pytest.mark.parametrize(
+    ("shown", "differs"),
+    [(["auto"], False), (["1", "2", "3"], False), (["1", "3"], False), (["1"], True), ([], True)],
+)
+def test_the_zones_that_aks_chose_are_no_drift_and_one_zone_or_none_is(
+    shown: list[str], differs: bool
+) -> None:
+    spec = {"nodePools": [pool(availabilityZones=["auto"])], "tags": {}}
+    live = live_of(spec)
+    live["properties"]["agentPoolProfiles"][0]["availabilityZones"] = shown
+    found = [difference.path for difference in drift(spec, live, live)]
+    assert bool(found) is differs, found

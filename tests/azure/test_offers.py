@@ -8,19 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.azure.offers import (
-    ADDRESSES,
-    TOTAL,
-    Offer,
-    Quota,
-    Request,
-    Size,
-    Subnet,
-    quotas_of,
-    shortages,
-    sizes_of,
-    subnets_of,
-)
+from shared.azure.offered import Offer, Quota, Size, Subnet, quotas_of, sizes_of, subnets_of
+from shared.azure.offers import ADDRESSES, TOTAL, Request, shortages
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.resolve.rules.refusal import completed, surge_of
 from shared.resource_ids import RegionId
@@ -30,7 +19,9 @@ D4S = Size("standardDSv5Family", 4, frozenset("12"))
 NETWORK = f"/subscriptions/{HERE.subscription}/resourceGroups/net/providers/Microsoft.Network"
 SUBNET = f"{NETWORK}/virtualNetworks/hub/subnets/aks"
 ADDRESS = f"{NETWORK}/publicIPAddresses/out"
-OFFER = Offer({"eastus", "westeurope"}, ["1.35.7", "1.36.3", "1.37.1"], {"standard_d4s_v5": D4S}, {}, {})
+OFFER = Offer(
+    frozenset({"eastus", "westeurope"}), ["1.35.7", "1.36.3", "1.37.1"], {"standard_d4s_v5": D4S}, {}, {}
+)
 
 
 def spec(*, nodes: int = 3, size: str = "Standard_D4s_v5", version: str = "1.36", **more: Any) -> ClusterSpec:

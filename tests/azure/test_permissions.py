@@ -10,6 +10,7 @@ from shared.azure.permissions import (
     Grant,
     Need,
     assigned,
+    features_of,
     grants_of,
     lacking,
     needs_of,
@@ -136,3 +137,31 @@ def test_what_is_not_registered_is_said_with_its_clusters() -> None:
         f"{start} resource provider Microsoft.PolicyInsights (one)",
     ]
     assert unregistered(SUBSCRIPTION, specs, None, {}) == []
+
+
+@pytest.mark.parametrize(
+    ("pool", "more", "feature"),
+    [
+        ({"availabilityZones": ["auto"]}, {}, "Microsoft.Compute/VmssAutomaticZonePlacement"),
+        (
+            {},
+            {
+                "networkProfile": {
+                    "outboundType": "managedNATGateway",
+                    "natGatewayProfile": {"sku": "StandardV2"},
+                }
+            },
+            "Microsoft.ContainerService/ManagedNATGatewayV2Preview",
+        ),
+        (
+            {},
+            {"azure": {"properties": {"nodeDisruptionProfile": {"nodeDisruptionPolicy": "AllowOnly"}}}},
+            "Microsoft.ContainerService/NodeDisruptionProfile",
+        ),
+        ({}, {}, ""),
+    ],
+)
+def test_a_preview_needs_the_feature_that_its_page_names(
+    pool: dict[str, Any], more: dict[str, Any], feature: str
+) -> None:
+    assert features_of(ClusterSpec.model_validate(spec(pool, **more))) == ((feature,) if feature else ())

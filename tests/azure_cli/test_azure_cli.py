@@ -91,6 +91,8 @@ def test_azure_cli_signs_in_and_creates_changes_upgrades_stops_and_deletes_a_clu
     updated = az("aks", "show", *CLUSTER)
     balancer = updated["networkProfile"]["loadBalancerProfile"]
     assert (updated["tags"], balancer["managedOutboundIPs"]["count"]) == ({"a": "b"}, 2)
+    az("tag", "update", "--resource-id", updated["id"], "--operation", "Merge", "--tags", "owner=ann")
+    assert az("aks", "show", *CLUSTER)["tags"] == {"a": "b", "owner": "ann"}
     az("aks", "update", *CLUSTER, "--outbound-type", "managedNATGateway")
     assert az("aks", "show", *CLUSTER)["networkProfile"]["loadBalancerProfile"] is None
 

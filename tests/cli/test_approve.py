@@ -11,6 +11,8 @@ from tests.support import fleet_files
 from tests.support.one_cluster import ONE, ready, record
 from tests.support.pipeline_runs import phases, push
 from tests.support.roadstead_command import roadstead
+from tests.support.served_api import served
+from tests.support.staged_fleets import NAMESPACE, ready_fleet, staged
 from tests.support.sweeps import sweep
 
 
@@ -47,6 +49,17 @@ def test_an_old_plan_is_not_offered_and_refused_before_a_question(cloud: MemoryC
     assert (refused.returncode, refused.stdout) == (1, "")
     assert f"a newer commit than {old} is planned" in refused.stderr
     assert set(phases(cloud)) == {"one", "two", "three"}
+
+
+def test_what_flux_deletes_is_not_called_a_delete_of_clusters() -> None:
+    made = ready_fleet()
+    files = {path: text for path, text in staged().items() if path != "platform/namespaces.yaml"}
+    push(made, files | {"platform/monitoring.yaml": NAMESPACE})
+    made.run()
+    with served(made.ports) as address:
+        shown = roadstead("approve", made.state.fleet().commit[:8], ROADSTEAD_URL=address).stdout
+    assert "Flux deletes what no commit brings back, on 7 clusters" in " ".join(shown.split())
+    assert "everything that runs there" not in shown
 
 
 def with_old_image() -> MemoryCloud:

@@ -46,6 +46,8 @@ LISTS = {
     "roadstead explain": ["one", "fleet"],
 }
 """Every command that lists or shows, with arguments."""
+DOCTOR = "roadstead doctor"
+"""It waits for the apps: tests/cli/test_doctor.py has its formats."""
 COMMANDS = commands()
 SUMMARIES = {
     f"{prefix} {name}": entry.summary
@@ -114,7 +116,7 @@ def test_every_command_that_asks_the_api_takes_the_same_options() -> None:
 
 
 def test_every_command_that_lists_or_shows_takes_the_same_formats() -> None:
-    assert {name for name, command in COMMANDS.items() if "--output" in options(command)} == set(LISTS)
+    assert {name for name, command in COMMANDS.items() if "--output" in options(command)} == {*LISTS, DOCTOR}
 
 
 @pytest.mark.parametrize("name", sorted(LISTS))

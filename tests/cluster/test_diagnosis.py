@@ -31,6 +31,8 @@ from shared.plan.plan import Action, Item
 from tests.support.cluster_records import NOW, later, record
 
 FOREVER = {ReconcileError: RetryPolicy(5, 60, None)}
+ONCE = {ReconcileError: RetryPolicy(5, 60, 1)}
+"""A delete that is refused fails after its last attempt; any other refusal at once."""
 ALL = len(STEPS[Recipe.PROVISION])
 
 
@@ -152,7 +154,7 @@ def test_a_job_that_does_not_continue_by_itself_never_says_that_no_action_is_nee
 ) -> None:
     for step in STEPS[recipe]:
         began = record(step=step, recipe=recipe)
-        failed = apply_outcome(began, Fail(kind("an error")), now=NOW, jitter=0)
+        failed = apply_outcome(began, Fail(kind("an error")), now=NOW, jitter=0, retries=ONCE)
         late = replace(
             began, job=replace(began.job, step=replace(began.job.step, last_progress=later(-7200)))
         )

@@ -14,6 +14,7 @@ from shared.cluster.failures.catalogue import AZURE, KUBERNETES, entry_of
 from shared.cluster.failures.entry import Actor, Entry
 from shared.cluster.failures.errors import InvalidManifest, Retryable, RoleNotEffective
 from shared.cluster.failures.retry import policy_for
+from shared.json_tree import Json
 from shared.notifications.notification import ACTION_LIMIT
 
 DOCUMENTED = json.loads(Path(__file__).with_name("documented_codes.json").read_text())
@@ -123,6 +124,39 @@ def test_a_remedy_says_nothing_aside_that_the_message_does_not_name() -> None:
     text = "read and write to custom private dns zone /subscriptions/s/z. Check access"
     assert "on the zone (/subscriptions/s/z) to the identity of the cluster. A new" in remedy_for(entry, text)
     assert "on the zone to the identity of the cluster. A new" in remedy_for(entry, "no")
+
+
+@pytest.mark.parametrize(
+    ("entry", "message", "named"),
+    [
+        (
+            "CustomPrivateDNSZoneMissingPermissionError",
+            "no",
+            "on the zone (/zone) to the identity of the cluster (/own)",
+        ),
+        (
+            "CustomKubeletIdentityMissingPermissionError",
+            "no",
+            "kubelet identity (/kubelet) to the identity of the cluster (/own)",
+        ),
+        ("LinkedAuthorizationFailed", "no", "on /network/subnets/nodes to /own"),
+        ("LinkedAuthorizationFailed", "linked scope(s) '/said'", "on /said to /own"),
+    ],
+)
+def test_a_remedy_names_what_the_manifest_has_and_the_message_lacks(
+    entry: str, message: str, named: str
+) -> None:
+    spec: Json = {
+        "identity": {"type": "UserAssigned", "userAssignedIdentity": "/own"},
+        "identityProfile": {"kubeletidentity": {"resourceId": "/kubelet"}},
+        "apiServerAccessProfile": {"privateDNSZone": "/zone"},
+        "nodePools": [{"name": "system", "vnetSubnetID": "/network/subnets/nodes"}],
+    }
+    assert named in action_for("RoleNotEffective", f"access/{entry}", message, spec=spec, failed=True)
+    without: Json = {"apiServerAccessProfile": {"privateDNSZone": "system"}, "nodePools": []}
+    assert "the scope in the message" in action_for(
+        "RoleNotEffective", "access/LinkedAuthorizationFailed", spec=without, failed=True
+    )
 
 
 def test_a_remedy_names_the_provider_and_the_removed_apis() -> None:

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.cluster.continuations import Continuation, continuations_of
-from shared.cluster.pace import NETWORK_SECONDS, PACE, small_change, starts
+from shared.cluster.pace import PACE, small_change, starts
 from shared.cluster.record_parts import Phase
 from shared.language.desired import Desired
 from shared.plan.plan import Action, Item
@@ -90,18 +89,6 @@ def in_subscription(name: str, number: int) -> Desired:
     return with_field(desired(name), "subscriptionId", f"00000000-0000-0000-0000-{number:012}")
 
 
-@cache
-def in_network(name: str, number: int) -> Desired:
-    """Return a cluster in one of some virtual networks, in one of AKS' own for 0."""
-    whole = desired(name)
-    if not number:
-        return whole
-    group = f"/subscriptions/{whole.id.subscription}/resourceGroups/rg-net"
-    subnet = f"{group}/providers/Microsoft.Network/virtualNetworks/net-{number}/subnets/nodes"
-    pools = [{**pool, "vnetSubnetID": subnet} for pool in whole.document()["spec"]["nodePools"]]
-    return with_field(whole, "nodePools", pools)
-
-
 def started(subscriptions: Sequence[int], action: Action = Action.CREATE) -> list[float]:
     """Return after how many seconds each cluster starts, by the subscriptions that they are in."""
     names = [f"c{number:04}" for number in range(len(subscriptions))]
@@ -131,22 +118,6 @@ def test_the_clusters_of_a_subscription_start_as_if_there_were_no_other_one(subs
 @pytest.mark.parametrize("action", [Action.UPDATE, Action.ADOPT, Action.RETRY, Action.DELETE])
 def test_what_creates_no_cluster_starts_at_once(action: Action) -> None:
     assert set(started([1] * 100, action)) == {0.0}
-
-
-@given(st.lists(st.integers(0, 3), max_size=60), st.booleans())
-def test_the_clusters_of_a_virtual_network_start_one_after_the_other(
-    networks: list[int], small: bool
-) -> None:
-    names = [f"c{number:04}" for number in range(len(networks))]
-    clusters = {name: in_network(name, network) for name, network in zip(names, networks, strict=True)}
-    items = [Item(name, Action.CREATE) for name in names]
-    found = starts(items, clusters, names if small else (), NOW)
-    for network in {1, 2, 3}:
-        own = [found.get(name, NOW) for name, other in zip(names, networks, strict=True) if other == network]
-        assert all((after - before).total_seconds() >= NETWORK_SECONDS for before, after in pairwise(own))
-    if small:
-        alone = [name for name, network in zip(names, networks, strict=True) if network == 0]
-        assert not found.keys() & set(alone)
 
 
 def test_a_small_change_waits_for_nobody() -> None:

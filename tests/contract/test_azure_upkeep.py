@@ -9,7 +9,8 @@ import pytest
 
 from localcloud.azure.world.access.role_assignments import ROLES
 from localcloud.azure.world.catalog import NODE_IMAGES
-from shared.azure.offers import ADDRESSES, TOTAL, Subnet, quotas_of, sizes_of, subnets_of
+from shared.azure.offered import Subnet, quotas_of, sizes_of, subnets_of
+from shared.azure.offers import ADDRESSES, TOTAL
 from shared.azure.permissions import (
     assigned,
     grants_of,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from localcloud.kubernetes.world.refusals import CASES, RefusedWrites
-from shared.cluster.failures.catalogue import entry_of
+from shared.cluster.failures.catalogue import KUBERNETES, entry_of
 from shared.cluster.failures.errors import ReconcileError, Throttled
 from shared.json_tree import Json
 from shared.ports import KubernetesApi
@@ -40,6 +40,15 @@ EXPECTED = {
     "webhook-timeout": ("WebhookFailed", "the webhook guard.example.org does not answer: failed to call"),
     "webhook-certificate": ("WebhookFailed", "the webhook guard.example.org does not answer: failed to"),
     "conversion-webhook": ("ConversionWebhookFailed", "the conversion webhook of v1 ConfigMap fails: failed"),
+    "webhook-without-dry-run": (
+        "WebhookWithoutDryRun",
+        "the webhook guard.example.org does not support dry run",
+    ),
+    "quota-demands-limits": ("QuotaDemandsLimits", 'configmaps "settings" is forbidden: failed quota: team'),
+    "quota-not-counted": ("QuotaNotCounted", 'configmaps "settings" is forbidden: status unknown for quota'),
+    "aks": ("AksDenied", "refused by the webhook aks-node-validating-webhook.azmk8s.io: the object belongs"),
+    "forbidden": ("Forbidden", 'configmaps "settings" is forbidden: a plugin of the API server does not'),
+    "leader-changed": ("Unavailable", "Internal error occurred: etcdserver: leader changed"),
     "exceeded-quota": (
         "ExceededQuota",
         "the ResourceQuota team-quota is used up: requested: count/configmaps",
@@ -63,8 +72,17 @@ WRITES: dict[str, Callable[[KubernetesApi, Json], object]] = {
 }
 
 
-def test_every_refusal_of_the_local_cluster_is_expected() -> None:
+ELSEWHERE = {
+    *("NamespaceTerminating", "NamespaceProtected", "NotFound", "Conflict", "Unauthorized"),
+    *("UnknownField", "Invalid", "BadRequest"),
+}
+"""What an API server answers by itself to a request: other contracts have it."""
+
+
+def test_every_refusal_of_the_local_cluster_is_expected_and_no_entry_is_without_one() -> None:
     assert set(EXPECTED) == set(CASES)
+    reached = {f"kubernetes/{name}" for name in {*ELSEWHERE, *(name for name, _ in EXPECTED.values())}}
+    assert reached == {entry.key for entry in KUBERNETES.entries}
 
 
 @pytest.mark.parametrize("case", EXPECTED)

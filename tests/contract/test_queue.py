@@ -159,6 +159,12 @@ def test_a_queue_that_is_not_there_yet_is_a_missing_dependency(bench: Bench) -> 
         bench.missing.send(Message(session="a", id="1", body="{}"))
 
 
+def test_a_probe_of_a_queue_that_is_there_is_answered_and_of_another_one_is_not(bench: Bench) -> None:
+    bench.queue.probe()
+    with pytest.raises(Dependency):
+        bench.missing.probe()
+
+
 def test_a_link_that_the_service_has_closed_is_opened_again() -> None:
     broker = Broker(QUEUES, ManualClock())
     with (

@@ -17,6 +17,7 @@ from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.kubernetes.readiness.observation import Observation
 from shared.ports import State
 from shared.ports.state import ReadinessRecord
+from shared.ports.state.examinations import Examination, Finding
 from tests.support.cluster_records import NOW, plan_record
 from tests.support.desired_clusters import desired
 
@@ -127,3 +128,13 @@ def test_a_reading_is_stored_over_the_version_that_was_read(state: State) -> Non
     assert found["c-0"] == ReadinessRecord("c-0")
     assert state.prune_readiness(NOW) == 0
     assert state.prune_readiness(NOW + timedelta(seconds=1)) == 1
+
+
+def test_an_examination_takes_the_place_of_the_one_before_of_its_app(state: State) -> None:
+    finding = Finding("clock", "it is wrong", "restart it", NOW)
+    first = Examination("worker", NOW, "0.1.0", {"LEASE_SECONDS": "90.0"}, (finding,))
+    state.save_examination(first)
+    state.save_examination(replace(first, app="deleter"))
+    second = replace(first, at=NOW + timedelta(seconds=1), findings=())
+    state.save_examination(second)
+    assert list(state.examinations()) == [replace(first, app="deleter"), second]

@@ -1,14 +1,22 @@
-"""Clusters that follow another repository by rollout, over the wire."""
+"""Clusters and systems that follow another repository, or an artifact, by rollout, over the wire."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
+from localcloud.common.flux_manifests import definition
 from localcloud.github.world.git_repository import GitRepository
 from localcloud.runtime.options import Options
 from shared.kubernetes.flux_objects import SOURCE
-from tests.support import fleet_files
+from shared.kubernetes.sync_objects import SOURCE_API
+from shared.resource_ids import ObjectRef
+from tests.support import fleet_files, team_systems
+from tests.support.artifact_pushes import Pusher, archive
 from tests.support.fleet_operator import Operator
+from tests.support.flux_components import FILE
 from tests.support.inside_clusters import kubernetes
 from tests.support.local_cloud_start import Start
 from tests.support.roadstead_command import roadstead
@@ -44,11 +52,12 @@ def pins(operator: Operator) -> dict[str, str]:
     return {name: _pulled(operator, name) for name in NAMES}
 
 
-def _pulled(operator: Operator, name: str) -> str:
+def _pulled(operator: Operator, name: str, source: ObjectRef = SOURCE) -> str:
+    """Return the commit, or the digest, that a source pulls; "" where it is not there yet."""
     with kubernetes(operator, name) as api:
-        live = api.get(SOURCE)
-    assert live is not None
-    return str(live["spec"]["ref"]["commit"])
+        live = api.get(source)
+    ref = live["spec"]["ref"] if live else {}
+    return str(ref.get("commit") or ref.get("digest") or "")
 
 
 def said(operator: Operator, *command: str) -> str:
@@ -93,3 +102,95 @@ def test_a_commit_of_another_repository_goes_through_the_stages_and_a_forced_pus
         assert pins(operator) == dict.fromkeys(NAMES, second)
         platform.reset(second)
         operator.wait_for_status(fleet, "success")
+
+
+SHOP = ObjectRef(SOURCE_API, "GitRepository", "shop", "shop")
+WEB, BAD = "apps/shop/web.yaml", "apps/shop/bad.yaml"
+WRONG = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Apps_Bad}\n"
+
+
+def with_a_system() -> dict[str, bytes]:
+    """Return a fleet with a system of a team, which follows the team's repository."""
+    files = fleet_files.fleet(*NAMES)
+    for name, environment in NAMES.items():
+        path = f"clusters/{name}/cluster.yaml"
+        files[path] = files[path].replace(b"spec:\n", f"spec:\n  environment: {environment}\n".encode())
+    source = "{repository: https://github.com/contoso/shop, follow: rollout,"
+    manifest = team_systems.system("shop", ", ".join(NAMES))
+    given = f"{{repository: {team_systems.URL},".encode()
+    return files | {"systems/shop.yaml": manifest.replace(given, source.encode())}
+
+
+@pytest.mark.long
+def test_a_bad_commit_of_a_team_stops_in_the_first_stage_and_its_revert_passes(start: Start) -> None:
+    operator = start(QUICK)
+    folder = operator.cloud.state / "repositories" / "contoso" / "shop.git"
+
+    def on(commit: str) -> set[str]:
+        return {name for name in NAMES if _pulled(operator, name, SHOP) == commit}
+
+    with GitRepository.create(folder) as team:
+        first = team.commit({WEB: team_systems.DEPLOYMENT})
+        fleet = operator.push(with_a_system())
+        operator.wait_for_status(fleet, "success")
+        assert on(first) == {*NAMES}
+
+        second = team.commit({WEB: team_systems.DEPLOYMENT.replace(b"replicas: 1", b"replicas: 2")})
+        operator.wait(lambda: on(second) == {*NAMES}, "the commit is on both")
+        operator.wait_for_status(fleet, "success")
+
+        bad = team.commit({BAD: WRONG})
+        operator.wait(lambda: "Apps_Bad" in said(operator, "why", "dev-1"), "it says why", every=2)
+        assert (on(bad), on(second)) == ({"dev-1"}, {"prod-1"})
+        assert "waits for group 1 of stage development: dev-1" in said(operator, "why", "prod-1")
+
+        team.commit({BAD: None})
+        operator.wait_for_status(fleet, "success")
+        assert on(bad) == set()
+
+
+def with_an_artifact() -> dict[str, bytes]:
+    """Return the fleet of ``following`` whose clusters follow the tag of an artifact."""
+    files = following()
+    for name in NAMES:
+        path = f"clusters/{name}/cluster.yaml"
+        url = b"oci://example.azurecr.io/fleet\n    tag: stable"
+        files[path] = files[path].replace(b"https://github.com/contoso/platform", url)
+    return files | {FILE: files[FILE] + f"---\n{json.dumps(definition('OCIRepository'))}\n".encode()}
+
+
+def artifact(pusher: Pusher, layer: bytes) -> str:
+    """Push an archive as what the tag leads to; return the digest."""
+    pushed = pusher.manifest("stable", config=pusher.blob(b"{}"), layer=pusher.blob(layer))
+    assert pushed.status == 201
+    return str(pushed.headers["Docker-Content-Digest"])
+
+
+@pytest.mark.long
+def test_a_bad_artifact_stops_in_the_first_stage_and_the_tag_goes_back(start: Start) -> None:
+    operator = start(QUICK)
+    authority = Path(operator.cloud.state / "ca.pem").read_bytes()
+    pusher = Pusher(operator.cloud.urls.registry, authority)
+    good = {"platform/a.yaml": namespace("a")}
+    first = artifact(pusher, archive(good))
+    fleet = operator.push(with_an_artifact())
+    operator.wait_for_status(fleet, "success")
+    assert {_digest(operator, name) for name in NAMES} == {first}
+
+    more = archive({**good, "platform/b.yaml": namespace("b")})
+    second = artifact(pusher, more)
+    operator.wait(lambda: {_digest(operator, name) for name in NAMES} == {second}, "the digest is on both")
+    operator.wait_for_status(fleet, "success")
+
+    bad = artifact(pusher, archive({**good, "platform/b.yaml": namespace("Apps_Bad")}))
+    operator.wait(lambda: "Apps_Bad" in operator.status(fleet), "the status says why", seconds=120)
+    assert {name: _digest(operator, name) for name in NAMES} == {"dev-1": bad, "prod-1": second}
+    assert "waits for group 1 of stage development: dev-1" in said(operator, "why", "prod-1")
+
+    assert artifact(pusher, more) == second
+    operator.wait_for_status(fleet, "success")
+    assert {_digest(operator, name) for name in NAMES} == {second}
+
+
+def _digest(operator: Operator, name: str) -> str:
+    return _pulled(operator, name, ObjectRef(SOURCE_API, "OCIRepository", SOURCE.name, SOURCE.namespace))

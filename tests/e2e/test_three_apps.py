@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from typing import Any
 
 import pytest
 
 from localcloud.runtime.options import Options
 from shared.settings import App
+from shared.version import VERSION
 from tests.support import fleet_files
 from tests.support.deployed_rights import actions
+from tests.support.fleet_operator import Operator
 from tests.support.identity_access import ROLE
 from tests.support.local_cloud_start import Start
+from tests.support.roadstead_command import roadstead
 
 ROLES = {app.value: sorted(actions(app)) for app in App}
 PRIVATE = "  apiServerAccessProfile: {enablePrivateCluster: true}\n  flux: {install: extension}\n"
@@ -60,3 +65,28 @@ def test_azure_refuses_a_delete_by_an_identity_without_the_right(start: Start) -
     reason = operator.api.get("clusters/one")["reason"]
     assert reason.startswith("Unauthorized: ")
     assert "microsoft.resources/subscriptions/resourcegroups/write" in reason
+
+
+def doctor(operator: Operator) -> tuple[int, dict[str, Any]]:
+    cloud = operator.cloud
+    key = cloud.settings["API_KEY_ADMIN"]
+    done = roadstead("doctor", "-o", "json", ROADSTEAD_URL=cloud.urls.functions, ROADSTEAD_KEY=key)
+    return done.returncode, json.loads(done.stdout)
+
+
+@pytest.mark.long
+def test_each_of_three_apps_examines_itself(start: Start) -> None:
+    """Three hosts that answer on queues of their own; then GitHub refuses the credential of all."""
+    operator = start(Options(create_seconds=1, roles=ROLES, extra=QUICK))
+    operator.push(fleet_files.fleet("one"))
+    operator.wait(lambda: operator.phases() == {"one": "Ready"}, "one is Ready", seconds=120)
+    code, well = doctor(operator)
+    assert (code, well["findings"]) == (0, [])
+    apps = {app["app"]: app["version"] for app in well["apps"]}
+    assert apps == dict.fromkeys(("control", "worker", "deleter"), VERSION)
+    operator.faults(operator.cloud.urls.github, [{"match": "^GET .*/git/", "status": 401, "times": None}])
+    code, ill = doctor(operator)
+    assert code == 1
+    found = [finding for finding in ill["findings"] if finding["what"] == "GitHub"]
+    assert {finding["app"] for finding in found} == apps.keys()
+    assert all(finding["problem"].startswith("Unauthenticated") for finding in found)

@@ -66,6 +66,7 @@ REQUESTS: Mapping[str, Any] = {
     "refresh": {"clusters": ["one"]},
     "read_readiness": {"clusters": ["one"]},
     "sync": {"reason": "why"},
+    "examine": {"reason": "why"},
     "pause": {"reason": "why", "until": "2099-01-01T00:00:00Z"},
     "resume": {"reason": "why"},
     "dismiss": {"deadLetters": [{"queue": "jobs", "id": "7:m"}]},

@@ -52,6 +52,8 @@ ROUTES = {
     "refresh": ("POST", "refresh", "Operator"),
     "readiness": ("GET", "readiness", "Reader"),
     "read_readiness": ("POST", "readiness", "Operator"),
+    "doctor": ("GET", "doctor", "Reader"),
+    "examine": ("POST", "doctor", "Operator"),
     "pause": ("POST", "pause", "Operator"),
     "resume": ("POST", "resume", "Operator"),
     "sync": ("POST", "sync", "Operator"),

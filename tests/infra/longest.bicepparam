@@ -44,6 +44,7 @@ param alertActionGroupIds = [
 param rolloutCheckHosts = ['prometheus.example.com']
 param moreSettings = { ANOTHER: 'value' }
 param tags = { team: 'platform' }
+param network = 'outbound'
 param secrets = [
   'github-token'
   'github-app-private-key'
@@ -58,3 +59,17 @@ param secrets = [
   'notify-ops-slack-secret'
   'approval-changes'
 ]
+param secretValues = {
+  'github-token': readEnvironmentVariable('GITHUB_TOKEN')
+  'github-app-private-key': readEnvironmentVariable('GITHUB_TOKEN')
+  'github-webhook-secret': readEnvironmentVariable('GITHUB_TOKEN')
+  'github-webhook-secret-previous': readEnvironmentVariable('GITHUB_TOKEN')
+  'flux-git-password': readEnvironmentVariable('GITHUB_TOKEN')
+  'api-key-reader': readEnvironmentVariable('GITHUB_TOKEN')
+  'api-key-operator': readEnvironmentVariable('GITHUB_TOKEN')
+  'api-key-approver': readEnvironmentVariable('GITHUB_TOKEN')
+  'api-key-admin': readEnvironmentVariable('GITHUB_TOKEN')
+  'notify-ops-slack': readEnvironmentVariable('GITHUB_TOKEN')
+  'notify-ops-slack-secret': readEnvironmentVariable('GITHUB_TOKEN')
+  'approval-changes': readEnvironmentVariable('GITHUB_TOKEN')
+}

@@ -4,4 +4,3 @@ using '../../infra/main.bicep'
 param fleet = 'one'
 param githubRepository = 'example/fleet'
 param secrets = ['github-token', 'github-webhook-secret']
-param writeSecrets = false

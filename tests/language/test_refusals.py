@@ -23,6 +23,7 @@ from localcloud.common.clock import ManualClock
 from localcloud.common.control_plane import NullPlane
 from shared.resource_ids import ClusterId
 from tests.support.resolved_fleets import HEAD, resolved
+from tests.support.sample import examples
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 NETWORK = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/net/providers/Microsoft.Network"
@@ -183,7 +184,7 @@ USUAL = st.builds(Nodes, st.integers(1, 20), SURGES, st.just(False), st.booleans
 SPOT = st.builds(Nodes, st.integers(1, 20), st.none(), st.just(True), st.booleans())
 POOLS = st.tuples(USUAL, st.lists(USUAL | SPOT, max_size=3)).map(lambda found: [found[0], *found[1]])
 NEAR = st.integers(-2, 2)
-BORDER = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+BORDER = settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def check_all_agree(spec: dict[str, Any], *, refused: bool, field: str) -> None:
@@ -323,3 +324,52 @@ def test_validate_and_azure_agree_about_private_zones(
     refused = kind == "own" and (region == "northeurope" or not user or not named_well)
     problems, (rule, _) = problems_of(spec), refusal_of(spec)
     assert (bool(problems), bool(rule)) == (refused, refused), (problems, rule)
+
+
+PUBLIC = [(0, 9), (11, 99), (101, 126), (128, 168), (170, 171), (173, 191), (193, 223)]
+"""First octets of addresses that somebody may have on the internet, with nothing else among them."""
+FIRST = st.sampled_from([octet for first, last in PUBLIC for octet in (first or 1, last)])
+PRIVATE = st.sampled_from(["10.255.255.0", "172.16.0.0", "172.31.255.0", "192.168.0.0", "100.64.0.0"])
+BESIDE = st.sampled_from(["9.255.255.0", "11.0.0.0", "172.15.255.0", "172.32.0.0", "192.167.255.0"])
+
+
+@BORDER
+@given(st.lists(FIRST.map("{}.7.0.0".format) | BESIDE, max_size=2), st.none() | PRIVATE, st.integers(24, 32))
+def test_validate_and_azure_agree_about_the_ranges_of_callers(
+    public: list[str], private: str | None, bits: int
+) -> None:
+    ranges = [f"{first}/{bits}" for first in (*public, *((private,) if private else ()))]
+    spec = {**SPEC, "apiServerAccessProfile": {"authorizedIPRanges": ranges}} if ranges else SPEC
+    check_all_agree(spec, refused=private is not None, field="apiServerAccessProfile.authorizedIPRanges")
+
+
+SIZES = {
+    **{"Standard_D2s_v5": "", "Standard_D2as_v5": "", "Standard_DS2_v2": "", "Standard_DC2s_v3": ""},
+    **{"Standard_DS1_v2": "small", "Standard_B1ms": "small", "Standard_F1s": "small"},
+    **{"Standard_D2ps_v5": "arm", "Standard_E2pds_v5": "arm", "Standard_B2pts_v2": "arm"},
+    **{"Standard_DC2as_v5": "confidential", "Standard_EC2ads_v5": "confidential"},
+    **{"Standard_DC2es_v5": "confidential", "Standard_NP10s": "", "Standard_L8as_v3": ""},
+}
+
+
+@BORDER
+@given(st.sampled_from([*SIZES]), st.sampled_from(["System", "User", "Windows", "enableFIPS"]))
+def test_validate_and_azure_agree_about_sizes(size: str, kind: str) -> None:
+    beside: dict[str, Any] = {"System": {"mode": "System"}, "Windows": {"osType": "Windows"}}
+    beside["enableFIPS"] = {"enableFIPS": True}
+    pool = {**SPEC["nodePools"][1], "vmSize": size, **beside.get(kind, {})}
+    wrong = {"small": ("System",), "arm": ("Windows",), "confidential": ("Windows", "enableFIPS")}
+    refused = kind in wrong.get(SIZES[size], ())
+    spec = {**SPEC, "nodePools": [SPEC["nodePools"][0], pool]}
+    check_all_agree(spec, refused=refused, field="nodePools[apps].vmSize")
+
+
+@BORDER
+@given(st.sampled_from([-1.0, -0.5, 0.0, 0.00001, 0.000001, 0.5, 0.12345, 0.123456]), st.booleans())
+def test_validate_and_azure_agree_about_the_price_of_spot_nodes(price: float, spot: bool) -> None:
+    kind = {"scaleSetPriority": "Spot"} if spot else {}
+    spec = spec_of({"nodePools": [{"name": "apps", "spotMaxPrice": price, **kind}]})
+    fits = price == -1 or (price > 0 and price == round(price, 5))
+    problems, (rule, _) = problems_of(spec), refusal_of(spec)
+    assert bool(problems) is not (fits and spot)
+    assert bool(rule) is not (fits and (spot or price == -1))

@@ -128,6 +128,8 @@ MISPLACED = [
     ("clusters/two", False, "a cluster is a folder; write its manifest to clusters/two/cluster.yaml"),
     ("clusters/two.yaml", False, "a cluster is a folder; write its manifest to clusters/two/cluster.yaml"),
     ("clusters/prod/two/cluster.yaml", False, "is too deep to be read; move it to clusters/two/cluster.yaml"),
+    ("clusters/two/Cluster.yaml", False, "the folder has no cluster.yaml; rename Cluster.yaml to"),
+    ("clusters/two/cluster.yaml.txt", False, "rename cluster.yaml.txt to cluster.yaml"),
     ("clusters/two/notes", True, "the folder has no cluster.yaml; add it, or remove the whole folder"),
 ]
 
@@ -138,6 +140,15 @@ def test_an_unreadable_folder_does_not_count_as_deleted(path: str, linked: bool,
     fleet = resolved(files, frozenset({path} if linked else ()))
     assert list(fleet.clusters) == ["one"]
     assert message in str(fleet.invalid["two"][0])
+
+
+@pytest.mark.parametrize("path", ["Clusters/two/cluster.yaml", "cluster/two/Cluster.yml"])
+def test_a_folder_that_is_called_nearly_clusters_does_not_count_as_deleted(path: str) -> None:
+    fleet = resolved({**fleet_files.fleet("one"), path: b""})
+    assert (list(fleet.clusters), list(fleet.invalid)) == (["one"], ["two"])
+    (problem,) = (found for found in fleet.problems if found.file == path)
+    assert "only clusters/ is read" in problem.message
+    assert "move it to clusters/two/cluster.yaml" in problem.message
 
 
 @pytest.mark.parametrize("path", ["clusters/README.md", "clusters/.gitkeep"])

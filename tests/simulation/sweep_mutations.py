@@ -29,12 +29,14 @@ from shared.cluster.messages import ReportRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.transitions import acceptance
 from shared.cluster.transitions.acceptance import accept_retry
+from shared.cluster.verification import Verification
 from shared.language.model.cluster.drift import DriftAction
 from shared.language.pin import PIN_BRANCHES
 from shared.ports import Ports
 from shared.ports.azure import DeleteCluster
 from shared.ports.state import Listing, Orphan
 from shared.resource_ids import ClusterId
+from simulation.actors.accepted_drift import RULE as ACCEPTED
 from simulation.actors.approved_corrections import RULE
 from simulation.actors.drift import STATUS
 from simulation.actors.kinds import AZURE_EVENTS, SWEEPS
@@ -249,6 +251,14 @@ def a_comparison_of_long_ago_serves_every_later_event(patch: pytest.MonkeyPatch)
     patch.setattr(events, "SHOWN", timedelta(days=-1000))
 
 
+def what_is_accepted_is_still_shown(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Verification, "accepting", lambda known, *_: known)
+
+
+def an_acceptance_never_ends(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Verification, "now", lambda known, _: known)
+
+
 def _of_events(remove: Callable[[pytest.MonkeyPatch], None]) -> Mutation:
     return mutation(remove, AZURE_EVENTS, "drift")
 
@@ -293,6 +303,8 @@ SWEEP_MUTATIONS = (
     mutation(an_orphan_that_is_gone_is_still_reported, SWEEPS, "orphan"),
     mutation(a_sweep_deletes_orphans, SWEEPS, "identity", "foreign write", "orphan"),
     _mutation(a_status_stays_red_when_all_is_well_again),
+    mutation(what_is_accepted_is_still_shown, SWEEPS, ACCEPTED),
+    mutation(an_acceptance_never_ends, SWEEPS, ACCEPTED),
     _of_events(no_event_has_a_cluster_compared),
     _of_events(what_a_person_does_counts_as_the_apps),
     _of_events(a_comparison_of_long_ago_serves_every_later_event),

@@ -96,6 +96,8 @@ ENTRIES: Mapping[str, str] = {
     "ParameterRefused": "arm/ParameterRefused",
     "TooManyRequestsInDetails": "aks/Throttled",
     "InsufficientVcpuQuotaByText": "compute/CoresQuota",
+    "ScopeLocked": "access/Locks",
+    "PolicyAtDelete": "policy/RequestDisallowedByText",
     "LockOfExtension": "access/LocksByText",
     "PolicyOfExtension": "policy/RequestDisallowedByText",
     "VirtualNetworkLink": "network/VirtualNetworkLink",

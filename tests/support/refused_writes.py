@@ -16,6 +16,7 @@ OWN_IDENTITY: dict[str, Any] = {"identity": {"type": "UserAssigned", "userAssign
 ADDRESS = {"publicIPs": [{"id": f"{GROUP}/Microsoft.Network/publicIPAddresses/a"}]}
 ON, OVERLAY = {"enabled": True}, {"networkPlugin": "azure", "networkPluginMode": "overlay"}
 FLAT = {"networkPlugin": "azure"}
+PROVISIONS: dict[str, Any] = {"nodeProvisioningProfile": {"mode": "Auto"}}
 NAT = {"outboundType": "managedNATGateway"}
 MANAGED = {"managedOutboundIPProfile": {"count": 2}}
 PREFIXES = {"publicIPPrefixes": ["p"]}
@@ -79,6 +80,22 @@ CREATED: dict[str, dict[str, Any]] = {
     "zone-of-the-region": access(enablePrivateCluster=True, privateDNSZone=ZONE.format("eastus"))
     | OWN_IDENTITY,
     "nodes-only-range-alone": access(authorizedIPRanges=["0.0.0.0/32", "192.0.2.7"]),
+    "ranges-are-public": access(authorizedIPRanges=["10.0.0.0/8"]),
+    "provisioning-without-autoscaler": PROVISIONS
+    | {"pool": {"enableAutoScaling": True, "minCount": 1, "maxCount": 3}},
+    "provisioning-without-windows": PROVISIONS
+    | {
+        "agentPoolProfiles": [
+            {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 3},
+            {"name": "win", "osType": "Windows", "vmSize": "Standard_D4s_v5", "count": 1},
+        ]
+    },
+    "provisioning-without-ipv6": PROVISIONS | net(**OVERLAY, ipFamilies=["IPv4", "IPv6"]),
+    "provisioning-without-calico": PROVISIONS | net(**OVERLAY, networkPolicy="calico"),
+    "windows-account": {"windowsProfile": {"adminUsername": "admin"}},
+    "static-egress-alone": net(
+        **OVERLAY, ipFamilies=["IPv4", "IPv6"], staticEgressGatewayProfile={"enabled": True}
+    ),
     "api-subnet-needs-integration": access(subnetId=SUBNET),
     "integration-needs-api-subnet": access(enableVnetIntegration=True) | {"pool": {"vnetSubnetID": SUBNET}},
     "kms-needs-user-identity": kms(enabled=True, keyId="https://v.vault.azure.net/keys/k/1"),
@@ -169,6 +186,10 @@ POOLS: dict[str, dict[str, Any]] = {
     "labels-of-aks": {"nodeLabels": {"kubernetes.azure.com/x": "y"}},
     "labels-of-kubernetes": {"nodeLabels": {"node-restriction.kubernetes.io/x": "y"}},
     "spot-without-surge": {"scaleSetPriority": "Spot", "upgradeSettings": {"maxSurge": "1"}},
+    "spot-price": {"scaleSetPriority": "Spot", "spotMaxPrice": 0.123456},
+    "system-pool-has-two-cores": {"mode": "System", "vmSize": "Standard_DS1_v2"},
+    "arm-is-linux": {**WINDOWS, "vmSize": "Standard_D4ps_v5"},
+    "confidential-machines-alone": {"vmSize": "Standard_DC4as_v5", "enableFIPS": True},
     "system-pods-are-tolerated": {"mode": "System", "nodeTaints": ["team=a:NoSchedule"]},
     "thirty-pods": {"maxPods": 29},
     "no-unavailable-system-nodes": {"mode": "System", "upgradeSettings": {"maxUnavailable": "1"}},

@@ -22,7 +22,10 @@ PARAMETER_FILES = ROOT / "tests" / "infra"
 MAIN: dict[str, Any] = json.loads((INFRA / "main.json").read_text())
 """The template as Resource Manager takes it."""
 EVERYTHING, REQUIRED, EXAMPLE = "longest", "required", "example"
-"""The parameter files: every option with the longest names, what is required, and the guide's example."""
+PRIVATE, EXISTING = "private", "existing"
+GIVEN = (EVERYTHING, REQUIRED, EXAMPLE, PRIVATE, EXISTING)
+"""The parameter files: every option with the longest names, what is required, the guide's example, a network
+of its own with private endpoints, and a group, a network and zones that exist."""
 
 
 @dataclass(frozen=True)

@@ -202,9 +202,7 @@ def load() -> None:
     for package in PACKAGES:
         path = importlib.import_module(package).__path__
         for module in pkgutil.walk_packages(path, f"{package}."):
-            if not module.name.endswith(
-                ("__main__", "worker_process")
-            ):  # the second has another Python's library
+            if not module.name.endswith(("__main__", "worker_process")):  # Microsoft's needs Python 3.13
                 importlib.import_module(module.name)
     for name in USED:
         importlib.import_module(name)

@@ -109,14 +109,15 @@ def _question(plan: schema.PlanView) -> str:
 def _described(plan: schema.PlanView, names: Sequence[str]) -> RenderableType:
     """Return what an approval deletes or releases, and why it needs one."""
     items = sorted((item for item in plan["items"] if item["needsApproval"]), key=lambda item: item["reason"])
-    of_systems = [item for item in items if item.get("retainedSystems")]
+    lost = [item for item in items if item["removal"] == "loss"]
+    of_systems = [item for item in items if item.get("retainedSystems") and item not in lost]
     released = [item for item in items if item["releases"]]
-    deleted, parts = len(names) - len(of_systems) - len(released), list[RenderableType]()
+    kept = (*of_systems, *released, *lost)
+    deleted, parts = len(names) - len(kept), list[RenderableType]()
     if deleted:
         clusters = many(deleted, "cluster")
         what = f"The plan of {plan['commit'][:8]} deletes {clusters}, and everything that runs there:"
         parts.append(Text(what))
-        kept = (*of_systems, *released)
         parts += _grouped([item for item in items if item not in kept])
     if released:
         clusters = many(len(released), "cluster")
@@ -128,6 +129,13 @@ def _described(plan: schema.PlanView, names: Sequence[str]) -> RenderableType:
         what = f"The plan of {plan['commit'][:8]} deletes namespaces on {clusters}, and everything in them:"
         parts.append(Text(what))
         parts += _grouped(of_systems)
+    if lost:
+        clusters = many(len(lost), "cluster")
+        what = (
+            f"With the plan of {plan['commit'][:8]} Flux deletes what no commit brings back, on {clusters}:"
+        )
+        parts.append(Text(what))
+        parts += _grouped(lost)
     return Group(*parts)
 
 

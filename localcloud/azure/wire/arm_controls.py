@@ -2,9 +2,9 @@
 
 ``fail`` {"code"} or {"code", "message"}, ``stick``, ``vanish`` and ``lag`` {"pool"} wait for the next
 operation of the cluster of that name, which need not exist yet, and ``event`` {"after"} for its next event;
-``stop``,
-``start``, ``abort``, ``scale`` {"pool", "count"}, ``image`` {"pool", "image"}, ``tag`` {"name", "value"} and
-``delete`` happen at once, or begin to.
+``block`` {"code"} fails its deletes until ``unblock``. ``stop``, ``start``, ``abort``,
+``scale`` {"pool", "count"}, ``image`` {"pool", "image"}, ``tag`` {"name", "value"} and ``delete`` happen at
+once, or begin to.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ _NEXT: Mapping[str, Callable[..., None]] = {
     "vanish": Interventions.vanish_next,
     "lag": Interventions.lag_next,
     "event": Interventions.deliver_next,
+    "block": Interventions.block,
+    "unblock": Interventions.unblock,
 }
 _NOW: Mapping[str, Callable[..., None]] = {
     "stop": Interventions.stop,

@@ -62,7 +62,7 @@ class AzureEngine:
 
     ``throttle`` applies the documented request limits. ``accepted`` lists every write that was accepted,
     as {"accepted": "create", "resource": id}; ``subscriptions`` the subscriptions that exist. ``page_size``
-    is how many clusters a page of a list has.
+    is how many clusters a page of a list has, ``blocks`` how deletes of a cluster end that something keeps.
     """
 
     def __init__(
@@ -83,6 +83,7 @@ class AzureEngine:
         self._deleted: dict[ClusterId, tuple[datetime, ArmCluster]] = {}
         self.schedule = OperationSchedule()
         self.next_faults: dict[str, OperationFault] = {}
+        self.blocks: dict[str, OperationFault] = {}
         self.quotas = Quotas()
         self.accepted: list[dict[str, str]] = []
         self.activity, self.grid = ActivityEvents(), EventGrid()
@@ -234,6 +235,9 @@ class AzureEngine:
 
     def start_delete(self, cluster: ArmCluster, now: datetime) -> ArmOperation:
         """Start to delete; a running delete continues, any other running operation is cancelled."""
+        block = self.blocks.get(cluster.id.name.lower(), OperationFault())
+        if block.refusal is not None:
+            raise block.refusal
         if cluster.operation is not None:
             if cluster.operation.kind == "delete":
                 return cluster.operation
@@ -245,11 +249,13 @@ class AzureEngine:
     def begin(self, cluster: ArmCluster, kind: str, now: datetime, pool: str = "") -> ArmOperation:
         """Start an operation on a cluster, with the fault that was set for the next one."""
         resource = cluster.id.resource + (f"/agentPools/{pool}" if pool else "")
-        fault = OperationFault()
-        coming = self.next_faults.get(cluster.id.name.lower(), fault)
+        name, fault = cluster.id.name.lower(), OperationFault()
+        if kind == "delete":
+            fault = self.blocks.get(name, fault)
+        coming = self.next_faults.get(name, fault)
         fits = kind == "delete" if coming.of_delete else not kind.startswith(("delete", "abort"))
         if fits and coming.refusal is None:
-            fault = self.next_faults.pop(cluster.id.name.lower(), fault)
+            fault = self.next_faults.pop(name, fault)
         due = NEVER if fault.sticks else now + timedelta(seconds=self.timings.of(kind))
         operation = self.schedule.start(kind, resource, cluster.document["location"], now=now, due=due)
         operation.cluster, operation.fault = key_of(cluster.id), fault

@@ -34,17 +34,20 @@ class Interventions:
         if message:
             self._set_fault(name, OperationFault(error=(code, message)))
             return
-        failure = failures().get(code.lower())
-        if failure is None:
-            raise ValueError(
-                f"no source has {code}; give a message, or the code or name of a documented error"
-            )
-        if failure.when == "request":
-            self._set_fault(name, OperationFault(refusal=RecordedError(failure)))
-            return
-        more = {key: value for key, value in failure.body.items() if key not in ("code", "message")}
-        fault = OperationFault(error=failure.error, more=more, of_delete=failure.when == "delete")
-        self._set_fault(name, fault)
+        self._set_fault(name, _documented(code))
+
+    def block(self, name: str, code: str) -> None:
+        """Let something keep a cluster: each delete of it ends as a documented failure until ``unblock``.
+
+        Such as a lock, or a private endpoint that is connected to it.
+        """
+        with self._engine.lock:
+            self._engine.blocks[name.lower()] = _documented(code)
+
+    def unblock(self, name: str) -> None:
+        """Take away what keeps a cluster."""
+        with self._engine.lock:
+            self._engine.blocks.pop(name.lower(), None)
 
     def stick_next(self, name: str) -> None:
         """Never complete the next operation; only ``abort`` or a delete of the cluster ends it."""
@@ -156,3 +159,14 @@ class Interventions:
     def _set_fault(self, name: str, fault: OperationFault) -> None:
         with self._engine.lock:
             self._engine.next_faults[name.lower()] = fault
+
+
+def _documented(code: str) -> OperationFault:
+    """Return the fault that a documented failure is; ValueError for an unknown name."""
+    failure = failures().get(code.lower())
+    if failure is None:
+        raise ValueError(f"no source has {code}; give a message, or the code or name of a documented error")
+    if failure.when == "request":
+        return OperationFault(refusal=RecordedError(failure))
+    more = {key: value for key, value in failure.body.items() if key not in ("code", "message")}
+    return OperationFault(error=failure.error, more=more, of_delete=failure.when == "delete")

@@ -141,6 +141,9 @@ CASES: Mapping[str, Callable[[At], StatusError]] = {
     "gatekeeper": _gatekeeper,
     "azure-policy": _azure_policy,
     "kyverno": _kyverno,
+    "aks": lambda _: _denied(
+        "aks-node-validating-webhook.azmk8s.io", 403, "Forbidden", "the object belongs to AKS"
+    ),
     "managed-by-arm": _managed_by_arm,
     "validating-admission-policy": _admission_policy,
     "pod-security": _pod_security,
@@ -148,7 +151,16 @@ CASES: Mapping[str, Callable[[At], StatusError]] = {
     "webhook-timeout": _away("context deadline exceeded"),
     "webhook-certificate": _away("tls: failed to verify certificate: x509: certificate has expired"),
     "conversion-webhook": _conversion,
+    "webhook-without-dry-run": lambda _: StatusError(
+        400, "BadRequest", 'admission webhook "guard.example.org" does not support dry run'
+    ),
     "exceeded-quota": _quota,
+    "quota-demands-limits": lambda at: _forbidden(
+        at, "failed quota: team-quota: must specify limits.memory for: app"
+    ),
+    "quota-not-counted": lambda at: _forbidden(
+        at, f"status unknown for quota: team-quota, resources: count/{at.kind.plural}"
+    ),
     "limit-range": _limit_range,
     "immutable-field": _immutable,
     "field-too-long": _too_long,
@@ -158,6 +170,8 @@ CASES: Mapping[str, Callable[[At], StatusError]] = {
     "object-too-large": lambda _: StatusError(500, "", "etcdserver: request is too large"),
     "no-permission": _cannot,
     "privilege-escalation": _escalation,
+    "forbidden": lambda at: _forbidden(at, "a plugin of the API server does not allow it"),
+    "leader-changed": lambda _: _internal("etcdserver: leader changed"),
     "starts-up": lambda at: _forbidden(at, "not yet ready to handle request"),
     "flow-control": lambda _: StatusError(
         429, "", "Too many requests, please try again later.", plain=True, retry_after=1

@@ -271,3 +271,10 @@ class BrokerQueue:
             raise TooLarge(str(error), code=error.condition) from error
         except BrokerError as error:
             raise InvalidManifest(str(error), code=error.condition) from error
+
+    def probe(self) -> None:
+        """Show that the queue is there; raise Dependency where it is not."""
+        try:
+            self._broker.counts(self._name)
+        except QueueNotFound as error:
+            raise Dependency(str(error), code=error.condition) from error

@@ -21,7 +21,7 @@ from shared.app.access.azure_state import (
 from shared.app.access.context import StepContext
 from shared.azure.changes.writes import is_stopped
 from shared.azure.ownership import CONTEST_TAG, LIFE_TAG, Installation, tag
-from shared.cluster.failures.errors import NotOwned, Terminal, Unauthorized
+from shared.cluster.failures.errors import NotOwned, Obstructed, Terminal, Unauthorized
 from shared.cluster.job import Contest, ContestKind
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Wait
 from shared.cluster.recipes import Step
@@ -79,7 +79,7 @@ def contested(context: StepContext, live: Json) -> Wait | None:
         return None
     try:
         _leave_mark(context, live, context.owner.rivals(live)[0])
-    except (Terminal, Unauthorized) as error:
+    except (Terminal, Obstructed, Unauthorized) as error:
         return replace(contest, reason=f"{contest.reason}; it could not be marked: {error.kind}: {error}")
     return contest
 

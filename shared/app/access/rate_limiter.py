@@ -70,9 +70,7 @@ class RateLimited(Exception):
 
     def __init__(self, limit: Limit, subscription: str, at: datetime) -> None:
         when = f"{at:%Y-%m-%d %H:%M:%S} UTC"
-        super().__init__(
-            f"waits for Azure's {limit.description} of subscription {subscription}, reserved for {when}"
-        )
+        super().__init__(f"waits for {limit.description} {subscription}, reserved for {when}")
         self.at = at
 
 
@@ -120,6 +118,12 @@ class RateLimiter:
         except Throttled as error:
             self._correct(error, limits, subscription)
             raise
+
+    def turn(self, limit: Limit, name: str) -> None:
+        """Take the token of what is not a subscription's; raise RateLimited when it is missing."""
+        reservation = self._take(limit, name)
+        if reservation is not None:
+            raise self._wait(limit, name, reservation, unused=())
 
     def has_spare(self, limit: Limit, subscription: str) -> bool:
         """Return whether half of the tokens for everybody are unused now."""
@@ -180,7 +184,8 @@ class RateLimiter:
 
     def _shares(self, limit: Limit) -> Sequence[Limit]:
         """Return the parts of a limit that the step may use; it gets reservations of the last one."""
-        return (limit.common, limit.set_aside) if self._small_change else (limit.common,)
+        divided = self._small_change and limit.divided
+        return (limit.common, limit.set_aside) if divided else (limit.common,)
 
     def _own_key(self, limit: Limit, subscription: str) -> str:
         return _key(self._shares(limit)[-1], subscription)
@@ -304,6 +309,8 @@ class _LimitedAzure:
     limiter: RateLimiter
 
     def call(self, operation: AzureCall[T]) -> T:
+        for limit, name in operation.turns:
+            self.limiter.turn(limit, name)
         result = self.limiter.call(
             operation.target.subscription, operation.limits, lambda: self.inner.call(operation)
         )

@@ -15,6 +15,7 @@ from shared.app.planner.compute import ComputedPlan
 from shared.app.planner.handover import hand_over
 from shared.app.planner.pins.plan_pins import write_pins
 from shared.app.planner.plan_problems import answer_approval
+from shared.app.planner.upgrade_gate import readings_before
 from shared.app.repository import save_fingerprints
 from shared.cluster.envelopes import Envelope
 from shared.cluster.failures.errors import ReconcileError
@@ -49,6 +50,7 @@ def carry_out(computed: ComputedPlan, approval: Approval | None, ports: Ports) -
         return
     ports.state.add_group_members(computed.members)  # before the first record of a new cluster
     _begin(computed, ports)
+    send_all(readings_before(plan_record.plan, computed.held, head), ports)
     if not write_pins(computed, ports):
         _plan_without_branches(computed.fleet, ports)
         return

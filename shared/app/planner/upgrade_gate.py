@@ -1,21 +1,24 @@
 """The gate of a stage that waits until nothing is known that blocks the upgrades of its clusters.
 
-The planner reads what is stored, and has the clusters read that were not read lately: it enters none itself.
+The planner reads what is stored, and has clusters read: all whose upgrades wait when a rollout is planned,
+and before a stage with the gate those that were not read lately. It enters none itself.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import timedelta
+from itertools import islice
 
 from shared.app.outbox import send_all
-from shared.cluster.envelopes import readings_of
+from shared.cluster.envelopes import Envelope, readings_of
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.readiness import Readiness, ReadinessState, readiness_of
 from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
 from shared.masking import cut
+from shared.plan.plan import Plan
 from shared.ports import Ports
 from shared.rollouts.candidates import upgrade_of
 from shared.rollouts.rollout import CheckState, GateCheckResult, Rollout
@@ -27,6 +30,8 @@ FRESH = timedelta(minutes=30)
 """A reading opens a gate for so long: more than the longest pause between two reads of a check."""
 _AGAIN = 60
 """A cluster is read once in so many seconds for a gate."""
+MOST_PLANNED = 500
+"""So many clusters are read when a rollout is planned: of more, the first would be old by the end."""
 _NAMED, _DETAIL = 3, 500
 
 
@@ -50,6 +55,12 @@ def ready_for_upgrades(
     return replace(before, state=state, at=now, detail=cut(detail, _DETAIL))
 
 
+def readings_before(plan: Plan, held: Collection[str], commit: str) -> list[Envelope]:
+    """Return the messages that read the clusters whose upgrades wait for their stages, of many the first."""
+    waiting = (item.cluster for item in plan.items if item.cluster in held and upgrade_of(item) is not None)
+    return readings_of([*islice(waiting, MOST_PLANNED)], f"plan:{commit[:12]}")
+
+
 def _found(rollout: Rollout, stage: int, ports: Ports) -> Mapping[str, Readiness] | None:
     """Return the readiness of the clusters of a stage whose versions change; None without the plan."""
     stored = ports.state.plan(rollout.commit)
@@ -63,9 +74,8 @@ def _found(rollout: Rollout, stage: int, ports: Ports) -> Mapping[str, Readiness
     known = ports.state.readiness([record.name for record in records])
 
     def judged(record: ClusterRecord) -> Readiness:
-        last = known[record.name]
-        seen = last.seen if last.uid == record.uid else None
-        return readiness_of(record, seen, targets[record.name], ports.clock())
+        last = known[record.name].of(record.uid)
+        return readiness_of(record, last.seen, last.room, targets[record.name], ports.clock())
 
     return {record.name: judged(record) for record in records if not record.deleting}
 

@@ -66,8 +66,9 @@ class PullPlan:
     """The plan of a pull request; ``plan`` is None for one from a ``fork``, which is only validated.
 
     ``head`` would be merged into ``branch`` at commit ``base``; ``note`` is a remark for the reviewer.
-    ``retirements`` and ``exemptions`` are warnings about the clusters that the plan changes; ``stale`` says
-    that the table of the former is old. ``rollout`` is the one that the commit would have, None for none, and
+    ``retirements``, ``exemptions`` and ``past_starts`` are warnings about the clusters that the plan changes;
+    ``stale`` says that the table of the first is old. ``rollout`` is the one that the commit would have, None
+    for none, and
     ``durations`` are those of earlier changes. ``held`` are the items that a freeze or a change window would
     hold now. ``short`` is what the commit needs and Azure does not have. ``platform`` is what changes of what
     Flux applies, ``platform_notes`` are what may be wrong with it, and ``platform_note`` says what built it,
@@ -87,6 +88,7 @@ class PullPlan:
     retirements: tuple[Problem, ...] = ()
     stale: str = ""
     exemptions: tuple[Problem, ...] = ()
+    past_starts: tuple[Problem, ...] = ()
     short: tuple[str, ...] = ()
     rollout: Rollout | None = None
     durations: Durations = field(default_factory=dict)
@@ -106,6 +108,12 @@ class PullPlan:
             return "failure"
         waits = Action.ON_HOLD in actions or "needs approval" in states
         return "neutral" if waits or self.note or self.plan is None else "success"
+
+    @property
+    def is_uncounted(self) -> bool:
+        """Whether it removes definitions, and some clusters have not counted what goes with them."""
+        counted = (found for part in self.platform for line in part.lines for _, found in line.counted)
+        return any(found.unknown for found in counted)
 
     @property
     def title(self) -> str:
@@ -181,6 +189,7 @@ def _parts(view: PullPlan) -> Iterator[str]:
     if view.stale:
         yield f"> [!NOTE]\n> {prose(view.stale)}"
     yield from warnings_of("Exemptions from drift that end", view.exemptions)
+    yield from warnings_of("Maintenance windows that begin in the past", view.past_starts)
     yield from shortages_of(view.short)
     yield from stages_of(view.rollout, view.durations)
     yield from held_items(view.held)
@@ -299,7 +308,7 @@ def _action(item: Item, old: object, new: object) -> str:
     if item.action is Action.RELEASE:
         return "release the cluster: everything that runs there stays"
     if item.action is Action.ON_HOLD:
-        if item.retained:
+        if item.retained and item.removal != "loss":
             return "**removal of namespaces, needs approval**" if item.needs_approval else "**on hold**"
         if item.needs_approval:
             return f"**{item.removal}, needs approval**"

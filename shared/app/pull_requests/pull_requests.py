@@ -33,6 +33,7 @@ from shared.app.repository import (
     tombstones_of,
 )
 from shared.azure.drift.policy import exemption_warnings
+from shared.azure.maintenance_windows import past_starts
 from shared.azure.retirements import retirement_warnings, stale
 from shared.cluster.failures.errors import ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
@@ -57,6 +58,8 @@ MERGE_SECONDS = 5.0
 MERGE_ATTEMPTS = 3
 """How often the host is asked for its test merge, and for the head that the webhook announced."""
 READ_ATTEMPTS = 5
+COUNT_SECONDS = 60.0
+"""After so long a pull request is planned again whose clusters were asked what they have."""
 SLOW_SECONDS = 5.0
 """A plan that takes longer may have lost its session, and another function may have planned a newer head."""
 NEW_MANIFESTS = 500
@@ -110,7 +113,10 @@ def _preview(request: PreviewRequest, ports: Ports) -> None:
         if (pull.merge is None or request.head not in ("", pull.head)) and request.attempt < MERGE_ATTEMPTS:
             send_unlike(request.next_attempt(), ports, after=MERGE_SECONDS)
             return
-        _report(pull, _view(pull, ports), ports)
+        view = _view(pull, ports)
+        _report(pull, view, ports)
+        if view.is_uncounted and not request.attempt:  # once: clusters that answer have counted by then
+            send_unlike(request.next_attempt(), ports, after=COUNT_SECONDS)
         if ports.elapsed() - began > SLOW_SECONDS:
             _plan_newer_head(pull, request, ports)
     except ReconcileError as error:
@@ -238,6 +244,7 @@ def _planned(
         retirements=tuple(retirement_warnings(desired, warned, today)),
         stale=stale(today) if changed else "",
         exemptions=tuple(exemption_warnings(desired, warned, today)),
+        past_starts=tuple(past_starts(desired, warned, today)),
         short=what_is_short(asked_of_azure(plan.items, desired.clusters), records, ports),
         rollout=_rollout(plan, desired, records, pull, fleet.rollout, ports),
         durations=fleet.durations,

@@ -1,7 +1,8 @@
-"""The readings of clusters before an upgrade: one message each, in the queue of the worker.
+"""The readings of clusters before an upgrade or a removal: one message each, in the queue of the worker.
 
-Somebody asks for them, or a stage of a rollout does; no check and no job does. A reading writes nothing to
-the cluster, and nothing to its record. What is read is stored as a fact with its time.
+Somebody asks for them, or a stage of a rollout, or a plan that removes a definition; no check and no job
+does. A reading writes nothing to the cluster, and nothing to its record. What is read is stored as a fact
+with its time.
 """
 
 from __future__ import annotations
@@ -12,16 +13,18 @@ from shared.app.access.cluster_access import ClusterAccess
 from shared.app.access.context import StepContext
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.outbox import send, send_all
-from shared.app.readiness.reading import observe
+from shared.app.readiness.counting import count
+from shared.app.readiness.reading import observe, room_for
 from shared.cluster.envelopes import readings_of
 from shared.cluster.failures.errors import Stale
 from shared.cluster.messages import ReadinessMessage
 from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
-from shared.kubernetes.readiness.observation import Observation, Unread
+from shared.kubernetes.readiness.observation import Counted, Observation, Unread
 from shared.logs import about_record
 from shared.ports import Ports
 from shared.ports.state.clusters import readable
+from shared.ports.state.readiness import ReadinessRecord
 
 log = logging.getLogger(__name__)
 
@@ -46,14 +49,18 @@ def handle(message: ReadinessMessage, ports: Ports) -> None:
             _store(record, seen, ports)
 
 
-def _read(record: ClusterRecord, message: ReadinessMessage, ports: Ports) -> Observation | None:
-    """Return what a cluster shows, None where it is read a minute later."""
+def _read(record: ClusterRecord, message: ReadinessMessage, ports: Ports) -> ReadinessRecord | None:
+    """Return what a cluster shows and what Azure has for it, or what was counted; None: a minute later."""
     if record.desired.problem:
         why = f"this version refuses what was accepted: {record.desired.problem}"
-        return Observation(ports.clock(), unread=(Unread("the cluster", why),))
+        return _unread(record, message, why, ports)
     limited = RateLimiter(None, ports).over(ports)
     try:
-        return observe(StepContext.of(record, ClusterAccess(record).over(limited)))
+        context = StepContext.of(record, ClusterAccess(record).over(limited))
+        if message.counting:
+            counted = count(context, message.counting)
+            return ReadinessRecord(record.name, record.uid, counted=counted)
+        return ReadinessRecord(record.name, record.uid, observe(context), room_for(context))
     except RateLimited as waits:
         if message.attempt < MOST_WAITS:
             later = message.model_copy(update={"attempt": message.attempt + 1})
@@ -63,15 +70,25 @@ def _read(record: ClusterRecord, message: ReadinessMessage, ports: Ports) -> Obs
     except Exception as error:  # what is not understood is unknown
         log.exception("%s cannot be read", record.name)
         why = f"{type(error).__name__}: the log has the details"
-    return Observation(ports.clock(), unread=(Unread("the cluster", why),))
+    return _unread(record, message, why, ports)
 
 
-def _store(record: ClusterRecord, seen: Observation, ports: Ports) -> None:
-    """Store a reading, unless a later one is stored."""
-    known = ports.state.readiness_of(record.name)
-    if known.uid == record.uid and known.seen is not None and known.seen.at > seen.at:
-        return
+def _unread(record: ClusterRecord, message: ReadinessMessage, why: str, ports: Ports) -> ReadinessRecord:
+    now = ports.clock()
+    if message.counting:
+        counted = {definition: Counted(now) for definition, _, _ in message.counting}
+        return ReadinessRecord(record.name, record.uid, counted=counted)
+    return ReadinessRecord(record.name, record.uid, Observation(now, unread=(Unread("the cluster", why),)))
+
+
+def _store(record: ClusterRecord, found: ReadinessRecord, ports: Ports) -> None:
+    """Store a reading, unless a later one is stored; what was counted before stays."""
+    known = ports.state.readiness_of(record.name).of(record.uid)
+    if found.seen is None:
+        known = replace(known, counted={**known.counted, **found.counted})
+    elif known.seen is None or known.seen.at <= found.seen.at:
+        known = replace(known, seen=found.seen, room=found.room)
     try:
-        ports.state.save_readiness(replace(known, uid=record.uid, seen=seen))
+        ports.state.save_readiness(known)
     except Stale:  # another reading of the same minute
         log.info("%s: another reading was stored meanwhile", record.name)

@@ -10,11 +10,14 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from shared.app.access.context import StepContext
+from shared.app.offers import offer_to
 from shared.azure.changes.upgrades import POOL_LABEL
+from shared.azure.offers import Request
+from shared.azure.upgrade_room import Room, failed_parts, room_of
 from shared.cluster.failures.errors import Dependency, ReconcileError, Unauthenticated, Unavailable
 from shared.frozen import replace
 from shared.json_tree import Json
-from shared.kubernetes.flux_objects import KUSTOMIZATION
+from shared.kubernetes.flux_objects import EXTENSION_NAME, KUSTOMIZATION
 from shared.kubernetes.inside import API_VERSION as APPS
 from shared.kubernetes.readiness import webhooks
 from shared.kubernetes.readiness.budgets import Budgets, LoneWorkload, PodInTheWay
@@ -32,6 +35,7 @@ from shared.kubernetes.readiness.observation import (
 from shared.kubernetes.readiness.webhooks import NodeWebhook, Service, node_webhooks, ready_endpoints
 from shared.masking import cut
 from shared.ports import KubernetesApi
+from shared.ports.azure import GetCluster, GetExtension
 
 T = TypeVar("T")
 Named = tuple[tuple[T, ...], int]
@@ -62,6 +66,27 @@ def observe(context: StepContext) -> Observation:
     except ReconcileError as error:
         return Observation(now, unread=(Unread("the cluster", _why(error)),))
     return _Reading(context, api).whole()
+
+
+def room_for(context: StepContext) -> Room | None:
+    """Return what Azure has for the upgrade of a cluster, None for one elsewhere; raise RateLimited.
+
+    One read of the cluster, one of its Flux extension where it has that, and the lists of its region.
+    """
+    desired = context.desired
+    if desired.is_attached:
+        return None
+    offer, subjects = offer_to(Request.of(desired, None), context.ports)
+    unread = [Unread(subject, "Azure did not say") for subject in subjects]
+    failed: tuple[tuple[str, str], ...] = ()
+    try:
+        live = context.azure(GetCluster(context.cluster))
+        wants = desired.has_extension and live is not None
+        extension = context.azure(GetExtension(context.cluster, EXTENSION_NAME)) if wants else None
+        failed = tuple(failed_parts(live, extension)) if live else (("the cluster", "gone"),)
+    except ReconcileError as error:
+        unread.append(Unread("the state of the cluster in Azure", _why(error)))
+    return room_of(desired.spec, offer, failed, unread)
 
 
 class _Reading:

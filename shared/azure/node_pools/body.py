@@ -25,7 +25,7 @@ from shared.azure.changes.writes import (
 from shared.azure.ownership import ROLLBACK_TAG, Owner, rollback_tag
 from shared.json_tree import Json, merged
 from shared.language.desired import Desired
-from shared.language.model.node_pool import NodePool, PoolProperties
+from shared.language.model.node_pool import AUTO, NodePool, PoolProperties
 
 _FIELDS = set(PoolProperties.model_fields)
 _SCALE_SET = "VirtualMachineScaleSets"
@@ -147,7 +147,19 @@ def pool_leaves(
 
 def _overlay(pool: NodePool, desired: Desired, live: Json, wanted: Json) -> tuple[dict[str, Any], list[Leaf]]:
     untyped = pool.azure.properties if pool.azure else {}
-    return overlay(live, wanted, lambda path: _path(pool, manifest_path(path, untyped)) in desired.left)
+    merged, leaves = overlay(
+        live, wanted, lambda path: _path(pool, manifest_path(path, untyped)) in desired.left
+    )
+    return merged, [leaf for leaf in leaves if not _chosen_by_aks(leaf)]
+
+
+def _chosen_by_aks(leaf: Leaf) -> bool:
+    """Return whether a field shows the zones that AKS chose: several, as none has more than half the nodes.
+
+    Source: learn.microsoft.com/azure/aks/configure-automatic-zone-placement, "Verify zone placement". Zones
+    that somebody wrote look the same; such a pool takes up the placement with its next write.
+    """
+    return leaf.path == ("availabilityZones",) and leaf.new == [AUTO] and len(leaf.old or ()) > 1
 
 
 def _path(pool: NodePool, field: str) -> str:

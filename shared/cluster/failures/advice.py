@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from shared.cluster.failures.catalogue import entry_of
 from shared.cluster.failures.entry import Actor, Entry
 from shared.cluster.failures.errors import Retryable, classes
 from shared.cluster.failures.kubernetes_status import reported
 from shared.cluster.failures.remedies import NO_ACTION, REMEDIES, REPLAY, suggested_action
+from shared.json_tree import Json
 
 ADDRESSES = (
     "mcr.microsoft.com, *.data.mcr.microsoft.com, packages.aks.azure.com, acs-mirror.azureedge.net,"
@@ -19,7 +21,7 @@ ADDRESSES = (
 VMExtensionError_K8SDownloadTimeout below learn.microsoft.com/troubleshoot/azure/azure-kubernetes)."""
 _FIELDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "identity": (
-        "the identity in the message",
+        "the identity in the message, else that of the cluster",
         (r"with object id '([^']+)'", r"[Tt]he client '([^']+)'", r"assignee-object-id (\S+)"),
     ),
     "action": (
@@ -48,6 +50,23 @@ _FIELDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
 }
 """A field of a remedy: what stands for it where Azure's message has none, and where the message has it."""
+_CLUSTER, _KUBELET = "identity.userAssignedIdentity", "identityProfile.kubeletidentity.resourceId"
+_REGISTRY = {"scope": "bootstrapProfile.containerRegistryId", "identity": _KUBELET}
+_WORKSPACE = "addonProfiles.omsagent.config.logAnalyticsWorkspaceResourceID"
+_IN_MANIFEST: Mapping[str, Mapping[str, str]] = {
+    "access/CustomPrivateDNSZoneMissingPermissionError": {
+        "scope": "apiServerAccessProfile.privateDNSZone",
+        "identity": _CLUSTER,
+    },
+    "access/CustomKubeletIdentityMissingPermissionError": {"scope": _KUBELET, "identity": _CLUSTER},
+    "access/CustomRouteTableMissingPermission": {"identity": _CLUSTER},
+    "access/LinkedAuthorizationFailed": {"scope": "nodePools.0.vnetSubnetID", "identity": _CLUSTER},
+    "access/LogAnalyticsWorkspaceKeyAccessDenied": {"scope": _WORKSPACE},
+    "nodes/OrasPullUnauthorized": _REGISTRY,
+    "nodes/OrasPullUnauthorizedByStatus": _REGISTRY,
+    "vault/KeyVaultAccessForbidden": {"identity": "diskEncryptionSetID"},
+}
+"""Where the ``spec`` of a manifest has a field of a remedy that a message may lack, by entry."""
 _PASSES = NO_ACTION.rstrip(".")
 _ALL = 3
 """So many of several values are named."""
@@ -58,18 +77,20 @@ def action_for(
     entry: str = "",
     message: str = "",
     *,
+    spec: Json = {},  # noqa: B006 - it is read
     failed: bool,
     deleting: bool = False,
     stalled: bool = False,
 ) -> str:
     """Return what somebody can do about a failure, and who; "" for an unknown class.
 
-    ``kind`` is the stored name of the class, ``entry`` the stored key of an entry, ``message`` Azure's own.
+    ``kind`` is the stored name of the class, ``entry`` the stored key of an entry, ``message`` Azure's own,
+    ``spec`` the manifest's, which may name what the message does not.
     """
     found = entry_of(entry)
     if found is None:
         return suggested_action(kind, failed=failed, deleting=deleting, stalled=stalled)
-    action = remedy_for(found, message)
+    action = remedy_for(found, message, _named_in(spec, entry))
     if found.actor is Actor.NOBODY:
         if (failed or stalled) and _PASSES in action:
             return suggested_action(kind, failed=failed, deleting=deleting, stalled=stalled)
@@ -90,8 +111,23 @@ def _is_retried(kind: str) -> bool:
     return any(known.__name__ == kind and issubclass(known, Retryable) for known in classes())
 
 
-def remedy_for(entry: Entry, message: str) -> str:
-    """Return the remedy of an entry with what Azure's message names; "{(scope)}" is aside, or nothing."""
+def _named_in(spec: Json, entry: str) -> Mapping[str, str]:
+    """Return the fields of a remedy that a manifest names: ids of resources."""
+    found: dict[str, str] = {}
+    for name, path in _IN_MANIFEST.get(entry, {}).items():
+        value: Any = spec
+        for key in path.split("."):
+            value = value.get(key) if isinstance(value, Mapping) else (value or [None])[0]
+        if str(value).startswith("/"):
+            found[name] = value
+    return found
+
+
+def remedy_for(entry: Entry, message: str, known: Mapping[str, str] = {}) -> str:
+    """Return the remedy of an entry with what Azure's message names, or else ``known`` has.
+
+    "{(scope)}" is aside, or nothing.
+    """
     text = entry.remedy.replace("{addresses}", ADDRESSES)
     for name, (other, patterns) in _FIELDS.items():
         place, aside = f"{{{name}}}", f"{{({name})}}"
@@ -100,7 +136,7 @@ def remedy_for(entry: Entry, message: str) -> str:
             values = list(dict.fromkeys(next(filter(None, found), [])))
             values = values if name == "apis" else values[:1]
             more = " and more" if len(values) > _ALL else ""
-            value = ", ".join(values[:_ALL]) + more
+            value = ", ".join(values[:_ALL]) + more or known.get(name, "")
             text = text.replace(place, value or other).replace(aside, f" ({value})" if value else "")
     return text
 

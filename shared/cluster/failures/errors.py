@@ -28,7 +28,7 @@
     │       ├── RoleNotEffective  a role may exist and not be effective yet; attempts for an hour
     │       └── VaultForbidden   a vault does not let our identity, or our address, read its secrets
     └── Terminal                 waits for a new commit, or for an operator's replay
-        ├── QuotaExceeded, OutOfAddresses, InvalidManifest, TooLarge, Immutable, Aborted, Locked, Refused,
+        ├── QuotaExceeded, OutOfAddresses, InvalidManifest, TooLarge, Immutable, Aborted, Refused,
         │   OtherRepository, NotOwned, Withheld, DeadLettered
         └── NoLongerReady        ClusterMissing, ClusterStopped, ClusterFailed, ClusterContested: from a sweep
             └── Unhealthy        FluxUnhealthy, PlatformUnhealthy, SecretsUnhealthy: from a check inside
@@ -213,10 +213,6 @@ class Immutable(Terminal):
 
 class Aborted(Terminal):
     """Somebody cancelled the operation in Azure, or undid it."""
-
-
-class Locked(Terminal):
-    """A lock, or a subscription that is disabled, forbids the change."""
 
 
 class Refused(Terminal):

@@ -127,7 +127,8 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         action_if_it_lasts="Commit another size, zone or region, or wait until there is room.",
     ),
     errors.Obstructed: Remedy(
-        "Something outside of git is in the way: a firewall, an association, a call of a removed API.",
+        "Something outside of git is in the way: a lock, a firewall, an association, a call of a removed"
+        " API.",
         "Remove what the message names; Roadstead continues by itself.",
         "Repeats the same write at long intervals.",
     ),
@@ -213,10 +214,6 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "Somebody cancelled the operation in Azure or removed its result, or Azure keeps a resource that was"
         " to be deleted.",
         "Check Azure's activity log for who did it and why; then run `roadstead replay NAME`, or commit.",
-    ),
-    errors.Locked: Remedy(
-        "A lock on the resource, its group or its subscription forbids it, or the subscription is disabled.",
-        "Remove the lock in the message, or have the subscription enabled; then run `roadstead replay NAME`.",
     ),
     errors.Refused: Remedy(
         "The service refuses this until somebody changes something outside of git.",

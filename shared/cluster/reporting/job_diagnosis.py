@@ -24,6 +24,7 @@ from shared.cluster.recipes import STEPS, Step, deadline
 from shared.cluster.record import ClusterRecord, of_health
 from shared.cluster.record_parts import Condition, Phase
 from shared.frozen import dataclass, replace
+from shared.json_tree import Json
 from shared.kubernetes_versions import is_version
 
 LATE = timedelta(seconds=60)
@@ -186,7 +187,9 @@ def _action_while_active(record: ClusterRecord) -> str:
     if rate_limited or failure is None:
         action = suggested_action(Throttled.__name__ if rate_limited else "", failed=False, **how)
     else:
-        action = action_for(failure.kind, failure.entry, failure.message, failed=False, **how)
+        action = action_for(
+            failure.kind, failure.entry, failure.message, spec=_spec(record), failed=False, **how
+        )
     if action in ("", NO_ACTION):
         action = run.action_required
     if stalled:
@@ -267,7 +270,14 @@ def _after(failure: Failure, record: ClusterRecord) -> str:
     of_cluster = record.job.step.name not in (Step.BOOTSTRAP_SECRETS, Step.NODE_POOLS)
     if kind == NotOwned.__name__ and of_cluster and record.was_ready and not record.deleting:
         return _TAGS_OF_JOB
-    return action_for(kind, failure.entry, failure.message, failed=True, deleting=record.deleting)
+    how = {"failed": True, "deleting": record.deleting}
+    return action_for(kind, failure.entry, failure.message, spec=_spec(record), **how)
+
+
+def _spec(record: ClusterRecord) -> Json:
+    """Return the spec of a cluster as it is stored."""
+    spec: Json = record.desired.document()["spec"]
+    return spec
 
 
 def _where(record: ClusterRecord) -> str:

@@ -15,6 +15,7 @@ from shared.cluster.failures.errors import (
     NotYetVisible,
     Obstructed,
     ReconcileError,
+    Refused,
     classes,
 )
 from shared.cluster.failures.retry import DEFAULTS, Policies, policy_for, wait_before_retry
@@ -71,6 +72,8 @@ def _applied(
             return _wait(record, outcome, now)
         case Retry(error):
             return _retry(record, error, now, jitter=jitter, retries=retries)
+        case Fail(Refused() as error) if record.deleting:
+            return _retry(record, _in_the_way(error), now, jitter=jitter, retries=retries)
         case Fail(error):
             return _fail(record, error, now)
         case Restart(reason):
@@ -80,6 +83,13 @@ def _applied(
             return _advanced(
                 record, start_step(name, now), NextRun(now, Delay.NONE, reason), working_phase(record), now
             )
+
+
+def _in_the_way(error: Refused) -> Obstructed:
+    """Return the error of a delete that is refused: no commit helps, so it is tried until somebody acts."""
+    found = Obstructed(str(error), code=error.code, request_id=error.request_id)
+    found.entry = error.entry
+    return found
 
 
 def postpone(

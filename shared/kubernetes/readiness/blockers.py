@@ -22,6 +22,10 @@ class BlockerKind(StrEnum):
     API = "api"
     SKEW = "skew"
     WEBHOOK = "webhook"
+    STATE = "state"
+    FEATURE = "feature"
+    CORES = "cores"
+    ADDRESSES = "addresses"
 
 
 class Actor(StrEnum):
@@ -31,6 +35,8 @@ class Actor(StrEnum):
     CLIENT = "owner of what calls the API"
     MANIFEST = "author of the manifest"
     CLUSTER = "administrator of the cluster"
+    SUBSCRIPTION = "owner of the subscription"
+    NETWORK = "network team"
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,15 @@ class Unread:
 
 
 @dataclass(frozen=True)
+class Counted:
+    """How many objects of a kind there were at a time, None where that is unknown; ``more``: or more."""
+
+    at: datetime
+    objects: int | None = None
+    more: bool = False
+
+
+@dataclass(frozen=True)
 class Observation:
     """What a cluster showed at a time; ``more`` has how many objects a field does not name.
 

@@ -110,12 +110,15 @@ def not_a_page(url: str) -> None:
     if page:
         raise ValueError(
             f"is the address of a page in a browser, got {shown(url)}; write the repository's, "
-            f"{shown(page[1])}, and what follows as branch and path"
+            f"{shown(page[1] or page[4])}, and what follows as branch and path"
         )
 
 
-_PAGE = re.compile(r"(https://[^/]+/[^/]+/[^/]+(?:/[^/]+)*?)/(-/)?(tree|blob|raw|commits?|pull|issues)/")
-"""The address of a repository, and what GitHub and GitLab append to it for a page."""
+_PAGE = re.compile(
+    r"(https://[^/]+/[^/]+/[^/]+(?:/[^/]+)*?)/(-/)?(tree|blob|raw|commits?|pull|issues)/"
+    r"|(https://bitbucket\.org/[^/]+/[^/]+)/(src|branch|commits|pull-requests)/"
+)
+"""The address of a repository, and what GitHub, GitLab and Bitbucket append to it for a page."""
 _GIT_URL = re.compile(r"https://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._~%+-]+)+/?")
 
 
@@ -282,9 +285,13 @@ GitUrl = Annotated[
 RepositoryPath = Annotated[
     StrictStr,
     rule(
-        r"(?!.*(^|/)\.\.(/|$))(\./)?[^/\s\\][^\s\\]*|\./?",
+        r"(?!.*(^|/)\.\.(/|$))(?!.*//)(?!~)(\./)?[^/\s\\*?$][^\s\\*?$]*|\./?",
         "a path inside the repository, such as ./platform",
     ),
+]
+FolderPath = Annotated[
+    RepositoryPath,
+    rule(r"(?!.*\.ya?ml$).*", "the path of a folder, such as ./platform, and not of a file in it"),
 ]
 Cidr = Annotated[StrictStr, AfterValidator(_network), stated_rule("a network such as 10.0.0.0/16")]
 Address = Annotated[StrictStr, AfterValidator(_address), stated_rule("an address such as 10.0.0.10")]

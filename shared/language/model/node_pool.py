@@ -153,7 +153,7 @@ class PoolProperties(Section):
     power_state: PowerState | None = None
     availability_zones: Zones = ()
     """The zones that nodes are spread over; their order has no meaning. [auto] lets AKS choose, which is a
-    preview."""
+    preview; a pool that has several takes that up with its next write."""
     os_type: Literal["Linux", "Windows"] | None = None
     """The nodes' operating system; Linux by default."""
     os_sku: Annotated[OsSku, retired(_RETIRED_IMAGES)] | None = None
@@ -357,6 +357,8 @@ class NodePool(PoolProperties):
             raise ValueError(
                 f"spotMaxPrice must be -1 (the on-demand price) or more than 0, got {self.spot_max_price}"
             )
+        if self.spot_max_price is not None and round(self.spot_max_price, 5) != self.spot_max_price:
+            raise ValueError(f"spotMaxPrice has at most five decimal places, got {self.spot_max_price}")
         if self.node_public_ip_prefix_id and not self.enable_node_public_ip:
             raise ValueError("nodePublicIPPrefixID needs enableNodePublicIP: true")
         if self.pod_subnet_id and not self.vnet_subnet_id:

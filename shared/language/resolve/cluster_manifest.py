@@ -165,9 +165,9 @@ class ClusterReader:
         return read.merged_as(merged, tuple(unmatched))
 
     def _no_file(self, name: str) -> str:
-        near = cluster_path(name).removesuffix("yaml") + "yml"
-        if near in self._files.blobs:
-            return f"the folder has no {CLUSTER_FILE}; rename cluster.yml to {CLUSTER_FILE}"
+        near = self._files.like_manifest(name)
+        if near:
+            return f"the folder has no {CLUSTER_FILE}; rename {near} to {CLUSTER_FILE}"
         return f"the folder has no {CLUSTER_FILE}; add it, or remove the whole folder to delete the cluster"
 
     def _chosen(self, spec: Node) -> tuple[str, str, list[Problem]]:

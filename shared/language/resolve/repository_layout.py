@@ -27,6 +27,8 @@ MAX_SHOWN = 100
 _WELL_PLACED = re.compile(rf"{CLUSTERS}/([a-z0-9-]{{1,63}})/{CLUSTER_FILE}\Z")
 """The path of a manifest whose folder may be shown as it is called."""
 _MANIFEST = re.compile(r"(.+)\.ya?ml\Z")
+_LIKE_CLUSTERS = re.compile(r"clusters?", re.IGNORECASE)
+_LIKE_MANIFEST = re.compile(r"cluster\.(ya?ml(\.txt)?|json)", re.IGNORECASE)
 NOT_PLAIN = "{} is a symlink or submodule; Roadstead reads plain files: put the file itself there"
 
 
@@ -70,8 +72,19 @@ class Files:
                 problems.setdefault(_shown(name), {})[problem] = None
         return {name: tuple(found) for name, found in problems.items()}
 
+    def like_manifest(self, cluster: str) -> str:
+        """Return the file of a cluster's folder that its manifest may be meant with, "" for none."""
+        folder = f"{CLUSTERS}/{cluster}/"
+        names = (path.removeprefix(folder) for path in sorted(self.others) if path.startswith(folder))
+        return next((printable(name, MAX_SHOWN) for name in names if _LIKE_MANIFEST.fullmatch(name)), "")
+
     def _misplaced(self, path: str) -> Iterator[tuple[str, str, str]]:
         parts = path.split("/")
+        if len(parts) == 3 and parts[0] != CLUSTERS and _LIKE_CLUSTERS.fullmatch(parts[0]):
+            if _LIKE_MANIFEST.fullmatch(parts[2]) and _NAME.match(parts[1]):
+                what = f"only {CLUSTERS}/ is read, and git keeps capitals apart"
+                yield parts[1], path, f"{what}; move it to {CLUSTERS}/{parts[1]}/{CLUSTER_FILE}"
+            return
         if parts[0] != CLUSTERS or len(parts) == 1:
             return
         right = f"{CLUSTERS}/{{}}/{CLUSTER_FILE}"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from shared.kubernetes.flux_objects import KUSTOMIZATION
-from shared.kubernetes.sync_objects import sync_objects
+from shared.kubernetes.sync_objects import KUSTOMIZE_API, kustomizations
 from shared.language.desired import Desired
 from shared.platform.inventory import ObjectId, Owner
 from shared.platform.source.references import FLEET_SOURCE, SourceName
+
+_GROUP = KUSTOMIZE_API.partition("/")[0]
 
 
 def declared(desired: Desired, source: SourceName = FLEET_SOURCE) -> tuple[Owner, ...]:
@@ -16,11 +17,7 @@ def declared(desired: Desired, source: SourceName = FLEET_SOURCE) -> tuple[Owner
     """
     prefix = f"{source.name}-" if desired.has_extension else ""
     return tuple(
-        Owner(_named(ObjectId.of(manifest), prefix), manifest["spec"])
-        for manifest in sync_objects(desired, None)
-        if manifest["kind"] == KUSTOMIZATION.kind and manifest["spec"]["sourceRef"]["name"] == source.name
+        Owner(ObjectId(_GROUP, ref.kind, ref.namespace, f"{prefix}{ref.name}"), spec)
+        for ref, spec in kustomizations(desired)
+        if spec["sourceRef"]["name"] == source.name
     )
-
-
-def _named(name: ObjectId, prefix: str) -> ObjectId:
-    return name._replace(name=f"{prefix}{name.name}")

@@ -62,7 +62,14 @@ class Inventories:
 
         What the manifest says replaces what is recorded. A fact that Azure gives is unknown without a record.
         """
-        owners = declared(desired, self._source)
+        return self.of_owners(
+            declared(desired, self._source), desired, facts, roots_of(desired.flux_as_stored)
+        )
+
+    def of_owners(
+        self, owners: Sequence[Owner], desired: Desired, facts: Mapping[str, str] | None, roots: Roots
+    ) -> Inventory:
+        """Return the inventory of some Kustomizations of a cluster, which apply ``roots``."""
         fact = _facts(desired, facts)
         secrets = {
             ("Secret", *_place(secret)): tuple(secret.keys) for secret in desired.spec.bootstrap_secrets
@@ -74,7 +81,7 @@ class Inventories:
         has_facts = not desired.has_extension
         maker = _Maker(self._tree, self._builds, self._source, fact, self._check, has_facts=has_facts)
         values: dict[Place, Values] = {place: dict.fromkeys(keys) for place, keys in secrets.items()}
-        inventory = maker.inventory(owners, values, roots_of(desired.flux_as_stored))
+        inventory = maker.inventory(owners, values, roots)
         self._known[key].append(({name: fact(name) for name in sorted(maker.used)}, inventory))
         return inventory
 

@@ -10,11 +10,13 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from shared.frozen import dataclass
+from shared.frozen import dataclass, replace
 from shared.platform.changes.comparison import FieldDifference
+from shared.platform.changes.counts import Counts, Total, total
 from shared.platform.changes.effects import DESTROYING, REFUSED, Cause, Consequence, Effect
 from shared.platform.changes.guards import Guard, GuardKind, PlatformChange
 from shared.platform.changes.moving import Movement, Moving
+from shared.platform.changes.objects import is_definition
 from shared.platform.changes.side_effects import SideEffect
 from shared.platform.inventory import ObjectId
 from shared.sentences import many, not_shown, some_of
@@ -38,7 +40,8 @@ class Line:
     """A change of one object: its sign, its name, the fields that differ and what else is to be known.
 
     ``path`` is the Kustomization that it belongs to, None for what belongs to none. A change that needs an
-    approval, or is refused, has its guard.
+    approval, or is refused, has its guard, and ``counted`` what goes with each definition that is lost, where
+    clusters can count that.
     """
 
     sign: str
@@ -48,6 +51,7 @@ class Line:
     remark: str = ""
     effect: Effect | None = None
     guard: Guard | None = None
+    counted: tuple[tuple[str, Total], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,11 +86,15 @@ class Section:
 
 
 def sections_of(
-    changes: Mapping[str, PlatformChange], environments: Mapping[str, str], order: Sequence[str] = ()
+    changes: Mapping[str, PlatformChange],
+    environments: Mapping[str, str],
+    order: Sequence[str] = (),
+    counts: Counts | None = None,
 ) -> tuple[Section, ...]:
     """Return the changes of clusters by what they have in common; what is refused or needs approval first.
 
-    ``environments`` are those of the clusters, "" for none, and ``order`` is that of the fleet.
+    ``environments`` are those of the clusters, "" for none, and ``order`` is that of the fleet. ``counts`` is
+    what clusters have counted, None where none can be asked.
     """
     having: dict[int, tuple[PlatformChange, list[str]]] = {}  # many clusters share one
     for cluster in sorted(changes):
@@ -104,9 +112,18 @@ def sections_of(
         names = sorted(cluster for key in keys_of for cluster in having[key][1])
         known = {environments.get(name, "") for name in names}
         ordered = sorted(known, key=lambda name: (rank.get(name, len(rank)), name))
-        found.append(Section(tuple(names), tuple(ordered), tuple(lines)))
+        told = lines if counts is None else [_with_counts(line, names, counts) for line in lines]
+        found.append(Section(tuple(names), tuple(ordered), tuple(told)))
     states = ("refused", "needs approval", "")
     return tuple(sorted(found, key=lambda section: (states.index(section.state), -len(section.clusters))))
+
+
+def _with_counts(line: Line, clusters: Sequence[str], counts: Counts) -> Line:
+    guard = line.guard
+    if guard is None or not guard.needs_approval:
+        return line
+    lost = sorted(found for found in guard.destroyed if is_definition(found))
+    return replace(line, counted=tuple((found.name, total(found.name, clusters, counts)) for found in lost))
 
 
 def lines_of(change: PlatformChange) -> Iterator[Line]:
@@ -272,6 +289,8 @@ def text_of(section: Section, width: int, most: int = 1_000) -> Iterator[str]:
             continue
         what = "needs approval" if guard.needs_approval else "refused"
         yield from wrapped(f"{what}: {guard.cause}", width)
+        for definition, found in line.counted:
+            yield from wrapped(f"{definition}: {found}", width)
         if guard.remedy != hint:
             yield from wrapped(f"hint: {guard.remedy}", width)
         hint = guard.remedy
@@ -339,4 +358,5 @@ def _line_json(line: Line) -> Mapping[str, Any]:
         "destroys": sorted(map(str, guard.destroyed)) if guard and guard.needs_approval else [],
         "reason": guard.cause if guard else "",
         "hint": guard.remedy if guard else "",
+        "counted": {definition: str(found) for definition, found in line.counted},
     }

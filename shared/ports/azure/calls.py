@@ -83,6 +83,11 @@ class AzureCall(Generic[T]):
         return {}
 
     @property
+    def turns(self) -> Sequence[tuple[Limit, str]]:
+        """The limits that are not of the subscription, each with the name of what it is of."""
+        return ()
+
+    @property
     def relies_on(self) -> AzureCall[Any] | None:
         """The read that must be fresh before this write, where Azure itself checks no condition."""
         return None

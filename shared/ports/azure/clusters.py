@@ -8,10 +8,11 @@ pools as they are (github.com/Azure/AKS/pull/2889).
 
 from __future__ import annotations
 
+import re
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
 
-from shared.azure.rate_limits import AKS_OTHER, ARM_DELETE, ARM_READ, ARM_WRITE
+from shared.azure.rate_limits import AKS_OTHER, ARM_DELETE, ARM_READ, ARM_WRITE, IN_NETWORK, Limit
 from shared.cluster.failures.errors import Dependency, Unavailable
 from shared.frozen import dataclass, field
 from shared.json_tree import Json
@@ -22,6 +23,10 @@ _TAGS_VERSION = "2021-04-01"
 _GROUP = "/subscriptions/{target.subscription}/resourceGroups/{target.name}"
 _TAGS = f"{_GROUP}/providers/Microsoft.Resources/tags/default"
 """A right on these is none on the group (Microsoft's "Tags - Update At Scope")."""
+_NETWORK = re.compile(
+    "/subscriptions/([^/]+)/resourceGroups/([^/]+)/providers/Microsoft.Network/virtualNetworks/([^/]+)/",
+    re.IGNORECASE,
+)
 _NEEDS = ("id", "name", "location", "properties", "properties.agentPoolProfiles[].name")
 
 
@@ -70,6 +75,14 @@ class PutCluster(Conditional):
     sdk, limits = "managed_clusters.begin_create_or_update", (ARM_WRITE,)
     target: ClusterId
     body: Json
+
+    @property
+    def turns(self) -> Sequence[tuple[Limit, str]]:
+        """Creations in one virtual network come one after the other, whatever commit or replay wants them."""
+        pools = self.body["properties"].get("agentPoolProfiles") or () if self.only_new else ()
+        found = (_NETWORK.match(pool.get("vnetSubnetID") or "") for pool in pools)
+        names = {"{2} in {1} of {0}".format(*match.groups()).lower() for match in found if match}
+        return [(IN_NETWORK, name) for name in sorted(names)]
 
 
 @dataclass(frozen=True)

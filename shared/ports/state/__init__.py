@@ -29,6 +29,7 @@ from shared.ports.state.app import (
     Timers,
 )
 from shared.ports.state.clusters import CLUSTERS, EVENTS, FLEETS, RECORD, Clusters, GroupMember
+from shared.ports.state.examinations import EXAMINATION, Examinations
 from shared.ports.state.fleet import (
     AppIdentity,
     BranchRead,
@@ -114,6 +115,7 @@ _READ_WHERE_CHANGED: Sequence[tuple[RecordKind[Any], tuple[Condition, ...]]] = (
             TIMER,
             CHANGES,
             READINESS,
+            EXAMINATION,
         )
     ),
     (PLAN, (("open", "eq", True),)),
@@ -131,6 +133,7 @@ class State(
     Notices,
     Sweeps,
     Readinesses,
+    Examinations,
     Proposals,
     Promotions,
     Rollouts,

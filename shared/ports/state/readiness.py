@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
+from shared.azure.upgrade_room import Room
 from shared.cluster.forms import RecordList
 from shared.frozen import dataclass, field
-from shared.kubernetes.readiness.observation import Observation
+from shared.kubernetes.readiness.observation import Counted, Observation
 from shared.ports.state.clusters import FLEETS
 from shared.ports.state.reading import TableRepository, TextKind
 
@@ -19,13 +20,21 @@ _ALONE = 20
 class ReadinessRecord:
     """The last reading of a cluster, ``seen`` None for none; ``uid`` is that of its record then.
 
-    ``etag`` is the version that was read, "" for one not saved yet.
+    ``room`` is what Azure had for its upgrade at the time of ``seen``, None for a cluster elsewhere.
+    ``counted`` has how many objects there were of kinds, by the names of their definitions. ``etag`` is the
+    version that was read, "" for one not saved yet.
     """
 
     cluster: str
     uid: str = ""
     seen: Observation | None = None
+    room: Room | None = None
+    counted: Mapping[str, Counted] = field(default_factory=dict)
     etag: str = field(default="", compare=False)
+
+    def of(self, uid: str) -> ReadinessRecord:
+        """Return it for a life of the cluster: without what was read in another one."""
+        return self if self.uid == uid else ReadinessRecord(self.cluster, uid, etag=self.etag)
 
 
 class Readinesses(TableRepository):
@@ -48,7 +57,8 @@ class Readinesses(TableRepository):
 
     def save_readiness(self, record: ReadinessRecord) -> None:
         """Write a reading over the version that was read; raise Stale."""
-        self._write(READINESS, record.cluster, record, at=record.seen.at if record.seen else None)
+        times = [*([record.seen.at] if record.seen else ()), *(known.at for known in record.counted.values())]
+        self._write(READINESS, record.cluster, record, at=max(times, default=None))
 
     def prune_readiness(self, before: datetime) -> int:
         """Remove the readings from before a time; return how many were removed."""

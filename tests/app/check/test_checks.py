@@ -229,12 +229,10 @@ def test_a_check_waits_for_a_state_that_does_not_answer_and_gives_up_in_the_end(
         def summaries(self) -> Any:
             raise Unavailable("the tables do not answer")
 
-    class Queue:
-        def send(self, *messages: Message) -> None:
-            sent.extend(messages)
-
     state: Any = Silent()
-    ports = replace(cloud.ports, state=state, jobs=Queue())
+    ports = replace(
+        cloud.ports, state=state, jobs=Around(cloud.ports.jobs, send=lambda *messages: sent.extend(messages))
+    )
     checks.handle(CheckMessage(check="1"), ports)
     (again,) = sent
     assert CheckMessage.model_validate_json(again.body) == CheckMessage(check="1", attempt=1)
@@ -246,12 +244,11 @@ def test_a_check_waits_for_a_state_that_does_not_answer_and_gives_up_in_the_end(
 def test_a_large_fleet_is_checked_in_messages_of_some_clusters_in_few_sessions() -> None:
     cloud, sent = MemoryCloud(), list[Message]()
 
-    class Queue:
-        def send(self, *messages: Message) -> None:
-            sent.extend(messages)
-
     names = [f"cluster-{number:04}" for number in range(1000)]
-    send_all(checks_of(names, "a check"), replace(cloud.ports, jobs=Queue()))
+    send_all(
+        checks_of(names, "a check"),
+        replace(cloud.ports, jobs=Around(cloud.ports.jobs, send=lambda *messages: sent.extend(messages))),
+    )
     parts = [CheckMessage.model_validate_json(message.body).clusters for message in sent]
     assert [name for part in parts for name in part] == names
     assert max(map(len, parts)) == CHECKED_TOGETHER
@@ -262,11 +259,7 @@ def test_a_large_fleet_is_checked_in_messages_of_some_clusters_in_few_sessions()
 def test_a_check_of_the_whole_fleet_delays_no_check_that_somebody_asks_for() -> None:
     cloud, sent = MemoryCloud(), list[Message]()
 
-    class Queue:
-        def send(self, *messages: Message) -> None:
-            sent.extend(messages)
-
-    ports = replace(cloud.ports, jobs=Queue())
+    ports = replace(cloud.ports, jobs=Around(cloud.ports.jobs, send=lambda *messages: sent.extend(messages)))
     names = [f"cluster-{number:04}" for number in range(1000)]
     request_whole_check(ports)
     (begins,) = sent

@@ -13,7 +13,14 @@ from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.crashes import Crash
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.worker.steps.guards.still_removed import member_of
-from shared.cluster.failures.errors import Conflict, Locked, Retryable, Throttled, Unauthorized, Unavailable
+from shared.cluster.failures.errors import (
+    Conflict,
+    Immutable,
+    Retryable,
+    Throttled,
+    Unauthorized,
+    Unavailable,
+)
 from shared.cluster.failures.retry import DEFAULTS
 from shared.cluster.recipes import Step
 from shared.cluster.record import ClusterRecord
@@ -328,7 +335,7 @@ def test_the_member_of_a_delete_that_ended_or_failed_delays_no_cluster() -> None
     cloud.run()
 
     def refused(_: DeleteGroup) -> WriteResponse:
-        raise Locked("the group is locked", code="ScopeLocked")
+        raise Immutable("the group cannot be deleted")
 
     on_azure(cloud, DeleteGroup, refused)
     push(cloud, fleet_files.fleet("lives"))

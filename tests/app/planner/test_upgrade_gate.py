@@ -7,7 +7,11 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.rollouts import rollout_view
 from shared.app.api.views.why import why_view
+from shared.app.planner.upgrade_gate import MOST_PLANNED, readings_before
+from shared.cluster.messages import ReadinessMessage
 from shared.frozen import replace
+from shared.plan.differences import FieldChange
+from shared.plan.plan import Action, Item, Plan
 from shared.ports import KubernetesApi
 from shared.rollouts.rollout import RolloutState
 from tests.support.calls_inside import counted
@@ -57,8 +61,19 @@ def test_a_stage_begins_once_its_clusters_were_read_and_nothing_blocks_them(clou
     commit = push(cloud, staged(ROLLOUT, UPGRADE))
     assert upgraded(cloud, 3600) == {*DEV, *PROD}
     assert rollout_of(cloud, commit).state is RolloutState.COMPLETED
-    read = {name for name in (*DEV, *PROD) if cloud.state.readiness_of(name).seen}
-    assert read == {*PROD}, "the clusters of a stage without the gate are not read"
+
+
+def test_a_rollout_of_versions_that_is_planned_has_its_clusters_read_before_their_stages(
+    cloud: MemoryCloud,
+) -> None:
+    bare_pod(cloud, "b2")
+    push(cloud, staged(ROLLOUT.partition("        gate:")[0], UPGRADE))
+    cloud.run(seconds=60, until=lambda: changed(cloud, "one") == {*DEV})
+    assert {name for name in (*DEV, *PROD) if cloud.state.readiness_of(name).seen} >= {*PROD}
+    why = why_view("b2", cloud.ports)
+    assert why is not None
+    assert why["readiness"] is not None
+    assert why["readiness"]["state"] == "blocked"
 
 
 def test_a_blocked_cluster_holds_its_stage_with_the_reason_and_who_acts(cloud: MemoryCloud) -> None:
@@ -86,9 +101,8 @@ def test_a_blocked_cluster_holds_its_stage_with_the_reason_and_who_acts(cloud: M
 def test_a_cluster_that_cannot_be_read_holds_its_stage(cloud: MemoryCloud) -> None:
     record = cloud.state.cluster("b3")
     assert record is not None
-    push(cloud, staged(ROLLOUT, UPGRADE))
-    cloud.run(seconds=60, until=lambda: changed(cloud, "one") == {*DEV})
     cloud.kubernetes.set_power(record.desired.id, on=False)
+    push(cloud, staged(ROLLOUT, UPGRADE))
     assert upgraded(cloud, 1800) == {*DEV}
     assert "readiness for upgrades of b3: the cluster could not be read" in waits(cloud)
     cloud.kubernetes.set_power(record.desired.id, on=True)
@@ -122,3 +136,12 @@ def test_an_old_reading_opens_no_gate(cloud: MemoryCloud) -> None:
             cloud.state.save_readiness(replace(known, seen=old))
     assert upgraded(cloud, 3600) == {*DEV, *PROD}
     assert all(cloud.state.readiness_of(name).seen for name in PROD)
+
+
+def test_of_very_many_upgrades_that_wait_the_first_are_read_when_they_are_planned() -> None:
+    change = FieldChange("spec.kubernetesVersion", '"1.36"', '"1.37"')
+    names = [f"c{number:04}" for number in range(MOST_PLANNED + 9)]
+    items = tuple(Item(name, Action.UPDATE, changes=(change,)) for name in names)
+    sent = readings_before(Plan("c" * 40, items), frozenset(names[1:]), "c" * 40)
+    read = [envelope.message for envelope in sent]
+    assert read == [ReadinessMessage(reading=f"plan:{'c' * 12}", cluster=name) for name in names[1:501]]

@@ -25,7 +25,7 @@ from shared.app.intake.webhook import (
 from shared.ports import Message
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases
-from tests.support.replaced_ports import around
+from tests.support.replaced_ports import Around, around
 from tests.support.webhook_deliveries import COMMIT, payload, sign
 
 NO_COMMITS = (3, "", "c0ffee", "x" * 40, "A" * 40, "f" * 1_000_000, "\ud800" * 40)
@@ -252,11 +252,10 @@ def test_a_delivery_is_remembered_only_after_its_request_is_queued() -> None:
     cloud = MemoryCloud()
     commit = cloud.repository.push(fleet_files.fleet("one"))
 
-    class Broken:
-        def send(self, *messages: Message) -> None:
-            raise ConnectionError(messages[0].id)
+    def broken(*messages: Message) -> None:
+        raise ConnectionError(messages[0].id)
 
-    ports = replace(cloud.ports, plans=Broken())
+    ports = replace(cloud.ports, plans=Around(cloud.ports.plans, send=broken))
     with pytest.raises(ConnectionError):
         accept(Push("d1", "digest", commit), ports)
     assert not cloud.state.delivery_seen("digest")

@@ -9,22 +9,23 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.why import why_view
 from shared.cluster.record_parts import Phase
 from shared.kubernetes.sync_objects import SOURCE_API
+from shared.plan.holds import Hold
 from shared.resource_ids import ObjectRef
 from tests.support.pipeline_runs import phases, push, status
 from tests.support.staged_fleets import DEV, PROD, staged
-from tests.support.team_systems import DEPLOYMENT, URL, system
+from tests.support.team_systems import DEPLOYMENT, URL, approve, system
 
 TEAM = "https://github.com/contoso/shop"
 BOTH = ("a1", "b1")
 
 
-def following() -> tuple[MemoryCloud, MemoryRepository]:
+def following(manifests: bytes = DEPLOYMENT) -> tuple[MemoryCloud, MemoryRepository]:
     """Return a cloud with a system on a cluster of each environment, and the repository of its team."""
     cloud = MemoryCloud()
     team = MemoryRepository(cloud.clock)
     team.id = 2
     cloud.others["contoso/shop"] = team
-    team.push({"apps/shop/web.yaml": DEPLOYMENT})
+    team.push({"apps/shop/web.yaml": manifests})
     push(cloud, files())
     settle(cloud)
     assert phases(cloud) == dict.fromkeys((*DEV, *PROD), Phase.READY)
@@ -133,3 +134,65 @@ def test_a_pin_that_somebody_moved_does_not_go_back() -> None:
     assert why is not None
     assert "does not contain; Flux would delete" in why["doing"]
     assert theirs[:8] in why["doing"]
+
+
+def hold_of(cloud: MemoryCloud, name: str) -> Hold | None:
+    plan = cloud.state.plan(newest(cloud))
+    assert plan is not None
+    return next(item.hold for item in plan.plan.items if item.cluster == name)
+
+
+CLAIM = b"""\
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: orders}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 10Gi}}}
+"""
+
+
+def test_what_a_team_destroys_waits_for_an_approval_of_that_commit() -> None:
+    cloud, team = following(DEPLOYMENT + CLAIM)
+    first = team.head("main")
+    commit = team.commit({"apps/shop/web.yaml": DEPLOYMENT})
+    settle(cloud)
+    assert on(cloud, first) == {*BOTH}
+    hold = hold_of(cloud, "b1")
+    assert hold is not None
+    assert hold.needs_approval
+    assert "shop stay as they are, because PersistentVolumeClaim shop/orders is deleted" in hold.cause
+    assert "prune: disabled" in hold.details["way"]
+    approve(cloud, *BOTH)
+    settle(cloud)
+    assert on(cloud, commit) == {*BOTH}
+    assert status(cloud, newest(cloud))[0] == "success"
+
+
+def test_an_approval_is_not_one_of_the_next_commit_of_a_team() -> None:
+    more = CLAIM.replace(b"orders", b"invoices")
+    cloud, team = following(DEPLOYMENT + CLAIM + more)
+    first = team.head("main")
+    team.commit({"apps/shop/web.yaml": DEPLOYMENT + more})
+    settle(cloud)
+    team.commit({"apps/shop/web.yaml": DEPLOYMENT})
+    approve(cloud, *BOTH)
+    settle(cloud)
+    assert on(cloud, first) == {*BOTH}
+    hold = hold_of(cloud, "b1")
+    assert hold is not None
+    assert "shop/invoices" in hold.cause
+
+
+def test_what_flux_cannot_apply_of_a_team_stays_in_its_repository() -> None:
+    cloud, team = following()
+    first = team.head("main")
+    team.commit({"apps/shop/web.yaml": b"a: [\n"})
+    settle(cloud)
+    assert on(cloud, first) == {*BOTH}
+    hold = hold_of(cloud, "a1")
+    assert hold is not None
+    assert not hold.needs_approval
+    assert "apps/shop/web.yaml" in hold.cause
+    fixed = team.commit({"apps/shop/web.yaml": DEPLOYMENT.replace(b"replicas: 1", b"replicas: 2")})
+    settle(cloud)
+    assert on(cloud, fixed) == {*BOTH}

@@ -9,12 +9,14 @@ from uuid import UUID
 
 from localcloud.azure.world.access.role_assignments import ROLES
 from localcloud.azure.world.catalog import REGIONS, SUBSCRIPTION
+from shared.app.api.acts.readiness import read_readiness
 from shared.app.offers import REGIONS as MOST_REGIONS
 from shared.cluster.failures.errors import Unavailable
 from shared.ports.azure import AzureCall, ListComputeUsages
 from tests.support import fleet_files
 from tests.support.proposals import Repo
 from tests.support.replaced_ports import around, calls_of
+from tests.support.workloads import pod
 
 NETWORK, WORKER = ROLES["Network Contributor"], "00000000-0000-0000-0000-00000000000e"
 HEADING = "#### What Azure has"
@@ -95,6 +97,20 @@ def test_a_feature_that_is_not_registered_is_told_before_the_merge(repo: Repo) -
     repo.cloud.azure.offers.unregister("Microsoft.Compute/EncryptionAtHost")
     comment = repo.proposed("      enableEncryptionAtHost: true\n")
     assert "has not registered the feature Microsoft.Compute/EncryptionAtHost (three)" in comment
+
+
+def test_what_blocks_an_upgrade_is_told_with_its_age_and_what_nobody_has_read_too(repo: Repo) -> None:
+    cloud, files = repo.cloud, fleet_files.fleet("one", "two")
+    api = cloud.kubernetes.connect(cloud.state.clusters_named(["one"])[0].desired.id)
+    api.apply(pod("debug", api.list("v1", "Node")[0]["metadata"]["name"]))
+    read_readiness(["one"], "ann", cloud.ports)
+    cloud.run()
+    newer = {name: text.replace(b'"1.36"', b'"1.37"') for name, text in files.items()}
+    assert newer != files
+    (comment,) = repo.comments(repo.propose(newer))
+    assert "upgrade: one to Kubernetes 1.37: Pod default/debug has no controller" in comment
+    assert "(owner of the workload; read 20" in comment
+    assert "upgrade: nobody has read whether it can be done: two" in comment
 
 
 def test_regions_that_are_too_many_to_ask_about_are_counted(repo: Repo) -> None:

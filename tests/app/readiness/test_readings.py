@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -16,19 +17,21 @@ from shared.app.api.views.cluster_list import EVERYTHING
 from shared.app.api.views.readiness import readiness_view
 from shared.app.readiness import readiness
 from shared.app.readiness.reading import MOST_PAGES
-from shared.cluster.failures.errors import Unauthorized
+from shared.cluster.failures.errors import Unauthorized, Unavailable
 from shared.cluster.messages import ReadinessMessage
 from shared.frozen import replace as changed
 from shared.kubernetes.readiness.observation import METRIC
 from shared.ports import Page
+from shared.ports.azure import AzureCall, ListComputeUsages
 from tests.support.calls_inside import counted
 from tests.support.checks import check, take_tokens
-from tests.support.one_cluster import ENTRA, ONE, api, files, ready, record, world
+from tests.support.one_cluster import ENTRA, ONE, SUBSCRIPTION, api, files, ready, record, world
 from tests.support.pipeline_runs import another_worker_for_each_message, phases, push
-from tests.support.replaced_ports import Around
+from tests.support.replaced_ports import Around, around, calls_of
 from tests.support.upgrade_blockers import deployment, sample, webhook
 from tests.support.workloads import budget, pod
 
+REGIONAL = {"list_compute_usages", "list_locations", "list_network_usages", "list_sizes", "list_versions"}
 NOT_READ_BY_CHECKS = {
     *("Pod", "PodDisruptionBudget", "EndpointSlice"),
     *("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"),
@@ -109,6 +112,45 @@ def test_what_is_planted_is_found(plant: Callable[[MemoryCloud], None], found: s
     plant(cloud)
     after = read(cloud)
     assert (after["state"], blockers(after)) == ("blocked", [found])
+
+
+def few_cores(cloud: MemoryCloud) -> None:
+    cloud.azure.engine.quotas.limit(SUBSCRIPTION, "eastus", "cores", 1)
+
+
+def test_cores_that_the_surge_lacks_and_a_version_that_is_not_offered_are_found() -> None:
+    cloud = ready(ENTRA)
+    few_cores(cloud)
+    (found,) = blockers(read(cloud, "1.37"))
+    assert found == "the limit of cores in eastus leaves 0 of 1, and the surge of a pool needs 4"
+    assert "Azure does not offer Kubernetes 1.38 here" in shown(cloud, "1.39")["notes"][0]
+
+
+def test_the_lists_of_a_region_are_read_once_for_all_its_clusters() -> None:
+    cloud = ready(ENTRA)
+    calls = calls_of(cloud, "azure", "call")
+    read(cloud)
+    first = Counter(call.name for call in calls)
+    assert first["get_cluster"] == 1
+    assert {name for name in first if name.startswith("list_")} == REGIONAL
+    read(cloud)
+    again = Counter(call.name for call in calls) - first
+    assert not REGIONAL & {*again}
+
+
+def test_a_region_of_which_azure_says_nothing_is_unknown() -> None:
+    cloud = ready(ENTRA)
+    answers = cloud.ports.azure.call
+
+    def refuse(operation: AzureCall[Any]) -> Any:
+        if isinstance(operation, ListComputeUsages):
+            raise Unavailable("nobody answers")
+        return answers(operation)
+
+    around(cloud, "azure", call=refuse)
+    found = read(cloud, "1.37")
+    assert found["state"] == "unknown"
+    assert found["unknown"] == ["how many cores are left in eastus could not be read: Azure did not say"]
 
 
 def test_one_reading_serves_every_target() -> None:

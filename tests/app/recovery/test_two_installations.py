@@ -13,7 +13,7 @@ from shared.app.api.views.clusters import fleet_view
 from shared.app.outbox import send
 from shared.app.planner.reporter import report_open_plans
 from shared.azure.rate_limits import ARM_READ
-from shared.cluster.failures.errors import Locked
+from shared.cluster.failures.errors import Obstructed
 from shared.cluster.job import ContestKind, Delay
 from shared.cluster.messages import ReportRequest
 from shared.cluster.recipes import Step
@@ -364,7 +364,7 @@ def test_a_cluster_of_another_app_is_reported_although_a_lock_keeps_the_mark_awa
     other = second(first)
 
     def locked(_: PatchCluster) -> WriteResponse:
-        raise Locked("the scope rg-one cannot perform write operation: it is locked", code="ScopeLocked")
+        raise Obstructed("the scope rg-one cannot perform write operation: it is locked", code="ScopeLocked")
 
     on_azure(other, PatchCluster, locked)
     other.run(seconds=120, until=lambda: False)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ipaddress
+
 from localcloud.azure.world.refusals.rule import RefusalRule, RequestedWrite, is_one_way
 
 _ACCESS = "apiServerAccessProfile"
 _SYSTEM_ASSIGNED = "SystemAssigned"
+_OF_EXAMPLES = tuple(map(ipaddress.ip_network, ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")))
 
 
 def _changes_private(asked: RequestedWrite) -> bool:
@@ -41,6 +44,25 @@ def _on_subnets(asked: RequestedWrite) -> bool:
     return any(pool.get("vnetSubnetID") for pool in asked.now("agentPoolProfiles") or ())
 
 
+def _not_public(asked: RequestedWrite) -> bool:
+    texts = asked.now(f"{_ACCESS}.authorizedIPRanges") or ()
+    if asked.now(f"{_ACCESS}.enableVnetIntegration"):
+        return False
+    return not all(map(_on_the_internet, texts))
+
+
+def _on_the_internet(text: str) -> bool:
+    """Return whether anybody may have an IPv4 address there; the ranges of examples count as such."""
+    try:
+        network = ipaddress.IPv4Network(text, strict=False)
+    except ValueError:
+        return False
+    first, last = network.network_address, network.broadcast_address
+    if first in ipaddress.ip_network("0.0.0.0/8") or any(first in kept for kept in _OF_EXAMPLES):
+        return True
+    return any(address.is_global and not address.is_multicast for address in (first, last))
+
+
 RULES = (
     RefusalRule(
         "zone-needs-user-identity",
@@ -68,6 +90,14 @@ RULES = (
             "0.0.0.0/32" in (asked.now(f"{_ACCESS}.authorizedIPRanges") or ())
             and len(asked.now(f"{_ACCESS}.authorizedIPRanges")) > 1
         ),
+    ),
+    RefusalRule(
+        "ranges-are-public",
+        "docs api-server-authorized-ip-ranges: public IP address ranges; azure-cli validate_ip_ranges; "
+        "MicrosoftDocs/azure-docs#98356",
+        f"{_ACCESS}.authorizedIPRanges",
+        "apiServerAccessProfile.authorizedIPRanges must be public IPv4 ranges.",
+        _not_public,
     ),
     RefusalRule(
         "api-subnet-needs-integration",

@@ -15,6 +15,7 @@ from localcloud.azure.world.refusals.rule import (
     unless,
     without,
 )
+from shared.json_tree import Json
 
 _ACCESS, _KMS = "apiServerAccessProfile", "securityProfile.azureKeyVaultKms"
 _SCALER = "autoScalerProfile"
@@ -64,6 +65,28 @@ def _text(field: str, form: re.Pattern[str]) -> RefusalRule:
 def _share(asked: RequestedWrite) -> bool:
     share: str = (asked.says(_SCALER) or {}).get("max-total-unready-percentage") or "0"
     return _WHOLE.fullmatch(share) is not None and int(share) > 100
+
+
+_ACCOUNTS = frozenset(
+    (
+        *("administrator", "admin", "user", "user1", "test", "user2", "test1", "user3", "admin1", "1", "123"),
+        *("a", "actuser", "adm", "admin2", "aspnet", "backup", "console", "david", "guest", "john", "owner"),
+        *("root", "server", "sql", "support", "support_388945a0", "sys", "test2", "test3", "user4", "user5"),
+    )
+)
+
+
+def _account_of_everybody(asked: RequestedWrite) -> bool:
+    name: str | None = asked.says("windowsProfile.adminUsername")
+    return name is not None and (name.lower() in _ACCOUNTS or name.endswith(".") or not 0 < len(name) <= 20)
+
+
+def _scales(pool: Json) -> bool:
+    return bool(pool.get("enableAutoScaling"))
+
+
+def _provisioning_with(broken: Broken) -> Broken:
+    return lambda asked: asked.now("nodeProvisioningProfile.mode") == "Auto" and broken(asked)
 
 
 def _identities(asked: RequestedWrite) -> Any:
@@ -143,6 +166,63 @@ RULES = (
         "supportPlan",
         "supportPlan AKSLongTermSupport needs sku tier Premium.",
         lambda asked: asked.now("supportPlan") == "AKSLongTermSupport" and asked.now("sku.tier") != "Premium",
+    ),
+    *(
+        RefusalRule(
+            f"provisioning-without-{what}",
+            f"docs {source}",
+            "nodeProvisioningProfile.mode",
+            f"nodeProvisioningProfile.mode Auto is not supported with {text}.",
+            _provisioning_with(broken),
+        )
+        for what, text, source, broken in (
+            (
+                "autoscaler",
+                "the cluster autoscaler",
+                "migrate-from-autoscaler-to-node-auto-provisioning: the autoscaler is disabled first",
+                lambda asked: any(map(_scales, asked.now("agentPoolProfiles") or ())),
+            ),
+            (
+                "windows",
+                "Windows node pools",
+                "node-auto-provisioning: Windows node pools aren't supported",
+                lambda asked: any(
+                    pool.get("osType") == "Windows" for pool in asked.now("agentPoolProfiles") or ()
+                ),
+            ),
+            (
+                "ipv6",
+                "IPv6",
+                "node-auto-provisioning: IPv6 clusters aren't supported",
+                lambda asked: "IPv6" in (asked.now("networkProfile.ipFamilies") or ()),
+            ),
+            (
+                "calico",
+                "Calico network policy",
+                "node-auto-provisioning-networking: unsupported networking configurations",
+                lambda asked: asked.now("networkProfile.networkPolicy") == "calico",
+            ),
+        )
+    ),
+    RefusalRule(
+        "windows-account",
+        "models ManagedClusterWindowsProfile.admin_username: disallowed values, maximum length",
+        "windowsProfile.adminUsername",
+        "windowsProfile.adminUsername is not allowed.",
+        _account_of_everybody,
+    ),
+    RefusalRule(
+        "static-egress-alone",
+        "docs configure-static-egress-gateway: not with Azure CNI Pod Subnet, and IPv4-only",
+        "networkProfile.staticEgressGatewayProfile",
+        "staticEgressGatewayProfile is not supported with pod subnets and in dual-stack clusters.",
+        lambda asked: (
+            asked.now("networkProfile.staticEgressGatewayProfile.enabled")
+            and (
+                "IPv6" in (asked.now("networkProfile.ipFamilies") or ())
+                or any(pool.get("podSubnetID") for pool in asked.now("agentPoolProfiles") or ())
+            )
+        ),
     ),
     RefusalRule(
         "cost-analysis-is-paid",

@@ -19,7 +19,68 @@ def _of_other_versions(image: str, first: tuple[int, int], last: tuple[int, int]
     return broken
 
 
+_ONE_CORE = frozenset(
+    (
+        *("b1ls", "b1s", "b1ms", "a1", "a1_v2", "d1", "d1_v2", "ds1", "ds1_v2", "f1", "f1s"),
+        *("dc1s_v2", "dc1s_v3", "dc1ds_v3"),
+    )
+)
+_ARM = frozenset(("bps", "dps", "dpds", "dpls", "dplds", "eps", "epds", "bpts", "bpls"))
+_CONFIDENTIAL = frozenset(("dcas", "dcads", "ecas", "ecads", "dces", "dceds", "eces", "eceds"))
+
+
+def _series(asked: RequestedWrite) -> str:
+    """Return the series of a size without its number, such as dps of Standard_D4ps_v5."""
+    name = str(asked.now("vmSize") or "").lower().removeprefix("standard_").split("_")[0]
+    return "".join(letter for letter in name if letter.isalpha())
+
+
+def _trusted(asked: RequestedWrite) -> bool:
+    return bool(asked.now("securityProfile.enableVTPM") or asked.now("securityProfile.enableSecureBoot"))
+
+
+def _one_core(asked: RequestedWrite) -> bool:
+    size = str(asked.now("vmSize") or "").lower().removeprefix("standard_")
+    return size in _ONE_CORE and bool(asked.now("mode") == "System")
+
+
+def _arm(asked: RequestedWrite) -> bool:
+    return _series(asked) in _ARM and (windows(asked) or _trusted(asked))
+
+
+def _confidential(asked: RequestedWrite) -> bool:
+    beside = (
+        windows(asked) or _trusted(asked),
+        bool(asked.now("enableFIPS")),
+        asked.now("workloadRuntime") == "KataVmIsolation",
+        asked.now("osSKU") == "AzureContainerLinux",
+    )
+    return _series(asked) in _CONFIDENTIAL and any(beside)
+
+
 RULES = (
+    RefusalRule(
+        "system-pool-has-two-cores",
+        "MicrosoftDocs/azure-dev-docs#216; appvia/kore#1119",
+        "vmSize",
+        "System node pool must use VM sku with more than 2 cores and 4GB memory.",
+        _one_core,
+        code="SystemPoolSkuTooLow",
+    ),
+    RefusalRule(
+        "arm-is-linux",
+        "docs use-arm64-vms: Arm64 VMs aren't supported for Windows node pools; docs use-trusted-launch",
+        "vmSize",
+        "The VM size has an Arm processor, which this agent pool does not support.",
+        _arm,
+    ),
+    RefusalRule(
+        "confidential-machines-alone",
+        "docs use-cvm: not with FIPS, Trusted Launch, Pod Sandboxing, Windows and Azure Container Linux",
+        "vmSize",
+        "The VM size is of a confidential VM, which this agent pool does not support.",
+        _confidential,
+    ),
     RefusalRule(
         "machines-are-linux",
         "docs virtual-machines-node-pools: Windows node pools aren't supported",
@@ -84,8 +145,7 @@ RULES = (
         "securityProfile",
         "Trusted launch is not supported on this agent pool.",
         lambda asked: (
-            (asked.now("securityProfile.enableVTPM") or asked.now("securityProfile.enableSecureBoot"))
-            and (windows(asked) or asked.now("workloadRuntime") == "KataVmIsolation")
+            _trusted(asked) and (windows(asked) or asked.now("workloadRuntime") == "KataVmIsolation")
         ),
     ),
     RefusalRule(

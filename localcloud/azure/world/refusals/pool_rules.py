@@ -49,6 +49,14 @@ def _ports(asked: RequestedWrite) -> bool:
     return False
 
 
+def _wrong_price(asked: RequestedWrite) -> bool:
+    price = asked.says("spotMaxPrice")
+    if price is None or price == -1:
+        return False
+    decimals = f"{price:.10f}".rstrip("0").partition(".")[2]
+    return bool(price <= 0 or len(decimals) > 5 or asked.now("scaleSetPriority") != "Spot")
+
+
 def _number(asked: RequestedWrite) -> bool:
     settings = asked.says("upgradeSettings") or {}
     given = [settings[key] for key in ("maxSurge", "maxUnavailable") if settings.get(key)]
@@ -112,6 +120,14 @@ RULES = (
         lambda asked: (
             asked.now("scaleSetPriority") == "Spot" and asked.says("upgradeSettings.maxSurge") is not None
         ),
+    ),
+    RefusalRule(
+        "spot-price",
+        "docs spot-node-pool: -1 or a positive value with up to five decimal places; azure-cli "
+        "validate_spot_max_price",
+        "spotMaxPrice",
+        "spotMaxPrice must be -1, or positive with up to five decimal places, and needs priority Spot.",
+        _wrong_price,
     ),
     RefusalRule(
         "system-pods-are-tolerated",

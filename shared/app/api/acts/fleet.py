@@ -9,16 +9,18 @@ from datetime import datetime
 
 from shared.app.api import schema
 from shared.app.api.acts import Refusal, answers, operator
-from shared.app.api.parts import projected
+from shared.app.api.parts import exact, projected
+from shared.app.examination import APPS
 from shared.app.http_result import HttpResult, meant
-from shared.app.outbox import send
+from shared.app.outbox import send, send_all
 from shared.app.pause import announce, wake
 from shared.app.pull_requests.markdown import fence
 from shared.app.records import again
 from shared.app.recovery.missed_work import request_missing_plan
+from shared.cluster.envelopes import Envelope
 from shared.cluster.failures.errors import ReconcileError, Retryable, Stale, Unavailable
 from shared.cluster.history import FoundBy
-from shared.cluster.messages import PlanRequest
+from shared.cluster.messages import ExamineRequest, PlanRequest
 from shared.masking import cut
 from shared.notifications.digest import Outgoing
 from shared.notifications.kinds import Severity
@@ -110,6 +112,19 @@ def _announce(fleet: FleetRecord, ports: Ports) -> None:
         announce(fleet, ports)
     except ReconcileError as error:
         log.warning("the timers have the pause shown: %s: %s", error.kind, error)
+
+
+# An examination, by each app of itself.
+
+
+@answers(202)
+def ask_apps(actor: str, ports: Ports) -> schema.ExaminationReceipt:
+    """Ask each app, on a queue of its own, to examine itself."""
+    asked = ports.clock()
+    for queue in APPS.values():
+        name = f"examine:{queue}:{ports.unique()}"
+        send_all([Envelope(ExamineRequest(), name, queue=queue)], ports)
+    return {"apps": [*APPS], "at": exact(asked), "by": operator(actor)}
 
 
 # Syncs: an operator has the branch read now, instead of with the timer, and its head planned.

@@ -63,6 +63,15 @@ class PauseReceipt(TypedDict):
 
 
 @final
+class ExaminationReceipt(TypedDict):
+    """``POST doctor``: the apps that were asked to examine themselves; what is older than ``at`` is older."""
+
+    apps: list[str]
+    at: str
+    by: str
+
+
+@final
 class TakeoverReceipt(TypedDict):
     """``POST clusters/NAME/takeover``: the installations that the takeover overrules, by id."""
 

@@ -79,6 +79,32 @@ class HealthView(TypedDict):
     unreadable: list[UnreadableRecordView] | None
 
 
+class ExaminedApp(TypedDict):
+    """An app, when it examined itself last, None for never, and the version that did."""
+
+    app: str
+    examinedAt: str | None
+    version: str
+
+
+class FindingView(TypedDict):
+    """What is wrong with ``what`` of an app, since when, and the command or the act that mends it."""
+
+    app: str
+    what: str
+    problem: str
+    since: str | None
+    remedy: str
+
+
+@final
+class DoctorView(TypedDict):
+    """``GET doctor``: the apps, and everything that is wrong with them."""
+
+    apps: list[ExaminedApp]
+    findings: list[FindingView]
+
+
 class Counts(TypedDict):
     """How many clusters the fleet has, how many of them the list has, and how many are in each phase."""
 

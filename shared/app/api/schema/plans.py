@@ -60,12 +60,14 @@ class PlanItem(PlanPart):
     """What a plan does to one cluster, field by field.
 
     ``retainedSystems`` stay as they are although the commit takes namespaces from them: the reason says why.
-    ``waits`` is why its rollout does not start it now, or "".
+    ``removal`` is what it takes away, carried out or not: a delete, release or rebuild of the cluster, or a
+    "loss" of what Flux has applied there. ``waits`` is why its rollout does not start it now, or "".
     """
 
     cluster: str
     generation: int
     changes: list[ChangeView]
+    removal: str
     retainedSystems: list[str]
     waits: str
 

@@ -23,8 +23,8 @@ class BlockerView(TypedDict):
 class ClusterReadiness(TypedDict):
     """A cluster: ``state`` is ready, blocked or unknown, for an upgrade ``to`` a version.
 
-    ``unknown`` says what is not known of it. ``readAt`` is when it was read, None for never, with so many
-    ``reads`` of its API server.
+    ``unknown`` says what is not known of it, ``notes`` what blocks nothing. ``readAt`` is when it was read,
+    None for never, with so many ``reads`` of its API server.
     """
 
     name: str
@@ -32,6 +32,7 @@ class ClusterReadiness(TypedDict):
     state: str
     blockers: list[BlockerView]
     unknown: list[str]
+    notes: list[str]
     readAt: str | None
     reads: int
 

@@ -33,16 +33,17 @@ def cluster_readiness(
     record: ClusterRecord, known: ReadinessRecord, to: str, ports: Ports
 ) -> schema.ClusterReadiness:
     """Return whether a cluster is ready; a reading of an earlier life of it does not count."""
-    seen = known.seen if known.uid == record.uid else None
-    found = readiness_of(record, seen, to or wanted_version(record), ports.clock())
+    known = known.of(record.uid)
+    found = readiness_of(record, known.seen, known.room, to or wanted_version(record), ports.clock())
     return {
         "name": record.name,
         "to": found.to,
         "state": found.state.value,
         "blockers": [projected(schema.BlockerView, blocker) for blocker in found.blockers],
         "unknown": list(found.unknown),
+        "notes": list(found.notes),
         "readAt": exact(found.at) if found.at else None,
-        "reads": seen.reads if seen else 0,
+        "reads": known.seen.reads if known.seen else 0,
     }
 
 

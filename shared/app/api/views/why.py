@@ -78,7 +78,7 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
 def _readiness(record: ClusterRecord, item: Item | None, ports: Ports) -> schema.ClusterReadiness | None:
     """Return what was read of a cluster before its upgrade, for the version that it waits for."""
     known = ports.state.readiness_of(record.name)
-    if known.uid != record.uid or known.seen is None:
+    if known.of(record.uid).seen is None:
         return None
     return cluster_readiness(record, known, (upgrade_of(item) if item else "") or "", ports)
 

@@ -7,7 +7,7 @@ from shared.cluster.failures.entry import Actor, Entry, sourced, support
 from shared.cluster.failures.errors import (
     Conflict,
     Dependency,
-    Locked,
+    Obstructed,
     QuotaExceeded,
     Refused,
     RoleNotEffective,
@@ -73,15 +73,6 @@ ENTRIES: tuple[Entry, ...] = (
     *sourced(
         CODES,
         Entry(
-            "access/CreateRoleAssignmentError",
-            RoleNotEffective,
-            ("CreateRoleAssignmentError", "CreateRoleAssignmentOnMSIError", "CreateRoleDefinitionFailed"),
-            "AKS could not give the cluster's identity a role.",
-            f"Assign a role with {{action}} on {{scope}} to {{identity}}. {_LATE}",
-            Actor.ACCESS,
-            wraps=True,
-        ),
-        Entry(
             "access/CustomRouteTableMissingPermission",
             RoleNotEffective,
             ("CustomRouteTableMissingPermission", "CustomRouteTableMissingServicePrincipalPermission"),
@@ -90,6 +81,37 @@ ENTRIES: tuple[Entry, ...] = (
             " cluster{(identity)}."
             f" {_LATE}",
             Actor.ACCESS,
+        ),
+        Entry(
+            "access/Locks",
+            Obstructed,
+            ("ScopeLocked", "ResourceGroupLocked", "ResourceLocked"),
+            *_LOCKED,
+            link="https://learn.microsoft.com/azure/azure-resource-manager/management/lock-resources",
+        ),
+    ),
+    *sourced(
+        "MicrosoftDocs/azure-docs articles/role-based-access-control/troubleshoot-limits.md",
+        Entry(
+            "access/RoleAssignmentLimitExceeded",
+            QuotaExceeded,
+            ("RoleAssignmentLimitExceeded",),
+            "The subscription has as many role assignments as Azure allows.",
+            "Delete role assignments that nobody needs.",
+            Actor.SUBSCRIPTION,
+            link="https://learn.microsoft.com/azure/role-based-access-control/troubleshoot-limits",
+        ),
+    ),
+    *sourced(
+        CODES,
+        Entry(
+            "access/CreateRoleAssignmentError",
+            RoleNotEffective,
+            ("CreateRoleAssignmentError", "CreateRoleAssignmentOnMSIError", "CreateRoleDefinitionFailed"),
+            "AKS could not give the cluster's identity a role.",
+            f"Assign a role with {{action}} on {{scope}} to {{identity}}. {_LATE}",
+            Actor.ACCESS,
+            wraps=True,
         ),
         Entry(
             "access/LogAnalyticsWorkspaceKeyAccessDenied",
@@ -101,22 +123,6 @@ ENTRIES: tuple[Entry, ...] = (
             "AKS may not read the keys of the Log Analytics workspace.",
             f"Assign `Log Analytics Contributor` on the workspace{{(scope)}} to {{identity}}. {_LATE}",
             Actor.ACCESS,
-        ),
-        Entry(
-            "access/Locks",
-            Locked,
-            ("ScopeLocked", "ResourceGroupLocked", "ResourceLocked"),
-            *_LOCKED,
-            link="https://learn.microsoft.com/azure/azure-resource-manager/management/lock-resources",
-        ),
-        Entry(
-            "access/RoleAssignmentLimitExceeded",
-            QuotaExceeded,
-            ("RoleAssignmentLimitExceeded",),
-            "The subscription has as many role assignments as Azure allows.",
-            "Delete role assignments that nobody needs.",
-            Actor.SUBSCRIPTION,
-            link="https://learn.microsoft.com/azure/role-based-access-control/troubleshoot-limits",
         ),
         Entry(
             "access/PreviewFeatureNotRegistered",
@@ -147,7 +153,8 @@ ENTRIES: tuple[Entry, ...] = (
             RoleNotEffective,
             ("KeyVaultAccessForbidden",),
             "The disk encryption set may not use its key in the vault.",
-            "Grant get, wrap and unwrap of keys on the vault in the message to the disk encryption set in it."
+            "Grant get, wrap and unwrap of keys on the vault in the message to the disk encryption set"
+            " in it{(identity)}."
             f" {_LATE}",
             Actor.ACCESS,
         ),
@@ -211,7 +218,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     *support(
         "extensions/cluster-extension-deployment-errors",
-        Entry("access/LocksByText", Locked, _OF_PARTS, *_LOCKED, says=("scope(s) are locked",)),
+        Entry("access/LocksByText", Obstructed, _OF_PARTS, *_LOCKED, says=("scope(s) are locked",)),
         Entry(
             "policy/RequestDisallowedByText",
             Refused,
@@ -236,7 +243,7 @@ ENTRIES: tuple[Entry, ...] = (
         "availability-performance/cluster-node-virtual-machine-failed-state",
         Entry(
             "access/ReadOnlyDisabledSubscription",
-            Locked,
+            Obstructed,
             ("ReadOnlyDisabledSubscription", "DisabledSubscription"),
             "The subscription is disabled.",
             "Have the subscription enabled: its bill, its credit, or its spending limit.",

@@ -4,13 +4,56 @@ from __future__ import annotations
 
 from shared.cluster.failures.azure.aks import CODES
 from shared.cluster.failures.entry import Actor, Entry, sourced, support
-from shared.cluster.failures.errors import Interrupted, InvalidManifest, Obstructed, OutOfAddresses, Refused
+from shared.cluster.failures.errors import (
+    Interrupted,
+    InvalidManifest,
+    Obstructed,
+    OutOfAddresses,
+    Refused,
+    Throttled,
+)
 
 _BUSY = "The virtual network, or a subnet, is being changed by somebody else at this moment."
 _WAIT = "No action needed; repair the network with its owner if it is in the state Failed."
 _MODULES = "Azure/terraform-azurerm-avm-res-network-virtualnetwork variables.tf, which repeats this code"
 
 ENTRIES: tuple[Entry, ...] = (
+    *sourced(
+        CODES,
+        Entry(
+            "network/RouteTable",
+            Refused,
+            (
+                *("SubnetMissingRouteTableAssociation", "ExistingRouteTableNotAssociatedWithSubnet"),
+                *("RouteTableMissingDefaultRouteError", "RouteTableInvalidNextHop"),
+                *("ExistingRouteTableInSubnetNotSupported", "CustomRouteTableNotFound"),
+                *("SubnetNotAssociatedWithNATGateway", "NATGatewayNotAssociatedWithPublicIPOrIPPrefix"),
+            ),
+            "The route table, or the NAT gateway, of a subnet is not as the outbound type needs.",
+            "Change the routes of the subnet as the message says, or commit another outbound type.",
+            Actor.NETWORK,
+        ),
+        Entry(
+            "network/PartBusy",
+            Interrupted,
+            (
+                *("CustomRouteTableConflict", "CustomRouteTablePreConditionFailed"),
+                "LoadBalancerProfileOutboundIPPrefixProvisioningNotSucceeded",
+                "LoadBalancerProfileOutboundIPProvisioningNotSucceeded",
+            ),
+            "A part of the cluster's network is being changed by somebody else at this moment.",
+            _WAIT,
+            Actor.NOBODY,
+        ),
+        Entry(
+            "network/RouteTableThrottled",
+            Throttled,
+            ("CustomRouteTableTooManyRequests",),
+            "Azure asked for fewer requests to the route table.",
+            "No action needed; find out what else calls Azure in the subscription if it persists.",
+            Actor.NOBODY,
+        ),
+    ),
     *support(
         "error-codes/virtualnetworknotinsucceededstate-error",
         Entry(
@@ -29,7 +72,6 @@ ENTRIES: tuple[Entry, ...] = (
             _WAIT,
             Actor.NOBODY,
             wraps=True,
-            read=False,
         ),
     ),
     *sourced(
@@ -262,19 +304,6 @@ ENTRIES: tuple[Entry, ...] = (
             "Do what the message says; Azure's activity log of the group shows what keeps it.",
             Actor.NETWORK,
             wraps=True,
-        ),
-        Entry(
-            "network/RouteTable",
-            Refused,
-            (
-                *("SubnetMissingRouteTableAssociation", "ExistingRouteTableNotAssociatedWithSubnet"),
-                *("RouteTableMissingDefaultRouteError", "RouteTableInvalidNextHop"),
-                *("ExistingRouteTableInSubnetNotSupported", "CustomRouteTableNotFound"),
-                *("SubnetNotAssociatedWithNATGateway", "NATGatewayNotAssociatedWithPublicIPOrIPPrefix"),
-            ),
-            "The route table, or the NAT gateway, of a subnet is not as the outbound type needs.",
-            "Change the routes of the subnet as the message says, or commit another outbound type.",
-            Actor.NETWORK,
         ),
         read=False,
     ),

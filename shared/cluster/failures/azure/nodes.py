@@ -126,7 +126,7 @@ ENTRIES: tuple[Entry, ...] = (
             211,
             "The nodes of a network-isolated cluster cannot reach the container registry for their start.",
             "Check the private endpoint and the private DNS zone of the registry in"
-            " `spec.bootstrapRegistry`, and its cache rule for mcr.microsoft.com.",
+            " `spec.bootstrapProfile`, and its cache rule for mcr.microsoft.com.",
         ),
     ),
     *support(
@@ -135,7 +135,7 @@ ENTRIES: tuple[Entry, ...] = (
             "OrasPullUnauthorized",
             212,
             "The kubelet identity may not pull from the container registry for the start of the nodes.",
-            "Assign `AcrPull` on the registry to the kubelet identity of the cluster.",
+            "Assign `AcrPull` on the registry{(scope)} to the kubelet identity of the cluster{(identity)}.",
             Actor.ACCESS,
         ),
     ),

@@ -12,14 +12,7 @@ def _rule(key: str, meaning: str, codes: str) -> Entry:
     return Entry(f"rules/{key}", InvalidManifest, tuple(codes.split()), meaning, remedy, Actor.AUTHOR)
 
 
-ENTRIES: tuple[Entry, ...] = sourced(
-    CODES,
-    _rule(
-        "Request",
-        "AKS cannot take the request as it is.",
-        "ValidationError UnmarshalError TemplateValidationError InvalidParameterConflictingProperties"
-        " ConflictingUserInput UpdateNotAllowed SDKValidationError EmptyPayload",
-    ),
+_EXPLAINED = (
     _rule(
         "Ranges",
         "A range, or an address, of the manifest does not fit the network.",
@@ -27,17 +20,8 @@ ENTRIES: tuple[Entry, ...] = sourced(
         " SubnetCidrOverlapServiceCidr PodCidrOverlapServiceCidr InsufficientPodCidr IPv6NotSupported"
         " CidrStringParseError VnetCIDRInvalid DnsServiceIpParseError DnsServiceIpConflicting"
         " DnsBroadcastAddressConflicting InvalidIPRangeCIDR UnexpectedIPVersionCIDR SingleIPAddressCIDR"
-        " InvalidServiceCidrIPv6MaskSize MultipleAddressPrefixesSubnetNotSupported IPParseError"
+        " MultipleAddressPrefixesSubnetNotSupported IPParseError"
         " IPPrefixParseError",
-    ),
-    _rule(
-        "NetworkPlugin",
-        "The network plugin, its mode and the network policy do not go together.",
-        "NetworkPolicyNotSupported NetworkPolicyAzureNotSupportedForKubenet NetworkPolicyNotSupportedForNone"
-        " NetworkModeNotSupported NetworkModeInvalid AzureCNISubnetNotDefined UnknownNetworkPlugin"
-        " AzureCNIOnlyForWindows UnsupportedDualStackNetworkPlugin UnsupportedDualStackNetworkPolicy"
-        " DualStackNotAllowedInLocation InvalidNetworkingConfig VnetSubnetMissingIPv6"
-        " UnsupportedDualStackKubernetesVersion SingleStackVnetSubnetWithDualStackCluster",
     ),
     _rule(
         "Outbound",
@@ -65,8 +49,27 @@ ENTRIES: tuple[Entry, ...] = sourced(
         "SubnetNotFound InvalidSubnetSourceID InvalidVNetSourceID EmptySubnetError"
         " AgentPoolsWithEmptySubnetError TooManyCustomRouteTables CustomRouteTableParseError"
         " CustomRouteTableUnsupportedK8SVersion CustomRouteTableWithMSINotSupported"
-        " CustomRouteTableCannotCrossSubscription CustomRouteTableWithUnsupportedMSIType"
+        " CustomRouteTableCannotCrossSubscription"
         " CustomRouteTableInvalidUpdateAttempt",
+    ),
+)
+"""The source has a sentence for each code."""
+_NAMED = (
+    _rule(
+        "Request",
+        "AKS cannot take the request as it is.",
+        "ValidationError UnmarshalError TemplateValidationError InvalidParameterConflictingProperties"
+        " ConflictingUserInput UpdateNotAllowed SDKValidationError EmptyPayload",
+    ),
+    _rule(
+        "NetworkPlugin",
+        "The network plugin, its mode and the network policy do not go together.",
+        "NetworkPolicyNotSupported NetworkPolicyAzureNotSupportedForKubenet NetworkPolicyNotSupportedForNone"
+        " NetworkModeNotSupported NetworkModeInvalid AzureCNISubnetNotDefined UnknownNetworkPlugin"
+        " AzureCNIOnlyForWindows UnsupportedDualStackNetworkPlugin UnsupportedDualStackNetworkPolicy"
+        " DualStackNotAllowedInLocation InvalidNetworkingConfig VnetSubnetMissingIPv6"
+        " UnsupportedDualStackKubernetesVersion SingleStackVnetSubnetWithDualStackCluster"
+        " InvalidServiceCidrIPv6MaskSize",
     ),
     _rule(
         "PrivateCluster",
@@ -83,7 +86,7 @@ ENTRIES: tuple[Entry, ...] = sourced(
         "An identity of the manifest does not exist, or the cluster cannot have it.",
         "InvalidManagedIdentityResourceID CustomKubeletIdentityOnlySupportedOnUserAssignedMSICluster"
         " CustomKubeletIdentityPropertyError GetUserAssignedIdentityResourceError InvalidAdminGroupObjectID"
-        " OIDCIssuerCannotBeDisabled RBACNotEnabledForAAD",
+        " OIDCIssuerCannotBeDisabled RBACNotEnabledForAAD CustomRouteTableWithUnsupportedMSIType",
     ),
     _rule(
         "Pools",
@@ -121,5 +124,6 @@ ENTRIES: tuple[Entry, ...] = sourced(
         "InvalidHourSlot NeedAtLeastOneHourPerWeekForUpdate TooManyTimeInWeek TooManyNotAllowedTime"
         " TooManyHourSlots InvalidStartEndTime",
     ),
-    read=False,
 )
+
+ENTRIES: tuple[Entry, ...] = (*sourced(CODES, *_EXPLAINED), *sourced(CODES, *_NAMED, read=False))

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, StrictBool, StrictStr, model_validator
 
 from shared.language.model.arm_types import Guid
-from shared.language.model.base import Manifest, RepositoryPath, rule
+from shared.language.model.base import FolderPath, Manifest, RepositoryPath, rule
 from shared.language.model.cluster.flux_source import (
     MAIN,
     FirstSource,
@@ -182,7 +182,7 @@ class Flux(FirstSource):
     service_account_name: FluxName | None = None
     """The ServiceAccount in flux-system whose workload identity signs Flux in, with provider: azure."""
     workload_identity: WorkloadIdentity | None = None
-    path: RepositoryPath
+    path: FolderPath
     """The folder in it that Flux applies to the cluster."""
     components: RepositoryPath = "flux/gotk-components.yaml"
     """The file of this repository with the Flux to install: write it with flux install --export. With

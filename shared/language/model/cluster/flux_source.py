@@ -30,8 +30,9 @@ Text = Annotated[StrictStr, Field(min_length=1, max_length=1000)]
 Ref = Annotated[
     StrictStr,
     rule(
-        r"(?!refs/(heads|tags)/)[^\s~^:?*\[\\]{1,250}",
-        "the name of a branch or a tag without refs/heads/, such as main",
+        r"(?!(refs|heads|remotes|origin)/|[0-9a-f]{40}$|@$|[-./])(?!.*(\.\.|//|/\.|@\{|\.lock(/|$)|[./]$))"
+        r"[^\s~^:?*\[\\]{1,250}",
+        "the name of a branch or a tag as git takes it, without refs/heads/ or origin/, such as main",
     ),
 ]
 Digest = Annotated[StrictStr, rule(r"sha256:[0-9a-f]{64}", "a digest: sha256: and 64 hexadecimal digits")]

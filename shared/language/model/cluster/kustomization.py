@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StrictBool, StrictStr, model_validator
 
-from shared.language.model.base import Manifest, RepositoryPath, shown
+from shared.language.model.base import FolderPath, Manifest, shown
 from shared.language.model.cluster.flux_source import MAIN, Duration, FluxName, SecretReference, Text
 
 _VARIABLE = re.compile(r"[_A-Za-z][_A-Za-z0-9]*")
@@ -108,7 +108,7 @@ class Kustomization(Manifest):
     whose source and path are those of spec.flux."""
     source: FluxName | None = None
     """The source, by its name in spec.flux.sources; flux-system by default."""
-    path: RepositoryPath | None = None
+    path: FolderPath | None = None
     """The folder in the source; its root by default."""
     depends_on: Annotated[tuple[KustomizationDependency, ...], Field(max_length=50)] = ()
     """The Kustomizations that have to be Ready before."""

@@ -80,10 +80,24 @@ class GmsaProfile(Section):
     """The root domain."""
 
 
+_OF_EVERYBODY = (
+    *("administrator", "admin[12]?", "adm", "user[1-5]?", "test[123]?", "1", "123", "a", "actuser", "aspnet"),
+    *("backup", "console", "david", "guest", "john", "owner", "root", "server", "sql", "support"),
+    *("support_388945a0", "sys"),
+)
+"""The names that Windows nodes cannot have (azure-rest-api-specs, ManagedClusterWindowsProfile)."""
+
+
 class WindowsProfile(Section):
     """The account on Windows nodes; Azure creates its password, which never belongs in git."""
 
-    admin_username: Text
+    admin_username: Annotated[
+        StrictStr,
+        rule(
+            rf"(?i)(?!({'|'.join(_OF_EVERYBODY)})$)(?!.*\.$).{{1,20}}",
+            "1 to 20 characters that do not end in a dot, and not a usual name such as admin, test or user1",
+        ),
+    ]
     """The account's name."""
     license_type: Literal["None", "Windows_Server"] | None = None
     """Windows_Server uses your existing licences."""

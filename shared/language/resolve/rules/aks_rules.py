@@ -13,10 +13,12 @@ from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.node_pool import AUTO, NodePool
 from shared.language.model.node_pool_system import DnsOverride
 from shared.language.resolve.problems import Path
-from shared.language.resolve.rules import network_rules
+from shared.language.resolve.rules import access_rules, network_rules, size_rules
+from shared.language.resolve.rules.access_rules import own_zone
 from shared.language.resolve.rules.automatic_presets import other_than_preset
-from shared.language.resolve.rules.network_rules import hosted_subnets, in_own_network, own_zone
+from shared.language.resolve.rules.network_rules import hosted_subnets, in_own_network
 from shared.language.resolve.rules.refusal import Broken, ClusterRule, PoolRule, completed, most_nodes
+from shared.language.resolve.rules.size_rules import trusted_launch
 
 
 def _image(os_sku: str, *, last: tuple[int, int] = (9, 0), since: tuple[int, int] = (0, 0)) -> PoolRule:
@@ -60,11 +62,6 @@ def _keeps_system_pods_out(_spec: ClusterSpec, pool: NodePool) -> Broken:
     return False
 
 
-def _trusted_launch(pool: NodePool) -> bool:
-    profile = pool.security_profile
-    return bool(profile and (profile.enable_vtpm or profile.enable_secure_boot))
-
-
 def _unlimited(_spec: ClusterSpec, pool: NodePool) -> bool:
     settings = pool.upgrade_settings
     return pool.mode == "System" and int(((settings and settings.max_unavailable) or "0").rstrip("%")) > 0
@@ -78,6 +75,15 @@ def _beyond_the_prefix(_spec: ClusterSpec, pool: NodePool) -> Broken:
         if pool.mode == "Gateway" and most_nodes(pool) > room
         else False
     )
+
+
+def _egress_beside(spec: ClusterSpec) -> Broken:
+    gateway, families = spec.network_profile.static_egress_gateway_profile, spec.network_profile.ip_families
+    if gateway is None or not gateway.enabled:
+        return False
+    if "IPv6" in (families or ()):
+        return {"other": "ipFamilies: [IPv4, IPv6]"}
+    return {"other": "podSubnetID"} if any(pool.pod_subnet_id for pool in spec.node_pools) else False
 
 
 def _overrides(pool: NodePool) -> Iterator[tuple[str, str, DnsOverride]]:
@@ -231,8 +237,7 @@ POOL_RULES: tuple[PoolRule, ...] = (
     PoolRule(
         "securityProfile",
         lambda _spec, pool: (
-            _trusted_launch(pool)
-            and (pool.os_type == "Windows" or pool.workload_runtime == "KataVmIsolation")
+            trusted_launch(pool) and (pool.os_type == "Windows" or pool.workload_runtime == "KataVmIsolation")
         ),
         "enableVTPM and enableSecureBoot are for Linux nodes without KataVmIsolation; remove one of the two",
         "use-trusted-launch",
@@ -276,9 +281,11 @@ POOL_RULES: tuple[PoolRule, ...] = (
         _MODE,
     ),
     *network_rules.POOL_RULES,
+    *size_rules.RULES,
 )
 CLUSTER_RULES: tuple[ClusterRule, ...] = (
     *network_rules.CLUSTER_RULES,
+    *access_rules.CLUSTER_RULES,
     ClusterRule(
         ("autoUpgradeProfile", "nodeOSUpgradeChannel"),
         lambda spec: (
@@ -299,10 +306,22 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
         "configure-static-egress-gateway: enable it before you create gateway node pools",
     ),
     ClusterRule(
+        ("networkProfile", "staticEgressGatewayProfile"),
+        _egress_beside,
+        "a static egress gateway does not go with {other}; remove one of the two",
+        "configure-static-egress-gateway: neither with Azure CNI Pod Subnet nor in dual-stack clusters",
+    ),
+    ClusterRule(
         _MODE,
         lambda spec: _provisions_nodes(spec) and "IPv6" in (spec.network_profile.ip_families or ()),
         "node auto-provisioning does not go with IPv6; write networkProfile.ipFamilies: [IPv4]",
         "node-auto-provisioning",
+    ),
+    ClusterRule(
+        _MODE,
+        lambda spec: _provisions_nodes(spec) and spec.network_profile.network_policy == "calico",
+        "node auto-provisioning does not go with networkPolicy: calico; write cilium, or azure",
+        "node-auto-provisioning-networking: unsupported networking configurations",
     ),
     ClusterRule(
         ("fqdnSubdomain",),

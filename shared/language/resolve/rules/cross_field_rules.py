@@ -19,9 +19,9 @@ from shared.language.model.cluster.kustomization import Kustomization
 from shared.language.model.cluster.network import NetworkProfile
 from shared.language.model.cluster.spec import ClusterSpec, ExistingSpec
 from shared.language.resolve.problems import Path
+from shared.language.resolve.rules.access_rules import zone_of_another_region
 from shared.language.resolve.rules.aks_rules import broken_rules
 from shared.language.resolve.rules.common_rules import broken_references, findings_elsewhere, unknown_fields
-from shared.language.resolve.rules.network_rules import zone_of_another_region
 from shared.language.resolve.rules.refusal import DNS, PODS, SERVICES, completed, pod_ranges, service_ranges
 
 # What Flux as Microsoft's extension cannot do, and where it is the only way.

@@ -7,8 +7,6 @@ a pull request on GitHub. A rule stands here only if AKS, a client or a page of 
 from __future__ import annotations
 
 import ipaddress
-import re
-from collections.abc import Mapping
 
 from shared.language.model.cluster.network import LoadBalancerProfile
 from shared.language.model.cluster.spec import ClusterSpec
@@ -29,8 +27,6 @@ ADDRESSES_OF_A_NODE = 256
 """A node has a /24 of the pods' range, with overlay and with kubenet (concepts-network-azure-cni-overlay)."""
 FEWEST_PODS = 30
 _EGRESS = ("managed_outbound_ips", "outbound_ips", "outbound_ip_prefixes")
-_SOVEREIGN = ("china", "usgov", "usdod")
-"""Regions whose zones have another suffix."""
 
 
 def _outbound_addresses(balancer: LoadBalancerProfile) -> int | None:
@@ -123,54 +119,6 @@ def _managed_subnet(spec: ClusterSpec, pool: NodePool) -> Broken:
     )
 
 
-def own_zone(spec: ClusterSpec) -> str:
-    """Return the resource id of the cluster's own private DNS zone, "" for none."""
-    profile = spec.api_server_access_profile
-    zone = (profile.private_dns_zone or "") if profile else ""
-    return zone if zone.startswith("/") else ""
-
-
-def zone_of_another_region(spec: ClusterSpec) -> Mapping[str, object] | None:
-    """Return what is wrong with the name of an own private DNS zone, None if nothing is."""
-    zone, region = own_zone(spec).lower().rpartition("/")[2], spec.location
-    if not zone or region.startswith(_SOVEREIGN):
-        return None
-    names = "|".join(re.escape(f"{kind}.{region}.azmk8s.io") for kind in ("privatelink", "private"))
-    fits = re.fullmatch(rf"([a-z0-9-]{{1,32}}\.)?({names})|{re.escape(region)}\.azmk8s\.io", zone)
-    return None if fits else {"zone": zone, "region": region}
-
-
-def _is_system_assigned(spec: ClusterSpec) -> bool:
-    return spec.identity is not None and spec.identity.type != "UserAssigned"
-
-
-def _encrypts_with_system_identity(spec: ClusterSpec) -> bool:
-    kms = spec.security_profile.azure_key_vault_kms if spec.security_profile else None
-    return kms is not None and kms.enabled and _is_system_assigned(spec)
-
-
-def _private_vault_without_integration(spec: ClusterSpec) -> bool:
-    kms = spec.security_profile.azure_key_vault_kms if spec.security_profile else None
-    access = spec.api_server_access_profile
-    private = kms is not None and kms.enabled and kms.key_vault_network_access == "Private"
-    return private and access is not None and access.enable_vnet_integration is False
-
-
-def _ranges(spec: ClusterSpec) -> tuple[str, ...]:
-    access = spec.api_server_access_profile
-    return (access.authorized_ip_ranges or ()) if access else ()
-
-
-def _subnet_without_integration(spec: ClusterSpec) -> bool:
-    access = spec.api_server_access_profile
-    return bool(access and access.subnet_id and access.enable_vnet_integration is False)
-
-
-def _integration_without_subnet(spec: ClusterSpec) -> bool:
-    access = spec.api_server_access_profile
-    return bool(access and access.enable_vnet_integration and access.subnet_id == "" and in_own_network(spec))
-
-
 def _balances_other_egress(spec: ClusterSpec) -> bool:
     network = spec.network_profile
     balancer = network.load_balancer_profile
@@ -199,7 +147,6 @@ def _outbound_nat_off(spec: ClusterSpec, pool: NodePool) -> bool:
 
 _NET = "networkProfile"
 _OUTBOUND: Path = (_NET, "outboundType")
-_ACCESS = "apiServerAccessProfile"
 CLUSTER_RULES: tuple[ClusterRule, ...] = (
     ClusterRule(
         (_NET, "loadBalancerProfile", "allocatedOutboundPorts"),
@@ -294,43 +241,6 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
         _secures_without_cilium,
         "needs networkDataplane: cilium; write that, or remove it",
         "azure-rest-api-specs AdvancedNetworkingSecurity.enabled: only on cilium based clusters",
-    ),
-    ClusterRule(
-        (_ACCESS, "privateDNSZone"),
-        lambda spec: bool(own_zone(spec)) and _is_system_assigned(spec),
-        "your own zone needs identity.type: UserAssigned with a role on the zone, since the cluster writes "
-        "there before it has an identity of its own",
-        "private-clusters; hashicorp/terraform-provider-azurerm#10940",
-    ),
-    ClusterRule(
-        (_ACCESS, "authorizedIPRanges"),
-        lambda spec: "0.0.0.0/32" in _ranges(spec) and len(_ranges(spec)) > 1,
-        "0.0.0.0/32 admits the nodes alone, and goes without other ranges; remove it, or the others",
-        "Azure/terraform-azurerm-aks#378; azure-cli validate_ip_ranges",
-    ),
-    ClusterRule(
-        (_ACCESS, "subnetId"),
-        _subnet_without_integration,
-        "is the subnet of an integrated API server; add enableVnetIntegration: true, or remove it",
-        "azure-cli get_apiserver_subnet_id",
-    ),
-    ClusterRule(
-        (_ACCESS, "enableVnetIntegration"),
-        _integration_without_subnet,
-        "needs apiServerAccessProfile.subnetId where node pools have a vnetSubnetID; add it",
-        "azure-rest-api-specs ManagedClusterAPIServerAccessProfile.subnetId: required with one's own network",
-    ),
-    ClusterRule(
-        ("securityProfile", "azureKeyVaultKms"),
-        _encrypts_with_system_identity,
-        "needs identity.type: UserAssigned, which may read the key before the cluster exists",
-        "use-kms-etcd-encryption: doesn't work with system-assigned managed identity",
-    ),
-    ClusterRule(
-        ("securityProfile", "azureKeyVaultKms", "keyVaultNetworkAccess"),
-        _private_vault_without_integration,
-        "Private needs apiServerAccessProfile.enableVnetIntegration: true",
-        "use-kms-etcd-encryption: must use API Server VNet Integration",
     ),
 )
 POOL_RULES: tuple[PoolRule, ...] = (

@@ -1,0 +1,161 @@
+"""A deployment of one fleet, step by step, with the Azure CLI and the standard library alone.
+
+Each step is printed before it runs. A second run changes nothing: what is registered is not registered again,
+and the template writes only the secrets that have a value.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+OWN = (
+    "Microsoft.App",
+    "Microsoft.Insights",
+    "Microsoft.KeyVault",
+    "Microsoft.ManagedIdentity",
+    "Microsoft.Network",
+    "Microsoft.OperationalInsights",
+    "Microsoft.ServiceBus",
+    "Microsoft.Storage",
+    "Microsoft.Web",
+)
+"""The resource providers of what is deployed, and of the subnet of the apps."""
+OF_TARGETS = ("Microsoft.ContainerService", "Microsoft.EventGrid")
+"""Those of clusters, and of Azure's events, in every target subscription."""
+NAME = "roadstead"
+"""The name of the deployment: a second one replaces it in the list of the subscription."""
+
+
+class DeploymentFailed(Exception):
+    """A step failed; the message has what Azure said. What was done before stays."""
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """What is deployed, and where."""
+
+    parameters: Path
+    """The parameter file (.bicepparam)."""
+    subscription: str
+    """The id of the subscription of the apps."""
+    location: str
+    targets: tuple[str, ...]
+    """The ids of the target subscriptions."""
+    package: Path
+    """The zip file of the code."""
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """Return the options that say what is deployed where."""
+        return (
+            *("--name", NAME, "--subscription", self.subscription, "--location", self.location),
+            *("--parameters", str(self.parameters)),
+        )
+
+
+class Az:
+    """The Azure CLI; it prints each command with its reason before it runs it."""
+
+    def __init__(self, say: Callable[[str], object] = print) -> None:
+        self.say = say
+
+    def read(self, why: str, *arguments: str) -> Any:
+        """Return what a command prints as JSON. Raises DeploymentFailed."""
+        self._print(why, arguments)
+        done = self._run([*arguments, "--output", "json"], subprocess.PIPE)
+        try:
+            return json.loads(done or "null")
+        except ValueError:
+            raise DeploymentFailed(f"az {' '.join(arguments[:3])} printed no JSON") from None
+
+    def run(self, why: str, *arguments: str) -> None:
+        """Run a command; what it prints is for the person. Raises DeploymentFailed."""
+        self._print(why, arguments)
+        self._run([*arguments], None)
+
+    def _print(self, why: str, arguments: Sequence[str]) -> None:
+        words = [f"'{word}'" if set(word) & set(" []{}?=") else word for word in arguments]
+        self.say(f"{why}\n  az {' '.join(words)}")
+        sys.stdout.flush()
+
+    def _run(self, arguments: list[str], out: int | None) -> str:
+        try:
+            done = subprocess.run(
+                ["az", *arguments], stdout=out, stderr=subprocess.PIPE, text=True, check=False
+            )
+        except OSError as error:
+            raise DeploymentFailed(f"the Azure CLI (az) cannot be run: {error.strerror}") from error
+        if done.returncode:
+            said = (done.stderr or "").strip() or "it said nothing"
+            raise DeploymentFailed(f"az {' '.join(arguments[:3])} failed: {said}")
+        return done.stdout or ""
+
+
+def account(az: Az, subscription: str) -> str:
+    """Return the id of the subscription, which is the one of the sign-in if none is given."""
+    chosen = ("--subscription", subscription) if subscription else ()
+    return str(az.read("Find the subscription of the apps.", "account", "show", *chosen)["id"])
+
+
+def targets_of(az: Az, parameters: Path, own: str) -> tuple[str, ...]:
+    """Return the target subscriptions of a parameter file."""
+    command = ("bicep", "build-params", "--file", str(parameters), "--stdout")
+    built = az.read("Read the parameter file.", *command)
+    given = json.loads(built["parametersJson"])["parameters"]
+    return tuple(given.get("targetSubscriptions", {}).get("value") or [own])
+
+
+def register(az: Az, own: str, targets: Sequence[str]) -> None:
+    """Register the resource providers that are missing. Each can take some minutes."""
+    for subscription in dict.fromkeys((own, *targets)):
+        wanted = {*(OWN if subscription == own else ()), *(OF_TARGETS if subscription in targets else ())}
+        query = "[?registrationState=='Registered'].namespace"
+        found = az.read(
+            f"Find the resource providers of {subscription}.",
+            *("provider", "list", "--subscription", subscription, "--query", query),
+        )
+        for provider in sorted(wanted - set(found)):
+            az.run(
+                f"Register {provider}, which allows its resources in the subscription.",
+                *("provider", "register", "--wait", "--namespace", provider, "--subscription", subscription),
+            )
+
+
+def preview(az: Az, deployment: Deployment) -> None:
+    """Show what a deployment would change, and what would follow. Writes nothing."""
+    az.run("Ask Azure what would change.", "deployment", "sub", "what-if", *deployment.place)
+    then = f"create the resources, and publish {deployment.package} to the three apps"
+    az.say(f"Nothing was changed. Without --what-if, the next steps are: {then}.")
+
+
+def deploy(az: Az, deployment: Deployment) -> dict[str, Any]:
+    """Create or change the resources, publish the code to each app, and return the outputs."""
+    printed = az.read(
+        "Create the resources, or change them: about five minutes.",
+        *("deployment", "sub", "create", *deployment.place, "--query", "properties.outputs"),
+    )
+    outputs = {name: output["value"] for name, output in printed.items()}
+    for app in outputs["functionAppNames"]:
+        az.run(
+            f"Publish the code to {app}: Azure builds it, for two minutes or more.",
+            *("functionapp", "deployment", "source", "config-zip", "--subscription", deployment.subscription),
+            *("--resource-group", outputs["resourceGroupName"], "--name", app),
+            *("--src", str(deployment.package), "--build-remote", "true"),
+        )
+    az.say(ending(outputs["webhookUrl"]))
+    return outputs
+
+
+def ending(webhook: str) -> str:
+    """Return what a person does next."""
+    app = webhook.removesuffix("/api/github")
+    return (
+        f"Deployed. Create the webhook at GitHub with this address, and push a commit:\n  {webhook}\n"
+        f"Then watch it:\n  roadstead status --watch --url {app}"
+    )

@@ -1,0 +1,61 @@
+"""``roadstead deploy``: the apps of a fleet in Azure, with the Azure CLI."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli import azure_deployment
+from cli.azure_deployment import Az, Deployment, DeploymentFailed
+from cli.errors import CommandError, UsageError
+
+
+def deploy(
+    parameters: Annotated[
+        Path, typer.Argument(metavar="PARAMETERS", help="A parameter file, such as infra/fleet.bicepparam.")
+    ],
+    *,
+    location: Annotated[
+        str, typer.Option("--location", metavar="REGION", help="The region of the apps, such as westeurope.")
+    ],
+    subscription: Annotated[
+        str,
+        typer.Option("--subscription", metavar="ID", help="That of the apps; by default, of your sign-in."),
+    ] = "",
+    package: Annotated[
+        Path | None,
+        typer.Option("--package", metavar="ZIP", help="The code; by default what make package wrote."),
+    ] = None,
+    what_if: Annotated[
+        bool, typer.Option("--what-if", help="Show what would change, and change nothing.")
+    ] = False,
+) -> None:
+    """Create or change the apps of a fleet in Azure.
+
+    Needs the Azure CLI alone. Prints each step before it runs. A second run changes nothing that is the same.
+    """
+    if not parameters.is_file():
+        raise UsageError(f"{parameters} is no file; copy infra/example.bicepparam, and change it")
+    code = package or _made()
+    if not code.is_file():
+        raise UsageError(f"{code} is no file; give the zip file of a release, or run make package")
+    az = Az(typer.echo)
+    try:
+        own = azure_deployment.account(az, subscription)
+        targets = azure_deployment.targets_of(az, parameters, own)
+        deployment = Deployment(parameters, own, location, targets, code)
+        if what_if:
+            azure_deployment.preview(az, deployment)
+            return
+        azure_deployment.register(az, own, targets)
+        azure_deployment.deploy(az, deployment)
+    except DeploymentFailed as error:
+        raise CommandError(f"{error}\nWhat was done stays; run the same command again to go on.") from error
+
+
+def _made() -> Path:
+    """Return the newest package of ``make package``."""
+    found = sorted(Path("dist").glob("roadstead-*.zip"), key=lambda path: path.stat().st_mtime)
+    return found[-1] if found else Path("dist/roadstead.zip")

@@ -1,0 +1,14 @@
+"""After azd has deployed: says what a person does next."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from cli import azure_deployment
+
+if __name__ == "__main__":
+    print(azure_deployment.ending(os.environ["webhookUrl"]))  # noqa: SIM112 - azd has the names of outputs

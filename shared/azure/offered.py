@@ -1,0 +1,121 @@
+"""What Azure has in a region for a subscription, as its lists show it. Pure.
+
+Sources: the examples of github.com/Azure/azure-rest-api-specs (specification/compute, skus and usages;
+specification/network, usages and virtualNetworks); virtual-networks-faq (addresses that Azure keeps).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from ipaddress import ip_network
+
+from shared.frozen import dataclass, field
+from shared.json_tree import Json
+
+RESERVED = 5
+"""The addresses of each subnet that Azure keeps (virtual-networks-faq)."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """A size of machines: its family, cores and zones, and whether the subscription may not have it."""
+
+    family: str
+    cores: int
+    zones: frozenset[str] = frozenset()
+    barred: bool = False
+
+
+@dataclass(frozen=True)
+class Quota:
+    """A limit, and what of it is used."""
+
+    used: int
+    limit: int
+
+    @property
+    def left(self) -> int:
+        """What is left; what is used can be above the limit."""
+        return max(0, self.limit - self.used)
+
+
+@dataclass(frozen=True)
+class Subnet:
+    """How many addresses a subnet has for nodes and pods, and how many of them are used."""
+
+    size: int
+    used: int
+
+    @property
+    def left(self) -> int:
+        """The addresses that are left."""
+        return max(0, self.size - self.used)
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What Azure has in one region for one subscription; None, or nothing, for what it did not say.
+
+    ``sizes`` and ``subnets`` are by name and id in lower case, ``quotas`` by the names that Azure gives them.
+    Subnets can be in other subscriptions.
+    """
+
+    regions: frozenset[str] | None = None
+    versions: Sequence[str] | None = None
+    sizes: Mapping[str, Size] | None = None
+    quotas: Mapping[str, Quota] = field(default_factory=dict)
+    subnets: Mapping[str, Subnet] = field(default_factory=dict)
+
+
+def sizes_of(documents: Sequence[Json]) -> dict[str, Size]:
+    """Return the sizes of machines in a list of what can be created in a region."""
+    found = {}
+    for document in documents:
+        if document["resourceType"] != "virtualMachines":
+            continue
+        named = {one.get("name"): one.get("value") for one in document.get("capabilities") or ()}
+        places = document.get("locationInfo") or ()
+        zones = {str(zone) for place in places for zone in place.get("zones") or ()}
+        limits = document.get("restrictions") or ()
+        for limit in limits:
+            if limit.get("type") == "Zone":
+                zones -= {*((limit.get("restrictionInfo") or {}).get("zones") or ())}
+        cores = str(named.get("vCPUs") or "")
+        found[str(document["name"]).lower()] = Size(
+            str(document.get("family") or ""),
+            int(cores) if cores.isdecimal() else 0,
+            frozenset(zones),
+            any(limit.get("type") == "Location" for limit in limits),
+        )
+    return found
+
+
+def quotas_of(documents: Sequence[Json]) -> dict[str, Quota]:
+    """Return the limits in a list of usages by their names."""
+    return {
+        str((document["name"] or {}).get("value")): Quota(
+            int(document.get("currentValue") or 0), int(document["limit"])
+        )
+        for document in documents
+    }
+
+
+def subnets_of(networks: Sequence[Json]) -> dict[str, Subnet]:
+    """Return the subnets of networks by their ids in lower case; those of IPv6 alone have no limit."""
+    found = {}
+    for network in networks:
+        for subnet in network["properties"].get("subnets") or ():
+            shown = subnet.get("properties") or {}
+            prefixes = shown.get("addressPrefixes") or [shown.get("addressPrefix")]
+            sizes = [_addresses(str(prefix)) for prefix in prefixes if prefix and ":" not in str(prefix)]
+            if sizes:
+                used = len(shown.get("ipConfigurations") or ())
+                found[str(subnet["id"]).lower()] = Subnet(sum(sizes) - RESERVED, used)
+    return found
+
+
+def _addresses(prefix: str) -> int:
+    try:
+        return ip_network(prefix, strict=False).num_addresses
+    except ValueError:
+        return 0

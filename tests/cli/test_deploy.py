@@ -1,0 +1,187 @@
+"""``roadstead deploy`` and the hooks of azd, twice, with a stand-in for the Azure CLI."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.azure_deployment import OF_TARGETS, OWN
+from cli.errors import ExitCode
+from tests.support import az_stand_in
+from tests.support.az_stand_in import SUBSCRIPTION
+from tests.support.roadstead_command import roadstead
+from tests.support.templates import EXISTING, GIVEN, REQUIRED, outputs, resources
+
+ROOT = Path(__file__).parent.parent.parent
+TARGET = "00000000-0000-0000-0000-000000000003"
+SECRETS = ["github-token", "github-webhook-secret"]
+
+
+class Place:
+    """A folder with a parameter file, a package, and the stand-in as ``az`` on the path."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.state = folder, folder / "state.json"
+        program = folder / "bin" / "az"
+        program.parent.mkdir()
+        program.write_text(f'#!/bin/sh\nexec {sys.executable} {az_stand_in.__file__} "$@"\n')
+        program.chmod(0o755)
+        (folder / "code.zip").write_bytes(b"code")
+        self.give(dict.fromkeys(SECRETS, "x" * 30))
+
+    @property
+    def env(self) -> dict[str, str]:
+        """Return the environment in which ``az`` is the stand-in."""
+        printed = {name: {"value": value} for name, value in outputs(REQUIRED).items()}
+        return {
+            "PATH": f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
+            "AZ_STATE": str(self.state),
+            "AZ_OUTPUTS": json.dumps(printed),
+        }
+
+    def give(self, values: dict[str, str]) -> None:
+        """Write the parameter file; the stand-in reads it as JSON."""
+        given = {"secrets": SECRETS, "secretValues": values, "targetSubscriptions": [SUBSCRIPTION, TARGET]}
+        text = json.dumps({name: {"value": value} for name, value in given.items()})
+        (self.folder / "fleet.bicepparam").write_text(text)
+
+    def deploy(self, *more: str) -> subprocess.CompletedProcess[str]:
+        """Run the command."""
+        arguments = ("deploy", "fleet.bicepparam", "--location", "westeurope", "--package", "code.zip", *more)
+        return roadstead(*arguments, cwd=self.folder, **self.env)
+
+    def hook(self, name: str, **more: str) -> subprocess.CompletedProcess[str]:
+        """Run a hook of azd."""
+        command = [sys.executable, str(ROOT / "infra" / "hooks" / f"{name}.py")]
+        environment = {**os.environ, **self.env, **more}
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    def commands(self) -> list[str]:
+        """Return the commands since the last time that wrote to Azure, or would."""
+        log = Path(f"{self.state}.log")
+        found = log.read_text().splitlines() if log.exists() else []
+        log.unlink(missing_ok=True)
+        writing = ("provider register", "deployment sub create", "functionapp deployment source config-zip")
+        return [command for command in found if command.startswith(writing)]
+
+    def stored(self) -> Any:
+        """Return what the subscription has."""
+        return json.loads(self.state.read_text()) if self.state.exists() else None
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """Return a place in which nothing is deployed."""
+    return Place(tmp_path)
+
+
+def test_a_deployment_registers_creates_publishes_and_says_what_is_next(place: Place) -> None:
+    done = place.deploy()
+    assert done.returncode == 0, done.stderr
+    stored, apps = place.stored(), outputs(REQUIRED)["functionAppNames"]
+    assert set(stored["providers"][SUBSCRIPTION]) == {*OWN, *OF_TARGETS}
+    assert set(stored["providers"][TARGET]) == set(OF_TARGETS)
+    assert set(stored["code"]) == set(apps)
+    assert outputs(REQUIRED)["webhookUrl"] in done.stdout
+    assert "push a commit" in done.stdout
+
+
+def test_a_step_is_printed_before_it_runs(place: Place) -> None:
+    done = place.deploy()
+    for command in place.commands():
+        assert f"az {command.partition(' --')[0]}" in done.stdout
+    assert done.stdout.index("provider register") < done.stdout.index("deployment sub create")
+
+
+def test_a_second_run_changes_nothing(place: Place) -> None:
+    place.deploy()
+    before = place.stored()
+    place.commands()
+    assert place.deploy().returncode == 0
+    assert place.stored() == before
+    assert not any(command.startswith("provider register") for command in place.commands())
+
+
+def test_a_second_run_leaves_the_secrets_that_it_has_no_value_for(place: Place) -> None:
+    place.deploy()
+    before = place.stored()
+    place.give({"github-token": ""})
+    assert place.deploy().returncode == 0
+    assert place.stored() == before
+
+
+def test_what_if_writes_nothing(place: Place) -> None:
+    done = place.deploy("--what-if")
+    assert done.returncode == 0, done.stderr
+    assert place.commands() == []
+    assert place.stored() is None
+    assert "Nothing was changed" in done.stdout
+
+
+def test_no_secret_is_printed(place: Place) -> None:
+    done = place.deploy()
+    assert "x" * 30 not in done.stdout + done.stderr
+
+
+def test_a_step_that_fails_says_what_azure_said_and_how_to_go_on(place: Place) -> None:
+    place.give({})
+    done = place.deploy()
+    assert done.returncode == ExitCode.FAILED
+    assert "SecretNotFound: github-token, github-webhook-secret" in done.stderr
+    assert "run the same command again" in done.stderr
+    place.give(dict.fromkeys(SECRETS, "x" * 30))
+    assert place.deploy().returncode == 0
+
+
+def test_without_the_azure_cli_or_a_package_the_command_says_so(place: Place) -> None:
+    arguments = ("deploy", "fleet.bicepparam", "--location", "westeurope")
+    done = roadstead(*arguments, "--package", "code.zip", cwd=place.folder, PATH="/nowhere")
+    assert (done.returncode, "(az) cannot be run" in done.stderr) == (ExitCode.FAILED, True)
+    done = roadstead(*arguments, cwd=place.folder, **place.env)
+    assert (done.returncode, "make package" in done.stderr) == (ExitCode.USAGE, True)
+
+
+def test_the_providers_are_those_of_what_the_templates_create() -> None:
+    """Resource Manager has Authorization and Resources in every subscription."""
+    always = {"Microsoft.Authorization", "Microsoft.Resources"}
+    for given in GIVEN:
+        for found in resources(given):
+            provider = found.type.split("/")[0]
+            assert provider in {*OWN, *OF_TARGETS, *always}, found.type
+    assert set(OWN) - {found.type.split("/")[0] for found in resources(EXISTING)} == {"Microsoft.App"}
+
+
+# The hooks of azd
+
+
+def test_the_hook_before_provisioning_registers_once(place: Place) -> None:
+    environment = {"AZURE_SUBSCRIPTION_ID": SUBSCRIPTION, "ROADSTEAD_TARGETS": json.dumps([TARGET])}
+    assert place.hook("prepare", **environment).returncode == 0
+    before = place.stored()
+    assert (set(before["providers"][SUBSCRIPTION]), set(before["providers"][TARGET])) == (
+        set(OWN),
+        set(OF_TARGETS),
+    )
+    place.commands()
+    assert place.hook("prepare", **environment).returncode == 0
+    assert (place.stored(), place.commands()) == (before, [])
+
+
+def test_the_hook_after_everything_says_what_is_next(place: Place) -> None:
+    done = place.hook("finish", webhookUrl="https://app.example.com/api/github")
+    assert "https://app.example.com/api/github" in done.stdout
+    assert "roadstead status --watch --url https://app.example.com\n" in done.stdout
+
+
+def test_the_hook_before_a_removal_stops_it_and_says_what_stays(place: Place) -> None:
+    done = place.hook("stay", resourceGroupName="roadstead-one")
+    assert done.returncode == 1
+    assert "az group delete --name roadstead-one" in done.stderr
+    assert "The clusters" in done.stderr
+    assert place.stored() is None
