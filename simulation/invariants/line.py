@@ -81,6 +81,8 @@ class LineRules:
         )
         if wanted is None or wanted.invalid or wanted.suspended:
             return False
+        if name in self._context.history(cloud).sources:
+            return False  # it pulls nothing of the fleet repository
         if record is None or record.deleting or not _pin(record):
             return False
         life = self._starts.seen.get((cloud.ports.config.fleet, name, record.uid))

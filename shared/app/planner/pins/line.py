@@ -71,7 +71,7 @@ def planned_line(
     if not split:
         return PlannedLine(desired, line)
     planned = with_line(head, desired, line, records, ports)
-    released = frozenset(_released(before, planned.earlier.commits)) if before else frozenset[str]()
+    released = frozenset(_released(before, planned.earlier.commits, records)) if before else frozenset[str]()
     return replace(planned, earlier=replace(planned.earlier, approved=released))
 
 
@@ -150,11 +150,19 @@ def _seen(rollout: Rollout, records: Mapping[str, ClusterRecord], unreadable: Un
     return {**{name: summary_of(records[name]) for name in names if name in records}, **unreadable}
 
 
-def _released(rollout: Rollout, commits: Mapping[str, str]) -> Iterator[str]:
-    """Yield the clusters that a rollout has with the same commit: they passed the guards of its plan."""
+def _released(
+    rollout: Rollout, commits: Mapping[str, str], records: Mapping[str, ClusterRecord]
+) -> Iterator[str]:
+    """Yield the clusters that a rollout gives the same commit: they passed the guards of its plan.
+
+    One that it only goes on with, as an earlier rollout changed it, has not.
+    """
     for member in rollout.members:
-        commit = rollout.stages[member.stage].commit or rollout.commit
-        if member.platform and commits.get(member.cluster) == commit:
+        record, commit = records.get(member.cluster), rollout.stages[member.stage].commit or rollout.commit
+        if not member.platform or record is None or commits.get(member.cluster) != commit:
+            continue
+        pin = Pin.of(record.document)
+        if record.generation < member.generation or (pin and pin.commit == commit):
             yield member.cluster
 
 
