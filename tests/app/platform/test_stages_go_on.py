@@ -150,6 +150,20 @@ def test_a_correction_of_what_fails_waits_for_no_soak() -> None:
     assert on(cloud, good) == {*DEV}
 
 
+def test_a_removal_by_a_newer_commit_waits_for_an_approval_where_clusters_still_soak() -> None:
+    cloud = ready_fleet(SOAKED)
+    first = push(cloud, numbered(1))
+    wait(cloud, 30)
+    other = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other, namespace: default}\n"
+    without = with_file("other.yaml", other, staged(SOAKED))
+    push(cloud, without)
+    wait(cloud, 10)
+    last = push(cloud, without | {"platform/NOTES.md": b"monitoring is no longer here\n"})
+    wait(cloud, 5 * 60)
+    assert on(cloud, first) == {*DEV, *PROD}
+    assert "Namespace monitoring is deleted" in status(cloud, last)[1]
+
+
 def test_a_rollout_ends_once_every_stage_has_the_head() -> None:
     cloud = ready_fleet(SOAKED)
     for number in range(3):
