@@ -85,10 +85,8 @@ class JobMessage(_OfWorker):
     at: datetime | None = None
 
 
-CHECKED_TOGETHER = 20
-"""How many clusters one message of a check names."""
-CHECK_SESSIONS = 8
-"""In how many sessions the messages of a check are, so how many clusters are checked at a time.
+CHECKED_TOGETHER, CHECK_SESSIONS = 20, 8
+"""How many clusters a message of a check names, and in how many sessions such messages and readings are.
 
 A check of the whole fleet has sessions of its own: whoever asks for some clusters does not wait for its end.
 """
@@ -120,10 +118,6 @@ class CheckMessage(_OfWorker):
         return self.at is None and self.check.isdecimal()
 
 
-READINESS_SESSIONS = 8
-"""In how many sessions the messages of readings are, so how many clusters are read at a time."""
-
-
 class ReadinessMessage(_OfWorker):
     """Read what stands in the way of an upgrade of a cluster, or, without ``cluster``, have all of them read.
 
@@ -140,7 +134,7 @@ class ReadinessMessage(_OfWorker):
 
     def session(self, fleet: str, digest: str) -> str:
         """Return one of the sessions of readings."""
-        return f"{fleet}:readiness:{int(digest[:8], 16) % READINESS_SESSIONS}"
+        return f"{fleet}:readiness:{int(digest[:8], 16) % CHECK_SESSIONS}"
 
 
 _REQUESTS: dict[str, type[QueueRequest]] = {}
