@@ -76,7 +76,7 @@ module previews 'queue.bicep' = {
     namespaceName: namespace.name
     name: 'previews'
     receiverPrincipalId: identities.control
-    senderPrincipalIds: [identities.worker, identities.deleter]
+    senderPrincipalIds: [identities.worker]
   }
 }
 

@@ -23,7 +23,7 @@ APPS: Mapping[str, str] = {"control": "plans", "worker": "jobs", "deleter": "del
 SENDS: Mapping[str, tuple[str, ...]] = {
     "control": ("plans", "previews", "jobs", "changes", "deletes"),
     "worker": ("plans", "previews", "jobs", "changes", "deletes"),
-    "deleter": ("plans", "previews", "jobs", "changes", "deletes"),
+    "deleter": ("plans", "jobs", "changes", "deletes"),
 }
 """The queues to which the identity of each app may send, as ``infra/servicebus.bicep`` has it."""
 NAME = "FUNCTION_APP_NAME"

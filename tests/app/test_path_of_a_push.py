@@ -71,5 +71,5 @@ def test_a_push_takes_the_path_that_the_architecture_lists() -> None:
     assert reply.status_code == 202
     assert set(phases(cloud).values()) == {"Ready"}
     path = listed()
-    assert len(path) == 22
+    assert len(path) == 23
     assert [place for place in found if place in path] == path

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,12 @@ import pytest
 from localcloud.azure.wire.authorization import action_of, allows
 from localcloud.memory.memory_cloud import EVENTS, QUEUES
 from localcloud.servicebus.world.broker_values import Draft
+from shared.app.api.acts.tries import begin_try
 from shared.cluster.envelopes import job_message
 from shared.cluster.failures.errors import Unauthorized
 from shared.cluster.recipes import Step
 from shared.cluster.record_parts import Phase
+from shared.platform.pins import roots_of
 from shared.ports.azure import AzureCall, DeleteCluster, DeleteGroup
 from shared.ports.pull_requests import Proposing
 from shared.settings import App
@@ -50,6 +53,7 @@ from tests.support.one_cluster import ONE, WINDOW, files, pool
 from tests.support.pipeline_runs import phases, push
 from tests.support.policies import ADDON, DENY, POLICIES
 from tests.support.proposals import Repo
+from tests.support.staged_fleets import NAMESPACE
 from tests.support.sweeps import sweep, tag_by_hand
 from tests.support.team_systems import DEPLOYMENT, system
 
@@ -237,8 +241,15 @@ def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
     subnet = f"{group}/providers/Microsoft.Network/virtualNetworks/hub/subnets/aks"
     encrypted = "      enableEncryptionAtHost: true\n"
     networked = fleet_files.cluster("net", extra=f"      vnetSubnetID: {subnet}\n{encrypted}")
-    Repo(cloud).propose(files(pool()) | {"clusters/net/cluster.yaml": networked})
+    record = cloud.state.cluster("one")
+    assert record is not None
+    tried = f"{roots_of(record.desired.flux_as_stored)[0]}/tried.yaml"
+    more = {"clusters/net/cluster.yaml": networked, tried: NAMESPACE}
+    number = Repo(cloud).propose(files(pool()) | more)
     if until_deleted:
+        found = begin_try("one", number, timedelta(hours=4), "ops", cloud.ports, "")
+        assert found.status == 202, found.body
+        cloud.run()
         _delete(cloud)
         _call_the_rest(cloud)
     return cloud
