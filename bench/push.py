@@ -21,7 +21,7 @@ from bench.fleet import cluster_file, generate
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.planner.branch import needs_confirmation
 from shared.app.repository import PlanInputs, read_files, read_known, resolved, save_fingerprints
-from shared.cluster.messages import PlanRequest
+from shared.cluster.queues.messages import PlanRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.transitions.acceptance import accept_change, accept_new
 from shared.language.resolve.desired_fleet import DesiredFleet

@@ -16,7 +16,7 @@ from typing import Any
 from bench.counting import Counted
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.outbox import send
-from shared.cluster.messages import ReportRequest
+from shared.cluster.queues.messages import ReportRequest
 from shared.cluster.record_parts import Phase
 from shared.cluster.transitions.acceptance import accept_new
 from shared.plan.plan import Action, Item, Plan

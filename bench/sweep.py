@@ -23,7 +23,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.outbox import request_whole_sweep
 from shared.app.sweep.lists import read_list
 from shared.azure.differences import live_digest
-from shared.cluster.verification import Verification
+from shared.cluster.divergence.verification import Verification
 from shared.kubernetes.inside import facts_of
 from shared.language.stored_cluster import StoredCluster
 from shared.resource_ids import ClusterId

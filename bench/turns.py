@@ -18,7 +18,7 @@ from bench.counting import Counted
 from bench.fleet import ENVIRONMENTS, generate
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.planner.planner import handle
-from shared.cluster.messages import PlanRequest, RolloutRequest, ToPlan
+from shared.cluster.queues.messages import PlanRequest, RolloutRequest, ToPlan
 from shared.cluster.record import READY
 from shared.cluster.record_parts import Condition, Phase
 from shared.cluster.transitions.acceptance import accept_new

@@ -27,7 +27,7 @@ from bench.clusters import TICKS
 from bench.fleet import generate
 from cli.fleet_api.client import Api
 from localcloud.demo.checkout import Checkout
-from localcloud.functions.listener_threads import LISTENER
+from localcloud.functions.triggers.listener_threads import LISTENER
 from localcloud.runtime.local_cloud import LocalCloud
 from localcloud.runtime.options import ROOT, Options, child_environment
 

@@ -11,7 +11,7 @@ from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Fiel
 from shared.app.api.acts.cluster import MAX_CLUSTERS
 from shared.app.api.acts.tries import LONGEST, USUAL
 from shared.app.api.schema import LIVE_CLUSTERS, OFFERED_CLUSTERS
-from shared.cluster.drift import FIELDS
+from shared.cluster.divergence.drift import FIELDS
 from shared.language.model.change_windows import span_of
 
 Text = Annotated[str, Field(min_length=1)]

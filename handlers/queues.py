@@ -14,9 +14,10 @@ from datetime import UTC
 
 import azure.functions as func
 
-from shared.app.door import EXAMINATION, enter, receive
+from shared.app.door import enter, receive
 from shared.cluster.job import JobQueue
-from shared.cluster.messages import (
+from shared.cluster.queues.messages import (
+    EXAMINATION,
     CheckMessage,
     ExamineRequest,
     JobMessage,
@@ -87,10 +88,8 @@ def _receive(
     """Handle the body of a message behind the door, or let the message wait; measure how long it did."""
 
     def inside(body: bytes, ports: Ports) -> None:
-        sent = message.enqueued_time_utc
-        if (
-            sent is not None and EXAMINATION not in body
-        ):  # of a scheduled message, Service Bus gives the time for which it was scheduled
+        sent = message.enqueued_time_utc  # the time for which it was scheduled, where it was
+        if sent is not None and EXAMINATION not in body:
             waited = (ports.clock() - (sent if sent.tzinfo else sent.replace(tzinfo=UTC))).total_seconds()
             ports.telemetry.record([Measurement(QUEUE_DELAY, max(0.0, waited), {"queue": queue})])
         handle(body, ports)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, Valid
 
 from shared.app.api.access import Role
 from shared.cluster.failures.retry import with_limits
-from shared.cluster.messages import CLOCKS_DIFFER
+from shared.cluster.queues.messages import CLOCKS_DIFFER
 from shared.kubernetes.flux_objects import GitCredentials
 from shared.language.resolve.work import PLAN_WORK
 from shared.ports import FleetConfig, PlanLimits, Timing

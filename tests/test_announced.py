@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.azure.announcements import AS_OF
+from shared.azure.availability.announcements import AS_OF
 from tools.announced import announced, main
 
 NOTES = """# Azure Kubernetes Service Changelog

@@ -29,7 +29,7 @@ from bench.sweep import measure as measure_sweep
 from bench.turns import measure as measure_turns
 from localcloud.azure.world.access.directory import FUNCTION_APP
 from localcloud.runtime.options import ROOT
-from shared.cluster.drift import ASKED_AGAIN
+from shared.cluster.divergence.drift import ASKED_AGAIN
 from shared.cluster.pace import SMALL_CHANGE
 from shared.language.resolve.problems import number_of
 from shared.language.resolve.repository_layout import Files, blob_id

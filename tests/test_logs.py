@@ -14,9 +14,9 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared import logs
 from shared.app.recovery import missed_work
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
-from shared.cluster.envelopes import job_message
 from shared.cluster.failures.errors import NotOwned, TooLarge, Unavailable
-from shared.cluster.messages import SweepRequest
+from shared.cluster.queues.envelopes import job_message
+from shared.cluster.queues.messages import SweepRequest
 from shared.cluster.record import ClusterRecord
 from shared.masking import Masker
 from shared.ports.azure import GetCluster, PutCluster, PutGroup

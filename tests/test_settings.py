@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.cluster.messages import CLOCKS_DIFFER
+from shared.cluster.queues.messages import CLOCKS_DIFFER
 from shared.masking import Masker
 from shared.setting_texts import vault_addresses
 from shared.settings import Settings, SettingsError, load_settings

@@ -1,8 +1,8 @@
 """``python -m tools.announced FILE``: what the release notes of AKS say of retirements since the table's day.
 
 FILE is ``CHANGELOG.md`` of github.com/Azure/AKS at its newest commit. The result has the notes after
-``AS_OF`` of ``shared/azure/announcements.py``, each with its sentences about what ends; a person reads them,
-adds rows, and moves the day. It ends with 1 if there are any.
+``AS_OF`` of ``shared/azure/availability/announcements.py``, each with its sentences about what ends; a person
+reads them, adds rows, and moves the day. It ends with 1 if there are any.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
-from shared.azure.announcements import AS_OF
+from shared.azure.availability.announcements import AS_OF
 
 _NOTES = re.compile(r"#+ Release(?: Notes)?(?: -)? v?(\d{4})-?(\d{2})-?(\d{2})\b.*", re.IGNORECASE)
 _ENDS = re.compile(

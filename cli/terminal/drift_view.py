@@ -13,7 +13,7 @@ from cli.text import printable
 from cli.times import age
 from shared.app.api import schema
 from shared.azure.drift.yaml_diff import Sides, yaml_diff
-from shared.cluster.drift import HeldStart, change_text
+from shared.cluster.divergence.drift import HeldStart, change_text
 from shared.cluster.history import by_whom
 from shared.kubernetes_versions import is_version
 from shared.sentences import many

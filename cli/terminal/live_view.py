@@ -13,7 +13,7 @@ from cli.terminal.cluster_table import indented
 from cli.terminal.drift_view import diff_lines, left_alone
 from cli.text import line
 from shared.azure.drift.yaml_diff import Sides
-from shared.cluster.drift import value_text
+from shared.cluster.divergence.drift import value_text
 from shared.sentences import many
 
 MISSING = "Azure has no such cluster"

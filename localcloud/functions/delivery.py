@@ -11,9 +11,9 @@ from typing import Protocol
 from azure.servicebus import ServiceBusReceivedMessage, ServiceBusReceiver
 from azure.servicebus.exceptions import ServiceBusError
 
-from localcloud.functions.function_index import Function, QueueTrigger, SessionTrigger
-from localcloud.functions.invocations import Closed, Invoker, Outcome
-from localcloud.functions.trigger_messages import input_of
+from localcloud.functions.triggers.trigger_messages import input_of
+from localcloud.functions.worker.function_index import Function, QueueTrigger, SessionTrigger
+from localcloud.functions.worker.invocations import Closed, Invoker, Outcome
 
 RECEIVE_SECONDS = 1.0
 """The longest single wait for a message, so that a stop is noticed."""

@@ -22,12 +22,6 @@ from typing import TextIO
 from localcloud.common.http_server import HttpServer
 from localcloud.common.stop_with_parent import stop_with_parent
 from localcloud.functions.easy_auth import ENABLED, AuthSettings, EasyAuth
-from localcloud.functions.function_index import (
-    Function,
-    QueueTrigger,
-    SessionTrigger,
-    TimerTrigger,
-)
 from localcloud.functions.host_config import (
     ConfigError,
     HostConfig,
@@ -36,13 +30,19 @@ from localcloud.functions.host_config import (
     read_settings,
 )
 from localcloud.functions.host_logs import HOST, set_up_logging
-from localcloud.functions.http_triggers import HttpFunctions
-from localcloud.functions.in_process import functions_of, import_app
-from localcloud.functions.invocations import Invoker
-from localcloud.functions.queue_triggers import QueueListener
-from localcloud.functions.session_triggers import SessionListener
-from localcloud.functions.timer_triggers import Timer
-from localcloud.functions.worker_client import WorkerClient, forked, installed, started
+from localcloud.functions.triggers.http_triggers import HttpFunctions
+from localcloud.functions.triggers.queue_triggers import QueueListener
+from localcloud.functions.triggers.session_triggers import SessionListener
+from localcloud.functions.triggers.timer_triggers import Timer
+from localcloud.functions.worker.function_index import (
+    Function,
+    QueueTrigger,
+    SessionTrigger,
+    TimerTrigger,
+)
+from localcloud.functions.worker.in_process import functions_of, import_app
+from localcloud.functions.worker.invocations import Invoker
+from localcloud.functions.worker.worker_client import WorkerClient, forked, installed, started
 
 log = logging.getLogger(HOST)
 

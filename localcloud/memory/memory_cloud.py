@@ -47,7 +47,7 @@ from localcloud.servicebus.world.broker_values import (
 from localcloud.tables.memory_state import MemoryState
 from shared.app import tries
 from shared.app.check import check as checks
-from shared.app.door import EXAMINATION, NotReady, enter, receive
+from shared.app.door import NotReady, enter, receive
 from shared.app.examination import examine
 from shared.app.followed import plan_moved_sources
 from shared.app.http_result import HttpResult
@@ -64,7 +64,14 @@ from shared.app.sweep import events, sweep
 from shared.app.worker import worker
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.job import JobQueue
-from shared.cluster.messages import CheckMessage, JobMessage, ReadinessMessage, message_of_worker, request_of
+from shared.cluster.queues.messages import (
+    EXAMINATION,
+    CheckMessage,
+    JobMessage,
+    ReadinessMessage,
+    message_of_worker,
+    request_of,
+)
 from shared.kubernetes.sync_objects import PATH
 from shared.ports import FleetConfig, Ports, Timing
 from shared.ports.azure import GetKubeconfig

@@ -21,6 +21,7 @@ from shared.app.outbox import WAITING, WAITING_SECONDS, send_again
 from shared.azure.ownership import tag
 from shared.cluster.failures.errors import ReconcileError, Unavailable
 from shared.cluster.job import JobQueue
+from shared.cluster.queues.messages import EXAMINATION
 from shared.frozen import replace
 from shared.json_tree import digest_of
 from shared.ports import FleetConfig, FleetRecord, Ports
@@ -35,8 +36,6 @@ COMPARE_SECONDS = 180.0
 """How long a comparison serves."""
 EPOCH_TAG = "roadstead-epoch-{fleet}-{digest}"
 """``digest`` is of the branch and the id of the settings: apps in one resource group have a tag each."""
-EXAMINATION = b'"kind":"examine"'
-"""What an examination says, which comes through a shut door: it finds why that is shut."""
 SLOW = 3.0
 """Seconds; an answer that takes longer says too little of the time."""
 
@@ -146,7 +145,7 @@ def receive(
 ) -> None:
     """Handle a message, or let it wait: for another instance, a newer app, or whoever puts a record right."""
     try:
-        if EXAMINATION in body:
+        if EXAMINATION in body:  # it finds why the door is shut
             handle(body, ports)
         else:
             handle(body, enter_with_records(ports) if queue in _OF_JOBS else enter(ports))

@@ -13,7 +13,7 @@ from functools import partial
 
 from shared.app.outbox import send
 from shared.cluster.failures.errors import ReconcileError, Throttled, Unavailable
-from shared.cluster.messages import PlanRequest
+from shared.cluster.queues.messages import PlanRequest
 from shared.frozen import dataclass, field, replace
 from shared.json_tree import digest_of
 from shared.language.pin import Pin

@@ -13,10 +13,9 @@ from datetime import timedelta
 from typing import Any
 
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
-from shared.azure.changes.upgrades import offered_versions
-from shared.azure.offered import Offer, Subnet, quotas_of, sizes_of, subnets_of
-from shared.azure.offers import NAMED, Request, shortages
-from shared.azure.permissions import (
+from shared.azure.availability.offered import Offer, Subnet, quotas_of, sizes_of, subnets_of
+from shared.azure.availability.offers import NAMED, Request, shortages
+from shared.azure.availability.permissions import (
     Grant,
     Need,
     assigned,
@@ -29,8 +28,9 @@ from shared.azure.permissions import (
     roles_of,
     unregistered,
 )
+from shared.azure.changes.upgrades import offered_versions
 from shared.cluster.failures.errors import ReconcileError, Unavailable
-from shared.cluster.readiness import ReadinessState, readiness_of
+from shared.cluster.findings.readiness import ReadinessState, readiness_of
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass
 from shared.json_tree import Json

@@ -14,11 +14,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.azure.running_versions import run_lowered
-from shared.cluster.envelopes import Envelope
 from shared.cluster.failures.errors import Unreadable
+from shared.cluster.findings.health import needs_check, next_check
 from shared.cluster.forms import NewerForm
-from shared.cluster.health import needs_check, next_check
-from shared.cluster.messages import (
+from shared.cluster.queues.envelopes import Envelope
+from shared.cluster.queues.messages import (
     CheckMessage,
     PlanRequest,
     QueueMessage,

@@ -11,8 +11,8 @@ from __future__ import annotations
 import logging
 
 from shared.app.outbox import send, send_all
-from shared.cluster.envelopes import Envelope, continuation
-from shared.cluster.messages import NotifyRequest, PlanRequest, ReportRequest, RolloutRequest
+from shared.cluster.queues.envelopes import Envelope, continuation
+from shared.cluster.queues.messages import NotifyRequest, PlanRequest, ReportRequest, RolloutRequest
 from shared.ports import FleetRecord, Ports
 from shared.ports.state.fleet import Pause
 

@@ -14,8 +14,8 @@ from shared.app.followed import at_source
 from shared.app.outbox import send_all
 from shared.app.repository import ResolvedCommit, read_tree
 from shared.app.system_changes import guarded_systems
-from shared.cluster.envelopes import Envelope
-from shared.cluster.messages import ReadinessMessage
+from shared.cluster.queues.envelopes import Envelope
+from shared.cluster.queues.messages import ReadinessMessage
 from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
 from shared.json_tree import digest_of

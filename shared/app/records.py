@@ -18,10 +18,10 @@ from functools import wraps
 from typing import ParamSpec, TypeVar
 
 from shared.app.outbox import send_all
-from shared.cluster.envelopes import Envelope
 from shared.cluster.failures.errors import ReconcileError, Stale, Unavailable
 from shared.cluster.history import Event
 from shared.cluster.outcomes import Done
+from shared.cluster.queues.envelopes import Envelope
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import rebuild_time, replacement_time
 from shared.frozen import dataclass, replace

@@ -16,15 +16,15 @@ from shared.app.planner.pins.pin_branches import ensure_branch
 from shared.app.planner.reporter import reopen
 from shared.app.pull_requests.markdown import code, prose
 from shared.app.records import Transition, change
-from shared.cluster.envelopes import Envelope, continuation
+from shared.cluster.divergence.trial import Trial, TrialEnd
 from shared.cluster.failures.errors import ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
-from shared.cluster.messages import ReportRequest, TryRequest
+from shared.cluster.queues.envelopes import Envelope, continuation
+from shared.cluster.queues.messages import ReportRequest, TryRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.events import trial_ended_event
 from shared.cluster.transitions.acceptance import accept_trial
-from shared.cluster.trial import Trial, TrialEnd
 from shared.frozen import replace
 from shared.ports import Ports, Pull
 

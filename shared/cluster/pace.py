@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 
 from shared.azure.rate_limits import AKS_OTHER, Bucket, reserve
-from shared.cluster.continuations import Continuation
 from shared.cluster.job import Delay, Job, NextRun
+from shared.cluster.queues.continuations import Continuation
 from shared.frozen import replace
 from shared.language.desired import Desired
 from shared.plan.plan import Action, Item

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from shared.azure.running_versions import Running
+from shared.cluster.divergence.trial import Trial
 from shared.cluster.failures.errors import (
     ClusterMissing,
     ClusterStopped,
@@ -35,7 +36,6 @@ from shared.cluster.record_parts import (
     Phase,
     Removals,
 )
-from shared.cluster.trial import Trial
 from shared.frozen import dataclass, field
 from shared.language.desired import Desired
 from shared.language.pin import Pin

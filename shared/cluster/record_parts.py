@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 
-from shared.azure.compliance import Compliance
+from shared.azure.companions.compliance import Compliance
 from shared.azure.differences import Difference
 from shared.azure.drift.activity import FieldAuthor
 from shared.azure.running_versions import PoolVersions
-from shared.cluster.drift import Correction, Drift, HeldStart
-from shared.cluster.trial import Trial
-from shared.cluster.verification import Verification
+from shared.cluster.divergence.drift import Correction, Drift, HeldStart
+from shared.cluster.divergence.trial import Trial
+from shared.cluster.divergence.verification import Verification
 from shared.frozen import dataclass, field
 from shared.kubernetes.inside import Inside
 from shared.kubernetes.kubeconfig import ApiServer

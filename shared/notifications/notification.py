@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from shared.azure.drift.yaml_diff import Sides, yaml_diff
-from shared.cluster.conditions import exempt_text, found_of, is_exempt, kind_found
-from shared.cluster.drift import Drift, DriftedField, is_news
+from shared.cluster.divergence.drift import Drift, DriftedField, is_news
 from shared.cluster.failures.retry import DEFAULTS, Policies
+from shared.cluster.findings.conditions import exempt_text, found_of, is_exempt, kind_found
 from shared.cluster.history import by_whom
-from shared.cluster.message_parts import Approval
+from shared.cluster.queues.message_parts import Approval
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.diagnosis import diagnose

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
 from shared.cluster.failures.retry import DEFAULTS, Policies
-from shared.cluster.messages import CLOCKS_DIFFER
 from shared.cluster.pace import SMALL_CHANGE
+from shared.cluster.queues.messages import CLOCKS_DIFFER
 from shared.frozen import dataclass, field
 from shared.kubernetes.flux_objects import GitCredentials
 from shared.language.resolve.work import PLAN_WORK

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from shared.cluster.drift import HeldStart
+from shared.cluster.divergence.drift import HeldStart
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass
 from shared.language.desired import Desired

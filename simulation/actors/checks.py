@@ -12,9 +12,9 @@ from localcloud.azure.world.arm_keys import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.check.changed_paths import check_changed_paths
 from shared.app.outbox import request_whole_check, request_whole_sweep
-from shared.cluster.conditions import is_at_rest, is_unfinished
 from shared.cluster.failures.errors import FluxUnhealthy
-from shared.cluster.health import FLUX
+from shared.cluster.findings.conditions import is_at_rest, is_unfinished
+from shared.cluster.findings.health import FLUX
 from shared.cluster.recipes import Step
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase

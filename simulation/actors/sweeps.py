@@ -15,8 +15,8 @@ from localcloud.azure.world.arm_keys import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.outbox import request_whole_sweep
 from shared.azure.changes.writes import is_stopped
-from shared.cluster.conditions import is_at_rest
 from shared.cluster.failures.errors import ClusterMissing, ClusterStopped
+from shared.cluster.findings.conditions import is_at_rest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from simulation.actors.accepted_drift import AcceptedDrift

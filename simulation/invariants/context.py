@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from localcloud.azure.world.arm_keys import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.messages import JobMessage
+from shared.cluster.queues.messages import JobMessage
 from shared.cluster.record import ClusterRecord
 from shared.resource_ids import ClusterId
 from simulation.event_loop import MAX_SKEW, SHORT_FREEZE, EventLoop

@@ -7,7 +7,7 @@ from dataclasses import replace
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.tree import outputs_view
 from shared.app.outbox import request_whole_check, request_whole_sweep
-from shared.cluster.health import HealthCondition
+from shared.cluster.findings.health import HealthCondition
 from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import FACTS
 from shared.notifications.digest import body_of

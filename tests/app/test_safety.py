@@ -12,10 +12,10 @@ from localcloud.memory.crashes import Crash
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery import missed_work
 from shared.app.worker import worker
-from shared.cluster.envelopes import job_message
 from shared.cluster.failures.errors import InvalidManifest, Throttled, Unauthorized, Unavailable
 from shared.cluster.job import Delay, JobQueue, Lease, NextRun
-from shared.cluster.messages import JobMessage
+from shared.cluster.queues.envelopes import job_message
+from shared.cluster.queues.messages import JobMessage
 from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.ports import CommitStatus, Message

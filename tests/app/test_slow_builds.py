@@ -12,7 +12,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import Push
 from shared.app.outbox import send
-from shared.cluster.messages import PlanRequest
+from shared.cluster.queues.messages import PlanRequest
 from shared.plan.hold_kinds import HoldKind
 from shared.platform.builds.build import Builds
 from tests.support import fleet_files

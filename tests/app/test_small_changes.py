@@ -8,8 +8,8 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.servicebus.world.broker_values import Draft
-from shared.cluster.envelopes import job_message
 from shared.cluster.job import JobQueue
+from shared.cluster.queues.envelopes import job_message
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.ports.azure import PutGroup

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from shared.azure.companion import Companion, writes_of
-from shared.azure.companions import KINDS, companions_to_remove, kind_of
-from shared.azure.identity_access import CredentialCompanion, RoleCompanion
-from shared.azure.policies import PolicyCompanion
+from shared.azure.companions.companion import Companion, writes_of
+from shared.azure.companions.companion_kinds import KINDS, companions_to_remove, kind_of
+from shared.azure.companions.identity_access import CredentialCompanion, RoleCompanion
+from shared.azure.companions.policies import PolicyCompanion
 from shared.json_tree import Json
 from tests.support.arm_bodies import desired
 

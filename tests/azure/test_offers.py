@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.azure.offered import Offer, Quota, Size, Subnet, quotas_of, sizes_of, subnets_of
-from shared.azure.offers import ADDRESSES, TOTAL, Request, shortages
+from shared.azure.availability.offered import Offer, Quota, Size, Subnet, quotas_of, sizes_of, subnets_of
+from shared.azure.availability.offers import ADDRESSES, TOTAL, Request, shortages
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.resolve.rules.refusal import completed, surge_of
 from shared.resource_ids import RegionId

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.azure.permissions import (
+from shared.azure.availability.permissions import (
     Grant,
     Need,
     assigned,

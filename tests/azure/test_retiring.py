@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.azure import announcements as table
-from shared.azure.announcements import (
+from shared.azure.availability import announcements as table
+from shared.azure.availability.announcements import (
     AS_OF,
     ISTIO,
     KUBERNETES,
@@ -20,7 +20,7 @@ from shared.azure.announcements import (
     of_revision,
     of_size,
 )
-from shared.azure.retirements import AHEAD, FRESH, retirement_warnings, retiring, stale
+from shared.azure.availability.retirements import AHEAD, FRESH, retirement_warnings, retiring, stale
 from tests.support.resolved_fleets import ONE, with_change
 from tests.support.sample import day_of_commit
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from shared.azure.offered import Offer, Quota, Size, Subnet
-from shared.azure.offers import TOTAL
-from shared.azure.upgrade_room import Room, blockers_in_azure, failed_parts, notes_of, room_of
+from shared.azure.availability.offered import Offer, Quota, Size, Subnet
+from shared.azure.availability.offers import TOTAL
+from shared.azure.availability.upgrade_room import Room, blockers_in_azure, failed_parts, notes_of, room_of
 from shared.kubernetes.readiness.blockers import Actor
 from shared.language.model.cluster.spec import ClusterSpec
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from localcloud.azure.world.clusters.maintenance import maintenance_document
-from shared.azure.maintenance_windows import WindowCompanion
+from shared.azure.companions.maintenance_windows import WindowCompanion
 from shared.language.desired import Desired
 from tests.support.arm_bodies import desired
 

@@ -67,7 +67,7 @@ class Place:
         log = Path(f"{self.state}.log")
         found = log.read_text().splitlines() if log.exists() else []
         log.unlink(missing_ok=True)
-        writing = ("provider register", "deployment sub create", "functionapp deployment source config-zip")
+        writing = ("provider register", "deployment sub create", "functionapp deploy ")
         return [command for command in found if command.startswith(writing)]
 
     def stored(self) -> Any:

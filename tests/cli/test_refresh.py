@@ -10,7 +10,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.parts import FIRST_PAGE
 from shared.app.api.views.drift import drift_of_cluster, drift_view
-from shared.cluster.messages import SweepRequest
+from shared.cluster.queues.messages import SweepRequest
 from shared.ports.state import Listing, Orphan, PathsCheck, SweepRecord
 from tests.support.one_cluster import ONE, ready, record
 from tests.support.roadstead_command import on_terminal, plain, roadstead

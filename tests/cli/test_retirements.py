@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.azure.announcements import AS_OF
+from shared.azure.availability.announcements import AS_OF
 from tests.support import fleet_files
 from tests.support.one_cluster import ready
 from tests.support.pipeline_runs import ready as ready_fleet

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from shared.azure.differences import Difference
 from shared.azure.drift.policy import DriftDecision
-from shared.cluster.conditions import STALLED
 from shared.cluster.failures.errors import ClusterStopped, QuotaExceeded, Throttled, Unavailable
+from shared.cluster.findings.conditions import STALLED
 from shared.cluster.outcomes import Done, Fail, Outcome, Restart, Retry, Wait
 from shared.cluster.recipes import Step, deadline
 from shared.cluster.record import READY, ClusterRecord

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from shared.cluster.continuations import LONGEST_BACKLOG, continuation_of, overdue, served_until
 from shared.cluster.job import JobQueue, Lease
+from shared.cluster.queues.continuations import LONGEST_BACKLOG, continuation_of, overdue, served_until
 from shared.cluster.record import ClusterRecord
 from tests.support.cluster_records import NOW, later, record
 

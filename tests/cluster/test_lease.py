@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from shared.cluster.envelopes import continuation_id, job_message
 from shared.cluster.failures.errors import NotYetVisible, Unavailable, Unexpected
 from shared.cluster.job import Contest, ContestKind, Delay, Lease
-from shared.cluster.messages import JobMessage
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
+from shared.cluster.queues.envelopes import continuation_id, job_message
+from shared.cluster.queues.messages import JobMessage
 from shared.cluster.recipes import Step
 from shared.cluster.record import ClusterRecord
 from shared.cluster.transitions.acceptance import accept_change, accept_delete

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from shared.cluster.conditions import with_condition, with_in_sync
-from shared.cluster.continuations import continuation_of
-from shared.cluster.drift import Drift, DriftedField
+from shared.cluster.divergence.drift import Drift, DriftedField
 from shared.cluster.failures.errors import QuotaExceeded, Throttled
+from shared.cluster.findings.conditions import with_condition, with_in_sync
 from shared.cluster.history import Gaps
 from shared.cluster.job import Delay, JobQueue, NextRun
 from shared.cluster.outcomes import Done, Fail, Outcome, Restart, Retry, Wait
+from shared.cluster.queues.continuations import continuation_of
 from shared.cluster.recipes import Step
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Condition, Phase

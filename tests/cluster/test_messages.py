@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 from pydantic import BaseModel
 
-from shared.cluster.envelopes import job_message
 from shared.cluster.forms import NewerForm
-from shared.cluster.messages import (
+from shared.cluster.queues.envelopes import job_message
+from shared.cluster.queues.messages import (
     JobMessage,
     NotifyRequest,
     OutdatedRequest,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.cluster.failures.errors import ClusterStopped, FluxUnhealthy
-from shared.cluster.health import (
+from shared.cluster.findings.health import (
     SLOT_SECONDS,
     HealthCondition,
     HealthFinding,

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.cluster.continuations import Continuation, continuations_of
 from shared.cluster.pace import PACE, small_change, starts
+from shared.cluster.queues.continuations import Continuation, continuations_of
 from shared.cluster.record_parts import Phase
 from shared.language.desired import Desired
 from shared.plan.plan import Action, Item

@@ -20,8 +20,8 @@ from localcloud.azure.wire.authorization import action_of, allows
 from localcloud.memory.memory_cloud import EVENTS, QUEUES
 from localcloud.servicebus.world.broker_values import Draft
 from shared.app.api.acts.tries import begin_try
-from shared.cluster.envelopes import job_message
 from shared.cluster.failures.errors import Unauthorized
+from shared.cluster.queues.envelopes import job_message
 from shared.cluster.recipes import Step
 from shared.cluster.record_parts import Phase
 from shared.platform.pins import roots_of

@@ -9,9 +9,9 @@ import pytest
 
 from localcloud.azure.world.access.role_assignments import ROLES
 from localcloud.azure.world.catalog import NODE_IMAGES
-from shared.azure.offered import Subnet, quotas_of, sizes_of, subnets_of
-from shared.azure.offers import ADDRESSES, TOTAL
-from shared.azure.permissions import (
+from shared.azure.availability.offered import Subnet, quotas_of, sizes_of, subnets_of
+from shared.azure.availability.offers import ADDRESSES, TOTAL
+from shared.azure.availability.permissions import (
     assigned,
     grants_of,
     registered_features,

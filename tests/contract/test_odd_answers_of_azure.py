@@ -11,7 +11,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.adapters.arm import ArmAzure
-from shared.azure.compliance import compliance_of
+from shared.azure.companions.compliance import compliance_of
 from shared.azure.drift.activity import writes_in
 from shared.azure.importer import NotImportable, imported
 from shared.azure.ownership import Owner

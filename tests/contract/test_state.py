@@ -10,12 +10,12 @@ import pytest
 
 from shared.adapters.tables import storage_tables, table_service
 from shared.azure.differences import Difference
-from shared.cluster.conditions import with_in_sync
-from shared.cluster.continuations import continuations_of
-from shared.cluster.drift import Drift, DriftedField
+from shared.cluster.divergence.drift import Drift, DriftedField
 from shared.cluster.failures.errors import ClusterMissing, ReconcileError, Stale, Unavailable
+from shared.cluster.findings.conditions import with_in_sync
 from shared.cluster.job import Contest, ContestKind, start_step
 from shared.cluster.outcomes import Fail, Wait
+from shared.cluster.queues.continuations import continuations_of
 from shared.cluster.recipes import Step
 from shared.cluster.record_parts import CompanionState, Phase
 from shared.cluster.reporting.summary import summary_of

@@ -10,7 +10,7 @@ from azure.servicebus import ServiceBusMessage
 from localcloud.runtime.inspection import bus_messages, table_entities
 from localcloud.runtime.options import Options
 from shared.adapters.servicebus import service_bus_client
-from shared.cluster.messages import JobMessage
+from shared.cluster.queues.messages import JobMessage
 from shared.ports.state.clusters import CLUSTERS
 from tests.support import fleet_files
 from tests.support.fleet_operator import Operator

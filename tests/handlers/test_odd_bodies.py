@@ -18,10 +18,16 @@ from handlers.acts import ACTS
 from handlers.sign_in import PRINCIPAL, SignIn
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
-from shared.cluster.envelopes import job_message
 from shared.cluster.history import FoundBy
-from shared.cluster.message_parts import Approval, HeadConfirmation, MissedHead, PromotionAsked, RolloutAct
-from shared.cluster.messages import (
+from shared.cluster.queues.envelopes import job_message
+from shared.cluster.queues.message_parts import (
+    Approval,
+    HeadConfirmation,
+    MissedHead,
+    PromotionAsked,
+    RolloutAct,
+)
+from shared.cluster.queues.messages import (
     ActRequest,
     CheckMessage,
     PlanRequest,

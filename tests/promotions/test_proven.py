@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shared.cluster.drift import Drift, DriftedField
+from shared.cluster.divergence.drift import Drift, DriftedField
 from shared.cluster.record_parts import Condition, Divergence, Observation, Ownership, Phase, RunningVersions
 from shared.language.desired import Desired
 from shared.language.model.cluster.drift import DriftAction

@@ -15,8 +15,8 @@ from shared.app.check import conclusions, reading
 from shared.app.sweep import corrections
 from shared.app.worker import worker
 from shared.app.worker.steps.flux import sync, waiting
-from shared.cluster.envelopes import Envelope
-from shared.cluster.messages import StatusRequest
+from shared.cluster.queues.envelopes import Envelope
+from shared.cluster.queues.messages import StatusRequest
 from shared.cluster.record import ClusterRecord
 from shared.kubernetes import health
 from shared.kubernetes.health import SUSPENDED, Fault, sync_faults

@@ -6,7 +6,7 @@ import pytest
 
 from shared.app.access.companions import POLICIES
 from shared.app.worker.steps import companions
-from shared.azure.identity_access import CredentialCompanion
+from shared.azure.companions.identity_access import CredentialCompanion
 from shared.cluster.transitions import acceptance
 from simulation.actors.kinds import IDENTITY_ACCESS
 from tests.simulation.mutations import mutation

@@ -20,7 +20,7 @@ from shared.app.recovery import missed_work
 from shared.app.worker import worker
 from shared.app.worker.steps import cluster, registry
 from shared.azure.ownership import Owner
-from shared.cluster import envelopes
+from shared.cluster.queues import envelopes
 from shared.cluster.record import ClusterRecord
 from shared.cluster.transitions import acceptance
 from shared.cluster.transitions import lease as leases

@@ -8,7 +8,7 @@ import pytest
 
 from shared.app.pull_requests import pull_requests
 from shared.app.pull_requests.comment import PullPlan
-from shared.cluster.messages import PreviewRequest
+from shared.cluster.queues.messages import PreviewRequest
 from shared.ports import PlanRecord, Ports
 from tests.simulation.mutations import Mutation
 

@@ -16,7 +16,7 @@ from shared.app.planner import compute, gate_checks, planner, rollouts
 from shared.app.planner.rollouts import StagedPlan
 from shared.app.repository import read_resolved
 from shared.app.sweep import corrections
-from shared.cluster.messages import QueueRequest, RolloutRequest
+from shared.cluster.queues.messages import QueueRequest, RolloutRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.transitions import acceptance
 from shared.plan.plan import Action, Item

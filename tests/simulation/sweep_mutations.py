@@ -23,13 +23,13 @@ from shared.app.sweep import clusters, conclusions, corrections, events, lists, 
 from shared.app.sweep.lists import orphans_of
 from shared.azure.differences import drift_of
 from shared.azure.drift import policy
-from shared.cluster import drift
-from shared.cluster.conditions import with_in_sync
-from shared.cluster.messages import ReportRequest
+from shared.cluster.divergence import drift
+from shared.cluster.divergence.verification import Verification
+from shared.cluster.findings.conditions import with_in_sync
+from shared.cluster.queues.messages import ReportRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.transitions import acceptance
 from shared.cluster.transitions.acceptance import accept_retry
-from shared.cluster.verification import Verification
 from shared.language.model.cluster.drift import DriftAction
 from shared.language.pin import PIN_BRANCHES
 from shared.ports import Ports

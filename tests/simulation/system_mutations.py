@@ -9,7 +9,7 @@ import pytest
 from shared.app.worker.steps.flux import pinned
 from shared.app.worker.steps.systems import apply
 from shared.app.worker.steps.systems import managed_namespaces as managed_step
-from shared.azure import managed_namespaces
+from shared.azure.companions import managed_namespaces
 from shared.kubernetes import sync_objects
 from shared.language.cluster_systems import without_invalid
 from shared.language.resolve import systems

@@ -10,8 +10,8 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.servicebus.world.broker_values import Draft
 from shared.cluster.history import FoundBy, Gap, Gaps
-from shared.cluster.message_parts import MissedHead
-from shared.cluster.messages import PlanRequest, RolloutRequest
+from shared.cluster.queues.message_parts import MissedHead
+from shared.cluster.queues.messages import PlanRequest, RolloutRequest
 from shared.ports import FleetRecord
 from simulation.desired_state import RequestedFleet
 from simulation.event_loop import Actor, EventLoop

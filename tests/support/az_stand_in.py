@@ -53,10 +53,10 @@ def _answer(arguments: list[str], given: dict[str, str], state: dict[str, Any]) 
         return {"changes": []}
     if group.startswith("deployment sub create"):
         return _created(json.loads(Path(given["--parameters"]).read_text()), given, state)
-    if group.startswith("functionapp deployment source config-zip"):
+    if group == "functionapp deploy":
         if given["--name"] not in state["fleet"]["functionAppNames"]["value"]:
             return "ResourceNotFound: no such app"
-        digest = hashlib.sha256(Path(given["--src"]).read_bytes()).hexdigest()
+        digest = hashlib.sha256(Path(given["--src-path"]).read_bytes()).hexdigest()
         state["code"][given["--name"]] = digest
         return {"status": "Success"}
     return f"'{group}' is misspelled or not recognized by the system"

@@ -9,7 +9,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.outbox import request_whole_check
 from shared.azure.rate_limits import AKS_OTHER
-from shared.cluster.health import HealthCondition
+from shared.cluster.findings.health import HealthCondition
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Condition
 from shared.resource_ids import ClusterId

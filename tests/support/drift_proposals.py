@@ -10,7 +10,7 @@ from shared.app.api.parts import FIRST_PAGE
 from shared.app.api.views.drift import drift_view
 from shared.app.intake.accept import accept
 from shared.app.proposals.proposals import handle
-from shared.cluster.messages import ProposeRequest
+from shared.cluster.queues.messages import ProposeRequest
 from shared.ports.state import Proposal
 from tests.support.one_cluster import ONE, ready
 from tests.support.pipeline_runs import pushed

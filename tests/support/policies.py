@@ -6,7 +6,7 @@ from typing import Any
 
 from localcloud.azure.world.access.policy_assignments import DEFINITIONS
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.azure.policies import policy_name
+from shared.azure.companions.policies import policy_name
 from tests.support.one_cluster import ONE
 
 PRIVILEGED, PRIVATE, BASELINE = DEFINITIONS

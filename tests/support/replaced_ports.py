@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.planner import planner
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.messages import PlanRequest
+from shared.cluster.queues.messages import PlanRequest
 from shared.ports import Azure, BranchHead, Message, Ports
 from shared.ports.azure import AzureCall
 

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from handlers.sign_in import SignIn
 from localcloud.common.http_server import HttpServer
 from localcloud.functions.easy_auth import AuthSettings, EasyAuth
-from localcloud.functions.function_index import Function, HttpTrigger
 from localcloud.functions.host_config import read_settings
-from localcloud.functions.http_triggers import HttpFunctions
-from localcloud.functions.in_process import functions_of
-from localcloud.functions.invocations import Invoker
+from localcloud.functions.triggers.http_triggers import HttpFunctions
+from localcloud.functions.worker.function_index import Function, HttpTrigger
+from localcloud.functions.worker.in_process import functions_of
+from localcloud.functions.worker.invocations import Invoker
 from localcloud.runtime.options import EXAMPLE
 from shared.ports import Ports
 from tests.support.function_calls import KEYS, function_app

@@ -8,8 +8,8 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.outbox import request_whole_sweep
 from shared.app.sweep.sweep import handle as handle_request
 from shared.azure.rate_limits import ARM_READ, Bucket, correct
-from shared.cluster.conditions import IN_SYNC
-from shared.cluster.messages import SweepRequest
+from shared.cluster.findings.conditions import IN_SYNC
+from shared.cluster.queues.messages import SweepRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.ports.azure import GetCluster, ListClusters

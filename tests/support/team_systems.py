@@ -5,8 +5,8 @@ from __future__ import annotations
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.outbox import send
 from shared.cluster.failures.errors import Dependency
-from shared.cluster.message_parts import Approval
-from shared.cluster.messages import PlanRequest
+from shared.cluster.queues.message_parts import Approval
+from shared.cluster.queues.messages import PlanRequest
 from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import ref_of

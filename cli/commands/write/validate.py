@@ -22,10 +22,10 @@ from cli.platform import Platform, platform_of
 from cli.terminal.output import Output, console, echo, print_json, show
 from cli.text import line
 from cli.worktree import Worktree, open_worktree
-from shared.azure.announcements import AS_OF
+from shared.azure.availability.announcements import AS_OF
+from shared.azure.availability.retirements import retirement_warnings, stale
+from shared.azure.companions.maintenance_windows import past_starts
 from shared.azure.drift.policy import exemption_warnings
-from shared.azure.maintenance_windows import past_starts
-from shared.azure.retirements import retirement_warnings, stale
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import Problem, number_of
 from shared.sentences import many

@@ -9,12 +9,18 @@ from typing import Any, Generic, TypeVar
 from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.contests import ours
 from shared.app.access.context import StepContext
-from shared.azure.companion import C, Companion, Fields, Live
+from shared.azure.companions.companion import C, Companion, Fields, Live
+from shared.azure.companions.identity_access import (
+    CredentialCompanion,
+    RoleCompanion,
+    issuer_of,
+    principal_in,
+    role_id,
+)
+from shared.azure.companions.maintenance_windows import WindowCompanion
+from shared.azure.companions.managed_namespaces import NamespaceCompanion
+from shared.azure.companions.policies import PolicyCompanion
 from shared.azure.differences import Difference
-from shared.azure.identity_access import CredentialCompanion, RoleCompanion, issuer_of, principal_in, role_id
-from shared.azure.maintenance_windows import WindowCompanion
-from shared.azure.managed_namespaces import NamespaceCompanion
-from shared.azure.policies import PolicyCompanion
 from shared.cluster.failures.errors import Dependency, InvalidManifest
 from shared.cluster.outcomes import Wait
 from shared.cluster.recipes import Step

@@ -12,13 +12,13 @@ from types import NoneType, UnionType
 from typing import Any, Protocol, TypeVar, cast, get_args, get_origin, get_type_hints, is_typeddict
 
 from shared.app.api import schema
-from shared.azure.policies import PolicyCompanion
-from shared.azure.retirements import retiring
-from shared.cluster.conditions import IN_SYNC, is_at_rest
+from shared.azure.availability.retirements import retiring
+from shared.azure.companions.policies import PolicyCompanion
 from shared.cluster.failures.advice import explained
 from shared.cluster.failures.catalogue import entry_of
 from shared.cluster.failures.errors import Unreadable, is_wait
 from shared.cluster.failures.remedies import suggested_action
+from shared.cluster.findings.conditions import IN_SYNC, is_at_rest
 from shared.cluster.forms import RecordList, UnreadableRecord
 from shared.cluster.history import Event
 from shared.cluster.record import ClusterRecord

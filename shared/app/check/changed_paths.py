@@ -19,9 +19,9 @@ from datetime import datetime, timedelta
 from shared.app.outbox import send_all
 from shared.app.repository import read_files
 from shared.app.worker.steps.flux.waiting import pulls_the_fleet
-from shared.cluster.conditions import is_at_rest, is_unfinished
-from shared.cluster.envelopes import checks_of
 from shared.cluster.failures.errors import ReconcileError, Stale
+from shared.cluster.findings.conditions import is_at_rest, is_unfinished
+from shared.cluster.queues.envelopes import checks_of
 from shared.cluster.record import ClusterRecord
 from shared.language.resolve.repository_layout import Files, cluster_paths, shared_paths
 from shared.logs import about

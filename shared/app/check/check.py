@@ -26,12 +26,12 @@ from shared.app.outbox import next_check_of, send, send_all
 from shared.app.runs import record_end
 from shared.app.worker.steps.bootstrap_secrets import VaultReads
 from shared.azure.rate_limits import AKS_OTHER
-from shared.cluster.conditions import found_of, is_at_rest, is_closed
-from shared.cluster.envelopes import checks_of
 from shared.cluster.failures.errors import ReconcileError, Retryable, Unexpected
-from shared.cluster.health import needs_check
-from shared.cluster.messages import CheckMessage
+from shared.cluster.findings.conditions import found_of, is_at_rest, is_closed
+from shared.cluster.findings.health import needs_check
 from shared.cluster.outcomes import Done, Retry
+from shared.cluster.queues.envelopes import checks_of
+from shared.cluster.queues.messages import CheckMessage
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.measurements import of_read, of_reservation
 from shared.kubernetes.flux_objects import ComponentsError

@@ -24,13 +24,13 @@ from shared.app.access.companions import (
 from shared.app.access.context import StepContext
 from shared.app.access.rate_limiter import RateLimited
 from shared.app.outbox import send
-from shared.azure.companion import Live
-from shared.azure.compliance import Compliance, compliance_of
+from shared.azure.companions.companion import Live
+from shared.azure.companions.compliance import Compliance, compliance_of
+from shared.azure.companions.identity_access import RoleCompanion
+from shared.azure.companions.policies import PolicyCompanion
 from shared.azure.differences import Difference
-from shared.azure.identity_access import RoleCompanion
-from shared.azure.policies import PolicyCompanion
 from shared.cluster.failures.errors import Dependency, ReconcileError
-from shared.cluster.messages import SweepRequest
+from shared.cluster.queues.messages import SweepRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import CompanionState
 from shared.frozen import dataclass, replace

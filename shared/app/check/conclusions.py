@@ -14,9 +14,8 @@ from shared.app.outbox import next_check_of, unlike
 from shared.app.records import Transition, change
 from shared.app.sweep.conclusions import is_beside
 from shared.app.worker.steps.flux.waiting import commits_behind
-from shared.cluster.conditions import FLUX_REPORTS, with_condition, without_condition
-from shared.cluster.envelopes import Envelope
-from shared.cluster.health import (
+from shared.cluster.findings.conditions import FLUX_REPORTS, with_condition, without_condition
+from shared.cluster.findings.health import (
     HEALTHY,
     HealthCondition,
     HealthFinding,
@@ -24,7 +23,8 @@ from shared.cluster.health import (
     checked,
     outcome_of,
 )
-from shared.cluster.messages import CheckMessage, ReportRequest, StatusRequest, SweepRequest
+from shared.cluster.queues.envelopes import Envelope
+from shared.cluster.queues.messages import CheckMessage, ReportRequest, StatusRequest, SweepRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import AppliedRevision, Condition, RunningVersions
 from shared.cluster.reporting.events import FLUX_REPORTED, events_between, renewed_event

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from shared.cluster.conditions import is_unfinished
+from shared.cluster.findings.conditions import is_unfinished
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.frozen import dataclass, replace

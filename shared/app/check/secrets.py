@@ -13,9 +13,9 @@ from shared.app.access.context import StepContext
 from shared.app.check.readings import as_far_as_known
 from shared.app.worker.steps.bootstrap_secrets import VaultReads
 from shared.app.worker.steps.flux.applied import apply_over, is_as_applied
-from shared.cluster.conditions import is_unfinished
 from shared.cluster.failures.errors import ReconcileError, SecretMissing
-from shared.cluster.health import HEALTHY, HealthCondition, HealthFinding
+from shared.cluster.findings.conditions import is_unfinished
+from shared.cluster.findings.health import HEALTHY, HealthCondition, HealthFinding
 from shared.cluster.record import ClusterRecord
 from shared.json_tree import Json
 from shared.kubernetes import health

@@ -19,7 +19,7 @@ from shared.app.intake.webhook import (
 )
 from shared.app.outbox import send
 from shared.cluster.failures.errors import Retryable
-from shared.cluster.messages import (
+from shared.cluster.queues.messages import (
     PlanRequest,
     PreviewRequest,
     PromoteRequest,

@@ -16,11 +16,11 @@ from shared.app.http_result import MAX_NAME, HttpResult, rejected
 from shared.app.intake.flux_event import MAX_BODY_BYTES, EventKeys, FluxEvent, read_event
 from shared.app.outbox import send_all
 from shared.app.records import Transition, change
-from shared.cluster.conditions import FLUX_REPORTS, is_at_rest
-from shared.cluster.envelopes import checks_of, copy_of
 from shared.cluster.failures.errors import ReconcileError
-from shared.cluster.health import HealthCondition
+from shared.cluster.findings.conditions import FLUX_REPORTS, is_at_rest
+from shared.cluster.findings.health import HealthCondition
 from shared.cluster.job import Delay
+from shared.cluster.queues.envelopes import checks_of, copy_of
 from shared.cluster.recipes import IN_THE_CLUSTER
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import reported_event

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs
 
-from shared.cluster.drift import BRANCHES, PROMOTIONS
+from shared.cluster.divergence.drift import BRANCHES, PROMOTIONS
 from shared.frozen import dataclass
 from shared.masking import cut
 

@@ -18,11 +18,11 @@ from shared.app.notifier.of_fleet import OF_PLANS, OTHERS, of_plan, present
 from shared.app.outbox import send
 from shared.app.pull_requests.markdown import fence, line
 from shared.app.repository import require_name
-from shared.cluster.conditions import is_exempt
 from shared.cluster.failures.errors import Dependency, ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
+from shared.cluster.findings.conditions import is_exempt
 from shared.cluster.forms import UnreadableRecord
-from shared.cluster.messages import NotifyRequest
+from shared.cluster.queues.messages import NotifyRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.json_tree import digest_of

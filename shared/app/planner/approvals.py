@@ -19,12 +19,12 @@ from shared.app.planner.review_rules import (
 )
 from shared.app.records import again
 from shared.app.repository import PlanInputs
-from shared.cluster.envelopes import Envelope
 from shared.cluster.failures.errors import ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.history import Act
-from shared.cluster.message_parts import Approval
-from shared.cluster.messages import PlanRequest, QueueRequest, ReviewRequest, ToPlan
+from shared.cluster.queues.envelopes import Envelope
+from shared.cluster.queues.message_parts import Approval
+from shared.cluster.queues.messages import PlanRequest, QueueRequest, ReviewRequest, ToPlan
 from shared.cluster.review_check import IgnoredReview, ReviewCheck, Verdict
 from shared.frozen import dataclass, replace
 from shared.masking import cut, without_secrets

@@ -14,8 +14,8 @@ from shared.app.repository import require_own, source_of
 from shared.cluster.failures.errors import OtherRepository, ReconcileError
 from shared.cluster.failures.fleet_problem import FailedPart
 from shared.cluster.history import Gap, Gaps
-from shared.cluster.message_parts import HeadConfirmation
-from shared.cluster.messages import ToPlan
+from shared.cluster.queues.message_parts import HeadConfirmation
+from shared.cluster.queues.messages import ToPlan
 from shared.cluster.reporting.measurements import of_plan
 from shared.frozen import dataclass, replace
 from shared.logs import about

@@ -17,10 +17,10 @@ from shared.app.planner.pins.plan_pins import write_pins
 from shared.app.planner.plan_problems import answer_approval
 from shared.app.planner.upgrade_gate import readings_before
 from shared.app.repository import save_fingerprints
-from shared.cluster.envelopes import Envelope
 from shared.cluster.failures.errors import ReconcileError
-from shared.cluster.message_parts import Approval
-from shared.cluster.messages import OutdatedRequest, PlanRequest, PromoteRequest, RolloutRequest
+from shared.cluster.queues.envelopes import Envelope
+from shared.cluster.queues.message_parts import Approval
+from shared.cluster.queues.messages import OutdatedRequest, PlanRequest, PromoteRequest, RolloutRequest
 from shared.frozen import replace
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.notifications.routes import routes_of

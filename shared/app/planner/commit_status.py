@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from shared.cluster.drift import moment
+from shared.cluster.divergence.drift import moment
 from shared.cluster.failures.fleet_problem import FleetProblem
 from shared.cluster.forms import UnreadableRecord
-from shared.cluster.messages import ReportRequest
+from shared.cluster.queues.messages import ReportRequest
 from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.frozen import dataclass

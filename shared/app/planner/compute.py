@@ -16,12 +16,12 @@ from shared.app.planner.pins.distances import with_distances
 from shared.app.planner.rollouts import stage
 from shared.app.repository import PlanInputs
 from shared.azure.ownership import INSTALLATION_TAG, Installation, new_life, tag
-from shared.cluster.continuations import continuations_of
-from shared.cluster.envelopes import Envelope
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.history import Act
-from shared.cluster.messages import RolloutRequest, ToPlan
 from shared.cluster.pace import small_change
+from shared.cluster.queues.continuations import continuations_of
+from shared.cluster.queues.envelopes import Envelope
+from shared.cluster.queues.messages import RolloutRequest, ToPlan
 from shared.cluster.transitions.acceptance import follows
 from shared.frozen import dataclass, field, replace
 from shared.json_tree import Json

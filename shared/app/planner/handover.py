@@ -20,11 +20,11 @@ from shared.app.door import put_epoch, with_next_epoch
 from shared.app.outbox import send_all
 from shared.app.planner.compute import ComputedPlan
 from shared.app.records import Transition, change
-from shared.cluster.envelopes import continuation
 from shared.cluster.failures.errors import Stale, TooLarge, Unreadable
 from shared.cluster.history import Gaps, by_whom
-from shared.cluster.message_parts import Approval
 from shared.cluster.pace import starting, starts
+from shared.cluster.queues.envelopes import continuation
+from shared.cluster.queues.message_parts import Approval
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import accepted_event
 from shared.cluster.transitions.acceptance import accept, follows, is_prevented, under_installation

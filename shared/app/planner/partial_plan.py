@@ -19,10 +19,10 @@ from shared.app.planner.pins.line import with_line
 from shared.app.planner.pins.plan_pins import with_form
 from shared.app.planner.rollouts import RolloutStart, starting_of
 from shared.app.repository import PlanInputs, read_some
-from shared.cluster.envelopes import Envelope
 from shared.cluster.failures.errors import ReconcileError
-from shared.cluster.messages import RolloutRequest
 from shared.cluster.pace import small_change
+from shared.cluster.queues.envelopes import Envelope
+from shared.cluster.queues.messages import RolloutRequest
 from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
 from shared.language.cluster_systems import systems_in

@@ -13,8 +13,8 @@ from shared.cluster.failures.errors import ReconcileError, Retryable, Stale
 from shared.cluster.failures.fleet_problem import FailedPart, FleetProblem
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.history import Act
-from shared.cluster.message_parts import Approval, RolloutAct
-from shared.cluster.messages import ToPlan
+from shared.cluster.queues.message_parts import Approval, RolloutAct
+from shared.cluster.queues.messages import ToPlan
 from shared.frozen import replace
 from shared.json_tree import digest_of
 from shared.plan.plan import Plan

@@ -28,7 +28,7 @@ from shared.app.platform import platform_plan, with_earlier_pins
 from shared.app.repository import PlanInputs, read_known, read_resolved, tombstones_of
 from shared.cluster.failures.errors import ReconcileError, Retryable, Stale, Unexpected, Unreadable
 from shared.cluster.failures.retry import wait_before_retry
-from shared.cluster.messages import (
+from shared.cluster.queues.messages import (
     ActRequest,
     PlanRequest,
     QueueRequest,

@@ -13,7 +13,7 @@ from functools import partial
 from shared.app.outbox import send
 from shared.app.records import Transition, change
 from shared.cluster.failures.errors import Stale, Unreadable
-from shared.cluster.messages import PlanRequest
+from shared.cluster.queues.messages import PlanRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import recovery_event
 from shared.cluster.transitions.acceptance import accept_recovery

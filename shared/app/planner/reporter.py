@@ -27,11 +27,17 @@ from shared.app.planner.commit_status import (
     status_of,
 )
 from shared.app.records import again
-from shared.cluster.envelopes import Envelope
 from shared.cluster.failures.errors import ReconcileError, Retryable, Stale, Unreadable, Withheld
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.forms import RecordList
-from shared.cluster.messages import NotifyRequest, PlanRequest, ReportRequest, StatusRequest, TryRequest
+from shared.cluster.queues.envelopes import Envelope
+from shared.cluster.queues.messages import (
+    NotifyRequest,
+    PlanRequest,
+    ReportRequest,
+    StatusRequest,
+    TryRequest,
+)
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.frozen import replace
 from shared.logs import about

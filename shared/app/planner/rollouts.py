@@ -22,8 +22,8 @@ from shared.app.planner.plan_problems import answer_act
 from shared.app.records import again
 from shared.app.repository import PlanInputs
 from shared.cluster.forms import RecordList
-from shared.cluster.message_parts import RolloutAct
-from shared.cluster.messages import PromoteRequest, ReportRequest, RolloutRequest
+from shared.cluster.queues.message_parts import RolloutAct
+from shared.cluster.queues.messages import PromoteRequest, ReportRequest, RolloutRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.summary import summary_of
 from shared.frozen import dataclass, replace

@@ -12,9 +12,9 @@ from datetime import timedelta
 from itertools import islice
 
 from shared.app.outbox import send_all
-from shared.cluster.envelopes import Envelope, readings_of
 from shared.cluster.failures.errors import ReconcileError
-from shared.cluster.readiness import Readiness, ReadinessState, readiness_of
+from shared.cluster.findings.readiness import Readiness, ReadinessState, readiness_of
+from shared.cluster.queues.envelopes import Envelope, readings_of
 from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
 from shared.masking import cut

@@ -17,7 +17,7 @@ from shared.azure.differences import drift_of
 from shared.azure.drift.policy import DriftDecision
 from shared.azure.drift.proposal import DriftProposal, propose
 from shared.azure.ownership import Owner
-from shared.cluster.drift import DriftedField, digest_of_proposal, drift_from
+from shared.cluster.divergence.drift import DriftedField, digest_of_proposal, drift_from
 from shared.cluster.failures.errors import Retryable
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass, replace

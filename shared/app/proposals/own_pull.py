@@ -14,7 +14,7 @@ from shared.app.proposals.head import Head
 from shared.app.pull_requests.markdown import fit
 from shared.cluster.failures.errors import ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
-from shared.cluster.messages import QueueRequest
+from shared.cluster.queues.messages import QueueRequest
 from shared.frozen import dataclass, replace
 from shared.ports import NewCommit, Ports, Pull, PullText
 from shared.ports.state import Promotion, Proposal

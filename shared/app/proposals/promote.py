@@ -24,10 +24,10 @@ from shared.app.proposals.own_pull import (
     seconds_until_again,
 )
 from shared.app.proposals.texts import commit_text, promotion_over_text, promotion_text
-from shared.cluster.drift import PROMOTIONS
+from shared.cluster.divergence.drift import PROMOTIONS
 from shared.cluster.failures.errors import ReconcileError, Terminal, Unreadable
-from shared.cluster.message_parts import PromotionAsked
-from shared.cluster.messages import PromoteRequest, PromotionRequest
+from shared.cluster.queues.message_parts import PromotionAsked
+from shared.cluster.queues.messages import PromoteRequest, PromotionRequest
 from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.json_tree import digest_of

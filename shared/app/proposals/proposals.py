@@ -30,7 +30,7 @@ from shared.cluster.failures.errors import (
     Unreadable,
     Withheld,
 )
-from shared.cluster.messages import ProposeRequest
+from shared.cluster.queues.messages import ProposeRequest
 from shared.logs import about
 from shared.ports import Ports
 from shared.ports.state import Proposal

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from shared.app.proposals.own_pull import declined_after
-from shared.cluster.drift import BRANCHES, Drift, DriftedField
+from shared.cluster.divergence.drift import BRANCHES, Drift, DriftedField
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.json_tree import digest_of
 from shared.language.model.cluster.drift import DriftAction

@@ -12,7 +12,7 @@ from shared.app.pull_requests.markdown import code, prose, table
 from shared.app.repository import read_files
 from shared.azure.node_pools.rollback import WITHIN, Versions
 from shared.azure.ownership import rollback_tag
-from shared.cluster.drift import ROLLBACKS
+from shared.cluster.divergence.drift import ROLLBACKS
 from shared.cluster.failures.errors import Conflict
 from shared.frozen import dataclass
 from shared.language.resolve.repository_layout import blob_id, cluster_path

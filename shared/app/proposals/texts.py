@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from shared.app.proposals.evaluation import Evaluation
 from shared.app.proposals.own_pull import pull_text
 from shared.app.pull_requests.markdown import code, prose, table
-from shared.cluster.drift import DriftedField
+from shared.cluster.divergence.drift import DriftedField
 from shared.language.resolve.repository_layout import cluster_path
 from shared.ports import PullText
 from shared.ports.state import OmittedField, Promotion

@@ -32,12 +32,12 @@ from shared.app.repository import (
     resolved,
     tombstones_of,
 )
+from shared.azure.availability.retirements import retirement_warnings, stale
+from shared.azure.companions.maintenance_windows import past_starts
 from shared.azure.drift.policy import exemption_warnings
-from shared.azure.maintenance_windows import past_starts
-from shared.azure.retirements import retirement_warnings, stale
 from shared.cluster.failures.errors import ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
-from shared.cluster.messages import OutdatedRequest, PreviewRequest, QueueRequest
+from shared.cluster.queues.messages import OutdatedRequest, PreviewRequest, QueueRequest
 from shared.cluster.record import ClusterRecord
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.repository_layout import manifest_paths

@@ -15,9 +15,9 @@ from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.outbox import send, send_all
 from shared.app.readiness.counting import count
 from shared.app.readiness.reading import observe, room_for
-from shared.cluster.envelopes import readings_of
 from shared.cluster.failures.errors import Stale
-from shared.cluster.messages import ReadinessMessage
+from shared.cluster.queues.envelopes import readings_of
+from shared.cluster.queues.messages import ReadinessMessage
 from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
 from shared.kubernetes.readiness.observation import Counted, Observation, Unread

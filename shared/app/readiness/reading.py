@@ -11,9 +11,9 @@ from typing import TypeVar
 
 from shared.app.access.context import StepContext
 from shared.app.offers import offer_to
+from shared.azure.availability.offers import Request
+from shared.azure.availability.upgrade_room import Room, failed_parts, room_of
 from shared.azure.changes.upgrades import POOL_LABEL
-from shared.azure.offers import Request
-from shared.azure.upgrade_room import Room, failed_parts, room_of
 from shared.cluster.failures.errors import Dependency, ReconcileError, Unauthenticated, Unavailable
 from shared.frozen import replace
 from shared.json_tree import Json

@@ -16,12 +16,13 @@ from datetime import datetime
 from shared.app.notifications import notifications_of, store_dead_letter
 from shared.app.outbox import next_check_of, send_all
 from shared.app.records import Transition, again, change
-from shared.cluster.envelopes import Envelope, copy_of
 from shared.cluster.failures.errors import DeadLettered, Retryable, Unreadable
 from shared.cluster.failures.fleet_problem import FailedPart, FleetProblem
 from shared.cluster.forms import NewerForm
 from shared.cluster.job import JobQueue
-from shared.cluster.messages import (
+from shared.cluster.outcomes import Fail
+from shared.cluster.queues.envelopes import Envelope, copy_of
+from shared.cluster.queues.messages import (
     CheckMessage,
     JobMessage,
     PlanRequest,
@@ -34,7 +35,6 @@ from shared.cluster.messages import (
     message_of_worker,
     request_of,
 )
-from shared.cluster.outcomes import Fail
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import events_between
 from shared.cluster.reporting.measurements import DEAD_LETTERS, Measurement, Span, of_outcome

@@ -12,14 +12,20 @@ from shared.app.door import newer_epoch
 from shared.app.outbox import send, send_all
 from shared.app.repository import is_own
 from shared.app.runs import record_end
-from shared.cluster.continuations import Continuation, continuation_of, overdue, served_until
-from shared.cluster.envelopes import Envelope, continuation
 from shared.cluster.failures.errors import ReconcileError, Stale
 from shared.cluster.failures.fleet_problem import FailedPart, FleetProblem
 from shared.cluster.history import FoundBy
 from shared.cluster.job import JobQueue
-from shared.cluster.message_parts import MissedHead
-from shared.cluster.messages import NotifyRequest, PlanRequest, ReportRequest, ReviewRequest, RolloutRequest
+from shared.cluster.queues.continuations import Continuation, continuation_of, overdue, served_until
+from shared.cluster.queues.envelopes import Envelope, continuation
+from shared.cluster.queues.message_parts import MissedHead
+from shared.cluster.queues.messages import (
+    NotifyRequest,
+    PlanRequest,
+    ReportRequest,
+    ReviewRequest,
+    RolloutRequest,
+)
 from shared.cluster.reporting.measurements import of_plan, of_queues
 from shared.logs import about, about_record
 from shared.ports import BranchHead, FleetRecord, PlanRecord, Ports

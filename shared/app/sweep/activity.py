@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
-from shared.azure.companions import kind_of
+from shared.azure.companions.companion_kinds import kind_of
 from shared.azure.drift.activity import Activity, FieldAuthor, changed_by, done_by, writes_in
-from shared.cluster.conditions import act_known, with_act
-from shared.cluster.drift import ASKED_AGAIN, DriftedField
+from shared.cluster.divergence.drift import ASKED_AGAIN, DriftedField
 from shared.cluster.failures.errors import (
     ClusterMissing,
     ClusterStopped,
@@ -19,6 +18,7 @@ from shared.cluster.failures.errors import (
     ReconcileError,
     Unauthorized,
 )
+from shared.cluster.findings.conditions import act_known, with_act
 from shared.cluster.record import ClusterRecord, finding_of_sweep
 from shared.masking import cut
 from shared.ports import Ports

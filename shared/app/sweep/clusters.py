@@ -16,12 +16,12 @@ from shared.app.sweep.activity import ActivityLog
 from shared.app.sweep.conclusions import conclude
 from shared.app.sweep.corrections import sweep_of_held, unless_held
 from shared.app.sweep.sources import Sources
-from shared.cluster.conditions import is_at_rest
-from shared.cluster.envelopes import Envelope, continuation
 from shared.cluster.failures.errors import ClusterMissing, ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
-from shared.cluster.health import CORRECTED, applies_again
-from shared.cluster.messages import EVENT, SweepRequest
+from shared.cluster.findings.conditions import is_at_rest
+from shared.cluster.findings.health import CORRECTED, applies_again
+from shared.cluster.queues.envelopes import Envelope, continuation
+from shared.cluster.queues.messages import EVENT, SweepRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import correction_event
 from shared.cluster.reporting.measurements import of_read, of_reservation

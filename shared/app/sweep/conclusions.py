@@ -16,10 +16,10 @@ from shared.app.sweep.activity import ActivityLog
 from shared.app.sweep.corrections import Sighting, compare, correct, is_news
 from shared.app.sweep.sources import Sources
 from shared.app.sweep.verdicts import verdict
-from shared.cluster.conditions import is_at_rest, is_unfinished
-from shared.cluster.drift import attributed
-from shared.cluster.envelopes import Envelope
+from shared.cluster.divergence.drift import attributed
 from shared.cluster.failures.errors import ClusterMissing
+from shared.cluster.findings.conditions import is_at_rest, is_unfinished
+from shared.cluster.queues.envelopes import Envelope
 from shared.cluster.record import ClusterRecord
 from shared.json_tree import Json
 from shared.logs import about_record

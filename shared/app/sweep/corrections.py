@@ -16,15 +16,16 @@ from shared.azure.differences import Difference, beyond_git, drift_of, live_dige
 from shared.azure.drift.policy import DriftDecision, decide, only_reported, uncorrected
 from shared.azure.node_pools.replacement import serving
 from shared.azure.ownership import Owner
-from shared.cluster.conditions import IN_SYNC, found_of, is_unfinished, loss_of, own_failure
-from shared.cluster.drift import digest_of_proposal, exhausted
-from shared.cluster.envelopes import Envelope, checks_of, continuation
+from shared.cluster.divergence.drift import digest_of_proposal, exhausted
+from shared.cluster.divergence.verification import Verification, known_beyond
 from shared.cluster.failures.errors import ReconcileError, Unexpected, classes
-from shared.cluster.health import CORRECTED, FLUX, applies_again
+from shared.cluster.findings.conditions import IN_SYNC, found_of, is_unfinished, loss_of, own_failure
+from shared.cluster.findings.health import CORRECTED, FLUX, applies_again
 from shared.cluster.history import Event
 from shared.cluster.job import ContestKind, Failure
-from shared.cluster.messages import ProposeRequest, RolloutRequest, SweepRequest
 from shared.cluster.outcomes import Done, Fail, Outcome
+from shared.cluster.queues.envelopes import Envelope, checks_of, continuation
+from shared.cluster.queues.messages import ProposeRequest, RolloutRequest, SweepRequest
 from shared.cluster.recipes import Step
 from shared.cluster.record import ClusterRecord, finding_of_sweep
 from shared.cluster.record_parts import Phase
@@ -36,7 +37,6 @@ from shared.cluster.transitions.acceptance import (
     start_correction,
 )
 from shared.cluster.transitions.apply_outcome import apply_outcome
-from shared.cluster.verification import Verification, known_beyond
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json, digest_of
 from shared.kubernetes.inside import facts_of

@@ -14,13 +14,13 @@ from datetime import datetime, timedelta
 from shared.app.outbox import send, send_all
 from shared.app.records import again
 from shared.app.sweep.verdicts import cluster_of
+from shared.azure.companions.identity_access import CredentialCompanion
 from shared.azure.drift.activity import Activity
 from shared.azure.drift.events import AzureChange, changes_in, is_own
-from shared.azure.identity_access import CredentialCompanion
-from shared.cluster.conditions import is_at_rest
-from shared.cluster.envelopes import checks_of
 from shared.cluster.failures.errors import ReconcileError
-from shared.cluster.messages import EVENT, SweepRequest
+from shared.cluster.findings.conditions import is_at_rest
+from shared.cluster.queues.envelopes import checks_of
+from shared.cluster.queues.messages import EVENT, SweepRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.measurements import AZURE_EVENTS, Measurement
 from shared.frozen import replace

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterable, Mapping
 
 from shared.app.repository import read_blobs, read_files
-from shared.cluster.drift import DriftedField
+from shared.cluster.divergence.drift import DriftedField
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass, replace

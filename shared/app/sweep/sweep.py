@@ -26,7 +26,7 @@ from shared.app.sweep.lists import compare, orphans_of, read_list
 from shared.app.sweep.sources import Sources
 from shared.cluster.failures.errors import ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
-from shared.cluster.messages import (
+from shared.cluster.queues.messages import (
     EVENT,
     NotifyRequest,
     PromoteRequest,

@@ -34,12 +34,19 @@ from shared.app.records import Transition, change, with_rebuild_time
 from shared.app.worker.stay import Stay
 from shared.app.worker.steps.guards.inside import begins_inside
 from shared.app.worker.steps.registry import run_step
-from shared.cluster.envelopes import Envelope, checks_of, continuation, continuation_at, copy_of, job_message
 from shared.cluster.failures.errors import NOT_FOUND, ReconcileError, Retryable, Stale, Unexpected, Unreadable
-from shared.cluster.health import needs_check
+from shared.cluster.findings.health import needs_check
 from shared.cluster.job import JobQueue
-from shared.cluster.messages import JobMessage, ReportRequest, RolloutRequest, TryRequest
 from shared.cluster.outcomes import Done, Fail, Outcome, Restart, Retry
+from shared.cluster.queues.envelopes import (
+    Envelope,
+    checks_of,
+    continuation,
+    continuation_at,
+    copy_of,
+    job_message,
+)
+from shared.cluster.queues.messages import JobMessage, ReportRequest, RolloutRequest, TryRequest
 from shared.cluster.recipes import Step, next_step
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase

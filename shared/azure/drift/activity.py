@@ -12,7 +12,7 @@ from datetime import datetime
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from shared.azure.companions import kind_of
+from shared.azure.companions.companion_kinds import kind_of
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.masking import cut

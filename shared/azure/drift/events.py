@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from shared.azure.companions import KINDS
+from shared.azure.companions.companion_kinds import KINDS
 from shared.azure.drift.activity import CALLER_LIMIT, Activity, is_read
 from shared.azure.ownership import is_marked
 from shared.frozen import dataclass

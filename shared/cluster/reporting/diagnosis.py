@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from shared.cluster.conditions import STALLED
-from shared.cluster.drift import moment
+from shared.cluster.divergence.drift import moment
 from shared.cluster.failures.fleet_problem import FleetProblem
 from shared.cluster.failures.remedies import NO_ACTION
 from shared.cluster.failures.retry import DEFAULTS, Policies
+from shared.cluster.findings.conditions import STALLED
 from shared.cluster.record import READY, ClusterRecord
 from shared.cluster.reporting.events import RELEASED
 from shared.cluster.reporting.job_diagnosis import NEXT_COMMIT, Diagnosis, diagnose_job

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
-from shared.cluster.conditions import MESSAGE_LIMIT
-from shared.cluster.drift import DriftedField, is_news
+from shared.cluster.divergence.drift import DriftedField, is_news
+from shared.cluster.divergence.trial import Trial
+from shared.cluster.findings.conditions import MESSAGE_LIMIT
 from shared.cluster.history import Event, by_whom
 from shared.cluster.job import Contest, ContestKind
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.cluster.recipes import Step
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
-from shared.cluster.trial import Trial
 from shared.frozen import replace
 from shared.language.pin import Pin
 from shared.masking import cut

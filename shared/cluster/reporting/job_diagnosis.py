@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from shared.cluster.conditions import exempt_text
-from shared.cluster.drift import NAMED, Drift
+from shared.cluster.divergence.drift import NAMED, Drift
 from shared.cluster.failures.advice import action_for
 from shared.cluster.failures.errors import (
     ClusterContested,
@@ -17,7 +16,8 @@ from shared.cluster.failures.errors import (
 )
 from shared.cluster.failures.remedies import NO_ACTION, suggested_action
 from shared.cluster.failures.retry import Policies, policy_for
-from shared.cluster.health import error_of, faults_of, unread_of
+from shared.cluster.findings.conditions import exempt_text
+from shared.cluster.findings.health import error_of, faults_of, unread_of
 from shared.cluster.history import by_whom
 from shared.cluster.job import Delay, Failure
 from shared.cluster.recipes import STEPS, Step, deadline

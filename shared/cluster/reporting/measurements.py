@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 
-from shared.cluster.conditions import IN_SYNC, STALLED
-from shared.cluster.continuations import Continuation
-from shared.cluster.health import HealthCondition
+from shared.cluster.findings.conditions import IN_SYNC, STALLED
+from shared.cluster.findings.health import HealthCondition
 from shared.cluster.history import Gaps
 from shared.cluster.job import JobQueue
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Retry
+from shared.cluster.queues.continuations import Continuation
 from shared.cluster.record import READY, ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.events import DELETED, RELEASED

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
 
-from shared.cluster.conditions import IN_SYNC, found_of, is_exempt, unnamed_since
-from shared.cluster.drift import Drift, digest_of_proposal
+from shared.cluster.divergence.drift import Drift, digest_of_proposal
+from shared.cluster.divergence.trial import Trial
 from shared.cluster.failures.advice import explained
+from shared.cluster.findings.conditions import IN_SYNC, found_of, is_exempt, unnamed_since
 from shared.cluster.recipes import STEPS, Recipe, Step
 from shared.cluster.record import READY, ClusterRecord
 from shared.cluster.record_parts import Phase
-from shared.cluster.trial import Trial
 from shared.frozen import dataclass, field
 from shared.masking import cut
 

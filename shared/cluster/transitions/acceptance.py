@@ -6,12 +6,23 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from shared.azure.companions import companions_to_remove
+from shared.azure.companions.companion_kinds import companions_to_remove
 from shared.azure.drift.policy import DriftDecision, released
 from shared.azure.flux_extension import configurations_to_remove
 from shared.azure.node_pools.body import keys_to_remove
 from shared.azure.running_versions import lowered_versions
-from shared.cluster.conditions import (
+from shared.cluster.divergence.drift import (
+    CorrectionApproval,
+    Drift,
+    DriftedField,
+    corrected,
+    drift_from,
+    is_news,
+)
+from shared.cluster.divergence.trial import Trial, TrialEnd
+from shared.cluster.divergence.verification import Verification
+from shared.cluster.failures.errors import ClusterMissing, ClusterStopped, NoLongerReady, Unhealthy, classes
+from shared.cluster.findings.conditions import (
     IN_SYNC,
     MESSAGE_LIMIT,
     loss_of,
@@ -19,15 +30,11 @@ from shared.cluster.conditions import (
     with_in_sync,
     with_summary,
 )
-from shared.cluster.drift import CorrectionApproval, Drift, DriftedField, corrected, drift_from, is_news
-from shared.cluster.failures.errors import ClusterMissing, ClusterStopped, NoLongerReady, Unhealthy, classes
-from shared.cluster.health import HealthCondition
+from shared.cluster.findings.health import HealthCondition
 from shared.cluster.job import Contest, ContestKind, Job, job_after, new_job
 from shared.cluster.recipes import CONDITIONS, STEPS, Recipe, Step
 from shared.cluster.record import ClusterRecord, working_phase
 from shared.cluster.record_parts import UNREAD_COMPANIONS, AzureLife, Condition, Phase, Removals
-from shared.cluster.trial import Trial, TrialEnd
-from shared.cluster.verification import Verification
 from shared.frozen import replace
 from shared.language.cluster_systems import systems_in
 from shared.language.desired import Desired

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from shared.azure.ownership import created_for
-from shared.cluster.conditions import MESSAGE_LIMIT, reassessed, with_condition, with_in_sync, with_summary
-from shared.cluster.drift import remaining_after
+from shared.cluster.divergence.drift import remaining_after
 from shared.cluster.failures.errors import (
     Aborted,
     ClusterContested,
@@ -19,6 +18,13 @@ from shared.cluster.failures.errors import (
     classes,
 )
 from shared.cluster.failures.retry import DEFAULTS, Policies, policy_for, wait_before_retry
+from shared.cluster.findings.conditions import (
+    MESSAGE_LIMIT,
+    reassessed,
+    with_condition,
+    with_in_sync,
+    with_summary,
+)
 from shared.cluster.job import AcceptedWrite, ContestKind, Delay, Failure, NextRun, StepState, start_step
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.cluster.recipes import CONDITIONS, STEPS, Recipe, Step, deadline, next_step

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from shared.cluster.job import Lease
-from shared.cluster.messages import JobMessage
+from shared.cluster.queues.messages import JobMessage
 from shared.cluster.recipes import Recipe, Step
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass, replace

@@ -11,10 +11,10 @@ from operator import attrgetter, itemgetter
 from typing import TypeVar
 
 from shared.cluster import stored_record
-from shared.cluster.continuations import Continuation, continuation_of
 from shared.cluster.failures.errors import Unreadable
 from shared.cluster.forms import CLUSTER, RecordList, StoredText, UnreadableRecord, WrongText
 from shared.cluster.history import Event
+from shared.cluster.queues.continuations import Continuation, continuation_of
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.summary import ClusterSummary, SummaryDetails, summary_of
 from shared.frozen import dataclass, replace

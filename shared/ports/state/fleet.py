@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from shared.cluster.drift import moment
+from shared.cluster.divergence.drift import moment
 from shared.cluster.failures.fleet_problem import FleetProblem
 from shared.cluster.history import Gaps
 from shared.frozen import dataclass, field

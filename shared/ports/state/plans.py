@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any
 
 from shared.cluster.forms import RecordList, StoredText, WrongText
-from shared.cluster.message_parts import Approval
+from shared.cluster.queues.message_parts import Approval
 from shared.cluster.review_check import ReviewCheck
 from shared.frozen import dataclass, field, replace
 from shared.plan.plan import Plan

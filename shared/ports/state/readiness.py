@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
-from shared.azure.upgrade_room import Room
+from shared.azure.availability.upgrade_room import Room
 from shared.cluster.forms import RecordList
 from shared.frozen import dataclass, field
 from shared.kubernetes.readiness.observation import Counted, Observation

@@ -13,8 +13,8 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.rollout import act_on_rollout
 from shared.app.api.views.rollouts import rollout_view
 from shared.app.planner.planner import handle
-from shared.cluster.message_parts import RolloutAct
-from shared.cluster.messages import ActRequest
+from shared.cluster.queues.message_parts import RolloutAct
+from shared.cluster.queues.messages import ActRequest
 from shared.rollouts.rollout import ActKind, Decisions, Rollout, StageDecision
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shared.app.outbox import send_all
-from shared.cluster.envelopes import continuation
+from shared.cluster.queues.envelopes import continuation
 from shared.cluster.recipes import STEPS, Recipe
 from shared.cluster.record_parts import Phase
 from shared.cluster.transitions.acceptance import accept_retry

@@ -16,7 +16,7 @@ from shared.app.api.views.clusters import fleet_view
 from shared.app.check import changed_paths
 from shared.app.check.changed_paths import SETTLED, check_changed_paths
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.health import HealthCondition
+from shared.cluster.findings.health import HealthCondition
 from shared.cluster.record_parts import Phase
 from tests.support import fleet_files
 from tests.support.checks import check, condition, refused_since

@@ -14,10 +14,10 @@ from shared.app.check import check as checks
 from shared.app.outbox import request_whole_check, send, send_all
 from shared.app.sweep import sweep
 from shared.azure.rate_limits import Limit
-from shared.cluster.envelopes import checks_of
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.health import HealthCondition
-from shared.cluster.messages import CHECK_SESSIONS, CHECKED_TOGETHER, CheckMessage, SweepRequest
+from shared.cluster.findings.health import HealthCondition
+from shared.cluster.queues.envelopes import checks_of
+from shared.cluster.queues.messages import CHECK_SESSIONS, CHECKED_TOGETHER, CheckMessage, SweepRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.cluster.transitions.acceptance import accept_retry

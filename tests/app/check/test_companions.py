@@ -10,14 +10,14 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import replay
-from shared.azure.companion import Companion
-from shared.azure.companions import KINDS
-from shared.azure.identity_access import CredentialCompanion, RoleCompanion, credential_name
-from shared.azure.maintenance_windows import WindowCompanion
-from shared.azure.managed_namespaces import NamespaceCompanion
-from shared.azure.policies import PolicyCompanion
+from shared.azure.companions.companion import Companion
+from shared.azure.companions.companion_kinds import KINDS
+from shared.azure.companions.identity_access import CredentialCompanion, RoleCompanion, credential_name
+from shared.azure.companions.maintenance_windows import WindowCompanion
+from shared.azure.companions.managed_namespaces import NamespaceCompanion
+from shared.azure.companions.policies import PolicyCompanion
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.health import HealthCondition
+from shared.cluster.findings.health import HealthCondition
 from shared.cluster.record_parts import Phase
 from shared.cluster.stored_record import from_json, to_json
 from shared.ports.azure import (

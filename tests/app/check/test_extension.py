@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.health import HealthCondition
+from shared.cluster.findings.health import HealthCondition
 from shared.cluster.record_parts import AppliedRevision, Phase
 from tests.support.checks import check, condition
 from tests.support.extension_clusters import FLUX, FOLDERS, PRIVATE, change, configuration, hydrated

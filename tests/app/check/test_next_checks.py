@@ -13,8 +13,8 @@ from shared.app.check import check as checks
 from shared.app.outbox import send_all
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from shared.app.worker import worker
-from shared.cluster.envelopes import checks_of
-from shared.cluster.messages import CheckMessage
+from shared.cluster.queues.envelopes import checks_of
+from shared.cluster.queues.messages import CheckMessage
 from shared.cluster.record_parts import Phase
 from tests.support.checks import check, condition, pass_time, refused_since, take_tokens
 from tests.support.one_cluster import ENTRA, ONE, branch_files, files, ready, record

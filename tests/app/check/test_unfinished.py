@@ -8,7 +8,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.tree import tree_view
-from shared.cluster.health import HealthCondition
+from shared.cluster.findings.health import HealthCondition
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import NAMESPACE, SOURCE

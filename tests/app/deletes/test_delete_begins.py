@@ -9,8 +9,8 @@ import pytest
 from localcloud.azure.world.arm_resources import Timings
 from shared.app.outbox import send_all
 from shared.azure.rate_limits import Bucket
-from shared.cluster.envelopes import continuation
 from shared.cluster.failures.errors import ReconcileError, Unauthorized, Unavailable
+from shared.cluster.queues.envelopes import continuation
 from shared.cluster.record_parts import Phase
 from shared.cluster.transitions.acceptance import accept_delete
 from shared.json_tree import Json

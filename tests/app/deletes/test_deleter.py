@@ -10,10 +10,10 @@ from localcloud.memory.crashes import Crash
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from shared.app.worker import worker
-from shared.cluster.envelopes import job_message
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.job import JobQueue
-from shared.cluster.messages import JobMessage
+from shared.cluster.queues.envelopes import job_message
+from shared.cluster.queues.messages import JobMessage
 from shared.cluster.recipes import Step
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase

@@ -13,7 +13,7 @@ from shared.app.api.acts.cluster import take_over
 from shared.app.outbox import send
 from shared.azure.ownership import created_for
 from shared.cluster.job import ContestKind
-from shared.cluster.messages import PlanRequest
+from shared.cluster.queues.messages import PlanRequest
 from shared.cluster.record_parts import Phase
 from shared.plan.plan import Action, Item
 from shared.ports.azure import GetCluster

@@ -19,9 +19,9 @@ from shared.app.intake.flux_event import (
     NAMES_SECONDS,
     EventKeys,
 )
-from shared.cluster.conditions import FLUX_REPORTS
 from shared.cluster.failures.errors import VaultUnavailable
-from shared.cluster.health import HealthCondition
+from shared.cluster.findings.conditions import FLUX_REPORTS
+from shared.cluster.findings.health import HealthCondition
 from shared.cluster.history import Event
 from shared.cluster.recipes import Step
 from shared.cluster.record_parts import Phase

@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 from localcloud.memory.crashes import Counter, Tripwire
-from shared.azure.identity_access import credential_name
+from shared.azure.companions.identity_access import credential_name
 from shared.cluster.record_parts import Phase
 from tests.support import fleet_files
 from tests.support.crash_points import crash_points

@@ -10,7 +10,7 @@ import pytest
 
 from localcloud.azure.world.access.role_assignments import ROLES
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.azure.identity_access import credential_name
+from shared.azure.companions.identity_access import credential_name
 from shared.cluster.failures.errors import from_http
 from shared.cluster.recipes import Step
 from shared.cluster.record_parts import Phase

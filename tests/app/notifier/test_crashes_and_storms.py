@@ -11,7 +11,7 @@ from localcloud.memory.memory_cloud import MemoryCloud, tripwired
 from shared.app.notifier.notifier import handle
 from shared.app.recovery.missed_work import wake_notifier
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.messages import NotifyRequest
+from shared.cluster.queues.messages import NotifyRequest
 from shared.cluster.record_parts import Phase
 from shared.notifications.kinds import NotificationKind
 from shared.notifications.notification import Notification

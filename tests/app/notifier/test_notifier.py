@@ -12,7 +12,7 @@ from shared.app.api.acts.cluster import replay
 from shared.app.notifier.notifier import handle
 from shared.app.recovery.missed_work import wake_notifier
 from shared.cluster.failures.errors import Throttled, Unauthenticated, Unavailable
-from shared.cluster.messages import NotifyRequest
+from shared.cluster.queues.messages import NotifyRequest
 from shared.cluster.record_parts import Phase
 from shared.masking import Masker
 from shared.notifications.kinds import NotificationKind

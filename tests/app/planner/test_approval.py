@@ -12,8 +12,8 @@ from shared.app.api.views.why import why_view
 from shared.app.intake.accept import accept
 from shared.app.planner.planner import handle
 from shared.cluster.failures.errors import Unauthenticated
-from shared.cluster.message_parts import Approval
-from shared.cluster.messages import PlanRequest
+from shared.cluster.queues.message_parts import Approval
+from shared.cluster.queues.messages import PlanRequest
 from shared.cluster.record_parts import Phase
 from shared.ports import BranchHead
 from tests.support import fleet_files

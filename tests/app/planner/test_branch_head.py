@@ -17,8 +17,8 @@ from shared.app.outbox import send
 from shared.app.planner.branch import CONFIRM_READS, CONFIRM_SECONDS, LAG
 from shared.app.recovery import missed_work
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.message_parts import HeadConfirmation
-from shared.cluster.messages import PlanRequest
+from shared.cluster.queues.message_parts import HeadConfirmation
+from shared.cluster.queues.messages import PlanRequest
 from shared.cluster.record_parts import Phase
 from shared.ports import PlanRecord
 from tests.support import fleet_files

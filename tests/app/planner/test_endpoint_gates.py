@@ -15,7 +15,7 @@ from shared.app.api.views.rollouts import rollout_view
 from shared.app.api.views.why import why_view
 from shared.app.outbox import send
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.messages import RolloutRequest
+from shared.cluster.queues.messages import RolloutRequest
 from shared.masking import Masker
 from shared.ports.masked import masked
 from shared.rollouts.rollout import RolloutState

@@ -13,7 +13,7 @@ from shared.app.api.acts.rollout import act_on_rollout
 from shared.app.api.views.rollouts import rollout_view, rollouts_view
 from shared.app.api.views.why import why_view
 from shared.cluster.failures.errors import Unauthorized
-from shared.cluster.messages import CLOCKS_DIFFER
+from shared.cluster.queues.messages import CLOCKS_DIFFER
 from shared.rollouts.rollout import ActKind, RolloutState
 from tests.support.pipeline_runs import push, status
 from tests.support.staged_fleets import (

@@ -9,8 +9,8 @@ from shared.app.api.views.clusters import fleet_view
 from shared.app.planner import planner
 from shared.app.planner.reporter import report_open_plans
 from shared.cluster.failures.errors import TooLarge
-from shared.cluster.message_parts import Approval
-from shared.cluster.messages import PlanRequest
+from shared.cluster.queues.message_parts import Approval
+from shared.cluster.queues.messages import PlanRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.ports import Handover

@@ -14,7 +14,7 @@ from localcloud.memory.crashes import Crash
 from localcloud.memory.memory_cloud import MemoryCloud, tripwired
 from shared.app.planner import planner
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.messages import PlanRequest
+from shared.cluster.queues.messages import PlanRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.ports import Message

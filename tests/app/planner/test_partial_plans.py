@@ -19,8 +19,8 @@ from localcloud.memory.memory_cloud import MemoryCloud, tripwired
 from shared.app.planner.partial_plan import WHOLE_AFTER
 from shared.app.planner.planner import handle
 from shared.cluster.job import Contest, ContestKind
-from shared.cluster.message_parts import RolloutAct
-from shared.cluster.messages import ActRequest, PlanRequest, RolloutRequest
+from shared.cluster.queues.message_parts import RolloutAct
+from shared.cluster.queues.messages import ActRequest, PlanRequest, RolloutRequest
 from shared.cluster.record import READY, ClusterRecord
 from shared.cluster.record_parts import Condition, Phase, RunningVersions
 from tests.support import team_systems

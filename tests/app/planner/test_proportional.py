@@ -8,7 +8,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.pull_requests import pull_requests
 from shared.app.repository import read_desired, read_known
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.messages import PreviewRequest
+from shared.cluster.queues.messages import PreviewRequest
 from shared.cluster.record_parts import Phase
 from shared.json_tree import digest_of
 from shared.language.resolve.repository_layout import blob_id

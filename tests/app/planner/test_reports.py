@@ -17,7 +17,7 @@ from shared.app.planner.commit_status import INTERIM, SETTLED, has_room, interva
 from shared.app.planner.planner import handle
 from shared.app.planner.reporter import STANDS_STILL, report_open_plans
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.messages import CLOCKS_DIFFER, ReportRequest, RolloutRequest
+from shared.cluster.queues.messages import CLOCKS_DIFFER, ReportRequest, RolloutRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.ports import CommitStatus, FleetConfig, PlanRecord, Timing

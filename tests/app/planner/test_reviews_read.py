@@ -16,7 +16,7 @@ from shared.app.api.views.why import why_view
 from shared.app.planner import planner
 from shared.cluster.failures.errors import Terminal, Unauthorized, Unavailable
 from shared.cluster.history import LIVE, Act
-from shared.cluster.messages import PlanRequest, ReviewRequest
+from shared.cluster.queues.messages import PlanRequest, ReviewRequest
 from shared.ports import MergedPull
 from tests.support.pipeline_runs import status
 from tests.support.replaced_ports import around, frozen

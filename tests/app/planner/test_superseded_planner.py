@@ -13,9 +13,9 @@ from shared.app.api.views.why import why_view
 from shared.app.outbox import send_all
 from shared.app.planner import planner
 from shared.app.planner.reporter import report_open_plans
-from shared.cluster.envelopes import continuation
-from shared.cluster.message_parts import Approval
-from shared.cluster.messages import PlanRequest
+from shared.cluster.queues.envelopes import continuation
+from shared.cluster.queues.message_parts import Approval
+from shared.cluster.queues.messages import PlanRequest
 from shared.cluster.record_parts import Phase
 from shared.cluster.transitions.acceptance import accept_new
 from shared.plan.hold_kinds import HoldKind

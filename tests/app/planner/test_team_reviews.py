@@ -9,7 +9,7 @@ import pytest
 from localcloud.github.world.people import CONTRIBUTOR, REVIEWER
 from shared.app.api.acts.approval import approve
 from shared.app.planner.approvals import approved_request
-from shared.cluster.messages import ReviewRequest
+from shared.cluster.queues.messages import ReviewRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.language.resolve.repository_layout import cluster_path as manifest

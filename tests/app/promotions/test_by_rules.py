@@ -12,7 +12,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.plans import promotions_view
 from shared.app.proposals import promote
 from shared.app.proposals.texts import PROMOTION_OVER as OVER
-from shared.cluster.messages import CLOCKS_DIFFER, PromoteRequest
+from shared.cluster.queues.messages import CLOCKS_DIFFER, PromoteRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from tests.support.drift_proposals import calls_to_host

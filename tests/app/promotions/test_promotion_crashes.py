@@ -13,7 +13,7 @@ import pytest
 from localcloud.memory.crashes import Counter, Crash, Tripwire
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.proposals.promote import handle
-from shared.cluster.messages import PromoteRequest
+from shared.cluster.queues.messages import PromoteRequest
 from tests.support.crash_points import Interrupted, points_of_one_run
 from tests.support.promotions import BRANCH, RULE, change, files, production, pulls, stored
 from tests.support.replaced_ports import around

@@ -11,7 +11,7 @@ from localcloud.memory.crashes import Counter, Crash, Tripwire
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.outbox import request_whole_sweep
 from shared.app.proposals.proposals import handle
-from shared.cluster.messages import ProposeRequest
+from shared.cluster.queues.messages import ProposeRequest
 from shared.ports import Ports
 from tests.support.crash_points import Interrupted, points_of_one_run
 from tests.support.drift_proposals import (

@@ -14,7 +14,7 @@ from shared.app.intake.webhook import PullChanged
 from shared.app.proposals import proposals
 from shared.app.proposals.remembered import DECLINED
 from shared.cluster.failures.errors import InvalidManifest, Throttled, Unauthorized, Withheld
-from shared.cluster.messages import SweepRequest
+from shared.cluster.queues.messages import SweepRequest
 from shared.ports import Capability
 from shared.ports.azure import GetCluster
 from shared.resource_ids import ClusterId

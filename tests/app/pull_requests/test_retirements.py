@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from shared.app.pull_requests.comment import COMMENT_LIMIT, PullPlan, comment_of
 from shared.app.pull_requests.stages import WARNINGS_SHOWN
-from shared.azure.announcements import AS_OF
+from shared.azure.availability.announcements import AS_OF
 from shared.language.resolve.problems import Problem
 from tests.support import fleet_files
 from tests.support.proposals import Repo

@@ -18,7 +18,7 @@ from shared.app.api.views.readiness import readiness_view
 from shared.app.readiness import readiness
 from shared.app.readiness.reading import MOST_PAGES
 from shared.cluster.failures.errors import Unauthorized, Unavailable
-from shared.cluster.messages import ReadinessMessage
+from shared.cluster.queues.messages import ReadinessMessage
 from shared.frozen import replace as changed
 from shared.kubernetes.readiness.observation import METRIC
 from shared.ports import Page

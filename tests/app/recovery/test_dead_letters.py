@@ -18,12 +18,12 @@ from shared.app.outbox import send
 from shared.app.planner import planner
 from shared.app.recovery import missed_work
 from shared.app.recovery.dead_letters import MAX_BYTES, ReceivedDeadLetter, handle_dead_letter
-from shared.cluster.envelopes import job_message
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.job import Lease
-from shared.cluster.message_parts import Approval, RolloutAct
-from shared.cluster.messages import ActRequest, PlanRequest, PreviewRequest, RolloutRequest
 from shared.cluster.outcomes import Retry
+from shared.cluster.queues.envelopes import job_message
+from shared.cluster.queues.message_parts import Approval, RolloutAct
+from shared.cluster.queues.messages import ActRequest, PlanRequest, PreviewRequest, RolloutRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.cluster.transitions.apply_outcome import apply_outcome

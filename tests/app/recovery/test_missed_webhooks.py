@@ -15,8 +15,8 @@ from shared.app.planner import planner
 from shared.app.recovery.missed_work import WEBHOOK_SECONDS, plan_missed_head
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.history import FoundBy, Gap
-from shared.cluster.message_parts import MissedHead
-from shared.cluster.messages import PlanRequest
+from shared.cluster.queues.message_parts import MissedHead
+from shared.cluster.queues.messages import PlanRequest
 from shared.cluster.record_parts import Phase
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, pushed, ready

@@ -15,9 +15,9 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.servicebus.world.broker_values import Draft
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from shared.app.worker import worker
-from shared.cluster.envelopes import job_message
 from shared.cluster.job import JobQueue
-from shared.cluster.messages import (
+from shared.cluster.queues.envelopes import job_message
+from shared.cluster.queues.messages import (
     CheckMessage,
     JobMessage,
     PlanRequest,

@@ -13,7 +13,7 @@ from shared.app.api.views.clusters import fleet_view
 from shared.app.worker import worker
 from shared.cluster.failures.errors import Unauthorized
 from shared.cluster.job import ContestKind, JobQueue
-from shared.cluster.messages import JobMessage
+from shared.cluster.queues.messages import JobMessage
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import GitCredentials

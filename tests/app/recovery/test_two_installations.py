@@ -15,7 +15,7 @@ from shared.app.planner.reporter import report_open_plans
 from shared.azure.rate_limits import ARM_READ
 from shared.cluster.failures.errors import Obstructed
 from shared.cluster.job import ContestKind, Delay
-from shared.cluster.messages import ReportRequest
+from shared.cluster.queues.messages import ReportRequest
 from shared.cluster.recipes import Step
 from shared.cluster.record_parts import Phase
 from shared.json_tree import Json

@@ -10,7 +10,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import replay
 from shared.app.api.views.why import why_view
 from shared.cluster.failures.errors import Throttled, Unauthenticated, VaultForbidden, VaultUnavailable
-from shared.cluster.health import HealthCondition
+from shared.cluster.findings.health import HealthCondition
 from shared.cluster.record_parts import Condition, Phase
 from shared.kubernetes.bootstrap_secrets import VERSIONS
 from shared.ports import VaultSecret

@@ -12,10 +12,10 @@ from shared.app.api.parts import FIRST_PAGE
 from shared.app.api.views.drift import drift_of_cluster, drift_view
 from shared.app.api.views.why import why_view
 from shared.azure.rate_limits import ARM_READ
-from shared.cluster.drift import ASKED_AGAIN
+from shared.cluster.divergence.drift import ASKED_AGAIN
 from shared.cluster.failures.errors import FluxUnhealthy, Unauthorized, Unavailable
-from shared.cluster.messages import SweepRequest
 from shared.cluster.outcomes import Fail
+from shared.cluster.queues.messages import SweepRequest
 from shared.cluster.stored_record import from_json, to_json
 from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.ports.azure import GetCluster, ListClusters, Page

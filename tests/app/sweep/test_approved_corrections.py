@@ -16,9 +16,9 @@ from shared.app.api.views.plans import plans_view
 from shared.app.http_result import HttpResult
 from shared.azure.differences import Difference
 from shared.azure.drift.policy import DriftDecision
-from shared.cluster.drift import drift_from
+from shared.cluster.divergence.drift import drift_from
 from shared.cluster.failures.errors import Stale, Unavailable
-from shared.cluster.messages import SweepRequest
+from shared.cluster.queues.messages import SweepRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.language.model.cluster.drift import DriftAction

@@ -13,7 +13,7 @@ from shared.app.api.views.clusters import cluster_detail, fleet_view
 from shared.app.sweep.activity import ActivityLog
 from shared.app.sweep.conclusions import conclude_from_list
 from shared.app.sweep.sources import Sources
-from shared.cluster.messages import SweepRequest
+from shared.cluster.queues.messages import SweepRequest
 from shared.cluster.record_parts import Phase
 from tests.support.fleet_files import all_at_once
 from tests.support.one_cluster import ONE, advice, cluster, files, pool, ready, record

@@ -11,8 +11,8 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import refresh, replay
 from shared.app.outbox import request_whole_sweep
 from shared.cluster.failures.errors import FluxUnhealthy
-from shared.cluster.messages import CLOCKS_DIFFER, SweepRequest
 from shared.cluster.outcomes import Fail
+from shared.cluster.queues.messages import CLOCKS_DIFFER, SweepRequest
 from shared.cluster.recipes import Step
 from shared.cluster.record_parts import Phase
 from shared.cluster.transitions.apply_outcome import apply_outcome

@@ -11,7 +11,7 @@ from shared.app.sweep import conclusions
 from shared.app.sweep.activity import ActivityLog
 from shared.app.sweep.sources import Sources
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.messages import SweepRequest
+from shared.cluster.queues.messages import SweepRequest
 from shared.cluster.record_parts import Phase
 from shared.language.model.cluster.drift import DriftAction
 from shared.ports.azure import PutCluster, WriteResponse

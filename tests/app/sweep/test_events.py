@@ -17,11 +17,11 @@ from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX
 from localcloud.servicebus.world.broker_values import Draft
 from shared.app.health import Health
 from shared.app.sweep.events import handle
+from shared.azure.companions.identity_access import credential_name
 from shared.azure.drift.events import MOST_BYTES
-from shared.azure.identity_access import credential_name
 from shared.azure.ownership import correlation_id
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.messages import SweepRequest, request_of
+from shared.cluster.queues.messages import SweepRequest, request_of
 from shared.notifications.kinds import NotificationKind
 from shared.ports.azure import GetCluster
 from tests.support.activity import ANN, BOB, asked, changes

@@ -18,8 +18,8 @@ from shared.app.api.parts import FIRST_PAGE
 from shared.app.api.views.drift import drift_view
 from shared.app.api.views.why import why_view
 from shared.app.outbox import request_whole_sweep
-from shared.cluster.drift import HeldStart
-from shared.cluster.messages import CLOCKS_DIFFER, SweepRequest
+from shared.cluster.divergence.drift import HeldStart
+from shared.cluster.queues.messages import CLOCKS_DIFFER, SweepRequest
 from shared.cluster.record_parts import Phase
 from shared.ports import Azure
 from shared.ports.azure import GetCluster, ListClusters, Page

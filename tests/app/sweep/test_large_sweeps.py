@@ -16,7 +16,7 @@ from shared.app.outbox import request_whole_sweep
 from shared.app.sweep import sweep as sweeps
 from shared.azure.rate_limits import Bucket
 from shared.cluster.failures.errors import Stale, Throttled, Unavailable
-from shared.cluster.messages import SweepRequest
+from shared.cluster.queues.messages import SweepRequest
 from shared.cluster.record_parts import Phase
 from shared.ports import Ports
 from shared.ports.azure import GetCluster, ListClusters

@@ -11,7 +11,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.missed_work import wake_notifier
-from shared.cluster.messages import SweepRequest
+from shared.cluster.queues.messages import SweepRequest
 from shared.ports.azure import GetCluster
 from shared.ports.azure.activity_log import ListActivity
 from tests.support.activity import asked

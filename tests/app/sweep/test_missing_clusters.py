@@ -9,7 +9,7 @@ from shared.app.api.acts.cluster import replay
 from shared.app.api.views.clusters import cluster_detail, fleet_view
 from shared.app.api.views.why import why_view
 from shared.cluster.failures.errors import Unauthorized, Unavailable
-from shared.cluster.messages import SweepRequest
+from shared.cluster.queues.messages import SweepRequest
 from shared.cluster.record_parts import Phase
 from shared.ports.azure import GetCluster, ListClusters, Page
 from tests.support import fleet_files

@@ -9,7 +9,7 @@ from azure.mgmt.containerservice.models import ManagedCluster
 
 from shared.adapters.arm.arm_requests import check_document
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.messages import SweepRequest
+from shared.cluster.queues.messages import SweepRequest
 from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.ports.azure import ListClusters, Page

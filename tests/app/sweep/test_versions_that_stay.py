@@ -9,7 +9,7 @@ from shared.app.api.views.clusters import cluster_detail
 from shared.app.api.views.drift import drift_view
 from shared.app.api.views.why import why_view
 from shared.azure.changes.field_effects import Effect
-from shared.cluster.conditions import IN_SYNC
+from shared.cluster.findings.conditions import IN_SYNC
 from tests.support.one_cluster import ONE, cluster, files, pool, ready, record
 from tests.support.pipeline_runs import accepted, push, status
 from tests.support.sweeps import delete_by_hand, sweep

@@ -12,7 +12,6 @@ import azure.functions as func
 import pytest
 from azure.functions.meta import Datum
 
-from localcloud.functions.function_index import Function, HttpTrigger, Input, SessionTrigger
 from localcloud.functions.host_config import (
     ConfigError,
     ServiceBusConfig,
@@ -22,8 +21,9 @@ from localcloud.functions.host_config import (
     seconds,
 )
 from localcloud.functions.host_logs import HOST, set_up_logging
-from localcloud.functions.in_process import functions_of
-from localcloud.functions.invocations import Closed, Invoker
+from localcloud.functions.worker.function_index import Function, HttpTrigger, Input, SessionTrigger
+from localcloud.functions.worker.in_process import functions_of
+from localcloud.functions.worker.invocations import Closed, Invoker
 
 ROOT = Path(__file__).parents[3]
 

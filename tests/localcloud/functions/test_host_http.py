@@ -11,7 +11,7 @@ import httpx
 
 from localcloud.functions.host import Host
 from localcloud.functions.host_config import HostConfig
-from localcloud.functions.in_process import functions_of
+from localcloud.functions.worker.in_process import functions_of
 
 
 @contextmanager

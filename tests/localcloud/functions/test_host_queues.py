@@ -16,7 +16,7 @@ from handlers import dead_letters
 from localcloud.common.clock import system_clock
 from localcloud.functions.host import Host
 from localcloud.functions.host_config import HostConfig, ServiceBusConfig
-from localcloud.functions.in_process import functions_of
+from localcloud.functions.worker.in_process import functions_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.servicebus.wire.servicebus_server import ServiceBusServer
 from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX, Broker

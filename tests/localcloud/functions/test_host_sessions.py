@@ -20,7 +20,7 @@ from localcloud.common.clock import system_clock
 from localcloud.functions.host import Host
 from localcloud.functions.host_config import HostConfig, ServiceBusConfig
 from localcloud.functions.host_logs import set_up_logging
-from localcloud.functions.in_process import functions_of
+from localcloud.functions.worker.in_process import functions_of
 from localcloud.servicebus.wire.servicebus_server import ServiceBusServer
 from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX, Broker
 from localcloud.servicebus.world.broker_values import Draft, QueueConfig

@@ -11,8 +11,8 @@ import pytest
 
 from localcloud.functions.host import Host
 from localcloud.functions.host_config import ConfigError, HostConfig
-from localcloud.functions.in_process import functions_of
-from localcloud.functions.timer_triggers import next_time
+from localcloud.functions.triggers.timer_triggers import next_time
+from localcloud.functions.worker.in_process import functions_of
 
 NOON = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 

@@ -9,8 +9,8 @@ from shared.app.api import schema
 from shared.app.api.acts import Refusal, answers, operator
 from shared.app.outbox import send
 from shared.cluster.failures.errors import ReconcileError, TooLarge
-from shared.cluster.message_parts import Approval
-from shared.cluster.messages import PlanRequest
+from shared.cluster.queues.message_parts import Approval
+from shared.cluster.queues.messages import PlanRequest
 from shared.language.resolve.repository_layout import CLUSTERS
 from shared.masking import cut
 from shared.ports import GitHost, Ports

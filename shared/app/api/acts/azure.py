@@ -22,8 +22,8 @@ from shared.azure.cluster_body import cluster_write
 from shared.azure.differences import differences_of
 from shared.azure.importer import NotImportable, document, imported
 from shared.azure.ownership import CLUSTER_TAG, LIFE_TAG, Owner, tag
-from shared.cluster.conditions import shown_phase
 from shared.cluster.failures.errors import ReconcileError
+from shared.cluster.findings.conditions import shown_phase
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import NOTHING_REMOVED
 from shared.cluster.transitions.acceptance import accept_new

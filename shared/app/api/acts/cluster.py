@@ -14,12 +14,13 @@ from shared.app.api.acts import Refusal, answers, change_cluster, known_cluster,
 from shared.app.api.parts import exact
 from shared.app.outbox import request_whole_check, request_whole_sweep, send_all
 from shared.app.records import Transition
-from shared.cluster.conditions import is_at_rest
-from shared.cluster.drift import CorrectionApproval, DriftedField, HeldStart
-from shared.cluster.envelopes import Envelope, checks_of, continuation
-from shared.cluster.health import problem_of
+from shared.cluster.divergence.drift import CorrectionApproval, DriftedField, HeldStart
+from shared.cluster.divergence.verification import Verification
+from shared.cluster.findings.conditions import is_at_rest
+from shared.cluster.findings.health import problem_of
 from shared.cluster.history import by_whom
-from shared.cluster.messages import ReportRequest, SweepRequest
+from shared.cluster.queues.envelopes import Envelope, checks_of, continuation
+from shared.cluster.queues.messages import ReportRequest, SweepRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.diagnosis import diagnose
 from shared.cluster.reporting.events import (
@@ -34,7 +35,6 @@ from shared.cluster.transitions.acceptance import (
     accept_replay,
     accept_takeover,
 )
-from shared.cluster.verification import Verification
 from shared.kubernetes_versions import is_version
 from shared.notifications.notification import correction_approved
 from shared.ports import Ports

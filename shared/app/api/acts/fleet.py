@@ -17,10 +17,10 @@ from shared.app.pause import announce, wake
 from shared.app.pull_requests.markdown import fence
 from shared.app.records import again
 from shared.app.recovery.missed_work import request_missing_plan
-from shared.cluster.envelopes import Envelope
 from shared.cluster.failures.errors import ReconcileError, Retryable, Stale, Unavailable
 from shared.cluster.history import FoundBy
-from shared.cluster.messages import ExamineRequest, PlanRequest
+from shared.cluster.queues.envelopes import Envelope
+from shared.cluster.queues.messages import ExamineRequest, PlanRequest
 from shared.masking import cut
 from shared.notifications.digest import Outgoing
 from shared.notifications.kinds import Severity

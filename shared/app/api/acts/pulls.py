@@ -30,8 +30,8 @@ from shared.azure.node_pools.rollback import (
     versions_of,
 )
 from shared.cluster.failures.errors import Conflict, ReconcileError
-from shared.cluster.message_parts import PromotionAsked
-from shared.cluster.messages import PromotionRequest
+from shared.cluster.queues.message_parts import PromotionAsked
+from shared.cluster.queues.messages import PromotionRequest
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass
 from shared.json_tree import Json

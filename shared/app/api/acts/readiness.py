@@ -8,8 +8,8 @@ from shared.app.api import schema
 from shared.app.api.acts import Refusal, answers, known_cluster, operator
 from shared.app.api.parts import exact
 from shared.app.outbox import send_all
-from shared.cluster.envelopes import Envelope, readings_of
-from shared.cluster.messages import ReadinessMessage
+from shared.cluster.queues.envelopes import Envelope, readings_of
+from shared.cluster.queues.messages import ReadinessMessage
 from shared.ports import Ports
 
 

@@ -15,8 +15,8 @@ from shared.app.api.views.rollouts import shown
 from shared.app.http_result import meant
 from shared.app.outbox import send
 from shared.cluster.failures.errors import Dependency, ReconcileError
-from shared.cluster.message_parts import RolloutAct
-from shared.cluster.messages import ActRequest
+from shared.cluster.queues.message_parts import RolloutAct
+from shared.cluster.queues.messages import ActRequest
 from shared.masking import cut
 from shared.ports import Ports
 from shared.rollouts.decide import Decision

@@ -24,8 +24,8 @@ from shared.app.api.audit import AuditedAct, audited
 from shared.app.api.views.rollouts import shown
 from shared.app.http_result import HttpResult, rejected
 from shared.app.outbox import send
-from shared.cluster.message_parts import RolloutAct
-from shared.cluster.messages import ActRequest
+from shared.cluster.queues.message_parts import RolloutAct
+from shared.cluster.queues.messages import ActRequest
 from shared.masking import cut
 from shared.ports import Ports
 from shared.rollouts.rollout import ActKind, Rollout

@@ -14,14 +14,14 @@ from shared.app.platform import platform_plan
 from shared.app.records import Transition
 from shared.app.repository import ResolvedCommit, read_some, read_tree, require_own
 from shared.app.tries import end_trial
-from shared.cluster.conditions import is_at_rest
-from shared.cluster.envelopes import Envelope, continuation
+from shared.cluster.divergence.trial import Trial, TrialEnd
 from shared.cluster.failures.errors import ReconcileError, Unauthorized
-from shared.cluster.messages import ReportRequest, TryRequest
+from shared.cluster.findings.conditions import is_at_rest
+from shared.cluster.queues.envelopes import Envelope, continuation
+from shared.cluster.queues.messages import ReportRequest, TryRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import tried_event
 from shared.cluster.transitions.acceptance import accept_trial
-from shared.cluster.trial import Trial, TrialEnd
 from shared.frozen import replace
 from shared.language.desired import Desired
 from shared.language.pin import Pin

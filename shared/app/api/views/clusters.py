@@ -34,9 +34,9 @@ from shared.app.api.views.notifications import failing_channels
 from shared.app.api.views.rollouts import waiting_now, waits_now
 from shared.app.http_result import unknown_cluster
 from shared.app.planner.commit_status import reached
-from shared.cluster.conditions import IN_SYNC, exempt_text, is_at_rest, shown_phase
+from shared.cluster.findings.conditions import IN_SYNC, exempt_text, is_at_rest, shown_phase
+from shared.cluster.findings.health import problem_of
 from shared.cluster.forms import RecordList, UnreadableRecord
-from shared.cluster.health import problem_of
 from shared.cluster.history import Gap
 from shared.cluster.recipes import STEPS
 from shared.cluster.record import READY, ClusterRecord, of_health

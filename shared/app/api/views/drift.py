@@ -9,9 +9,9 @@ from datetime import datetime
 from shared.app.api import schema
 from shared.app.api.parts import ClusterPage, compared_at, exact, iso, projected
 from shared.app.proposals.remembered import proposes
-from shared.cluster.conditions import found_of, is_exempt
-from shared.cluster.drift import DriftedField
-from shared.cluster.health import HealthCondition, faults_of, problem_of, unread_of
+from shared.cluster.divergence.drift import DriftedField
+from shared.cluster.findings.conditions import found_of, is_exempt
+from shared.cluster.findings.health import HealthCondition, faults_of, problem_of, unread_of
 from shared.cluster.record import ClusterRecord, finding_of_sweep
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.language.model.cluster.drift import DriftAction

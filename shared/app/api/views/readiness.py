@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from shared.app.api import schema
 from shared.app.api.parts import ClusterPage, exact, projected
 from shared.app.api.views.cluster_list import ClusterSelection, names_of_page
-from shared.cluster.readiness import METRIC_NOTE, readiness_of, wanted_version
+from shared.cluster.findings.readiness import METRIC_NOTE, readiness_of, wanted_version
 from shared.cluster.record import ClusterRecord
 from shared.ports import Ports
 from shared.ports.state import ReadinessRecord

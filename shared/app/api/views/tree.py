@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from shared.app.api import schema
 from shared.app.api.parts import projected
 from shared.app.api.views.clusters import cluster_view
-from shared.cluster.conditions import FLUX_REPORTS, IN_SYNC, STALLED, shown_phase
-from shared.cluster.health import HealthCondition
+from shared.cluster.findings.conditions import FLUX_REPORTS, IN_SYNC, STALLED, shown_phase
+from shared.cluster.findings.health import HealthCondition
 from shared.cluster.record import READY, ClusterRecord
 from shared.json_tree import Json
 from shared.kubernetes.inside import NODE, WORKLOADS, Part

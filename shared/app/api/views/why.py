@@ -18,9 +18,9 @@ from shared.app.api.parts import (
 )
 from shared.app.api.views.readiness import cluster_readiness
 from shared.app.api.views.rollouts import waiting_now
-from shared.azure.retirements import stale
-from shared.cluster.conditions import shown_phase
+from shared.azure.availability.retirements import stale
 from shared.cluster.failures.remedies import NO_ACTION
+from shared.cluster.findings.conditions import shown_phase
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.diagnosis import NewestPlan, diagnose, diagnose_absent, diagnose_deleted
 from shared.cluster.reporting.job_diagnosis import Diagnosis

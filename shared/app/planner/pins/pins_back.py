@@ -15,9 +15,9 @@ from shared.app.outbox import send, send_unlike
 from shared.app.planner.pins.pin_branches import ensure_branch, names_commits
 from shared.app.planner.reporter import report_again
 from shared.app.records import Transition, change
-from shared.cluster.envelopes import continuation
 from shared.cluster.failures.errors import ReconcileError, Retryable, Unreadable
-from shared.cluster.messages import ReportRequest, RolloutRequest
+from shared.cluster.queues.envelopes import continuation
+from shared.cluster.queues.messages import ReportRequest, RolloutRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import pin_back_event
 from shared.cluster.transitions.acceptance import accept_change

@@ -36,8 +36,8 @@ from shared.azure.cluster_body import (
     upgrade_pending,
 )
 from shared.azure.ownership import LIFE_TAG, tag
-from shared.cluster.conditions import act_known, exemption_of, with_act
 from shared.cluster.failures.errors import ClusterMissing, Immutable, InvalidManifest
+from shared.cluster.findings.conditions import act_known, exemption_of, with_act
 from shared.cluster.job import AcceptedWrite, WriteKind
 from shared.cluster.outcomes import Done, Fail, Outcome, Wait
 from shared.cluster.recipes import CONDITIONS, Step

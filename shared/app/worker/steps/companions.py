@@ -11,7 +11,7 @@ from typing import Any
 from shared.app.access.companions import CREDENTIALS, POLICIES, ROLES, WINDOWS, Reads, WrittenCompanions
 from shared.app.access.contests import NotWritten, exists_again
 from shared.app.access.context import StepContext
-from shared.azure.companion import Companion, writes_of
+from shared.azure.companions.companion import Companion, writes_of
 from shared.cluster.failures.errors import NOT_FOUND, Dependency
 from shared.cluster.outcomes import Done, Outcome
 from shared.cluster.recipes import CONDITIONS, Step

@@ -21,8 +21,8 @@ from shared.app.worker.steps.guards.still_removed import group_of, member_of, no
 from shared.app.worker.steps.guards.writable import next_attempt, still_exists, wait_for, was_accepted
 from shared.cluster.failures.errors import Dependency, NotOwned, Terminal, Unauthenticated, Unauthorized
 from shared.cluster.job import AcceptedWrite, WriteKind
-from shared.cluster.messages import PlanRequest
 from shared.cluster.outcomes import Done, Fail, Outcome, Wait
+from shared.cluster.queues.messages import PlanRequest
 from shared.cluster.recipes import CONDITIONS, STEPS, Step
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import ConditionReason

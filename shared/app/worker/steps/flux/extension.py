@@ -32,7 +32,7 @@ from shared.azure.flux_extension import (
     with_user,
 )
 from shared.cluster.failures.errors import InvalidManifest
-from shared.cluster.health import corrects_flux
+from shared.cluster.findings.health import corrects_flux
 from shared.cluster.job import AcceptedWrite, WriteKind
 from shared.cluster.outcomes import Done, Fail, Outcome, Restart, Wait
 from shared.cluster.record_parts import AppliedRevision

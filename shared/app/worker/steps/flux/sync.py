@@ -8,7 +8,7 @@ from shared.app.access.context import StepContext
 from shared.app.worker.steps.flux.applied import LiveObjects, apply_differing
 from shared.app.worker.steps.flux.live_pin import as_live, commit_in, held_back, taken_over, unless_forward
 from shared.cluster.failures.errors import InvalidManifest
-from shared.cluster.health import corrects_flux
+from shared.cluster.findings.health import corrects_flux
 from shared.cluster.outcomes import Done, Fail, Outcome
 from shared.json_tree import Json
 from shared.kubernetes.field_ownership import MANAGER, appliers

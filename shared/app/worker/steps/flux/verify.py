@@ -15,9 +15,9 @@ from shared.app.worker.steps.flux.reconciled import applied_revision
 from shared.app.worker.steps.node_pools import drain
 from shared.azure.differences import beyond_git, drift_of, is_named_version, live_digest
 from shared.azure.drift.policy import ignores
+from shared.cluster.divergence.verification import Verification
 from shared.cluster.outcomes import Done, Outcome, Restart, Wait
 from shared.cluster.record_parts import AppliedRevision
-from shared.cluster.verification import Verification
 from shared.frozen import replace
 from shared.json_tree import Json
 from shared.kubernetes import flux_objects

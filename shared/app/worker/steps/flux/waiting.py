@@ -11,7 +11,7 @@ from shared.app.followed import host_of
 from shared.app.worker.steps.flux.live_pin import as_live
 from shared.cluster.failures.advice import after_refusal
 from shared.cluster.failures.errors import ReconcileError
-from shared.cluster.health import corrects_flux
+from shared.cluster.findings.health import corrects_flux
 from shared.cluster.outcomes import Outcome, Restart, Wait
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass

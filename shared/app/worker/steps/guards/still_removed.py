@@ -24,8 +24,8 @@ from shared.app.outbox import send
 from shared.app.repository import read_blobs, read_files, require_own
 from shared.cluster.failures.errors import Unreadable
 from shared.cluster.forms import RecordList
-from shared.cluster.messages import PlanRequest
 from shared.cluster.outcomes import Fail, Wait
+from shared.cluster.queues.messages import PlanRequest
 from shared.cluster.recipes import Step
 from shared.cluster.record import ClusterRecord
 from shared.json_tree import Json

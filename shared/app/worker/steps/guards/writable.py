@@ -22,7 +22,7 @@ from shared.app.access.context import StepContext
 from shared.app.worker.steps.companions import differing_windows
 from shared.azure.changes.writes import is_final, is_stopped
 from shared.azure.differences import beyond_git, drift_of
-from shared.cluster.conditions import described, exemption_of
+from shared.cluster.divergence.verification import known_beyond
 from shared.cluster.failures.azure_failures import operation_failure as failed_operation
 from shared.cluster.failures.errors import (
     Aborted,
@@ -32,9 +32,9 @@ from shared.cluster.failures.errors import (
     ReconcileError,
     Unexplained,
 )
+from shared.cluster.findings.conditions import described, exemption_of
 from shared.cluster.job import AcceptedWrite, WriteKind
 from shared.cluster.outcomes import Fail, Outcome, Retry, Wait
-from shared.cluster.verification import known_beyond
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json, digest_of
 from shared.ports.azure import Conditional, GetCluster, StartCluster, WriteResponse

@@ -10,7 +10,7 @@ from shared.app.worker.steps.flux.applied import ApplyResult, apply_over
 from shared.app.worker.steps.flux.live_pin import commit_in, held_back
 from shared.app.worker.steps.systems.labelled import LabelledLists, is_bare
 from shared.app.worker.steps.systems.managed_namespaces import NamespaceRun
-from shared.azure.managed_namespaces import is_by_arm, stays_by_policy
+from shared.azure.companions.managed_namespaces import is_by_arm, stays_by_policy
 from shared.cluster.failures.errors import InvalidManifest
 from shared.cluster.outcomes import Done, Fail, Outcome, Restart, Wait
 from shared.frozen import dataclass

@@ -22,7 +22,7 @@ from shared.app.worker.steps.guards.writable import (
     wait_for,
 )
 from shared.app.worker.steps.systems.labelled import LabelledLists, is_applied_by_us, is_bare
-from shared.azure.managed_namespaces import (
+from shared.azure.companions.managed_namespaces import (
     NamespaceCompanion,
     is_identical,
     kept_against_git,

@@ -19,12 +19,12 @@ from typing import Any, TextIO
 
 from azure.functions.meta import Datum
 
-from localcloud.functions.function_index import Function, HttpReply, Input, indexed, trigger_binding
 from localcloud.functions.host_config import ConfigError
-from localcloud.functions.in_process import text_reply
-from localcloud.functions.invocations import FailedElsewhere
-from localcloud.functions.rpc_messages import protos
-from localcloud.functions.worker_channel import Channel
+from localcloud.functions.worker.function_index import Function, HttpReply, Input, indexed, trigger_binding
+from localcloud.functions.worker.in_process import text_reply
+from localcloud.functions.worker.invocations import FailedElsewhere
+from localcloud.functions.worker.rpc_messages import protos
+from localcloud.functions.worker.worker_channel import Channel
 
 START_SECONDS = 120.0
 ENDED = "the process of Microsoft's worker has ended"
@@ -40,7 +40,9 @@ def forked(folder: Path, levels: Mapping[str, str], log: TextIO) -> socket.socke
     """Start the worker of this Python, which has imported what the app needs; return its connection."""
     ours, theirs = socket.socketpair()
     if os.fork() == 0:
-        from localcloud.functions.worker_process import serve  # the library is not there for each Python
+        from localcloud.functions.worker.worker_process import (
+            serve,  # the library is not there for each Python
+        )
 
         ours.close()
         os.chdir(folder)
@@ -53,7 +55,13 @@ def started(python: str, folder: Path, levels: Mapping[str, str], log: TextIO) -
     """Start the worker of another Python; return its connection."""
     ours, theirs = socket.socketpair()
     paths = [str(PROJECT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    command = [python, "-m", "localcloud.functions.worker_process", str(theirs.fileno()), json.dumps(levels)]
+    command = [
+        python,
+        "-m",
+        "localcloud.functions.worker.worker_process",
+        str(theirs.fileno()),
+        json.dumps(levels),
+    ]
     with theirs:
         subprocess.Popen(
             command,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from shared.azure.drift.activity import FieldAuthor
-from shared.cluster.drift import Drift, moment
+from shared.cluster.divergence.drift import Drift, moment
 from shared.cluster.failures.errors import (
     ClusterContested,
     ClusterMissing,

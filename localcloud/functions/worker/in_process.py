@@ -19,8 +19,15 @@ import azure.functions as func
 from azure.functions.http import HttpResponseConverter
 from azure.functions.meta import Datum, get_binding_registry
 
-from localcloud.functions.function_index import Function, HttpReply, Input, Run, indexed, trigger_binding
 from localcloud.functions.host_config import ConfigError
+from localcloud.functions.worker.function_index import (
+    Function,
+    HttpReply,
+    Input,
+    Run,
+    indexed,
+    trigger_binding,
+)
 
 
 @dataclass(frozen=True, eq=False)

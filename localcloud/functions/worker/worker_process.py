@@ -1,4 +1,4 @@
-"""Microsoft's worker in a process of its own: ``python -m localcloud.functions.worker_process FD LEVELS``.
+"""Microsoft's worker in a process of its own: ``python -m`` this module, with FD and LEVELS.
 
 ``azure_functions_runtime`` is the library that finds and runs the functions of an app in Azure, from Python
 3.13 on. A small program calls it with the messages that the host sends by gRPC. This is that program, with a
@@ -22,8 +22,8 @@ from typing import Any, NoReturn, TextIO
 import azure_functions_runtime as runtime
 
 from localcloud.functions.host_logs import set_up_logging
-from localcloud.functions.rpc_messages import protos
-from localcloud.functions.worker_channel import Channel
+from localcloud.functions.worker.rpc_messages import protos
+from localcloud.functions.worker.worker_channel import Channel
 
 LIBRARIES = Path(".python_packages/lib/site-packages")
 """Where a package that was built has its libraries, below the folder of the app."""

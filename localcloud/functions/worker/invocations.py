@@ -13,8 +13,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
 from localcloud.common.thread_names import name_thread
-from localcloud.functions.function_index import Function, HttpReply, Input
 from localcloud.functions.host_logs import HOST, current_function
+from localcloud.functions.worker.function_index import Function, HttpReply, Input
 
 log = logging.getLogger(HOST)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Self
 from uuid import NAMESPACE_URL, uuid5
 
-from shared.azure.companion import Companion, Fields
+from shared.azure.companions.companion import Companion, Fields
 from shared.azure.differences import Difference
 from shared.frozen import dataclass
 from shared.json_tree import Json

@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from localcloud.functions.function_index import Function, HttpTrigger
 from localcloud.functions.host_config import ConfigError
+from localcloud.functions.worker.function_index import Function, HttpTrigger
 
 _CONSTRAINTS = {"": "[^/]+", "alpha": "[a-zA-Z]+", "int": r"-?\d+", "guid": "[0-9a-fA-F-]{36}"}
 

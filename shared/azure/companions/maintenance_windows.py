@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from shared.azure.changes.comparison import overlay, without_left
 from shared.azure.changes.exclusive_groups import one_schedule
-from shared.azure.companion import Companion
+from shared.azure.companions.companion import Companion
 from shared.azure.differences import Difference
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json, Path

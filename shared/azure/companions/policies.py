@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-from shared.azure.companion import Companion, Fields
+from shared.azure.companions.companion import Companion, Fields
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.language.desired import Desired

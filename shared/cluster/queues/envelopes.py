@@ -6,7 +6,13 @@ import math
 from collections.abc import Sequence
 from datetime import datetime
 
-from shared.cluster.messages import CHECKED_TOGETHER, CheckMessage, JobMessage, QueueMessage, ReadinessMessage
+from shared.cluster.queues.messages import (
+    CHECKED_TOGETHER,
+    CheckMessage,
+    JobMessage,
+    QueueMessage,
+    ReadinessMessage,
+)
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass
 

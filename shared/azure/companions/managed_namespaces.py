@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Self
 
-from shared.azure.companion import Companion, Fields
+from shared.azure.companions.companion import Companion, Fields
 from shared.azure.differences import Difference
 from shared.azure.ownership import tag
 from shared.frozen import dataclass, field, replace

@@ -22,11 +22,11 @@ from azure.servicebus.exceptions import (
 )
 
 from localcloud.functions.delivery import RECEIVE_SECONDS, FunctionDelivery, Lock
-from localcloud.functions.function_index import Function, SessionTrigger
 from localcloud.functions.host_config import ServiceBusConfig
 from localcloud.functions.host_logs import HOST
-from localcloud.functions.invocations import Invoker
-from localcloud.functions.listener_threads import Slots
+from localcloud.functions.triggers.listener_threads import Slots
+from localcloud.functions.worker.function_index import Function, SessionTrigger
+from localcloud.functions.worker.invocations import Invoker
 
 log = logging.getLogger(HOST)
 

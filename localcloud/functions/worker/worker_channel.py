@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from localcloud.functions.rpc_messages import protos
+from localcloud.functions.worker.rpc_messages import protos
 
 _LENGTH = struct.Struct("!I")
 

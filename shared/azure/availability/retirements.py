@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, timedelta
 from typing import Any
 
-from shared.azure.announcements import (
+from shared.azure.availability.announcements import (
     AS_OF,
     AZURE_LINUX_2,
     CALENDAR,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from shared.azure.upgrade_room import Room, blockers_in_azure, notes_of
+from shared.azure.availability.upgrade_room import Room, blockers_in_azure, notes_of
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass
 from shared.kubernetes.readiness.blockers import Blocker, blockers_of, minor_of, unknown_of

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shared.azure.companion import Companion
-from shared.azure.identity_access import CredentialCompanion, RoleCompanion
-from shared.azure.maintenance_windows import WindowCompanion
-from shared.azure.managed_namespaces import NamespaceCompanion
-from shared.azure.policies import PolicyCompanion
+from shared.azure.companions.companion import Companion
+from shared.azure.companions.identity_access import CredentialCompanion, RoleCompanion
+from shared.azure.companions.maintenance_windows import WindowCompanion
+from shared.azure.companions.managed_namespaces import NamespaceCompanion
+from shared.azure.companions.policies import PolicyCompanion
 
 KINDS: tuple[type[Companion], ...] = (
     WindowCompanion,

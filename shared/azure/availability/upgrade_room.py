@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from shared.azure.announcements import MESH, last_of_revision
+from shared.azure.availability.announcements import MESH, last_of_revision
+from shared.azure.availability.offered import Offer
+from shared.azure.availability.offers import TOTAL, addresses_of, sized, subnet_name
 from shared.azure.changes.upgrades import not_offered
-from shared.azure.offered import Offer
-from shared.azure.offers import TOTAL, addresses_of, sized, subnet_name
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json
 from shared.kubernetes.readiness.blockers import Actor, Blocker, BlockerKind, minor_of

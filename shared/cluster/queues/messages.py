@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from shared.cluster.forms import VERSION, present
-from shared.cluster.message_parts import (
+from shared.cluster.queues.message_parts import (
     Approval,
     HeadConfirmation,
     MissedHead,
@@ -32,8 +32,7 @@ from shared.cluster.message_parts import (
 )
 
 CLOCKS_DIFFER = timedelta(seconds=5)
-"""By how much the clocks of two instances may differ: that much later than the last event, by the sender's
-clock, the one message comes. An event whose message is a duplicate then never comes after it."""
+"""By how much the clocks of two instances may differ: the one message comes that much after the last event."""
 
 
 class QueueMessage(Wire):
@@ -312,17 +311,14 @@ class SweepRequest(QueueRequest):
 
 
 class ExamineRequest(QueueRequest):
-    """Have the app examine itself that has the queue of the message."""
+    """Have the app of the queue examine itself."""
 
     SESSION = "{fleet}:examination"
     kind: Literal["examine"] = "examine"
 
 
 class PreviewRequest(QueueRequest):
-    """Plan a pull request; ``head`` is its newest commit, according to the event.
-
-    Each has a session of its own, in a queue that delays no push. A flood of pushes costs few plans.
-    """
+    """Plan a pull request; ``head`` is its newest commit, according to the event. A flood costs few plans."""
 
     QUEUE = "previews"
     SESSION = "pull-{pull}"
@@ -395,6 +391,10 @@ _OF_WORKER: TypeAdapter[JobMessage | CheckMessage | ReadinessMessage] = TypeAdap
 )
 
 
+EXAMINATION = b'"kind":"examine"'
+"""What an examination says, and no other message: JSON escapes the quotes in the texts of fields."""
+
+
 def message_of_worker(body: bytes) -> WorkerMessage:
     """Return a message of a queue of jobs; raise ValueError for any other body."""
-    return request_of(body) if b'"kind":"examine"' in body else _OF_WORKER.validate_json(body)
+    return request_of(body) if EXAMINATION in body else _OF_WORKER.validate_json(body)

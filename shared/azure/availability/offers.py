@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 
-from shared.azure.offered import Offer, Quota, Size
+from shared.azure.availability.offered import Offer, Quota, Size
 from shared.frozen import dataclass
 from shared.kubernetes_versions import needs_upgrade, numbers
 from shared.language.desired import Desired

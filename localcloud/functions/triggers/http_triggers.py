@@ -15,10 +15,10 @@ from werkzeug.urls import iri_to_uri
 from werkzeug.wrappers import Request, Response
 
 from localcloud.common.http_server import json_response
-from localcloud.functions.function_index import Function, HttpReply, Input, TimerTrigger
-from localcloud.functions.invocations import Closed, Invoker
-from localcloud.functions.route_templates import RouteTemplates
-from localcloud.functions.timer_triggers import tick
+from localcloud.functions.triggers.route_templates import RouteTemplates
+from localcloud.functions.triggers.timer_triggers import tick
+from localcloud.functions.worker.function_index import Function, HttpReply, Input, TimerTrigger
+from localcloud.functions.worker.invocations import Closed, Invoker
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

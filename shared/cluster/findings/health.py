@@ -10,9 +10,9 @@ from enum import StrEnum
 
 from shared.azure.differences import Difference
 from shared.azure.drift.policy import DriftDecision
-from shared.cluster.conditions import MESSAGE_LIMIT, is_unfinished, with_condition
-from shared.cluster.drift import exhausted
+from shared.cluster.divergence.drift import exhausted
 from shared.cluster.failures.errors import FluxUnhealthy, PlatformUnhealthy, SecretsUnhealthy, Unhealthy
+from shared.cluster.findings.conditions import MESSAGE_LIMIT, is_unfinished, with_condition
 from shared.cluster.outcomes import Done, Fail, Outcome
 from shared.cluster.record import READY, ClusterRecord, finding_of_sweep, of_health
 from shared.cluster.record_parts import Condition

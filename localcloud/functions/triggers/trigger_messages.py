@@ -23,7 +23,7 @@ from typing import Any
 from azure.functions.meta import Datum
 from azure.servicebus import ServiceBusReceivedMessage
 
-from localcloud.functions.function_index import Input
+from localcloud.functions.worker.function_index import Input
 
 NEVER = "9999-12-31T23:59:59.9999999"
 """When a message without a time to live expires: DateTime.MaxValue."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from shared.azure.differences import Difference
-from shared.cluster.drift import DriftedField, value_text
+from shared.cluster.divergence.drift import DriftedField, value_text
 from shared.frozen import dataclass, replace
 from shared.kubernetes_versions import is_version
 

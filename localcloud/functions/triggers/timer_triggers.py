@@ -16,9 +16,9 @@ from azure.functions.meta import Datum
 from cronsim import CronSim, CronSimError
 
 from localcloud.common.clock import system_clock
-from localcloud.functions.function_index import Function, Input, TimerTrigger
 from localcloud.functions.host_config import ConfigError
-from localcloud.functions.invocations import Closed, Invoker
+from localcloud.functions.worker.function_index import Function, Input, TimerTrigger
+from localcloud.functions.worker.invocations import Closed, Invoker
 
 _LATE = timedelta(seconds=1)
 

@@ -1,0 +1,1 @@
+"""What Azure offers and permits here, and what it takes away: read for plans and readiness."""

@@ -1,0 +1,1 @@
+"""What stands beside a cluster in Azure: windows, namespaces, grants and policies."""

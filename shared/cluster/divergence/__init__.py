@@ -1,0 +1,1 @@
+"""Where a cluster is not as git has it: drift, verification after a change, tries."""

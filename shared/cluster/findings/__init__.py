@@ -1,0 +1,1 @@
+"""What was read of a cluster: conditions, health, readiness for an upgrade."""

@@ -1,0 +1,1 @@
+"""Messages of the queues: their forms, envelopes, and what follows from them."""
