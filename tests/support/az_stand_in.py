@@ -53,7 +53,7 @@ def _answer(arguments: list[str], given: dict[str, str], state: dict[str, Any]) 
         return {"changes": []}
     if group.startswith("deployment sub create"):
         return _created(json.loads(Path(given["--parameters"]).read_text()), given, state)
-    if group == "functionapp deploy":
+    if group.startswith("functionapp deploy "):
         if given["--name"] not in state["fleet"]["functionAppNames"]["value"]:
             return "ResourceNotFound: no such app"
         digest = hashlib.sha256(Path(given["--src-path"]).read_bytes()).hexdigest()

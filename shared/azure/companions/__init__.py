@@ -1,1 +1,1 @@
-"""What stands beside a cluster in Azure: windows, namespaces, grants and policies."""
+"""What a cluster has around it in Azure: windows, namespaces, grants and policies."""

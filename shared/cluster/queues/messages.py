@@ -32,7 +32,7 @@ from shared.cluster.queues.message_parts import (
 )
 
 CLOCKS_DIFFER = timedelta(seconds=5)
-"""By how much the clocks of two instances may differ: the one message comes that much after the last event."""
+"""By how much two clocks may differ: the one message comes that much after the last event."""
 
 
 class QueueMessage(Wire):
