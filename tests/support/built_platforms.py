@@ -130,3 +130,31 @@ def deployment(name: str = "web", *, image: str = "registry.k8s.io/pause:3.10", 
         },
     }
     return yaml.safe_dump(manifest, sort_keys=False)
+
+
+NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: platform}\n"
+
+
+def release(name: str, chart: str, **spec: Any) -> str:
+    """Return a HelmRelease of a chart of the repository in ``CHARTS``."""
+    reference = {"kind": "HelmRepository", "name": "charts", "namespace": "flux-system"}
+    manifest = {
+        "apiVersion": "helm.toolkit.fluxcd.io/v2",
+        "kind": "HelmRelease",
+        "metadata": {"name": name, "namespace": "flux-system"},
+        "spec": {"interval": "1h", "chart": {"spec": {"chart": chart, "sourceRef": reference}}, **spec},
+    }
+    return yaml.safe_dump(manifest, sort_keys=False)
+
+
+CHARTS = """
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmRepository
+metadata: {name: charts, namespace: flux-system}
+spec: {interval: 1h, url: https://charts.example.com}
+"""
+
+
+def waiting(*names: str) -> dict[str, Any]:
+    """Return the part of a spec that waits for others."""
+    return {"dependsOn": [{"name": name} for name in names]}
