@@ -14,6 +14,7 @@ from shared.cluster.recipes import STEPS, Recipe, Step
 from shared.cluster.record import READY, ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.frozen import dataclass, field
+from shared.language.cluster_systems import systems_in
 from shared.masking import cut
 
 REASON_LIMIT = 500
@@ -25,6 +26,7 @@ MORE = "more"
 class SummaryDetails:
     """What only some lists select by: the class, the labels, and each condition's status by its type.
 
+    ``versions`` are those of Kubernetes that git has and that runs, ``owners`` those of its systems.
     ``drift`` counts the fields that differ, by what the policy does with them, and as ``MORE`` those of which
     only the number is stored.
     """
@@ -33,6 +35,8 @@ class SummaryDetails:
     labels: Mapping[str, str]
     conditions: Mapping[str, bool | None]
     drift: Mapping[str, int] = field(default_factory=dict)
+    versions: tuple[str, ...] = ()
+    owners: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -181,6 +185,10 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
             labels=record.desired.labels,
             conditions={condition.type: condition.status for condition in record.conditions},
             drift=_policies_of(record.divergence.drift) if record.divergence.drift else {},
+            versions=_versions_of(record),
+            owners=tuple(
+                sorted({owner for system in systems_in(record.document) for owner in system["owners"]})
+            ),
         ),
         divergence=SummaryDivergence(
             digest=record.observation.verified.digest if record.observation.verified else "",
@@ -207,6 +215,11 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         failed_since=record.job.step.failure.since if record.failed and record.job.step.failure else None,
         trial=record.divergence.trial,
     )
+
+
+def _versions_of(record: ClusterRecord) -> tuple[str, ...]:
+    running = record.observation.running.kubernetes_version if record.observation.running else ""
+    return tuple(filter(None, dict.fromkeys((record.document["spec"]["kubernetesVersion"], running))))
 
 
 def _policies_of(drift: Drift) -> Mapping[str, int]:

@@ -106,11 +106,15 @@ class DoctorView(TypedDict):
 
 
 class Counts(TypedDict):
-    """How many clusters the fleet has, how many of them the list has, and how many are in each phase."""
+    """How many clusters the fleet has, how many of them the list has, and how many are in each phase.
+
+    ``environments`` has the phases of each environment, "" for clusters of none.
+    """
 
     total: int
     matching: int
     phases: dict[str, int]
+    environments: dict[str, dict[str, int]]
 
 
 class SweepProblem(TypedDict):
