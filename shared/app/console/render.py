@@ -81,7 +81,10 @@ def _when(moment: datetime | str | None, otherwise: str = "") -> Any:
 
     if not moment:
         return otherwise
-    at = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    try:
+        at = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    except ValueError:
+        return _inert(moment)
     text = f"{at:%Y-%m-%d %H:%M:%S} UTC"
     return Markup('<time datetime="{}" title="{}">{}</time>').format(at.isoformat(), text, text)
 

@@ -84,12 +84,15 @@ def grouped(items: Iterable[schema.PlanItem]) -> list[Group]:
 
 
 def _what(item: schema.PlanItem) -> Any:
-    changes = tuple(tuple(sorted(change.items())) for change in item["changes"])
+    """Return what happens to a cluster, without where its files say so and since when."""
+    changes = tuple(tuple({**change, "source": ""}.items()) for change in item["changes"])
+    systems = tuple(item["retainedSystems"])
     own = {
         **item,
         "cluster": "",
         "generation": 0,
+        "since": None,
         "changes": changes,
-        "retainedSystems": tuple(item["retainedSystems"]),
+        "retainedSystems": systems,
     }
-    return tuple(sorted(own.items(), key=lambda pair: pair[0]))
+    return tuple(own.items())
