@@ -22,7 +22,7 @@ from shared.app.api.acts.fleet import dead_letters_view
 from shared.app.api.audit import audit_view
 from shared.app.api.openapi import document
 from shared.app.api.parts import PAGE, ClusterPage
-from shared.app.api.views import clusters, drift, offers, plans, tree, why
+from shared.app.api.views import clusters, drift, offers, plans, systems, tree, versions, why
 from shared.app.api.views.cluster_list import ClusterSelection, Sort
 from shared.app.api.views.commits import log_view
 from shared.app.api.views.notifications import routes_view
@@ -94,6 +94,8 @@ WHOLE: Mapping[str, Callable[[Ports], View]] = {
     "notifications": routes_view,
     "rollouts": rollouts_view,
     "promotions": plans.promotions_view,
+    "versions": versions.versions_view,
+    "systems": systems.systems_view,
 }
 """The reads that show one thing whole, by their routes."""
 OF_CLUSTER: Mapping[str, Callable[[str, Ports], View | None]] = {

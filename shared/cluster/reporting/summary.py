@@ -23,20 +23,31 @@ MORE = "more"
 
 
 @dataclass(frozen=True)
+class SystemSummary:
+    """A team's system on a cluster; ``unhealthy`` counts the objects that a check found so."""
+
+    name: str
+    owners: tuple[str, ...] = ()
+    namespaces: tuple[str, ...] = ()
+    unhealthy: int = 0
+
+
+@dataclass(frozen=True)
 class SummaryDetails:
     """What only some lists select by: the class, the labels, and each condition's status by its type.
 
-    ``versions`` are those of Kubernetes that git has and that runs, ``owners`` those of its systems.
-    ``drift`` counts the fields that differ, by what the policy does with them, and as ``MORE`` those of which
-    only the number is stored.
+    ``versions`` are those of Kubernetes that git has and that runs, "" for one that is not known, ``images``
+    those of its nodes. ``drift`` counts the fields that differ, by what the policy does with them, and as
+    ``MORE`` those of which only the number is stored.
     """
 
     cluster_class: str
     labels: Mapping[str, str]
     conditions: Mapping[str, bool | None]
     drift: Mapping[str, int] = field(default_factory=dict)
-    versions: tuple[str, ...] = ()
-    owners: tuple[str, ...] = ()
+    versions: tuple[str, str] = ("", "")
+    images: tuple[str, ...] = ()
+    systems: tuple[SystemSummary, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -186,9 +197,8 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
             conditions={condition.type: condition.status for condition in record.conditions},
             drift=_policies_of(record.divergence.drift) if record.divergence.drift else {},
             versions=_versions_of(record),
-            owners=tuple(
-                sorted({owner for system in systems_in(record.document) for owner in system["owners"]})
-            ),
+            images=_images_of(record),
+            systems=_systems_of(record),
         ),
         divergence=SummaryDivergence(
             digest=record.observation.verified.digest if record.observation.verified else "",
@@ -217,9 +227,28 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
     )
 
 
-def _versions_of(record: ClusterRecord) -> tuple[str, ...]:
-    running = record.observation.running.kubernetes_version if record.observation.running else ""
-    return tuple(filter(None, dict.fromkeys((record.document["spec"]["kubernetesVersion"], running))))
+def _versions_of(record: ClusterRecord) -> tuple[str, str]:
+    running = record.observation.running
+    return record.document["spec"]["kubernetesVersion"], running.kubernetes_version if running else ""
+
+
+def _images_of(record: ClusterRecord) -> tuple[str, ...]:
+    pools = record.observation.running.pools if record.observation.running else {}
+    return tuple(sorted({pool.image for pool in pools.values() if pool.image}))
+
+
+def _systems_of(record: ClusterRecord) -> tuple[SystemSummary, ...]:
+    inside = record.observation.inside
+    found = [workload.namespace for part in (inside.parts if inside else ()) for workload in part.unhealthy]
+    return tuple(
+        SystemSummary(
+            system["name"],
+            tuple(system["owners"]),
+            tuple(system["namespaces"]),
+            sum(namespace in system["namespaces"] for namespace in found),
+        )
+        for system in systems_in(record.document)
+    )
 
 
 def _policies_of(drift: Drift) -> Mapping[str, int]:

@@ -85,7 +85,7 @@ class ClusterSelection:
         labels, conditions = details.labels, details.conditions
         return (
             self.cluster_class in ("", details.cluster_class)
-            and (not self.owner or self.owner in details.owners)
+            and (not self.owner or any(self.owner in system.owners for system in details.systems))
             and (not self.version or any(text.startswith(self.version) for text in details.versions))
             and all(key in labels and value in (None, labels[key]) for key, value in self.labels)
             and all(kind in conditions and conditions[kind] is status for kind, status in self.conditions)

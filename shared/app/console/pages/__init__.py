@@ -10,12 +10,15 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import unquote
 
 from shared.app.console.pages import (
+    activity_page,
     cluster_page,
     clusters_page,
     fleet_page,
     plan_page,
     plans_page,
     rollouts_page,
+    systems_page,
+    versions_page,
 )
 from shared.app.console.visit import Make
 from shared.frozen import dataclass
@@ -25,6 +28,9 @@ SECTIONS: Sequence[tuple[str, str]] = (
     ("Clusters", "/clusters"),
     ("Plans", "/plans"),
     ("Rollouts", "/rollouts"),
+    ("Versions", "/versions"),
+    ("Systems", "/systems"),
+    ("Activity", "/activity"),
 )
 """The pages that each page links to, with their addresses."""
 
@@ -52,6 +58,9 @@ PAGES = (
     PageRoute("/plans/{commit}", "Plans", plan_page.make),
     PageRoute("/rollouts", "Rollouts", rollouts_page.make),
     PageRoute("/rollouts/{commit}", "Rollouts", rollouts_page.make_one),
+    PageRoute("/versions", "Versions", versions_page.make),
+    PageRoute("/systems", "Systems", systems_page.make),
+    PageRoute("/activity", "Activity", activity_page.make),
 )
 
 
