@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
@@ -25,6 +26,7 @@ POLICY = (
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 """The content security policy of all pages: nothing from elsewhere, and nothing inline."""
+_CODE, _WORD = re.compile(r"`([^`]+)`"), re.compile(r"[a-z]+[ :,]")
 
 
 def rendered(page: Page, shared: Mapping[str, Any]) -> str:
@@ -63,7 +65,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.filters |= {"when": _when, "short": _short, "phase_class": _phase_class}
+    environment.filters |= {"when": _when, "short": _short, "phase_class": _phase_class, "told": _told}
     environment.globals |= {"link": _link, "external": _external, "asset": _address_of_asset}
     return environment
 
@@ -91,6 +93,15 @@ def _when(moment: datetime | str | None, otherwise: str = "") -> Any:
 
 def _short(commit: str) -> str:
     return commit[:8]
+
+
+def _told(sentence: str | None) -> Any:
+    """Return a sentence that stands alone: its first word begins large, and what is in `` is code."""
+    from markupsafe import Markup, escape
+
+    text = str(escape(_inert(sentence)))
+    large = text[:1].upper() + text[1:] if _WORD.match(text) else text
+    return Markup(_CODE.sub(r"<code>\1</code>", large))  # noqa: S704, it is escaped
 
 
 _PHASES: Mapping[str, str] = {

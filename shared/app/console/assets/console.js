@@ -23,8 +23,10 @@
   // A visible page is read again every few seconds, as long as somebody is there and no form is open.
   function due() {
     const idle = Date.now() - active > IDLE_MINUTES * 60000;
-    const busy = main().querySelector("details.act[open]") || main().contains(document.activeElement) &&
-      /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName);
+    const typing = main().contains(document.activeElement) && /^(INPUT|SELECT)$/.test(document.activeElement.tagName);
+    const filled = [...main().querySelectorAll("input")].some((field) =>
+      field.checked !== field.defaultChecked || field.type !== "checkbox" && field.value !== field.defaultValue);
+    const busy = main().querySelector("details.act[open]") || typing || filled;
     return main().hasAttribute("hx-get") && !document.hidden && !idle && !busy;
   }
   setInterval(() => { age(); }, 1000);
@@ -59,7 +61,8 @@
   const GOES = { f: "/", c: "/clusters", r: "/rollouts", a: "/activity", v: "/versions", s: "/systems" };
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
-    const rows = [...main().querySelectorAll("tbody tr a:first-of-type, article h3 a")];
+    const rows = [...main().querySelectorAll("tbody tr, article h3, .needs > li")]
+      .map((entry) => entry.querySelector("a")).filter(Boolean);
     if (goes && GOES[event.key]) location.assign(GOES[event.key]);
     goes = event.key === "g";
     if (event.key === "/") { event.preventDefault(); document.getElementById("find").focus(); }
@@ -69,10 +72,10 @@
       rows[row].focus();
     }
   });
-  for (const box of document.querySelectorAll("input[data-all]"))
-    box.addEventListener("change", () => {
-      for (const other of document.querySelectorAll(`input[name="${box.dataset.all}"]`)) other.checked = box.checked;
-    });
+  document.addEventListener("change", ({ target }) => {
+    for (const other of target.dataset.all ? document.getElementsByName(target.dataset.all) : [])
+      other.checked = target.checked;
+  });
 
   shownTimes();
 })();

@@ -12,6 +12,7 @@ from shared.app.api.views.cluster_list import ClusterSelection, Sort
 from shared.app.api.views.clusters import fleet_view
 from shared.app.api.views.plans import plans_view
 from shared.app.api.views.rollouts import rollout_view, rollouts_view
+from shared.app.console.pages.rollouts_page import Cells, cells_of
 from shared.app.console.visit import Page, Visit
 from shared.app.health import health_view
 from shared.cluster.record_parts import Phase
@@ -19,6 +20,8 @@ from shared.frozen import dataclass, field
 
 FAILED_SHOWN = 20
 RECENT = timedelta(days=1)
+CELLS = 60
+"""The most cells of a stage here."""
 
 
 @dataclass(frozen=True)
@@ -68,11 +71,16 @@ def make(visit: Visit) -> Page:
             "failed_more": max(
                 0, (failed["counts"] or {"matching": 0})["matching"] - len(failed["clusters"])
             ),
-            "rollouts": under_way,
+            "rollouts": [(view, strips_of(view)) for view in under_way],
             "plans": [plan for plan in plans if (plan["plannedAt"] or "") >= since] or plans[:1],
             "health": health,
         },
     )
+
+
+def strips_of(view: schema.RolloutView) -> list[tuple[str, list[Cells]]]:
+    """Return where the clusters of each stage of a rollout stand, by the names of the stages."""
+    return [(stage["name"], cells_of(stage["groups"], CELLS)) for stage in view["stages"]]
 
 
 def _of_fleet(view: schema.FleetView) -> Iterator[Need]:

@@ -14,7 +14,7 @@ from shared.frozen import dataclass
 from shared.masking import cut
 from shared.sentences import not_shown, removals
 
-REMOVALS = ("delete", "release", "rebuild", "loss")
+REMOVALS = ("delete", "release", "rebuild")
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,8 @@ class Group:
     def kind(self) -> str:
         """The class of what happens: "bad" destroys, "work" waits, "" is the rest."""
         item = self.item
-        if item["removal"] or any(change["destroys"] for change in item["changes"]):
+        removes = item["needsApproval"] or item["action"] in REMOVALS
+        if removes or any(change["destroys"] for change in item["changes"]):
             return "bad"
         return "work" if item["notCarriedOut"] or item["waits"] else ""
 
