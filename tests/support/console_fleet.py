@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.resource_ids import ClusterId
-from tests.support import fleet_files
 from tests.support.pipeline_runs import push
 from tests.support.sweeps import sweep, tag_by_hand
+from tests.support.team_systems import fleet, system
 
 ROLLOUT = b"""\
   rollout:
@@ -38,7 +38,9 @@ def clusters(size: int) -> Iterator[tuple[str, str, str]]:
 def files(size: int, change: str = "", gone: tuple[str, ...] = ()) -> dict[str, bytes]:
     """Return the fleet; ``change`` is a tag of each cluster, and ``gone`` are the clusters that it lacks."""
     made = list(clusters(size))
-    found = fleet_files.fleet(*(name for name, _, _ in made if name not in gone))
+    left = [name for name, _, _ in made if name not in gone]
+    shop = system("shop", ", ".join(name for name in left if name.startswith("shop")))
+    found = fleet(*left, systems={"shop": shop}, budget=9)
     found["fleet.yaml"] += ROLLOUT
     for name, environment, region in made:
         path = f"clusters/{name}/cluster.yaml"

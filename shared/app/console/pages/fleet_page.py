@@ -26,7 +26,7 @@ CELLS = 60
 
 @dataclass(frozen=True)
 class Need:
-    """What needs a person: a sentence, who acts, since when, and where: the address of a page.
+    """What needs a person: a sentence, who acts, since when, and where: the parts of the address of a page.
 
     ``act`` is the name of an act of the API that a button does, "" for none; ``path`` are the parts of its
     route.
@@ -36,7 +36,7 @@ class Need:
     who: str = ""
     since: str | None = None
     detail: str = ""
-    address: str = ""
+    address: tuple[str, ...] = ()
     act: str = ""
     label: str = ""
     path: Mapping[str, str] = field(default_factory=dict)
@@ -92,21 +92,21 @@ def _of_fleet(view: schema.FleetView) -> Iterator[Need]:
     if view["needsApprovalCount"]:
         names = ", ".join(view["needsApproval"])
         what = f"{_counted(view['needsApprovalCount'], 'delete')} of the newest commit: approval needed"
-        yield Need(what, "an Approver", detail=names, address=f"/plans/{view['commit']}")
+        yield Need(what, "an Approver", detail=names, address=("/plans", view["commit"]))
     if view["notCreatedCount"]:
         names = ", ".join(view["notCreated"])
         what = f"{_counted(view['notCreatedCount'], 'cluster')} not created: the manifest is invalid"
-        yield Need(what, "who writes the manifest", detail=names, address=f"/plans/{view['commit']}")
+        yield Need(what, "who writes the manifest", detail=names, address=("/plans", view["commit"]))
     if view["correctionCount"]:
         what = f"{_counted(view['correctionCount'], 'cluster')} with a correction of drift: approval needed"
         first = view["corrections"][0]
-        yield Need(what, "an Approver", detail=", ".join(view["corrections"]), address=f"/clusters/{first}")
+        yield Need(what, "an Approver", detail=", ".join(view["corrections"]), address=("/clusters", first))
 
 
 def _of_rollouts(rollouts: list[schema.RolloutView]) -> Iterator[Need]:
     """Yield the stages that wait for a person, and the rollouts that stand still."""
     for view in rollouts:
-        address, commit = f"/rollouts/{view['commit']}", view["commit"][:8]
+        address, commit = ("/rollouts", view["commit"]), view["commit"][:8]
         for stage in view["stages"]:
             gate = stage["gate"]
             if stage["approval"] == "needed" and gate and gate["reachedAt"] and not gate["entered"]:
@@ -132,7 +132,7 @@ def _of_clusters(view: schema.FleetView) -> Iterator[Need]:
             failure.get("who", ""),
             failure.get("since") or cluster["since"],
             cluster["actionRequired"] or failure.get("meaning") or cluster["reason"],
-            f"/clusters/{cluster['name']}",
+            ("/clusters", cluster["name"]),
             *("replay", "Replay", {"name": cluster["name"]}),
             urgent=True,
         )
