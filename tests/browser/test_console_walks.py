@@ -89,7 +89,7 @@ def test_an_approver_releases_a_delete_and_an_operator_pauses_and_resumes_a_roll
             opened.sign_in("Approver")
             assert opened.address == f"/plans/{commit}", "it leads back"
             opened.page.get_by_label("Reason").fill("they have moved")
-            opened.page.get_by_role("button", name="Approve 2: shop-neu-1, shop-sea-1").click()
+            opened.page.get_by_role("button", name="Approve all of these").click()
             expect(opened.page.get_by_role("status")).to_contain_text("Accepted: approve")
             cloud.run(900)
             assert not {"shop-neu-1", "shop-sea-1"} & {*phases(cloud)}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from html.parser import HTMLParser
-from urllib.parse import urlencode, urlsplit
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import azure.functions as func
 
@@ -52,7 +53,7 @@ def browse(
     address: str,
     *,
     role: str = "Admin",
-    form: Mapping[str, str] | None = None,
+    form: Mapping[str, Any] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> func.HttpResponse:
     """Return what the app answers to the holder of the key of a role; a form is sent as by its page."""
@@ -65,9 +66,9 @@ def browse(
         "GET" if form is None else "POST",
         f"https://app.example{address}",
         headers=sent,
-        params=dict(pair.split("=", 1) for pair in parts.query.split("&") if pair),
+        params=dict(parse_qsl(parts.query)),
         route_params={"path": parts.path.strip("/")},
-        body=urlencode(form or {}).encode(),
+        body=urlencode(form or {}, doseq=True).encode(),
     )
     reply: func.HttpResponse = functions(ports)["console"].get_user_function()(request)
     return reply

@@ -59,9 +59,16 @@ def make(visit: Visit) -> Page:
             "groups": grouped(acting),
             "unchanged": len(view["items"]) - len(acting),
             "approved": approved_of(view),
+            "approvable": _approvable(commit, visit) if view["howToApprove"] else [],
             "hidden_problems": not_shown(hidden, "problem") if hidden else "",
         },
     )
+
+
+def _approvable(commit: str, visit: Visit) -> list[str]:
+    """Return all deletes that need an approval, of every page: an approval names exactly these."""
+    record = visit.ports.state.plan(commit)
+    return sorted(record.plan.deletes_needing_approval) if record else []
 
 
 def approved_of(view: schema.PlanView) -> str:
