@@ -28,8 +28,8 @@ CELLS = 60
 class Need:
     """What needs a person: a sentence, who acts, since when, and where: the parts of the address of a page.
 
-    ``names`` are clusters. ``act`` is the name of an act of the API that a button does, "" for none; ``path`` are the parts of its
-    route.
+    ``names`` are clusters. ``act`` is the name of an act of the API that a button does, "" for none; ``path``
+    are the parts of its route.
     """
 
     what: str
@@ -133,8 +133,10 @@ def _of_clusters(view: schema.FleetView) -> Iterator[Need]:
             failure.get("who", ""),
             failure.get("since") or cluster["since"],
             cluster["actionRequired"] or failure.get("meaning") or cluster["reason"],
-            ("/clusters", cluster["name"]),
-            *("replay", "Replay", {"name": cluster["name"]}),
+            address=("/clusters", cluster["name"]),
+            act="replay",
+            label="Replay",
+            path={"name": cluster["name"]},
             urgent=True,
         )
 
