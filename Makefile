@@ -17,11 +17,12 @@ unexport PYTHONDONTWRITEBYTECODE
 READY := $(VENV)/.ready
 AZURITE := .tools/.ready
 KUSTO := .tools/kusto/.ready
+BROWSER := .tools/browser/unpacked/package-lock.json
 AZ ?= .tools/azure-cli/bin/az
 
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
 
-.PHONY: help environment demo up test deep collect authority azure-cli simulate check style types format generate bicep lock package clean
+.PHONY: help environment demo up test deep collect authority azure-cli simulate check style types format generate bicep lock package screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -49,6 +50,9 @@ $(KUSTO): tests/kusto/package-lock.json | $(AZURITE)
 	@$(BIN)/python -m tests.support.language_service
 	@touch $@
 
+$(BROWSER): tests/browser/package-lock.json | $(READY) $(AZURITE)
+	@$(BIN)/python -m tests.support.chromium
+
 demo: ## create, change and delete clusters by pushes to the local cloud
 	@$(MAKE) --no-print-directory --jobs 2 environment
 	@$(BIN)/python -m localcloud.demo
@@ -59,12 +63,12 @@ up: ## start the local cloud and the functions; Ctrl-C stops them
 
 test: ## every check and every test, a sample of what takes long; SEED=N repeats a run
 	@$(MAKE) --no-print-directory --jobs 2 environment
-	@$(MAKE) --no-print-directory --jobs 2 types style collect $(KUSTO)
+	@$(MAKE) --no-print-directory --jobs 2 types style collect $(KUSTO) $(BROWSER)
 	@$(BIN)/python -m pytest -n 5 --dist worksteal
 
 deep: ## every case of every test, and then make simulate: as every night
 	@$(MAKE) --no-print-directory --jobs 2 environment
-	@$(MAKE) --no-print-directory $(KUSTO)
+	@$(MAKE) --no-print-directory $(KUSTO) $(BROWSER)
 	@DEEP=yes $(BIN)/python -m pytest --timeout 1800 -n 6 --dist worksteal
 	@$(MAKE) --no-print-directory simulate
 
@@ -99,6 +103,9 @@ types: $(READY)
 
 lock: $(READY) ## resolve requirements.in into requirements.txt for each Python, with a hash of every file
 	@$(BIN)/uv pip compile $(LOCK) --output-file requirements.txt requirements.in
+
+screenshots: $(READY) $(BROWSER) ## take the pictures of docs/console.md again, when its pages have changed
+	@$(BIN)/python -m tests.support.screenshots
 
 package: $(READY) ## write what a release publishes to dist/, with the kustomize that Go builds, or KUSTOMIZE=/path
 	@$(BIN)/python -m tools.package dist

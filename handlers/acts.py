@@ -82,12 +82,19 @@ def _add(entry: ActRoute, routes: Routes, ports: Ports) -> None:
             body = entry.body.model_validate(said(req) if entry.method == "POST" else dict(req.params))
         except ValidationError:
             return reply(rejected(400, entry.wrong))
-        call = ActCall(req.route_params, body, caller, ports)
-        refusal = entry.refusal(call)
-        if refusal is not None:
-            return reply(refusal)
-        request = replace(entry.audit(call), reason=call.reason)
-        return reply(audited(request, caller, ports, lambda: entry.act(call)))
+        return reply(performed(entry, req.route_params, body, caller, ports))
+
+
+def performed(
+    entry: ActRoute, path: Mapping[str, str], body: Body, caller: Caller, ports: Ports
+) -> HttpResult:
+    """Do an act that its caller may do, unless it is refused; it is saved before it happens."""
+    call = ActCall(path, body, caller, ports)
+    refusal = entry.refusal(call)
+    if refusal is not None:
+        return refusal
+    request = replace(entry.audit(call), reason=call.reason)
+    return audited(request, caller, ports, lambda: entry.act(call))
 
 
 def said(req: func.HttpRequest) -> object:

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 
 from handlers.acts import add_acts, said
 from handlers.bodies import OffersBody
-from handlers.reply import html, reply
-from handlers.routes import ANYBODY, Routes, callable_by
+from handlers.reply import reply
+from handlers.routes import ANYBODY, API, Routes, callable_by
 from handlers.sign_in import SignIn
 from shared.app.api import schema
 from shared.app.api.access import Caller, Role
@@ -22,11 +22,10 @@ from shared.app.api.acts.fleet import dead_letters_view
 from shared.app.api.audit import audit_view
 from shared.app.api.openapi import document
 from shared.app.api.parts import PAGE, ClusterPage
-from shared.app.api.views import clusters, drift, offers, plans, tree, why
+from shared.app.api.views import clusters, drift, offers, plans, systems, tree, versions, why
 from shared.app.api.views.cluster_list import ClusterSelection, Sort
 from shared.app.api.views.commits import log_view
 from shared.app.api.views.notifications import routes_view
-from shared.app.api.views.plan_page import message_page, plan_page
 from shared.app.api.views.readiness import readiness_view, unknown_names
 from shared.app.api.views.rollouts import rollout_view, rollouts_view
 from shared.app.doctor import doctor_view
@@ -42,7 +41,21 @@ View = Mapping[str, Any]
 EVENTS_PAGE, MAX_EVENTS = 50, 1000
 MAX_PAGE = 500
 PAGED, DATED = ("limit", "after"), ("limit", "before")
-SELECTED = ("phase", "environment", "location", "prefix", "class", "label", "condition", "commit", "sort")
+SELECTED = (
+    *(
+        "phase",
+        "environment",
+        "location",
+        "prefix",
+        "text",
+        "version",
+        "owner",
+        "class",
+        "label",
+        "condition",
+    ),
+    *("commit", "sort"),
+)
 UPGRADED = ("to", "cluster", *SELECTED)
 WRONG_VERSION = "to must be a version of Kubernetes, such as 1.38"
 WRONG_PAGE = f"limit must be 1 to {MAX_EVENTS}, before a time such as 2026-01-31T12:00:00+00:00"
@@ -55,7 +68,7 @@ LONGEST_NUMBER = 9
 """Python refuses to parse a number with thousands of digits."""
 
 
-def blueprint(ports: Ports, sign_in: SignIn) -> func.Blueprint:
+def blueprint(ports: Ports, sign_in: SignIn, health: Health) -> func.Blueprint:
     """Return the API."""
     bp = func.Blueprint()
     routes = Routes(bp, sign_in, ports)
@@ -65,9 +78,8 @@ def blueprint(ports: Ports, sign_in: SignIn) -> func.Blueprint:
         _add_of_cluster(routes, name, of_cluster, ports)
     _add_pages(routes, ports)
     _add_offers(routes, ports)
-    _add_plan_page(routes, ports)
     add_acts(routes, ports)
-    _add_health(routes, Health(ports), ports)
+    _add_health(routes, health, ports)
 
     @routes.add("openapi", "openapi", Role.READER)
     def openapi(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
@@ -82,6 +94,8 @@ WHOLE: Mapping[str, Callable[[Ports], View]] = {
     "notifications": routes_view,
     "rollouts": rollouts_view,
     "promotions": plans.promotions_view,
+    "versions": versions.versions_view,
+    "systems": systems.systems_view,
 }
 """The reads that show one thing whole, by their routes."""
 OF_CLUSTER: Mapping[str, Callable[[str, Ports], View | None]] = {
@@ -229,20 +243,10 @@ def _add_health(routes: Routes, app: Health, ports: Ports) -> None:
         return reply(HttpResult(200, doctor_view(app.read(), ports, asked)))
 
     @routes.bp.function_name("ready")
-    @routes.bp.route("ready", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+    @routes.bp.route(f"{API}/ready", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
     @partial(callable_by, ANYBODY)
     def ready(req: func.HttpRequest) -> func.HttpResponse:
         return reply(ready_view(app.read()))
-
-
-def _add_plan_page(routes: Routes, ports: Ports) -> None:
-    @routes.add("plan_page", "plans/{commit}/page", Role.READER, page=True)
-    def page(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
-        commit, after = req.route_params["commit"], req.params.get("after") or ""
-        view = plans.plan_view(commit, ports, ClusterPage(after, PAGE))
-        if view is None:
-            return html(404, message_page("No such plan", f"The commit {cut(commit, 40)} was not planned."))
-        return html(200, plan_page(view, fleet=ports.config.fleet, first=not after))
 
 
 def _of_cluster(name: str, view: View | None, ports: Ports) -> func.HttpResponse:
@@ -269,6 +273,9 @@ def _selection(params: Mapping[str, str]) -> ClusterSelection:
         environment=params.get("environment") or "",
         location=params.get("location") or "",
         prefix=params.get("prefix") or "",
+        text=(params.get("text") or "").lower(),
+        version=params.get("version") or "",
+        owner=params.get("owner") or "",
         cluster_class=params.get("class") or "",
         labels=frozenset(_label(part) for part in _parts(params, "label")),
         conditions=frozenset(_condition(part) for part in _parts(params, "condition")),

@@ -38,7 +38,10 @@ def blueprints(
     if app is App.DELETER:
         return queues.deleter(ports), dead_letters.blueprint(ports, "deletes")
 
-    from handlers import api, flux_events, github, system_approvals, timers
+    from handlers import api, console, flux_events, github, system_approvals, timers
+    from shared.app.health import Health
+
+    health = Health(ports)
 
     return (
         github.blueprint(ports, secrets=webhook_secrets),
@@ -50,5 +53,6 @@ def blueprints(
         dead_letters.blueprint(ports, "plans"),
         dead_letters.blueprint(ports, "previews"),
         timers.blueprint(ports, sweep_schedule=sweep_schedule, check_schedule=check_schedule),
-        api.blueprint(ports, sign_in),
+        api.blueprint(ports, sign_in, health),
+        console.blueprint(ports, sign_in, health, webhook_secrets),
     )

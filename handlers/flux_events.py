@@ -7,7 +7,7 @@ from functools import partial
 import azure.functions as func
 
 from handlers.reply import reply
-from handlers.routes import SIGNATURE, answered, callable_by
+from handlers.routes import API, SIGNATURE, answered, callable_by
 from shared.app.intake.flux_event import EventKeys
 from shared.app.intake.reported import receive
 from shared.ports import Ports
@@ -18,7 +18,7 @@ def blueprint(ports: Ports) -> func.Blueprint:
     bp, keys = func.Blueprint(), EventKeys(ports)
 
     @bp.function_name("flux")
-    @bp.route("flux/{cluster}", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
+    @bp.route(f"{API}/flux/{{cluster}}", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
     @partial(callable_by, SIGNATURE)
     def flux(req: func.HttpRequest) -> func.HttpResponse:
         cluster = req.route_params["cluster"]

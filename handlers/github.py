@@ -8,7 +8,7 @@ from functools import partial
 import azure.functions as func
 
 from handlers.reply import reply
-from handlers.routes import SIGNATURE, answered, callable_by
+from handlers.routes import API, SIGNATURE, answered, callable_by
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import read_delivery
 from shared.ports import Ports
@@ -19,7 +19,7 @@ def blueprint(ports: Ports, *, secrets: Sequence[str]) -> func.Blueprint:
     bp = func.Blueprint()
 
     @bp.function_name("github")
-    @bp.route("github", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
+    @bp.route(f"{API}/github", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
     @partial(callable_by, SIGNATURE)
     def github(req: func.HttpRequest) -> func.HttpResponse:
         delivery = read_delivery(

@@ -9,16 +9,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar
-from urllib.parse import quote, urlsplit
 
 import azure.functions as func
 from pydantic import BaseModel
 
-from handlers.reply import html, reply
+from handlers.reply import reply
 from handlers.sign_in import SignIn
 from shared.app.api.access import Caller, Denial, Role, decide
 from shared.app.api.openapi import Operation
-from shared.app.api.views.plan_page import message_page
 from shared.app.door import NotReady, enter
 from shared.app.http_result import rejected
 from shared.cluster.failures.errors import ReconcileError, Unreadable
@@ -33,6 +31,8 @@ SIGNATURE = "signature"
 ANYBODY = "anybody"
 """Nobody is asked who calls: the function shows nothing that is not public."""
 _ACCESS = "roadstead_access"
+API = "api"
+"""The first part of every route but those of the console. The host itself adds none: it would to all."""
 
 Handler = Callable[[func.HttpRequest, Caller], func.HttpResponse]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -58,15 +58,13 @@ class Routes:
         role: Role,
         *,
         method: Literal["GET", "POST"] = "GET",
-        page: bool = False,
         answer: Any = None,
         body: type[BaseModel] | None = None,
         query: Sequence[str] = (),
     ) -> Callable[[Handler], Handler]:
         """Return the decorator of a function that only callers with the role reach.
 
-        ``page``: a person opens it with a browser, and is asked to sign in. ``answer`` and ``body`` are the
-        classes of what it answers and takes, and ``query`` its parameters.
+        ``answer`` and ``body`` are the classes of what it answers and takes, and ``query`` its parameters.
         """
         if answer:
             self.operations.append(Operation(name, method, path, role, answer, body, query))
@@ -76,36 +74,24 @@ class Routes:
                 caller = self.sign_in.caller(req.headers)
                 denied = decide(caller.principal if caller else None, role, self.sign_in.given(req.headers))
                 if caller is None or denied:
-                    return self._refuse(name, denied, req if page else None)
+                    return self._refuse(name, denied)
                 if method == "POST" and not _is_json(req):
                     return reply(rejected(415, "send the header Content-Type: application/json"))
                 if role is not Role.READER and _is_of_another_site(req):
                     return reply(rejected(403, "a page of another site asks for this"))
                 return answered(name, lambda: handler(req, caller), self.ports)
 
-            route = self.bp.route(path, methods=[method], auth_level=func.AuthLevel.ANONYMOUS)
+            route = self.bp.route(f"{API}/{path}", methods=[method], auth_level=func.AuthLevel.ANONYMOUS)
             self.bp.function_name(name)(route(callable_by(role, function)))
             return handler
 
         return decorate
 
-    def _refuse(self, name: str, denied: Denial | None, page: func.HttpRequest | None) -> func.HttpResponse:
+    def _refuse(self, name: str, denied: Denial | None) -> func.HttpResponse:
         """Reply to somebody who may not call; what is wrong with the sign-in is said too."""
         status, error = (denied.status, denied.error) if denied else (401, "sign in first")
         log.warning("%s: refused with %d: %s", name, status, error)
-        error = "; ".join(filter(None, (error, self.sign_in.problem)))
-        if page is None:
-            return reply(rejected(status, error))
-        if status == 401 and self.sign_in.has_pages:
-            return func.HttpResponse(status_code=302, headers={"Location": _sign_in_address(page)})
-        return html(status, message_page("You may not open this page", error))
-
-
-def _sign_in_address(page: func.HttpRequest) -> str:
-    """Return where App Service asks a person to sign in, and comes back to the page."""
-    address = urlsplit(page.url)
-    back = f"{address.path}?{address.query}" if address.query else address.path
-    return f"/.auth/login/aad?post_login_redirect_uri={quote(back, safe='')}"
+        return reply(rejected(status, "; ".join(filter(None, (error, self.sign_in.problem)))))
 
 
 def answered(name: str, answer: Callable[[], func.HttpResponse], ports: Ports | None) -> func.HttpResponse:

@@ -8,7 +8,7 @@ from functools import partial
 import azure.functions as func
 
 from handlers.reply import reply
-from handlers.routes import SIGNATURE, answered, callable_by
+from handlers.routes import API, SIGNATURE, answered, callable_by
 from handlers.sign_in import address_of
 from shared.app.api.acts.system_approval import receive_approval
 from shared.ports import Ports
@@ -19,7 +19,7 @@ def blueprint(ports: Ports, *, keys: Mapping[str, str]) -> func.Blueprint:
     bp = func.Blueprint()
 
     @bp.function_name("system_approval")
-    @bp.route("approvals/{system}", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
+    @bp.route(f"{API}/approvals/{{system}}", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
     @partial(callable_by, SIGNATURE)
     def system_approval(req: func.HttpRequest) -> func.HttpResponse:
         system, body, address = req.route_params["system"], req.get_body(), address_of(req.headers)

@@ -34,7 +34,7 @@ class Links:
         """Return the links to a commit, and to its plan."""
         links = {
             "commit": f"{self.repository}/commit/{commit}" if self.repository else "",
-            "plan": f"{self.app}/api/plans/{commit}/page" if self.app else "",
+            "plan": f"{self.app}/plans/{commit}" if self.app else "",
         }
         return {name: link for name, link in links.items() if link and commit}
 

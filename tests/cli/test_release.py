@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.views.plan_page import plan_page
 from shared.app.api.views.plans import plan_view
 from shared.cluster.record_parts import Phase
 from shared.notifications.kinds import NotificationKind
 from tests.support.clusters_elsewhere import SECRET, attached, cloud_with_harbour, files
+from tests.support.console_pages import shown
 from tests.support.fleet_files import fleet
 from tests.support.notifications import notifying
 from tests.support.notified import ALL, kinds, titles
@@ -113,7 +113,7 @@ def test_the_page_the_status_and_the_notification_of_the_commit_are_true(cloud: 
     assert detail is not None
     (item,) = detail["items"]
     assert (item["action"], item["releases"], item["needsApproval"]) == ("on-hold", True, True)
-    assert is_true(plan_page(detail, fleet="fleet", first=True))
+    assert is_true(shown(cloud.ports, f"/plans/{commit}").text)
     assert is_true(status(cloud, commit)[1])
 
 

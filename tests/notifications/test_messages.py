@@ -33,7 +33,7 @@ def test_a_message_says_what_where_since_when_why_what_next_and_where_to_look() 
         "Next: Raise the quota.",
         "Which: one 12:00:01, two 12:01:05",
         f"Commit c0ffeec0: commit https://github.com/example/fleet/commit/{commit}, "
-        f"plan https://app.example.com/api/plans/{commit}/page",
+        f"plan https://app.example.com/plans/{commit}",
     ]
 
 

@@ -23,7 +23,7 @@ def served(ports: Ports, auth: AuthSettings | None = None) -> Iterator[str]:
     """Serve the API on ports; yield its address. ``auth`` turns the sign-in on, keys open it always."""
     sign_in = SignIn("entra" if auth else "keys", platform_verifies=auth is not None, keys=KEYS)
     invoker = Invoker(threads=2)
-    web = HttpFunctions(_http(ports, sign_in), invoker, prefix="api")
+    web = HttpFunctions(_http(ports, sign_in), invoker, prefix="")
     with HttpServer(EasyAuth(web, auth) if auth else web) as running:
         yield running.url
     invoker.close(5)

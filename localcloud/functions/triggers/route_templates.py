@@ -35,7 +35,7 @@ class RouteTemplates:
     def match(self, method: str, path: str) -> tuple[Function, Mapping[str, str]] | None:
         """Return the function for a request and its route parameters, or None."""
         for route in self._routes:
-            match = route.pattern.fullmatch(path.strip("/"))
+            match = route.pattern.fullmatch("/" + path.strip("/"))
             if match and (not route.methods or method in route.methods):
                 return route.function, {k: v for k, v in match.groupdict().items() if v is not None}
         return None
@@ -43,7 +43,7 @@ class RouteTemplates:
 
 def _route(function: Function, trigger: HttpTrigger, prefix: str) -> _Route:
     parts = [part for part in f"{prefix}/{trigger.route}".split("/") if part]
-    pattern = "".join(_pattern(part) for part in parts).removeprefix("/")
+    pattern = "".join(_pattern(part) for part in parts) or "/"
     rank = tuple(2 if part.startswith("{*") else int("{" in part) for part in parts)
     return _Route(function, re.compile(pattern, re.IGNORECASE), trigger.methods, rank)
 

@@ -346,4 +346,4 @@ def _underway(commit: str, newest: str, ports: Ports) -> str | None:
 
 def _link(ports: Ports, commit: str) -> str:
     base = ports.config.public_url
-    return f"{base}/api/plans/{commit}/page" if base else ""
+    return f"{base}/plans/{commit}" if base else ""

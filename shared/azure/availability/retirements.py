@@ -72,6 +72,12 @@ def retiring(spec: Mapping[str, Any], today: date, *, running: str = "") -> list
     return sorted(near, key=lambda retirement: (retirement.announced.on, list(map(str, retirement.path))))
 
 
+def retires_on(version: str, today: date) -> date | None:
+    """Return the last day of the community's support of a version of Kubernetes, None if it is not known."""
+    announced = _kubernetes(version, today, long_term=False)
+    return announced.on if announced else None
+
+
 def stale(today: date) -> str:
     """Return a sentence when the table itself is too old to be relied on, "" otherwise."""
     if today - AS_OF <= FRESH:

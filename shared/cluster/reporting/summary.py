@@ -14,6 +14,7 @@ from shared.cluster.recipes import STEPS, Recipe, Step
 from shared.cluster.record import READY, ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.frozen import dataclass, field
+from shared.language.cluster_systems import systems_in
 from shared.masking import cut
 
 REASON_LIMIT = 500
@@ -22,17 +23,31 @@ MORE = "more"
 
 
 @dataclass(frozen=True)
+class SystemSummary:
+    """A team's system on a cluster; ``unhealthy`` counts the objects that a check found so."""
+
+    name: str
+    owners: tuple[str, ...] = ()
+    namespaces: tuple[str, ...] = ()
+    unhealthy: int = 0
+
+
+@dataclass(frozen=True)
 class SummaryDetails:
     """What only some lists select by: the class, the labels, and each condition's status by its type.
 
-    ``drift`` counts the fields that differ, by what the policy does with them, and as ``MORE`` those of which
-    only the number is stored.
+    ``versions`` are those of Kubernetes that git has and that runs, "" for one that is not known, ``images``
+    those of its nodes. ``drift`` counts the fields that differ, by what the policy does with them, and as
+    ``MORE`` those of which only the number is stored.
     """
 
     cluster_class: str
     labels: Mapping[str, str]
     conditions: Mapping[str, bool | None]
     drift: Mapping[str, int] = field(default_factory=dict)
+    versions: tuple[str, str] = ("", "")
+    images: tuple[str, ...] = ()
+    systems: tuple[SystemSummary, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -181,6 +196,9 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
             labels=record.desired.labels,
             conditions={condition.type: condition.status for condition in record.conditions},
             drift=_policies_of(record.divergence.drift) if record.divergence.drift else {},
+            versions=_versions_of(record),
+            images=_images_of(record),
+            systems=_systems_of(record),
         ),
         divergence=SummaryDivergence(
             digest=record.observation.verified.digest if record.observation.verified else "",
@@ -206,6 +224,30 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         took=_took(record),
         failed_since=record.job.step.failure.since if record.failed and record.job.step.failure else None,
         trial=record.divergence.trial,
+    )
+
+
+def _versions_of(record: ClusterRecord) -> tuple[str, str]:
+    running = record.observation.running
+    return record.document["spec"]["kubernetesVersion"], running.kubernetes_version if running else ""
+
+
+def _images_of(record: ClusterRecord) -> tuple[str, ...]:
+    pools = record.observation.running.pools if record.observation.running else {}
+    return tuple(sorted({pool.image for pool in pools.values() if pool.image}))
+
+
+def _systems_of(record: ClusterRecord) -> tuple[SystemSummary, ...]:
+    inside = record.observation.inside
+    found = [workload.namespace for part in (inside.parts if inside else ()) for workload in part.unhealthy]
+    return tuple(
+        SystemSummary(
+            system["name"],
+            tuple(system["owners"]),
+            tuple(system["namespaces"]),
+            sum(namespace in system["namespaces"] for namespace in found),
+        )
+        for system in systems_in(record.document)
     )
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from localcloud.memory.crashes import Crash
 from shared.app.api.acts.approval import approve
-from shared.app.api.views.plan_page import plan_page
 from shared.app.api.views.plans import plan_view
 from shared.app.api.views.why import why_view
 from shared.app.planner import planner
@@ -18,6 +17,7 @@ from shared.cluster.failures.errors import Terminal, Unauthorized, Unavailable
 from shared.cluster.history import LIVE, Act
 from shared.cluster.queues.messages import PlanRequest, ReviewRequest
 from shared.ports import MergedPull
+from tests.support.console_pages import shown
 from tests.support.pipeline_runs import status
 from tests.support.replaced_ports import around, frozen
 from tests.support.reviewed_pulls import REMOVED, ReviewedFleet
@@ -120,7 +120,7 @@ def test_a_missing_permission_holds_names_itself_and_is_tried_again_within_hours
     assert cluster is not None
     assert plan["reviews"].startswith(why)
     assert why[1:] in cluster["suggestedAction"]
-    assert why in plan_page(plan, fleet="example", first=True)
+    assert why in shown(fleet.cloud.ports, f"/plans/{commit}").text
     around(fleet.cloud, "git_host", team_members=members)
     fleet.cloud.run(seconds=7200, until=lambda: fleet.left == {"kept"})
     assert fleet.left == {"kept"}

@@ -106,11 +106,15 @@ class DoctorView(TypedDict):
 
 
 class Counts(TypedDict):
-    """How many clusters the fleet has, how many of them the list has, and how many are in each phase."""
+    """How many clusters the fleet has, how many of them the list has, and how many are in each phase.
+
+    ``environments`` has the phases of each environment, "" for clusters of none.
+    """
 
     total: int
     matching: int
     phases: dict[str, int]
+    environments: dict[str, dict[str, int]]
 
 
 class SweepProblem(TypedDict):
@@ -236,3 +240,51 @@ class Audit(TypedDict):
 
     acts: list[ActView]
     next: str | None
+
+
+# What the fleet runs, and whose it is.
+
+
+class EnvironmentVersions(TypedDict):
+    """The clusters of an environment in Azure, "" for those of none.
+
+    ``versions`` has how many run each version of Kubernetes, ``images`` how many have nodes with each image;
+    what was not read yet is "unknown". ``notAsGit`` counts those that run another version than git has.
+    """
+
+    environment: str
+    clusters: int
+    versions: dict[str, int]
+    images: dict[str, int]
+    notAsGit: int
+
+
+@final
+class VersionsView(TypedDict):
+    """``GET versions``; ``supportEnds`` is the last day of the community's support, by version.
+
+    ``note`` says that the table of these days is old, "" otherwise.
+    """
+
+    environments: list[EnvironmentVersions]
+    supportEnds: dict[str, str]
+    note: str
+
+
+class SystemView(TypedDict):
+    """A team's system; ``clusters`` and ``unhealthy`` are the first of so many."""
+
+    name: str
+    owners: list[str]
+    namespaces: list[str]
+    clusterCount: int
+    clusters: list[str]
+    unhealthyCount: int
+    unhealthy: list[str]
+
+
+@final
+class SystemsView(TypedDict):
+    """``GET systems``, by name."""
+
+    systems: list[SystemView]

@@ -32,14 +32,19 @@ _ATTENTION = (
 class ClusterSelection:
     """The filters of a list, each "" or empty for none, and its order.
 
-    ``labels`` are keys with their values, None for any; ``conditions`` types with their status. ``commit`` is
-    one that a cluster has, ``names`` the clusters that have it, None as long as nobody has looked.
+    ``text`` is part of a name, in lower case, ``version`` the beginning of a version that git has or that
+    runs, and ``owner`` one of the owners of a system. ``labels`` are keys with their values, None for any;
+    ``conditions`` types with their status. ``commit`` is one that a cluster has, ``names`` the clusters that
+    have it, None as long as nobody has looked.
     """
 
     phases: frozenset[Phase] = frozenset()
     environment: str = ""
     location: str = ""
     prefix: str = ""
+    text: str = ""
+    version: str = ""
+    owner: str = ""
     cluster_class: str = ""
     labels: frozenset[tuple[str, str | None]] = frozenset()
     conditions: frozenset[tuple[str, bool | None]] = frozenset()
@@ -55,7 +60,7 @@ class ClusterSelection:
     @property
     def needs_details(self) -> bool:
         """Whether the filters are about what summaries have only if it is asked for."""
-        return bool(self.labels or self.conditions or self.cluster_class)
+        return bool(self.labels or self.conditions or self.cluster_class or self.version or self.owner)
 
     def matches(self, summary: ClusterSummary) -> bool:
         """Return whether a cluster is in the list."""
@@ -68,6 +73,7 @@ class ClusterSelection:
                 and self.environment in ("", summary.place.environment)
                 and self.location in ("", summary.place.location)
                 and summary.name.startswith(self.prefix)
+                and self.text in summary.name
             )
         )
 
@@ -79,6 +85,8 @@ class ClusterSelection:
         labels, conditions = details.labels, details.conditions
         return (
             self.cluster_class in ("", details.cluster_class)
+            and (not self.owner or any(self.owner in system.owners for system in details.systems))
+            and (not self.version or any(text.startswith(self.version) for text in details.versions))
             and all(key in labels and value in (None, labels[key]) for key, value in self.labels)
             and all(kind in conditions and conditions[kind] is status for kind, status in self.conditions)
         )
@@ -107,10 +115,15 @@ def names_of_page(
 
 def counts_of(summaries: RecordList[ClusterSummary], selection: ClusterSelection) -> schema.Counts:
     """Return how many clusters there are, also without a known phase, in each phase, and in the list."""
-    phases = Counter(summary.shown_phase.value for summary in summaries)
+    pairs = Counter((summary.place.environment, summary.shown_phase.value) for summary in summaries)
+    phases, environments = Counter[str](), dict[str, dict[str, int]]()
+    for (environment, phase), count in sorted(pairs.items()):
+        phases[phase] += count
+        environments.setdefault(environment, {})[phase] = count
     matching = sum(map(selection.matches, summaries))
     return {
         "total": len(summaries) + len(summaries.unreadable),
         "matching": matching,
         "phases": dict(sorted(phases.items())),
+        "environments": environments,
     }

@@ -1,11 +1,9 @@
-"""The page of a plan: what the link on a commit status opens, for a signed-in person, without a script."""
+"""The page of a plan: what the link on a commit status opens, for a signed-in person."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
-from html.parser import HTMLParser
 from typing import Any
 
 import httpx
@@ -16,9 +14,11 @@ from localcloud.azure.world.access.directory import API
 from localcloud.functions.easy_auth import AuthSettings
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api import schema
-from shared.app.api.views.plan_page import POLICY, STYLE, plan_page
 from shared.app.api.views.plans import plan_view
+from shared.app.console.pages import plan_page
+from shared.app.console.render import POLICY
 from tests.support import fleet_files
+from tests.support.console_pages import Shown, browse, shown
 from tests.support.function_calls import ADMIN
 from tests.support.pipeline_runs import push
 from tests.support.served_api import served
@@ -34,26 +34,6 @@ APPROVED = """\
         groups: [{maxConcurrency: "100%"}]
 """
 HOSTILE = "\"><script>alert(1)</script><img src=x onerror=alert(1)>&'\u202e\x1b[2J"
-
-
-class Reader(HTMLParser):
-    """Collects the elements, the attributes and the text of a page."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.tags: set[str] = set()
-        self.attributes: set[str] = set()
-        self.links: list[str] = []
-        self.text = ""
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        self.attributes |= {name for name, _ in attrs}
-        self.links += [value or "" for name, value in attrs if name in ("href", "src")]
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
 
 
 @pytest.fixture
@@ -82,7 +62,7 @@ def test_the_link_on_a_commit_status_opens_after_a_sign_in(
 ) -> None:
     commit = cloud.state.fleet().commit
     link = cloud.repository.statuses.latest(commit)[0].status.target_url
-    assert link == f"https://app.example/api/plans/{commit}/page"
+    assert link == f"https://app.example/plans/{commit}"
     path = link.removeprefix("https://app.example")
     with (
         served(cloud.ports, AuthSettings(identity.authority, (API,))) as url,
@@ -91,30 +71,30 @@ def test_the_link_on_a_commit_status_opens_after_a_sign_in(
         asked = browser.get(path)
         assert (asked.status_code, asked.headers["location"]) == (
             302,
-            f"/.auth/login/aad?post_login_redirect_uri=%2Fapi%2Fplans%2F{commit}%2Fpage",
+            f"/.auth/login/aad?post_login_redirect_uri=%2Fplans%2F{commit}",
         )
         choice = browser.get(asked.headers["location"])
-        (login,) = [link for link in Reader(choice.text).links if "person=reader" in link]
+        (login,) = [link for link in Shown(choice.text).links if "person=reader" in link]
         back = browser.get(login)
         assert (back.status_code, back.headers["location"]) == (302, path)
         page = browser.get(back.headers["location"])
         assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
         assert page.headers["content-security-policy"] == POLICY
-        shown = Reader(page.text)
-        assert "needs approval" in shown.text
-        assert "nodePools[system].count" in shown.text
-        assert shown.text.index("one needs approval") < shown.text.index("three update")
-        assert shown.links == []
+        seen = Shown(page.text)
+        assert "needs approval" in seen.text
+        assert "nodePools[system].count" in seen.text
+        assert seen.text.index("needs approval , 2 clusters: one") < seen.text.index("update : three")
+        assert not [link for link in seen.links if not link.startswith(("/", "#main"))]
         stranger = browser.get("/.auth/login/aad/callback?person=nobody&post_login_redirect_uri=/")
         assert stranger.status_code == 302
         denied = browser.get(path)
         assert (denied.status_code, denied.headers["content-type"]) == (403, "text/html; charset=utf-8")
-        assert "this needs the role Reader; nobody@example.com has no role" in Reader(denied.text).text
+        assert "this needs the role Reader; nobody@example.com has no role" in Shown(denied.text).text
 
 
 def test_an_unknown_commit_is_a_page_too(cloud: MemoryCloud) -> None:
     with served(cloud.ports) as url:
-        reply = httpx.get(f"{url}/api/plans/{'0' * 40}/page", headers=ADMIN, trust_env=False)
+        reply = httpx.get(f"{url}/plans/{'0' * 40}", headers=ADMIN, trust_env=False)
     assert (reply.status_code, "was not planned" in reply.text) == (404, True)
 
 
@@ -127,56 +107,63 @@ def hostile(value: Any) -> Any:
     return [hostile(document) for document in value] if isinstance(value, list) else value
 
 
-def test_no_text_of_the_fleet_becomes_an_element_or_a_script(cloud: MemoryCloud) -> None:
+def plan_of(cloud: MemoryCloud) -> schema.PlanView:
+    """Return the plan of the newest commit."""
     view = plan_view(cloud.state.fleet().commit, cloud.ports)
     assert view is not None
+    return view
+
+
+def page_of(cloud: MemoryCloud, view: schema.PlanView, monkeypatch: pytest.MonkeyPatch) -> Shown:
+    """Return the page of a plan that the API would show."""
+    monkeypatch.setattr(plan_page, "plan_view", lambda *_: view)
+    return shown(cloud.ports, f"/plans/{'0' * 40}")
+
+
+def test_no_text_of_the_fleet_becomes_an_element_or_a_script(
+    cloud: MemoryCloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = plan_of(cloud)
+    clean = page_of(cloud, {**view, "problems": ["a problem"], "next": "z"}, monkeypatch)
     attacked: schema.PlanView = hostile({**view, "problems": ["a problem"], "next": "z"})
-    page = plan_page(attacked, fleet=HOSTILE, first=True)
-    shown, clean = Reader(page), Reader(plan_page(view, fleet="example", first=True))
-    assert shown.tags - clean.tags <= {"a", "ul", "li"}
-    assert shown.attributes - clean.attributes <= {"href"}
-    assert "<script>alert(1)</script>" in shown.text, "as a text"
-    assert not set("\u202e\x1b") & set(page)
-    (link,) = shown.links
-    assert re.fullmatch(r"\?after=[\w%.-]+", link)
+    monkeypatch.setattr(plan_page, "plan_view", lambda *_: attacked)
+    body = browse(cloud.ports, f"/plans/{'0' * 40}").get_body().decode()
+    seen = Shown(body)
+    assert (seen.tags - clean.tags, seen.attributes - clean.attributes) == (set(), set())
+    assert "<script>alert(1)</script>" in seen.text, "as a text"
+    assert not set("\u202e\x1b") & set(body)
+    assert all(link.startswith(("/", "#main")) for link in seen.links)
 
 
-def test_the_policy_allows_the_style_of_the_page_and_nothing_else(cloud: MemoryCloud) -> None:
-    view = plan_view(cloud.state.fleet().commit, cloud.ports)
-    assert view is not None
-    page = plan_page(view, fleet="example", first=True)
-    assert f"<style>{STYLE}</style>" in page
-    assert page.count("<style") == 1
-    assert "style=" not in page
-    assert POLICY.startswith("default-src 'none'; style-src 'sha256-")
-    assert "unsafe" not in POLICY
-
-
-def test_one_approved_delete_and_one_problem_that_is_not_shown_are_one(cloud: MemoryCloud) -> None:
-    view = plan_view(cloud.state.fleet().commit, cloud.ports)
-    assert view is not None
+def test_one_approved_delete_and_one_problem_that_is_not_shown_are_one(
+    cloud: MemoryCloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
     at = "2026-01-31T12:00:00+00:00"
     given: schema.ApprovalView = {"by": "ann", "at": at, "clusterCount": 1, "reason": ""}
-    page = plan_page(
-        {**view, "approval": given, "problems": ["a problem"], "problemCount": 2}, fleet="f", first=True
-    )
-    assert "1 delete, by ann" in Reader(page).text
-    assert "1 more problem is not shown." in Reader(page).text
+    view: schema.PlanView = {
+        **plan_of(cloud),
+        "approval": given,
+        "problems": ["a problem"],
+        "problemCount": 2,
+    }
+    seen = page_of(cloud, view, monkeypatch)
+    assert "1 delete, by ann" in seen.text
+    assert "1 more problem is not shown." in seen.text
 
 
-def test_a_cluster_that_its_rollout_has_not_started_says_what_it_waits_for() -> None:
+def test_clusters_that_a_rollout_has_not_started_are_one_group_that_says_what_it_waits_for() -> None:
     cloud = ready_fleet(APPROVED)
     push(cloud, staged(APPROVED, tags("one")))
     cloud.run()
-    view = plan_view(cloud.state.fleet().commit, cloud.ports)
-    assert view is not None
-    text = Reader(plan_page(view, fleet="example", first=True)).text
-    assert text.count("It waits for an approval of stage second (release-managers: tested).") == len(PROD)
+    seen = shown(cloud.ports, f"/plans/{cloud.state.fleet().commit}")
+    assert seen.text.count("It waits for an approval of stage second (release-managers: tested).") == 1
+    assert f"update , {len(PROD)} clusters:" in seen.text
 
 
-def test_what_is_on_hold_has_the_words_of_the_command(cloud: MemoryCloud) -> None:
-    view = plan_view(cloud.state.fleet().commit, cloud.ports)
-    assert view is not None
+def test_what_is_on_hold_is_named_as_by_the_command(
+    cloud: MemoryCloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = plan_of(cloud)
     items = [{**item, "action": "on-hold", "needsApproval": False} for item in view["items"]]
-    page = plan_page({**view, "items": items}, fleet="example", first=True)  # type: ignore[typeddict-item]
-    assert "one on hold" in Reader(page).text
+    seen = page_of(cloud, {**view, "items": items}, monkeypatch)  # type: ignore[typeddict-item]
+    assert "on hold , 2 clusters: one , two" in seen.text

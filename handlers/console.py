@@ -1,0 +1,337 @@
+"""The console: one function for all pages, their files, and what their forms do.
+
+Acts are those of the API, by the same declarations: a form says what a JSON body would, is decided by the
+same role, and is audited alike. The API takes no form, which is its defence against those of other sites.
+Here each form has the token of its session, and the browser says from which site it comes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Mapping, Sequence
+from functools import partial
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+import azure.functions as func
+from pydantic import ValidationError
+
+from handlers.acts import ACTS, ActRoute, performed
+from handlers.routes import callable_by
+from handlers.sign_in import KEY, SignIn, address_of
+from shared.app.api.access import Caller, Principal, Role, decide
+from shared.app.console.forms import Signer, body_of, new_session, role_of_session
+from shared.app.console.pages import SECTIONS, page_at
+from shared.app.console.recent import recent
+from shared.app.console.render import POLICY, asset, dated, rendered
+from shared.app.console.visit import Page, Visit, message
+from shared.app.door import NotReady, enter
+from shared.app.health import Health
+from shared.cluster.failures.errors import ReconcileError, Unreadable
+from shared.cluster.failures.remedies import suggested_action
+from shared.frozen import dataclass, field
+from shared.ports import Ports
+
+log = logging.getLogger(__name__)
+
+EASY_AUTH, SESSION, SAID = "AppServiceAuthSession", "__Host-roadstead-session", "roadstead-said"
+"""Cookies: App Service's session, ours of a key, and what came of the last form."""
+LONGEST_FORM = 1 << 20
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+FOREVER = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
+OF_ANOTHER_SITE = "This form comes from another site, and nothing was done."
+OLD_FORM = "This form is too old, or of another session. Nothing was done: send it again from here."
+
+
+def blueprint(ports: Ports, sign_in: SignIn, health: Health, secrets: Sequence[str]) -> func.Blueprint:
+    """Return the console; ``secrets`` sign what browsers send back, the first one first."""
+    bp = func.Blueprint()
+    console = Console(ports, sign_in, health, Signer(secrets))
+
+    @bp.function_name("console")
+    @bp.route("{*path}", methods=["GET", "POST"], auth_level=func.AuthLevel.ANONYMOUS)
+    @partial(callable_by, Role.READER)
+    def function(req: func.HttpRequest) -> func.HttpResponse:
+        return console.answer(req)
+
+    return bp
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request: where to, who asks, and the session that its forms are bound to."""
+
+    http: func.HttpRequest
+    path: str
+    cookies: Mapping[str, str]
+    caller: Caller | None
+    with_key: bool
+
+    @property
+    def session(self) -> str:
+        """What the token of a form is bound to: the person, and the session of the browser."""
+        identity = self.caller.principal.id if self.caller else ""
+        cookie = self.cookies.get(SESSION) or self.cookies.get(EASY_AUTH) or ""
+        return f"{identity}|{hashlib.sha256(cookie.encode()).hexdigest()}"
+
+    @property
+    def address(self) -> str:
+        """The path with its query."""
+        query = urlencode(dict(self.http.params))
+        return f"{self.path}?{query}" if query else self.path
+
+
+@dataclass(frozen=True)
+class Console:
+    """Answers the requests of browsers."""
+
+    ports: Ports
+    sign_in: SignIn
+    health: Health
+    signer: Signer
+    acts: Mapping[str, ActRoute] = field(default_factory=lambda: {act.name: act for act in ACTS})
+    reading: list[Ports] = field(default_factory=list)
+
+    def answer(self, req: func.HttpRequest) -> func.HttpResponse:
+        """Return a page, a file, or where to go next."""
+        path = "/" + (req.route_params.get("path") or "").strip("/")
+        if path.startswith("/assets/"):
+            return _asset(path.removeprefix("/assets/"))
+        request = self._read(req, path)
+        if req.method == "POST" and not _is_own(req):
+            return self._shown(request, message("Not from here", OF_ANOTHER_SITE, 403))
+        if path == "/sign-in" and not self.sign_in.has_pages:
+            return self._signed_in(request) if req.method == "POST" else self._key_form(request)
+        denied = decide(request.caller.principal if request.caller else None, Role.READER)
+        if request.caller is None or denied:
+            return self._refused(request, denied.error if denied else "")
+        if req.method == "POST":
+            return self._posted(request, request.caller)
+        return self._page(request, request.caller)
+
+    def _read(self, req: func.HttpRequest, path: str) -> Request:
+        cookies = _cookies(req)
+        caller, with_key = self.sign_in.caller(req.headers), False
+        if caller is None and not self.sign_in.has_pages and self.sign_in.mode == "keys":
+            session = self.signer.opened("session", cookies.get(SESSION, ""))
+            role = role_of_session(session, self.ports.clock())
+            if role is not None:
+                principal = Principal(f"key:{role}", f"the key of {role}", frozenset({role}), person=False)
+                caller, with_key = Caller(principal, address_of(req.headers), "console"), True
+        return Request(req, path, cookies, caller, with_key)
+
+    # Pages.
+
+    def _page(self, request: Request, caller: Caller) -> func.HttpResponse:
+        found = page_at(request.path)
+        if found is None:
+            return self._shown(request, message("No such page", f"There is no page {request.path}.", 404))
+        route, parts = found
+        visit = Visit(parts, dict(request.http.params), caller.principal, self._reading(), self.health)
+        try:
+            enter(self.ports)
+            page = route.make(visit)
+        except NotReady as error:
+            page = message("This instance is not ready", str(error), 503)
+        except Unreadable as error:
+            sentence = f"{error}. {suggested_action(error.kind, failed=False)}"
+            page = message("A record cannot be read", sentence, 503)
+        except ReconcileError as error:
+            log.exception("the page %s: a service has failed", request.path)
+            page = message("A service has failed", f"{error.kind}: {error}", 503)
+        return self._shown(request, page, route.section)
+
+    def _reading(self) -> Ports:
+        if not self.reading:
+            self.reading.append(recent(self.ports))
+        return self.reading[0]
+
+    def _shown(self, request: Request, page: Page, section: str = "") -> func.HttpResponse:
+        now, caller = self.ports.clock(), request.caller
+        said = self.signer.opened("said", request.cookies.get(SAID, ""))
+        token = self.signer.token(request.session, now)
+        shared = {
+            "fleet": self.ports.config.fleet,
+            "sections": SECTIONS,
+            "section": section,
+            "principal": caller.principal if caller else None,
+            "with_key": request.with_key,
+            "address": request.address,
+            "here": request.address,
+            "said": said,
+            "token": partial(_token_field, token),
+            "may": lambda name: caller is not None and decide(caller.principal, self.acts[name].role) is None,
+            "role_of": lambda name: self.acts[name].role.value,
+        }
+        body = rendered(page, shared)
+        etag = f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"'
+        if request.http.headers.get("if-none-match") == etag and page.status == 200:
+            return func.HttpResponse(status_code=304, headers={**HEADERS, "ETag": etag})
+        headers = {**HEADERS, "ETag": etag}
+        if said:
+            headers["Set-Cookie"] = f"{SAID}=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Strict"
+        return _html(page.status, dated(body, now), headers)
+
+    # Signing in.
+
+    def _refused(self, request: Request, error: str) -> func.HttpResponse:
+        """Lead somebody without a session to the sign-in; say to somebody without a role what is missing."""
+        if request.caller is not None or request.http.headers.get("hx-request"):
+            return self._shown(
+                request, message("You may not open this page", error, 403 if request.caller else 401)
+            )
+        back = quote(request.address if request.http.method == "GET" else "/", safe="")
+        if self.sign_in.has_pages:
+            return _to(f"/.auth/login/aad?post_login_redirect_uri={back}", 302)
+        if self.sign_in.problem:
+            return self._shown(request, message("Nobody can sign in", self.sign_in.problem, 401))
+        return _to(f"/sign-in?next={back}", 302)
+
+    def _key_form(self, request: Request, problem: str = "") -> func.HttpResponse:
+        after = _inside(request.http.params.get("next") or "/")
+        page = Page(
+            "Sign in",
+            "sign_in.html",
+            {"next": after, "problem": problem},
+            live=False,
+            status=401 if problem else 200,
+        )
+        return self._shown(request, page)
+
+    def _signed_in(self, request: Request) -> func.HttpResponse:
+        """Exchange a key for a session; the key is stored nowhere."""
+        fields = dict(_fields(request.http))
+        known = self.sign_in.caller({KEY: fields.get("key", "")}) if self.sign_in.mode == "keys" else None
+        if known is None:
+            log.warning("console: refused an unknown key")
+            return self._key_form(request, "This app does not know the key.")
+        role = next(iter(known.principal.roles))
+        session = self.signer.sealed("session", new_session(role, self.ports.unique(), self.ports.clock()))
+        headers = {
+            "Set-Cookie": f"{SESSION}={session}; Path=/; Max-Age=3600; HttpOnly; Secure; SameSite=Strict"
+        }
+        return _to(_inside(fields.get("next") or "/"), 303, headers)
+
+    # Forms.
+
+    def _posted(self, request: Request, caller: Caller) -> func.HttpResponse:
+        fields = _fields(request.http)
+        given = dict(fields).get("token", "")
+        back = _inside(dict(fields).get("back") or "/")
+        if not self.signer.is_token(given, request.session, self.ports.clock()):
+            return self._said(back, OLD_FORM, ok=False)
+        if request.path == "/sign-out":
+            gone = f"{SESSION}=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Strict"
+            return _to("/sign-in", 303, {"Set-Cookie": gone})
+        act = (
+            self.acts.get(request.path.removeprefix("/acts/")) if request.path.startswith("/acts/") else None
+        )
+        if act is None or act.method != "POST":
+            return self._shown(request, message("No such act", f"There is no act {request.path}.", 404))
+        denied = decide(caller.principal, act.role)
+        if denied:
+            return self._said(back, denied.error, ok=False)
+        said = body_of([(name, value) for name, value in fields if name not in ("token", "back")])
+        parts = said.get("path", {})
+        if "/" in "".join(parts.values()) or not all(parts.values()):
+            return self._said(back, act.wrong or "the form lacks something", ok=False)
+        return self._done(
+            act, parts, {name: value for name, value in said.items() if name != "path"}, caller, back
+        )
+
+    def _done(
+        self, act: ActRoute, parts: Mapping[str, str], said: Mapping[str, Any], caller: Caller, back: str
+    ) -> func.HttpResponse:
+        """Do what a form asks for, and lead back to the page with what came of it."""
+        try:
+            enter(self.ports)
+            body = act.body.model_validate(said)
+            result = performed(act, parts, body, caller, self.ports)
+        except (ValidationError, KeyError):
+            return self._said(back, act.wrong or "the form lacks something", ok=False)
+        except (NotReady, ReconcileError) as error:
+            log.warning("console: the act %s: %s", act.name, error)
+            return self._said(back, f"Not done: {error}", ok=False)
+        self.reading.clear()
+        if not result.ok:
+            return self._said(back, str(result.body.get("error", result.status)), ok=False)
+        return self._said(back, f"Accepted: {act.name.replace('_', ' ')}. {DONE}", ok=True)
+
+    def _said(self, back: str, text: str, *, ok: bool) -> func.HttpResponse:
+        said = self.signer.sealed("said", {"text": text[:500], "ok": ok})
+        cookie = f"{SAID}={said}; Path=/; Max-Age=60; HttpOnly; Secure; SameSite=Strict"
+        return _to(back, 303, {"Set-Cookie": cookie})
+
+
+DONE = "What comes of it shows here within seconds."
+
+
+def _token_field(token: str) -> Any:
+    from markupsafe import Markup
+
+    return Markup('<input type="hidden" name="token" value="{}">').format(token)
+
+
+def _asset(name: str) -> func.HttpResponse:
+    found = asset(name)
+    if found is None:
+        return func.HttpResponse(status_code=404)
+    body, kind = found
+    return func.HttpResponse(body, mimetype=kind, charset="utf-8", headers=FOREVER)
+
+
+def _html(status: int, body: str, headers: Mapping[str, str]) -> func.HttpResponse:
+    return func.HttpResponse(
+        body, status_code=status, mimetype="text/html", charset="utf-8", headers=dict(headers)
+    )
+
+
+def _to(address: str, status: int, headers: Mapping[str, str] | None = None) -> func.HttpResponse:
+    return func.HttpResponse(status_code=status, headers={**HEADERS, **(headers or {}), "Location": address})
+
+
+def _cookies(req: func.HttpRequest) -> Mapping[str, str]:
+    try:
+        return {name: morsel.value for name, morsel in SimpleCookie(req.headers.get("cookie") or "").items()}
+    except CookieError:
+        return {}
+
+
+def _fields(req: func.HttpRequest) -> list[tuple[str, str]]:
+    """Return the fields of a form, none for a body that is none or too large."""
+    body = req.get_body() or b""
+    kind = (req.headers.get("content-type") or "").partition(";")[0].strip().lower()
+    if kind != "application/x-www-form-urlencoded" or len(body) > LONGEST_FORM:
+        return []
+    try:
+        return parse_qsl(body.decode(errors="replace"), keep_blank_values=True, max_num_fields=10_000)
+    except ValueError:
+        return []
+
+
+def _is_own(req: func.HttpRequest) -> bool:
+    """Return whether a browser sends a form of this site.
+
+    It says so itself (W3C, "Fetch Metadata Request Headers"); one that is older states the origin.
+    """
+    site = (req.headers.get("sec-fetch-site") or "").lower()
+    if site:
+        return site == "same-origin"
+    origin = req.headers.get("origin") or ""
+    return bool(origin) and urlsplit(origin).netloc == (req.headers.get("host") or urlsplit(req.url).netloc)
+
+
+def _inside(address: str) -> str:
+    """Return an address of the console, "/" for any other."""
+    parts = urlsplit(address) if address.isprintable() else None
+    fits = parts and address.startswith("/") and not address.startswith(("//", "/\\")) and not parts.netloc
+    return address if fits else "/"

@@ -1,0 +1,81 @@
+// What the console adds to its pages: it reads them again while somebody looks, and has keys. All works without it.
+"use strict";
+(() => {
+  const SECONDS = 5, IDLE_MINUTES = 15;
+  let etag = "", active = Date.now(), readAt = new Date(), row = -1, goes = false;
+  const main = () => document.getElementById("main");
+
+  // Times in the viewer's zone, with UTC in the title.
+  function localTimes(root) {
+    for (const time of root.querySelectorAll("time[datetime]"))
+      time.textContent = new Date(time.dateTime).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+  }
+  function shownTimes() {
+    localTimes(document);
+    const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    document.getElementById("zone").textContent = `; you see them as in ${zone}`;
+  }
+  function age() {
+    const seconds = Math.round((Date.now() - readAt) / 1000);
+    document.getElementById("read").textContent = seconds < 2 ? "Read now." : `Read ${seconds} s ago.`;
+  }
+
+  // A visible page is read again every few seconds, as long as somebody is there and no form is open.
+  function due() {
+    const idle = Date.now() - active > IDLE_MINUTES * 60000;
+    const typing = main().contains(document.activeElement) && /^(INPUT|SELECT)$/.test(document.activeElement.tagName);
+    const filled = [...main().querySelectorAll("input")].some((field) =>
+      field.checked !== field.defaultChecked || field.type !== "checkbox" && field.value !== field.defaultValue);
+    const busy = main().querySelector("details.act[open]") || typing || filled;
+    return main().hasAttribute("hx-get") && !document.hidden && !idle && !busy;
+  }
+  setInterval(() => { age(); }, 1000);
+  setInterval(() => { if (due()) htmx.trigger(main(), "refresh"); }, SECONDS * 1000);
+  for (const kind of ["pointermove", "keydown", "scroll"])
+    addEventListener(kind, () => { active = Date.now(); }, { passive: true });
+
+  let open = [], focused = "";
+  document.addEventListener("htmx:configRequest", (event) => {
+    if (etag) event.detail.headers["If-None-Match"] = etag;
+  });
+  document.addEventListener("htmx:beforeSwap", () => {
+    open = [...main().querySelectorAll("details[open][id]")].map((element) => element.id);
+    focused = main().contains(document.activeElement) ? document.activeElement.getAttribute("href") || "" : "";
+  });
+  document.addEventListener("htmx:afterSwap", () => {
+    for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+    if (focused) [...main().querySelectorAll("a")].find((link) => link.getAttribute("href") === focused)?.focus();
+    localTimes(main());
+  });
+  document.addEventListener("htmx:afterRequest", (event) => {
+    const { status } = event.detail.xhr, lost = status !== 200 && status !== 304;
+    const ended = document.getElementById("ended");
+    if (lost && ended.hidden) document.getElementById("ended-at").textContent = readAt.toLocaleTimeString();
+    ended.hidden = !lost;
+    if (lost) return;
+    etag = event.detail.xhr.getResponseHeader("ETag") || "";
+    readAt = new Date();
+  });
+
+  // Keys: they work where nobody types.
+  const GOES = { f: "/", c: "/clusters", r: "/rollouts", a: "/activity", v: "/versions", s: "/systems" };
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+    const rows = [...main().querySelectorAll("tbody tr, article h3, .needs > li")]
+      .map((entry) => entry.querySelector("a")).filter(Boolean);
+    if (goes && GOES[event.key]) location.assign(GOES[event.key]);
+    goes = event.key === "g";
+    if (event.key === "/") { event.preventDefault(); document.getElementById("find").focus(); }
+    if (event.key === "?") document.getElementById("keys").showModal();
+    if ((event.key === "j" || event.key === "k") && rows.length) {
+      row = Math.max(0, Math.min(rows.length - 1, row + (event.key === "j" ? 1 : -1)));
+      rows[row].focus();
+    }
+  });
+  document.addEventListener("change", ({ target }) => {
+    for (const other of target.dataset.all ? document.getElementsByName(target.dataset.all) : [])
+      other.checked = target.checked;
+  });
+
+  shownTimes();
+})();

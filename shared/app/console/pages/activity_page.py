@@ -1,0 +1,52 @@
+"""Activity: what people did, what the queues could not deliver, and what was sent to whom."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from shared.app.api import schema
+from shared.app.api.acts.fleet import dead_letters_view
+from shared.app.api.audit import audit_view
+from shared.app.api.views.notifications import routes_view
+from shared.app.console.visit import Page, Visit, message
+
+ACTS = 100
+SEARCHED = 1000
+FILTERS = ("person", "cluster", "about")
+
+
+def make(visit: Visit) -> Page:
+    """Return a page of acts, or those among the newest that a filter selects."""
+    chosen = {name: visit.asked(name) for name in FILTERS if visit.asked(name)}
+    try:
+        given = visit.asked("before")
+        before = datetime.fromisoformat(given.replace(" ", "+")) if given else None
+    except ValueError:
+        return message("No such time", "The parameter before must be a time in ISO 8601.", 400)
+    if before is not None and before.tzinfo is None:
+        before = before.replace(tzinfo=UTC)
+    audit = audit_view(SEARCHED if chosen else ACTS, before, visit.ports)
+    acts = [act for act in audit["acts"] if _matches(act, chosen)]
+    return Page(
+        "Activity",
+        "activity_page.html",
+        {
+            "acts": acts[:ACTS],
+            "next": audit["next"] or "",
+            "searched": len(audit["acts"]) if chosen else 0,
+            "chosen": chosen,
+            "letters": dead_letters_view(visit.ports)["deadLetters"],
+            "routes": routes_view(visit.ports)["routes"],
+        },
+        live=not before,
+    )
+
+
+def _matches(act: schema.ActView, chosen: dict[str, str]) -> bool:
+    """Return whether an act is by the person, on the cluster, and about the commit or target of a filter."""
+    person, cluster, about = (chosen.get(name, "").lower() for name in FILTERS)
+    return (
+        person in act["by"].lower()
+        and (not cluster or cluster in act["clusters"])
+        and (about in act["target"].lower() or about in act["action"])
+    )

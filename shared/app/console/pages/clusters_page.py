@@ -1,0 +1,71 @@
+"""The clusters: a list with filters in its address, in pages that the server makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shared.app.api.parts import ClusterPage
+from shared.app.api.views.cluster_list import ClusterSelection, Sort
+from shared.app.api.views.clusters import UnknownCommit, fleet_view
+from shared.app.console.visit import Page, Visit, message
+from shared.cluster.record_parts import Phase
+
+ROWS = 100
+FILTERS = ("text", "phase", "environment", "location", "version", "class", "label", "owner", "sort")
+COLUMNS: Mapping[str, str] = {
+    "environment": "Environment",
+    "location": "Region",
+    "version": "Version",
+    "commit": "Commit",
+    "since": "Since",
+    "reason": "Reason",
+    "nodes": "Nodes",
+    "class": "Class",
+    "subscription": "Subscription",
+    "compared": "Updated",
+}
+SHOWN = ("environment", "location", "version", "commit", "since", "reason")
+
+
+def make(visit: Visit) -> Page:
+    """Return a page of the list."""
+    query = {name: visit.asked(name) for name in FILTERS}
+    try:
+        selection = selection_of(query)
+    except ValueError:
+        phases = ", ".join(Phase)
+        return message("No such filter", f"The phases are {phases}; sort is by name or phase.", 400)
+    try:
+        view = fleet_view(visit.ports, ClusterPage(visit.asked("after"), ROWS), selection)
+    except UnknownCommit:
+        return message("No such commit", "The commit was not planned.", 404)
+    columns = [name for name in visit.asked("columns").split(",") if name in COLUMNS] or list(SHOWN)
+    return Page(
+        "Clusters",
+        "clusters_page.html",
+        {
+            "view": view,
+            "filters": query,
+            "chosen": {name: value for name, value in query.items() if value},
+            "phases": [phase.value for phase in Phase],
+            "columns": columns,
+            "all_columns": COLUMNS,
+            "after": visit.asked("after"),
+        },
+    )
+
+
+def selection_of(query: Mapping[str, str]) -> ClusterSelection:
+    """Return which clusters the filters select; raise ValueError for an unknown phase or order."""
+    key, given, value = query["label"].partition("=")
+    return ClusterSelection(
+        phases=frozenset(Phase(name) for name in query["phase"].split(",") if name),
+        environment=query["environment"],
+        location=query["location"],
+        text=query["text"].lower(),
+        version=query["version"],
+        owner=query["owner"],
+        cluster_class=query["class"],
+        labels=frozenset({(key, value if given else None)}) if key else frozenset(),
+        sort=Sort(query["sort"] or Sort.PHASE),
+    )

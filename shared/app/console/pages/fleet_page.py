@@ -1,0 +1,170 @@
+"""The first page: what needs a person, how many clusters are in which phase, and what is under way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import Any
+
+from shared.app.api import schema
+from shared.app.api.parts import ClusterPage
+from shared.app.api.views.cluster_list import ClusterSelection, Sort
+from shared.app.api.views.clusters import fleet_view
+from shared.app.api.views.plans import plans_view
+from shared.app.api.views.rollouts import rollout_view, rollouts_view
+from shared.app.console.pages.rollouts_page import Cells, cells_of
+from shared.app.console.visit import Page, Visit
+from shared.app.health import health_view
+from shared.cluster.record_parts import Phase
+from shared.frozen import dataclass, field
+
+FAILED_SHOWN = 20
+RECENT = timedelta(days=1)
+CELLS = 60
+"""The most cells of a stage here."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """What needs a person: a sentence, who acts, since when, and where: the parts of the address of a page.
+
+    ``names`` are clusters. ``act`` is the name of an act of the API that a button does, "" for none; ``path``
+    are the parts of its route.
+    """
+
+    what: str
+    who: str = ""
+    since: str | None = None
+    detail: str = ""
+    names: tuple[str, ...] = ()
+    address: tuple[str, ...] = ()
+    act: str = ""
+    label: str = ""
+    path: Mapping[str, str] = field(default_factory=dict)
+    urgent: bool = False
+
+
+def make(visit: Visit) -> Page:
+    """Return the page of the whole fleet."""
+    ports = visit.ports
+    fleet = fleet_view(ports, ClusterPage("", 1))
+    failed = fleet_view(
+        ports,
+        ClusterPage("", FAILED_SHOWN),
+        ClusterSelection(phases=frozenset({Phase.FAILED, Phase.STALLED}), sort=Sort.PHASE),
+    )
+    rollouts = [entry for entry in rollouts_view(ports)["rollouts"] if entry["underWay"]]
+    under_way = [view for entry in rollouts if (view := rollout_view(entry["commit"], ports))]
+    health = health_view(visit.health.read()).body
+    since = (ports.clock() - RECENT).isoformat()
+    plans = plans_view(ports)["plans"]
+    return Page(
+        "Fleet",
+        "fleet_page.html",
+        {
+            "needs": [
+                *_of_fleet(fleet),
+                *_of_rollouts(under_way),
+                *_of_clusters(failed),
+                *_of_app(fleet, health),
+            ],
+            "view": fleet,
+            "failed_more": max(
+                0, (failed["counts"] or {"matching": 0})["matching"] - len(failed["clusters"])
+            ),
+            "rollouts": [(view, strips_of(view)) for view in under_way],
+            "plans": [plan for plan in plans if (plan["plannedAt"] or "") >= since] or plans[:1],
+            "health": health,
+        },
+    )
+
+
+def strips_of(view: schema.RolloutView) -> list[tuple[str, list[Cells]]]:
+    """Return where the clusters of each stage of a rollout stand, by the names of the stages."""
+    return [(stage["name"], cells_of(stage["groups"], CELLS)) for stage in view["stages"]]
+
+
+def _of_fleet(view: schema.FleetView) -> Iterator[Need]:
+    """Yield what stops or holds the fleet as a whole."""
+    if view["problem"]:
+        yield Need(view["problem"], detail=view["fleetSuggestedAction"], urgent=True)
+    if view["paused"]:
+        yield Need(view["paused"], "an Operator", act="resume", label="Resume")
+    if view["needsApprovalCount"]:
+        what = f"{_counted(view['needsApprovalCount'], 'delete')} of the newest commit: approval needed"
+        names, address = tuple(view["needsApproval"]), ("/plans", view["commit"])
+        yield Need(what, "an Approver", names=names, address=address)
+    if view["notCreatedCount"]:
+        what = f"{_counted(view['notCreatedCount'], 'cluster')} not created: the manifest is invalid"
+        names, address = tuple(view["notCreated"]), ("/plans", view["commit"])
+        yield Need(what, "who writes the manifest", names=names, address=address)
+    if view["correctionCount"]:
+        what = f"{_counted(view['correctionCount'], 'cluster')} with a correction of drift: approval needed"
+        names = tuple(view["corrections"])
+        yield Need(what, "an Approver", names=names, address=("/clusters", names[0]))
+
+
+def _of_rollouts(rollouts: list[schema.RolloutView]) -> Iterator[Need]:
+    """Yield the stages that wait for a person, and the rollouts that stand still."""
+    for view in rollouts:
+        address, commit = ("/rollouts", view["commit"]), view["commit"][:8]
+        for stage in view["stages"]:
+            gate = stage["gate"]
+            if stage["approval"] == "needed" and gate and gate["reachedAt"] and not gate["entered"]:
+                what = f"The rollout of {commit} waits for an approval of the stage {stage['name']}"
+                role = f"an {gate['role']}" if gate["role"] else ""
+                who = f"{gate['owner']}, {role}".strip(", ")
+                yield Need(what, who, gate["reachedAt"], gate["reason"], address)
+        if view["state"].startswith(("Paused", "Stopped")):
+            yield Need(
+                f"The rollout of {commit}: {view['state'].lower()}",
+                detail=view["progress"],
+                address=address,
+                urgent=True,
+            )
+
+
+def _of_clusters(view: schema.FleetView) -> Iterator[Need]:
+    """Yield the clusters that nobody works on: their jobs have failed."""
+    for cluster in view["clusters"]:
+        failure: Mapping[str, Any] = cluster["failure"] or {}
+        yield Need(
+            f"{cluster['name']}: {cluster['phase']}",
+            failure.get("who", ""),
+            failure.get("since") or cluster["since"],
+            cluster["actionRequired"] or failure.get("meaning") or cluster["reason"],
+            address=("/clusters", cluster["name"]),
+            act="replay",
+            label="Replay",
+            path={"name": cluster["name"]},
+            urgent=True,
+        )
+
+
+def _of_app(view: schema.FleetView, health: Mapping[str, Any]) -> Iterator[Need]:
+    """Yield what the app itself lacks."""
+    for service in (*health["services"], *health["credentials"], *health["timers"]):
+        if service["problem"]:
+            yield Need(
+                f"{service['name']}: {service['problem']}", "who runs Roadstead", urgent=not service["ok"]
+            )
+    for channel in view["failingChannels"]:
+        what = f"Notifications by the route {channel['route']} fail"
+        yield Need(what, "who runs Roadstead", channel["since"], channel["problem"])
+    if view["deadLetterCount"]:
+        yield Need(f"{_counted(view['deadLetterCount'], 'message')} in a dead-letter queue", "an Operator")
+    sweep = view["sweep"]
+    for problem in sweep["problems"] if sweep else ():
+        what = f"The clusters of the subscription {problem['subscription']} cannot be listed"
+        yield Need(what, "the subscription's owner", problem["listedAt"], problem["problem"])
+    for orphan in sweep["orphans"] if sweep else ():
+        what = f"{orphan['cluster']} has this fleet's tags, and the fleet does not know it"
+        yield Need(what, "who runs Roadstead", orphan["since"], orphan["resource"])
+    for record in view["unreadable"]:
+        yield Need(
+            f"A record cannot be read: {record['kind']} {record['key']}", detail=record["suggestedAction"]
+        )
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"

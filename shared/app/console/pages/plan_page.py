@@ -1,0 +1,106 @@
+"""The plan of a commit: what it does to each cluster, grouped by change, and what needs an approval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from shared.app.api import schema
+from shared.app.api.parts import PAGE, ClusterPage
+from shared.app.api.views.plans import plan_view
+from shared.app.console.visit import Page, Visit, message
+from shared.cluster.history import by_whom
+from shared.frozen import dataclass
+from shared.masking import cut
+from shared.sentences import not_shown, removals
+
+REMOVALS = ("delete", "release", "rebuild")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Clusters to which a plan does the same."""
+
+    clusters: tuple[str, ...]
+    item: schema.PlanItem
+
+    @property
+    def action(self) -> str:
+        """What happens, as the command names it."""
+        item = self.item
+        action = "needs approval" if item["needsApproval"] else item["action"].replace("-", " ")
+        return f"release {action}" if item["releases"] and item["notCarriedOut"] else action
+
+    @property
+    def kind(self) -> str:
+        """The class of what happens: "bad" destroys, "work" waits, "" is the rest."""
+        item = self.item
+        removes = item["needsApproval"] or item["action"] in REMOVALS
+        if removes or any(change["destroys"] for change in item["changes"]):
+            return "bad"
+        return "work" if item["notCarriedOut"] or item["waits"] else ""
+
+
+def make(visit: Visit) -> Page:
+    """Return the plan of a commit, or a page of it where it has very many clusters."""
+    commit, after = visit.path["commit"], visit.asked("after")
+    view = plan_view(commit, visit.ports, ClusterPage(after, PAGE))
+    if view is None:
+        missing = f"The commit {cut(commit, 40)} was not planned. The address has its full id."
+        return message("No such plan", missing, 404)
+    hidden = view["problemCount"] - len(view["problems"])
+    acting = [item for item in view["items"] if item["action"] != "unchanged"]
+    return Page(
+        f"Plan of {commit[:8]}",
+        "plan_page.html",
+        {
+            "view": view,
+            "first": not after,
+            "groups": grouped(acting),
+            "unchanged": len(view["items"]) - len(acting),
+            "approved": approved_of(view),
+            "approvable": _approvable(commit, visit) if view["howToApprove"] else [],
+            "hidden_problems": not_shown(hidden, "problem") if hidden else "",
+        },
+    )
+
+
+def _approvable(commit: str, visit: Visit) -> list[str]:
+    """Return all deletes that need an approval, of every page: an approval names exactly these."""
+    record = visit.ports.state.plan(commit)
+    return sorted(record.plan.deletes_needing_approval) if record else []
+
+
+def approved_of(view: schema.PlanView) -> str:
+    """Return what was approved and by whom, "" for nothing."""
+    approval = view["approval"]
+    if approval is None:
+        return ""
+    what = removals(approval["clusterCount"], view["approvedReleaseCount"])
+    return f"{what}, by {by_whom(approval['by'], approval['reason'])}"
+
+
+def grouped(items: Iterable[schema.PlanItem]) -> list[Group]:
+    """Return clusters by what happens to them: first what waits for a person, then what destroys."""
+    found: dict[Any, list[schema.PlanItem]] = {}
+    for item in items:
+        found.setdefault(_what(item), []).append(item)
+    groups = [Group(tuple(sorted(item["cluster"] for item in same)), same[0]) for same in found.values()]
+    return sorted(
+        groups, key=lambda group: (not group.item["needsApproval"], group.kind != "bad", group.clusters)
+    )
+
+
+def _what(item: schema.PlanItem) -> Any:
+    """Return what happens to a cluster, without where its files say so and since when."""
+    changes = tuple(tuple({**change, "source": ""}.items()) for change in item["changes"])
+    systems = tuple(item["retainedSystems"])
+    own = {
+        **item,
+        "cluster": "",
+        "generation": 0,
+        "since": None,
+        "changes": changes,
+        "retainedSystems": systems,
+    }
+    return tuple(own.items())

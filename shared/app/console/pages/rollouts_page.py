@@ -1,0 +1,85 @@
+"""Rollouts: the list, and one with its stages, its clusters, and what people may do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from shared.app.api import schema
+from shared.app.api.parts import ClusterPage
+from shared.app.api.views.rollouts import rollout_view, rollouts_view
+from shared.app.console.visit import Page, Visit, message
+from shared.frozen import dataclass
+from shared.masking import cut
+
+WAITING_SHOWN = 50
+CELLS = 1000
+"""The most cells of a strip: where more clusters are in a group, a cell stands for several."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Clusters of a group that stand alike: a word, the number, and the class and number of their cells."""
+
+    word: str
+    count: int
+    kind: str
+    drawn: int
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Clusters that wait for the same, and since when the first of them does."""
+
+    clusters: tuple[str, ...]
+    wait: schema.WaitingCluster
+    since: str | None
+
+
+def make(visit: Visit) -> Page:
+    """Return the list, newest first."""
+    return Page("Rollouts", "rollouts_page.html", {"rollouts": rollouts_view(visit.ports)["rollouts"]})
+
+
+def make_one(visit: Visit) -> Page:
+    """Return the rollout of a commit."""
+    commit = visit.path["commit"]
+    view = rollout_view(commit, visit.ports, ClusterPage(visit.asked("after"), WAITING_SHOWN))
+    if view is None:
+        missing = f"The commit {cut(commit, 40)} has no rollout: it changes no cluster in stages."
+        return message("No such rollout", missing, 404)
+    stages = [(stage, [(group, cells_of([group])) for group in stage["groups"]]) for stage in view["stages"]]
+    values = {"view": view, "stages": stages, "waiting": waiting_of(view["waiting"])}
+    return Page(f"Rollout of {commit[:8]}", "rollout_page.html", values)
+
+
+def cells_of(groups: Iterable[schema.RolloutGroup], most: int = CELLS) -> list[Cells]:
+    """Return how many clusters of some groups stand where, as at most about ``most`` cells."""
+    counts: dict[tuple[str, str], int] = {}
+    for group in groups:
+        for key, count in (
+            (("ready", "good"), group["ready"]),
+            (("failed", "bad"), len(group["failed"])),
+            (("changing", "work"), group["changing"]),
+            (("waiting", "wait"), group["waiting"]),
+            (("set aside", "out"), len(group["setAside"])),
+        ):
+            counts[key] = counts.get(key, 0) + count
+    each = max(1, math.ceil(sum(counts.values()) / most))
+    return [Cells(word, count, kind, math.ceil(count / each)) for (word, kind), count in counts.items()]
+
+
+def waiting_of(waiting: Iterable[schema.WaitingCluster]) -> list[Waiting]:
+    """Return the clusters that wait, together where they wait for the same."""
+    found: dict[tuple[str, ...], list[schema.WaitingCluster]] = {}
+    for wait in waiting:
+        key = (wait["stage"], wait["waits"], wait["suggestedAction"], wait["owner"], wait["because"])
+        found.setdefault(key, []).append(wait)
+    return [
+        Waiting(
+            tuple(wait["cluster"] for wait in same),
+            same[0],
+            min((wait["since"] for wait in same if wait["since"]), default=None),
+        )
+        for same in found.values()
+    ]

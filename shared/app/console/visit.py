@@ -1,0 +1,56 @@
+"""What a page gets and gives: a visit of somebody, and a template with its values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from shared.app.api.access import INCLUDED, Principal, Role
+from shared.app.health import Health
+from shared.frozen import dataclass
+from shared.ports import Ports
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A visit of a page: the parts of its address, its query, and who comes.
+
+    ``ports`` read the tables at most once in some seconds for all visits, and a page only reads.
+    """
+
+    path: Mapping[str, str]
+    query: Mapping[str, str]
+    principal: Principal
+    ports: Ports
+    health: Health
+
+    def has(self, role: Role) -> bool:
+        """Return whether the visitor may do what needs a role."""
+        return any(role in INCLUDED[own] for own in self.principal.roles)
+
+    def asked(self, name: str) -> str:
+        """Return a parameter of the query, "" for none."""
+        return (self.query.get(name) or "").strip()
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page: its title, its template, and the values that the template shows.
+
+    ``live``: it is read again while somebody looks at it. ``status`` is the HTTP status.
+    """
+
+    title: str
+    template: str
+    values: Mapping[str, Any]
+    live: bool = True
+    status: int = 200
+
+
+def message(title: str, sentence: str, status: int) -> Page:
+    """Return a page with one sentence, such as a refusal."""
+    return Page(title, "message.html", {"sentence": sentence}, live=False, status=status)
+
+
+Make = Callable[[Visit], Page]
+"""Returns the page of a visit."""

@@ -1,0 +1,231 @@
+"""A person with a real browser on the pages of the console."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from localcloud.azure.wire.identity_server import IdentityServer
+from localcloud.azure.world.access.directory import API
+from localcloud.functions.easy_auth import AuthSettings
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.app.console.recent import SECONDS
+from shared.cluster.record_parts import Phase
+from tests.support import fleet_files
+from tests.support.browsers import Tab, tab
+from tests.support.console_fleet import busy_fleet
+from tests.support.pipeline_runs import phases, push
+from tests.support.served_api import served
+from tests.support.staged_fleets import rollout_of
+
+FIVE_SECONDS = 5_000
+"""After so many milliseconds a page is read again."""
+
+
+def pages_of(cloud: MemoryCloud) -> list[str]:
+    """Return the address of a page of each kind, and of some that are not there."""
+    commit = cloud.state.fleet().commit
+    failed = next(name for name, phase in phases(cloud).items() if phase is Phase.FAILED)
+    return [
+        "/",
+        "/clusters",
+        "/clusters?phase=Failed&columns=nodes,class,subscription,compared,reason",
+        f"/clusters/{failed}",
+        "/clusters/shop-eus-1",
+        "/clusters/nothing",
+        "/plans",
+        f"/plans/{commit}",
+        "/rollouts",
+        f"/rollouts/{commit}",
+        "/versions",
+        "/systems",
+        "/activity",
+        "/nowhere",
+    ]
+
+
+def assert_quiet(opened: Tab) -> None:
+    """Check that nothing failed or was against the policy, and that nothing was asked of another origin."""
+    assert [text for text in opened.errors if "404" not in text and "400" not in text] == []
+    assert opened.elsewhere == []
+
+
+def test_no_page_fails_asks_elsewhere_or_keeps_anybody_from_using_it(
+    browser: Browser, fleet: MemoryCloud
+) -> None:
+    with served(fleet.ports) as url, tab(browser, url) as opened:
+        opened.open("/")
+        assert opened.findings() == [], "the sign-in"
+        opened.sign_in("Admin")
+        for address in pages_of(fleet):
+            opened.open(address)
+            opened.page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
+            assert opened.findings() == []
+            opened.page.emulate_media(color_scheme="dark")
+            assert opened.findings("color-contrast") == [], "dark"
+            opened.page.emulate_media(color_scheme="light")
+        assert_quiet(opened)
+
+
+@pytest.mark.parametrize("width", [320, 2560])
+def test_no_page_is_wider_than_the_window(browser: Browser, fleet: MemoryCloud, width: int) -> None:
+    with served(fleet.ports) as url, tab(browser, url, width=width) as opened:
+        opened.open("/")
+        opened.sign_in("Admin")
+        for address in pages_of(fleet):
+            opened.open(address)
+            assert opened.page.evaluate("document.documentElement.scrollWidth") <= width, address
+
+
+def test_an_approver_releases_a_delete_and_an_operator_pauses_and_resumes_a_rollout(browser: Browser) -> None:
+    cloud = busy_fleet(1)
+    commit = cloud.state.fleet().commit
+    with served(cloud.ports) as url:
+        with tab(browser, url) as opened:
+            opened.open(f"/plans/{commit}")
+            opened.sign_in("Approver")
+            assert opened.address == f"/plans/{commit}", "it leads back"
+            opened.page.get_by_label("Reason").fill("they have moved")
+            opened.page.get_by_role("button", name="Approve all of these").click()
+            expect(opened.page.get_by_role("status")).to_contain_text("Accepted: approve")
+            cloud.run(900)
+            assert not {"shop-neu-1", "shop-sea-1"} & {*phases(cloud)}
+            assert_quiet(opened)
+        with tab(browser, url) as opened:
+            opened.open(f"/rollouts/{commit}")
+            opened.sign_in("Operator")
+            opened.act("Pause", "lunch")
+            expect(opened.page.get_by_role("status")).to_contain_text("Accepted: rollout pause")
+            cloud.run(60)
+            opened.open(f"/rollouts/{commit}")
+            assert rollout_of(cloud, commit).people.paused is not None
+            assert "lunch" in opened.text
+            opened.act("Resume")
+            cloud.run(60)
+            assert rollout_of(cloud, commit).people.paused is None
+            assert_quiet(opened)
+
+
+def test_a_page_follows_a_change_and_costs_nothing_while_nothing_changes(browser: Browser) -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleet_files.fleet("one"))
+    cloud.run()
+    with served(cloud.ports) as url, tab(browser, url) as opened:
+        opened.page.clock.install()
+        opened.open("/clusters/one")
+        opened.sign_in("Reader")
+        expect(opened.page.get_by_role("heading", level=1)).to_have_text("one Ready")
+
+        def read_again() -> int:
+            with opened.page.expect_response("**/clusters/one") as answer:
+                opened.page.clock.fast_forward(FIVE_SECONDS)
+            return answer.value.status
+
+        assert [read_again(), read_again(), read_again()] == [200, 304, 304]
+        expect(opened.page.get_by_role("heading", level=1)).to_have_text("one Ready")
+        files = fleet_files.fleet("one")
+        files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=2)
+        push(cloud, files)
+        cloud.run(until=lambda: phases(cloud) == {"one": Phase.UPDATING})
+        cloud.clock.advance(SECONDS)
+        assert read_again() == 200
+        expect(opened.page.get_by_role("heading", level=1)).to_have_text("one Updating")
+        cloud.run()
+        assert read_again() == 200
+        expect(opened.page.get_by_role("heading", level=1)).to_have_text("one Ready")
+        assert_quiet(opened)
+        opened.page.context.clear_cookies()
+        assert read_again() == 401
+        expect(opened.page.get_by_role("alert")).to_contain_text("Your session has ended")
+        expect(opened.page.get_by_role("heading", level=1)).to_have_text("one Ready")
+
+
+def test_the_keyboard_alone_finds_a_failed_cluster_and_starts_its_job_again(browser: Browser) -> None:
+    cloud = busy_fleet(1)
+    with served(cloud.ports) as url, tab(browser, url) as opened:
+        opened.open("/")
+        opened.sign_in("Operator")
+        press = opened.page.keyboard.press
+        press("?")
+        expect(opened.page.get_by_role("dialog")).to_be_visible()
+        press("Escape")
+        press("/")
+        opened.page.keyboard.type("shop-weu")
+        press("Enter")
+        opened.page.wait_for_url("**/clusters?text=shop-weu")
+        press("j")
+        press("Enter")
+        opened.page.wait_for_url("**/clusters/shop-weu-1")
+        expect(opened.page.get_by_role("heading", level=1)).to_have_text("shop-weu-1 Failed")
+        for _ in range(30):
+            press("Tab")
+            if opened.page.evaluate("document.activeElement.innerText").startswith("Replay"):
+                break
+        press("Enter")
+        press("Tab")
+        opened.page.keyboard.type("the quota is raised")
+        press("Enter")
+        expect(opened.page.get_by_role("status")).to_contain_text("Accepted: replay")
+        cloud.run(900)
+        assert phases(cloud)["shop-weu-1"] is Phase.READY
+        assert_quiet(opened)
+
+
+def test_all_works_without_javascript(browser: Browser) -> None:
+    cloud = busy_fleet(1)
+    with served(cloud.ports) as url, tab(browser, url, script=False) as opened:
+        opened.open("/clusters/shop-weu-1")
+        opened.sign_in("Operator")
+        for address in pages_of(cloud):
+            opened.open(address)
+            assert opened.page.locator("main h1").count() == 1, address
+        opened.open("/clusters")
+        opened.page.get_by_label("Phase").select_option("Failed")
+        opened.page.get_by_role("button", name="Filter").click()
+        assert "1 of 8 clusters" in opened.text
+        opened.page.get_by_label("Select shop-weu-1").check()
+        opened.page.get_by_role("button", name="Compare the selected").click()
+        assert "Accepted: refresh" in opened.text
+        opened.page.locator("details.who summary").click()
+        opened.page.get_by_role("button", name="Sign out").click()
+        assert opened.address == "/sign-in"
+        opened.open("/clusters")
+        assert opened.address.startswith("/sign-in?next=")
+
+
+@pytest.fixture
+def identity() -> Iterator[IdentityServer]:
+    with IdentityServer(header="open-sesame") as server:
+        yield server
+
+
+MAY = {
+    "reader": set[str](),
+    "operator": {"Pause", "Resume", "Retry"},
+    "approver": {"Approve everywhere", "Skip"},
+    "admin": {"Pause", "Resume", "Retry", "Approve everywhere", "Skip"},
+}
+
+
+def test_each_role_signs_in_and_has_the_buttons_of_what_it_may_do(
+    browser: Browser, fleet: MemoryCloud, identity: IdentityServer
+) -> None:
+    commit = fleet.state.fleet().commit
+    with served(fleet.ports, AuthSettings(identity.authority, (API,))) as url:
+        for role, may in MAY.items():
+            with tab(browser, url) as opened:
+                opened.open(f"/rollouts/{commit}")
+                opened.page.get_by_role("link", name=re.compile(role)).click()
+                assert opened.address == f"/rollouts/{commit}"
+                labels = opened.page.locator("details.act summary").all_inner_texts()
+                shown = {label.removesuffix(" …") for label in labels}
+                assert shown & MAY["admin"] == may, role
+                assert f"{role}@example.com" in opened.text
+                assert_quiet(opened)
+        with tab(browser, url) as opened:
+            opened.open("/")
+            opened.page.get_by_role("link", name="nobody").click()
+            assert "nobody@example.com has no role" in opened.text
