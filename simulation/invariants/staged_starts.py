@@ -349,7 +349,7 @@ class RolloutRules:
         if record is None or record.uid != member.uid or rollout.skips(member.cluster) or record.deleting:
             return False
         seen = self.seen[cloud.ports.config.fleet, record.name, record.uid]
-        at_it = record.failed and record.generation >= member.generation
+        at_it = (record.failed or record.refused) and record.generation >= member.generation
         before = not known or seen.failed < self._context.loop.actor.since
         return at_it and record.generation not in seen.verified and before
 
