@@ -69,7 +69,6 @@ def failure(error: dict[str, Any], state: str = "Failed") -> ReconcileError:
         (400, "VirtualNetworkNotInSucceededState", errors.Interrupted),
         (429, "RetryableError", errors.Interrupted),
         (429, "TooManyRequests", errors.Throttled),
-        (429, "", errors.Throttled),
         (413, "RequestEntityTooLarge", errors.TooLarge),
     ],
 )
