@@ -62,9 +62,10 @@ resource control 'Microsoft.Authorization/roleDefinitions@2022-04-01' = {
           'Microsoft.Compute/locations/usages/read'
           'Microsoft.Network/locations/usages/read'
           'Microsoft.Network/virtualNetworks/read'
-          // What the worker may do with what a manifest names, and what the subscription has registered.
+          // What the worker, and the identities of clusters, may do with what a manifest names, and what the subscription has registered.
           'Microsoft.Authorization/roleAssignments/read'
           'Microsoft.Authorization/roleDefinitions/read'
+          'Microsoft.ManagedIdentity/userAssignedIdentities/read'
           'Microsoft.Resources/subscriptions/providers/read'
           'Microsoft.Features/providers/features/read'
         ]

@@ -17,6 +17,7 @@ from simulation.team_systems import DesiredSystem
 
 OFF, PATCH = "none, nodeOSUpgradeChannel: None", "patch, nodeOSUpgradeChannel: NodeImage"
 """The channels of automatic upgrades: without any, and with those of Azure's quick start."""
+VERSIONS = ("1.35", "1.36", "1.37")
 GROUPS = {"d": "rg-c"}
 """The cluster that shares the resource group of another one."""
 WINDOW = "aksManagedAutoUpgradeSchedule"

@@ -12,7 +12,7 @@ from functools import partial
 
 from localcloud.memory.memory_cloud import QUEUES
 from localcloud.servicebus.world.broker_values import Draft
-from simulation.desired_state import DesiredCluster, Pool
+from simulation.desired_state import VERSIONS, DesiredCluster, Pool
 from simulation.operators import NAMES, Operators, cluster_id
 from simulation.purging import purge
 
@@ -22,7 +22,6 @@ REGRETTED = (2.0, 5.0, 20.0, 90.0)
 ATTEMPTS, WAIT = 10, 60.0
 OFTEN = 20
 """By how many times actions that a seed is to have often are likelier than usual."""
-VERSIONS = ("1.35", "1.36", "1.37")
 
 
 def act(operators: Operators) -> None:

@@ -95,7 +95,7 @@ class StagedStage:
     """A stage with the clusters of these names; ``approvers``: so many must let it begin, by the ``rule``.
 
     It waits for so many minutes ``after`` the stages before it, and if it is ``checked`` for a check run, or
-    if it is ``asked`` for an endpoint.
+    if it is ``asked`` for an endpoint, or until its clusters are ``ready`` for their upgrades.
     """
 
     name: str
@@ -106,6 +106,7 @@ class StagedStage:
     after: int = 0
     checked: bool = False
     asked: bool = False
+    ready: bool = False
     rule: ApprovalRule = ApprovalRule()
 
     def shut_for(self, start: str) -> Shut | None:
@@ -118,6 +119,7 @@ class StagedStage:
         parts = [f"after: {self.after}m"] if self.after else []
         parts += [f"githubChecks: [{CHECK}]"] if self.checked else []
         parts += [f"httpChecks: [{ENDPOINT_CHECK}]"] if self.asked else []
+        parts += ["upgradeReadiness: true"] if self.ready else []
         return f"{{owner: somebody, reason: a night, {', '.join(parts)}}}" if parts else ""
 
 

@@ -8,6 +8,7 @@ refused or rate limited is unknown.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
@@ -23,6 +24,8 @@ from shared.azure.availability.permissions import (
     grants_of,
     lacking,
     needs_of,
+    new_keys,
+    principals_of,
     registered_features,
     registered_providers,
     roles_of,
@@ -42,6 +45,7 @@ from shared.ports.azure import (
     ListComputeUsages,
     ListFeatures,
     ListGrants,
+    ListIdentities,
     ListLocations,
     ListNetworks,
     ListNetworkUsages,
@@ -61,6 +65,8 @@ SILENT = 3.0
 """Nor is one after another that had no answer for so many seconds: Azure is down, or far away."""
 REGIONS = 20
 """So many regions of subscriptions are looked at; each takes four lists, and a subscription seven at most."""
+LISTS = 12
+"""So many lists are read of a subscription and a region of it."""
 _LONG, _SHORT = timedelta(hours=6), timedelta(minutes=5)
 Said = Mapping[AzureCall[Any], Any]
 """What the lists say, None for one that nobody could read."""
@@ -86,7 +92,8 @@ _LISTS: Mapping[type[AzureCall[Any]], _List] = {
     ListComputeUsages: _List("how many cores are left", quotas_of, _SHORT),
     ListNetworkUsages: _List("how many public addresses are left", quotas_of, _SHORT),
     ListNetworks: _List("how many addresses subnets have left", subnets_of, _SHORT),
-    ListGrants: _List("what the worker may do", assigned, _SHORT),
+    ListGrants: _List("which roles are assigned", assigned, _SHORT),
+    ListIdentities: _List("which identities there are", principals_of, _LONG),
     ListRoleDefinitions: _List("what roles allow", roles_of, _LONG),
     ListProviders: _List("which resource providers are registered", registered_providers, _SHORT),
     ListFeatures: _List("which features are registered", registered_features, _SHORT),
@@ -116,16 +123,20 @@ def what_is_short(
     ]
     worker = ports.config.worker
     needs = [need for wanted in clusters for need in needs_of(wanted)] if worker else []
-    said = _read([*dict.fromkeys((*_offered(requests), *_allowed(requests, needs, worker)))], ports)
+    end = ports.elapsed() + SECONDS
+    said = _read([*dict.fromkeys((*_offered(requests), *_allowed(requests, needs, worker)))], ports, end)
+    principals = _principals(needs, said)
+    said = {**said, **_read([*dict.fromkeys(principals.values())], ports, end)}
     subnets = _subnets(said)
     found = [
-        *(
+        *dict.fromkeys(
             f"{_subject(call)} is unknown: Azure did not say"
             for call, answer in said.items()
             if answer is None
         ),
         *shortages(requests, {place: _offer(place, subnets, said) for place in looked}),
-        *lacking(needs, _grants(said)),
+        *lacking(needs, _grants(said, worker, principals)),
+        *_keys(clusters, records),
         *_unregistered(requests, said),
         *_not_ready(requests, records, ports),
     ]
@@ -137,7 +148,7 @@ def offer_to(request: Request, ports: Ports) -> tuple[Offer, tuple[str, ...]]:
 
     The lists are those of its subscription and region, which the process keeps.
     """
-    said = _read([*dict.fromkeys(_offered([request]))], ports)
+    said = _read([*dict.fromkeys(_offered([request]))], ports, ports.elapsed() + SECONDS)
     unread = tuple(_subject(call) for call, answer in said.items() if answer is None)
     return _offer(request.place, _subnets(said), said), unread
 
@@ -153,9 +164,12 @@ def _offered(requests: Sequence[Request]) -> Iterator[AzureCall[Any]]:
 
 def _allowed(requests: Sequence[Request], needs: Collection[Need], worker: str) -> Iterator[AzureCall[Any]]:
     """Yield the lists of what the worker may do, and of what subscriptions have registered."""
-    for target in sorted({SubscriptionId(need.subscription) for need in needs}):
+    for target in sorted({SubscriptionId(need.subscription) for need in needs if not need.identity}):
         yield ListGrants(target, worker)
+    for target in sorted({SubscriptionId(need.subscription) for need in needs}):
         yield ListRoleDefinitions(target)
+    for target in sorted({SubscriptionId(need.identity.split("/")[2]) for need in needs if need.identity}):
+        yield ListIdentities(target)
     for request in requests:
         subscription = SubscriptionId(request.place.subscription)
         yield ListProviders(subscription)
@@ -163,9 +177,42 @@ def _allowed(requests: Sequence[Request], needs: Collection[Need], worker: str) 
             yield ListFeatures(subscription, feature.partition("/")[0])
 
 
-def _read(calls: Sequence[AzureCall[Any]], ports: Ports) -> Said:
-    """Read lists together; the process has what it read lately."""
-    end, azure = ports.elapsed() + SECONDS, RateLimiter(None, ports).over(ports).azure
+def _principals(needs: Iterable[Need], said: Said) -> Mapping[tuple[str, str], ListGrants]:
+    """Return the list of what each identity of clusters may do, by subscription and identity.
+
+    There are as many as ``LISTS`` of a subscription and region leave; the others stay unknown.
+    """
+    known = dict[str, str]()
+    for call, answer in said.items():
+        known |= (answer or {}) if isinstance(call, ListIdentities) else {}
+    found = dict[tuple[str, str], ListGrants]()
+    left = Counter(
+        {place: LISTS - len(_REGIONAL) - count for place, count in _of_subscriptions(said).items()}
+    )
+    for subscription, identity in sorted({(n.subscription, n.identity.lower()) for n in needs if n.identity}):
+        target = SubscriptionId(subscription)
+        if identity in known and left.setdefault(target, LISTS) > 0:
+            found[subscription, identity] = ListGrants(target, known[identity])
+            left[target] -= 1
+    return found
+
+
+def _of_subscriptions(said: Said) -> Counter[SubscriptionId]:
+    return Counter(call.target for call in said if isinstance(call.target, SubscriptionId))
+
+
+def _keys(clusters: Iterable[Desired], records: Mapping[str, ClusterRecord]) -> Iterator[str]:
+    """Yield the keys of which nobody knows whether the identity of a cluster may use them."""
+    for wanted in clusters:
+        record = records.get(wanted.name)
+        before = record.desired.document()["spec"] if record is not None else None
+        if new_keys(wanted.document()["spec"], before):
+            yield f"permission: whether {wanted.name} may use its key is unknown: its vault decides"
+
+
+def _read(calls: Sequence[AzureCall[Any]], ports: Ports, end: float) -> Said:
+    """Read lists together, none that begins after ``end``; the process has what it read lately."""
+    azure = RateLimiter(None, ports).over(ports).azure
     silent = list[AzureCall[Any]]()
 
     def read(call: AzureCall[Any]) -> Any:
@@ -211,16 +258,22 @@ def _offer(place: RegionId, subnets: Mapping[str, Subnet], said: Said) -> Offer:
     )
 
 
-def _grants(said: Said) -> Mapping[str, Sequence[Grant]]:
-    """Return what the worker may do in each subscription of which that is known."""
+def _grants(
+    said: Said, worker: str, principals: Mapping[tuple[str, str], ListGrants]
+) -> Mapping[tuple[str, str], Sequence[Grant]]:
+    """Return what the worker, "", and identities may do in each subscription of which that is known."""
+    workers = {
+        (call.target.subscription, ""): call
+        for call in said
+        if isinstance(call, ListGrants) and call.principal == worker
+    }
     known = {
-        call.target.subscription: (answer, said[ListRoleDefinitions(call.target)])
-        for call, answer in said.items()
-        if isinstance(call, ListGrants)
+        key: (said[call], said[ListRoleDefinitions(call.target)])
+        for key, call in {**workers, **principals}.items()
     }
     return {
-        name: grants_of(assignments, roles)
-        for name, (assignments, roles) in known.items()
+        key: grants_of(assignments, roles)
+        for key, (assignments, roles) in known.items()
         if assignments is not None and roles is not None
     }
 

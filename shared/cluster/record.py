@@ -19,6 +19,7 @@ from shared.cluster.failures.errors import (
     ClusterStopped,
     DeadLettered,
     NoLongerReady,
+    Refused,
     Retryable,
     Unhealthy,
     classes,
@@ -107,6 +108,13 @@ class ClusterRecord:
     def failed(self) -> bool:
         """Whether the job has failed."""
         return self.phase is Phase.FAILED and not self.job.active
+
+    @property
+    def refused(self) -> bool:
+        """Whether a service refuses the change until somebody acts: it counts as failed meanwhile."""
+        failure = self.job.step.failure
+        stalled = self.job.active and self.phase is Phase.STALLED and not self.deleting
+        return stalled and failure is not None and failure.kind == Refused.__name__
 
     @property
     def idle(self) -> bool:

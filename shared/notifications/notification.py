@@ -278,7 +278,7 @@ def _trouble(record: ClusterRecord) -> tuple[NotificationKind, str] | None:
         return NotificationKind.LOST, reason
     if kind_found(record):  # in a suspension, which has no finding
         return NotificationKind.LOST, kind_found(record)
-    if record.failed:
+    if record.failed or record.refused:
         return NotificationKind.FAILED, reason
     if record.needs_action:
         return NotificationKind.HELD, reason

@@ -66,7 +66,7 @@ def standing(member: Member, rollout: Rollout, seen: Seen, now: datetime) -> Mem
         return MemberStanding.ASIDE
     if record.phase is Phase.SUSPENDED:
         return MemberStanding.SUSPENDED
-    if record.phase is Phase.FAILED:
+    if record.phase is Phase.FAILED or (record.phase is Phase.STALLED and record.failed_since):
         return MemberStanding.FAILED
     verified = record.phase is Phase.READY and record.observed_generation >= member.generation
     return MemberStanding.VERIFIED if verified and not record.lost else MemberStanding.IN_FLIGHT

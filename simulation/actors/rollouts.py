@@ -16,6 +16,7 @@ from shared.app.api.acts.rollout import act_on_rollout
 from shared.cluster.failures.errors import ReconcileError, Unavailable
 from shared.rollouts.rollout import ActKind, Rollout, RolloutState
 from shared.rollouts.waits import spent_checks
+from simulation.actors.blocked_upgrades import BlockedUpgrades
 from simulation.actors.kinds import ROLLOUTS
 from simulation.actors.shut_starts import ShutStarts
 from simulation.actors.stage_approvers import StageApprovers
@@ -93,12 +94,14 @@ class RolloutActor:
         self._selectable = self._other_stages(self._of_strategies)
         self._in_shut_stages = ShutStarts(seed, self._everybody, self._staging, loop)
         self._stopped = StoppedMembers(seed, self._everybody, loop, replaced)
+        self._blocked = BlockedUpgrades(seed, self._everybody, loop, replaced)
         self._own_acts = 0
 
     @property
     def acts(self) -> int:
         """How often they acted."""
-        return self._own_acts + self._in_shut_stages.acts + self._stopped.acts + self._approvers.acts
+        late = self._stopped.acts + self._blocked.acts
+        return self._own_acts + self._in_shut_stages.acts + late + self._approvers.acts
 
     def staged(self, operators: Operators, wanted: RequestedFleet) -> RequestedFleet:
         """Return a fleet with its strategy."""
@@ -163,8 +166,9 @@ class RolloutActor:
         self._approvers.schedule(seconds, self._everybody)
 
     def check(self) -> None:
-        """Let a rollout meet a stopped cluster, when all else has ended; raise RuleViolated."""
+        """Let a rollout meet a stopped cluster and a blocked upgrade, when all else has ended."""
         self._stopped.check(self.resolve)
+        self._blocked.check(self.resolve)
 
     def _act(self) -> None:
         self._own_acts += 1

@@ -7,19 +7,17 @@ ended, and the cluster must get the change once it runs, without another commit.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
 
 from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.arm_keys import key_of
 from shared.app.outbox import request_whole_sweep
 from shared.cluster.failures.errors import ClusterStopped
 from shared.cluster.record import ClusterRecord
-from shared.cluster.record_parts import Phase
 from shared.rollouts.rollout import RolloutState
+from simulation.actors.once_more import OnceMore
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators, cluster_id
 from simulation.rule import RuleViolated
@@ -29,23 +27,15 @@ SHARE = 0.5
 """In how many of the seeds with rollouts they act."""
 ACTS = (1, 3)
 UNTIL_SWEEP, UNTIL_PUSH, UNTIL_START = (1.0, 60.0), (60.0, 240.0), (300.0, 900.0)
-QUIET = timedelta(hours=4)
-ROUNDS = 8
 
 
-class StoppedMembers:
-    """They act on all fleets, with a random stream of their own; ``acts`` counts the stops.
-
-    ``replaced`` counts how often the tables of a fleet were lost.
-    """
+class StoppedMembers(OnceMore):
+    """They act on all fleets, with a random stream of their own; ``acts`` counts the stops."""
 
     def __init__(
         self, seed: int, everybody: Sequence[Operators], loop: EventLoop, replaced: Mapping[str, int]
     ) -> None:
-        self._chance = random.Random(f"{seed} stopped clusters of rollouts")  # noqa: S311
-        self._everybody, self._loop, self._replaced = everybody, loop, replaced
-        self._acting = self._chance.random() < SHARE
-        self.acts = 0
+        super().__init__(f"{seed} stopped clusters of rollouts", SHARE, everybody, loop, replaced)
 
     def schedule(self, seconds: float) -> None:
         """Let them stop clusters at some moments of so many seconds."""
@@ -76,13 +66,6 @@ class StoppedMembers:
         self.acts += 1
         operators.stop(key_of(record.desired.id))
         return record
-
-    def _is_as_asked(self, operators: Operators, record: ClusterRecord) -> bool:
-        asked, key = operators.now.clusters.get(record.name), key_of(record.desired.id)
-        if asked is None or asked.invalid or asked.large or asked.suspended or asked.adopt:
-            return False
-        ready = record.phase is Phase.READY and record.observed_generation == record.generation
-        return ready and not operators.oracle.differences(operators.fleet, asked, key)
 
     def _push(self, operators: Operators) -> None:
         if not self._loop.peaceful:
@@ -141,33 +124,6 @@ class StoppedMembers:
         if self._waiting(operators, records) and not self._has_failed(operators):
             what = f"{stopped.name} runs again, and does not get what it has missed"
             raise RuleViolated("rollout aside", f"{operators.fleet}: {what}")
-
-    def _let_go_on(self, resolve: Callable[[], None], done: Callable[[], bool]) -> None:
-        """Let everything come to its end, and somebody decide what waits for that, until it is ``done``."""
-        for _ in range(ROUNDS):
-            self._idle()
-            if done():
-                return
-            resolve()
-        self._idle()
-
-    def _idle(self) -> None:
-        self._loop.run_until(self._loop.clock() + QUIET, done=lambda: self._loop.idle)
-
-    def _waiting(self, operators: Operators, before: Sequence[ClusterRecord]) -> set[str]:
-        """Return the clusters that are not as the newest commit asks."""
-        state = operators.cloud.state
-        found = {record.name: state.cluster(record.name) for record in before}
-        return {
-            name
-            for name, record in found.items()
-            if record is None
-            or operators.oracle.differences(operators.fleet, operators.now.clusters[name], cluster_id(name))
-        }
-
-    def _has_failed(self, operators: Operators, but: str = "") -> bool:
-        """Return whether a cluster has failed, which has reasons of its own."""
-        return any(record.failed and record.name != but for record in operators.cloud.state.clusters())
 
 
 def _needing(operators: Operators, stopped: str) -> set[str]:

@@ -236,7 +236,9 @@ def _created_by_hand(call: Call) -> Any:
 
 
 def _operation_fails(call: Call) -> Any:
-    code = call.one_of("QuotaExceeded", "InternalOperationError", "CreateVMSSAgentPoolFailed")
+    code = call.one_of(
+        "QuotaExceeded", "InternalOperationError", "CreateVMSSAgentPoolFailed", "RequestDisallowedByPolicy"
+    )
     call.loop.azure.interventions.fail_next(_cluster(call).name, code, "it failed")
     return call.now()
 

@@ -92,7 +92,7 @@ class RolloutRules:
         seen = self.seen.setdefault((fleet, after.name, after.uid), MemberLife())
         if after.observed_generation == after.generation and after.phase is Phase.READY:
             seen.verified.setdefault(after.generation, now)
-        if after.failed and (before is None or not before.failed):
+        if _counts_as_failed(after) and (before is None or not _counts_as_failed(before)):
             seen.failed = now
             seen.failures.add(after.generation)
         aside = after.contested or after.finding in ASIDE
@@ -328,7 +328,7 @@ class RolloutRules:
         """Return whether a cluster changes for the first time to the generation of the rollout.
 
         One that is still created, or that its commit suspends, waits for nobody, so it may join those that a
-        group lets change.
+        group lets change. So may one that was refused, and goes on.
         """
         record = cloud.state.cluster(member.cluster)
         if record is None or record.uid != member.uid or rollout.skips(member.cluster):
@@ -337,7 +337,10 @@ class RolloutRules:
         if member.at_once and (suspended or not record.observed_generation):
             return False
         seen = self.seen[cloud.ports.config.fleet, record.name, record.uid]
-        first = seen.started.get(record.generation) == record.job.started
+        first = (
+            seen.started.get(record.generation) == record.job.started
+            and record.generation not in seen.failures
+        )
         changes = record.job.active and record.phase is not Phase.SUSPENDED and not record.deleting
         return changes and first and record.generation >= member.generation
 
@@ -349,9 +352,13 @@ class RolloutRules:
         if record is None or record.uid != member.uid or rollout.skips(member.cluster) or record.deleting:
             return False
         seen = self.seen[cloud.ports.config.fleet, record.name, record.uid]
-        at_it = record.failed and record.generation >= member.generation
+        at_it = _counts_as_failed(record) and record.generation >= member.generation
         before = not known or seen.failed < self._context.loop.actor.since
         return at_it and record.generation not in seen.verified and before
+
+
+def _counts_as_failed(record: ClusterRecord) -> bool:
+    return record.failed or record.refused
 
 
 def _is_stopped(rollout: Rollout) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,32 +17,36 @@ from localcloud.azure.world.failures.documented import DocumentedFailure, failur
 from localcloud.common.certificates import Authority
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.adapters.arm import ArmAzure
+from shared.app.api.acts.cluster import replay
 from shared.app.api.views.why import why_view
 from shared.cluster.failures.catalogue import AZURE
 from shared.cluster.failures.entry import Actor, Entry
 from shared.cluster.record_parts import Phase
+from shared.rollouts.decide import decide
+from shared.rollouts.waits import MemberStanding
 from tests.support import fleet_files
 from tests.support.azure_ports import StaticCredential
 from tests.support.documented_failures import ENTRIES
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import phases, push, status
 from tests.support.sample import sample
 
 AGAIN = {
     **dict.fromkeys(("Throttled", "Unavailable", "Dependency", "Blocked"), 5),
     **dict.fromkeys(("Unauthorized", "Unauthenticated"), 15),
     **dict.fromkeys(("Interrupted", "RoleNotEffective"), 60),
-    **dict.fromkeys(("OutOfCapacity", "Obstructed"), 600),
+    **dict.fromkeys(("OutOfCapacity", "Obstructed", "Refused"), 600),
     "Conflict": 10,
     "Unexplained": 300,
 }
 """An error of the class is tried again for the first time after so many seconds, or after half of that."""
 NEVER = {
-    *("QuotaExceeded", "OutOfAddresses", "InvalidManifest", "TooLarge", "Immutable", "Aborted", "Refused"),
+    *("QuotaExceeded", "OutOfAddresses", "InvalidManifest", "TooLarge", "Immutable", "Aborted"),
 }
 """Classes after which a write is not repeated."""
 READ_AGAIN = {"ResourceNotFound", "ResourceGroupNotFound"}
 """Nothing has failed: the job begins again at its first step."""
 LONG = 86_400.0
+LARGER = partial(fleet_files.cluster, count=3)
 MOST = 3
 """So many failures of a class are walked in a run that is not deep."""
 
@@ -173,7 +178,7 @@ def test_what_keeps_a_cluster_is_waited_for_and_the_delete_goes_on_once_it_is_go
         push(cloud, fleet_files.fleet(budget=100))
         for cluster, (why, at) in walk(cloud, names).items():
             assert check(failures()[names[cluster].lower()], why, at)
-            assert why["lastError"]["class"] == "Obstructed"
+            assert why["lastError"]["class"] == ("Refused" if "Policy" in names[cluster] else "Obstructed")
         cloud.run(6 * 3600)
         shown = {cluster: why_view(cluster, cloud.ports) for cluster in names}
         assert all(
@@ -185,6 +190,59 @@ def test_what_keeps_a_cluster_is_waited_for_and_the_delete_goes_on_once_it_is_go
             cloud.azure.interventions.unblock(cluster)
         cloud.run(3700)
         assert phases(cloud) == {}
+
+
+def test_a_change_that_a_policy_refuses_counts_as_failed_and_goes_on_by_itself_once_the_policy_is_gone(
+    authority: tuple[Authority, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(authority[1]))
+    with on_the_wire(authority) as cloud:
+        files = fleet_files.fleet("atlantic", "baltic")
+        push(cloud, files)
+        cloud.run(LONG)
+        cloud.azure.interventions.deny("atlantic", "RequestDisallowedByPolicy")
+        commit = push(
+            cloud, files | {f"clusters/{name}/cluster.yaml": LARGER(name) for name in phases(cloud)}
+        )
+        cloud.run(2 * 86_400)
+        assert phases(cloud) == {"atlantic": Phase.STALLED, "baltic": Phase.READY}
+        state, told = status(cloud, commit)
+        assert state == "failure"
+        assert "atlantic" in told
+        rollout = cloud.state.rollout(commit)
+        assert rollout is not None
+        standings = decide(rollout, {found.name: found for found in cloud.state.summaries()}, cloud.clock())
+        assert standings.standings["atlantic"] is MemberStanding.FAILED
+        assert standings.standings["baltic"] is MemberStanding.WAITING
+        why = why_view("atlantic", cloud.ports)
+        assert why is not None
+        assert why["lastError"] is not None
+        assert (why["lastError"]["class"], why["phase"]) == ("Refused", "Stalled")
+        assert (
+            "Who acts: the owner of the policy. Roadstead tries again within an hour"
+            in (why["suggestedAction"])
+        )
+        assert "takes more than" not in why["suggestedAction"]
+        cloud.azure.interventions.unblock("atlantic")
+        cloud.run(2 * 3700)
+        assert phases(cloud) == {"atlantic": Phase.READY, "baltic": Phase.READY}
+        assert status(cloud, commit)[0] == "success"
+        assert [record.observed_generation for record in cloud.state.clusters()] == [2, 2]
+
+
+def test_an_operator_has_a_refused_change_tried_again_at_once(
+    authority: tuple[Authority, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(authority[1]))
+    with on_the_wire(authority) as cloud:
+        cloud.azure.interventions.deny("atlantic", "RequestDisallowedByPolicy")
+        push(cloud, fleet_files.fleet("atlantic"))
+        cloud.run(3600)
+        assert phases(cloud) == {"atlantic": Phase.STALLED}
+        cloud.azure.interventions.unblock("atlantic")
+        replay("atlantic", "ops", cloud.ports)
+        cloud.run(600)
+        assert phases(cloud) == {"atlantic": Phase.READY}
 
 
 def test_every_entry_and_every_code_is_walked() -> None:

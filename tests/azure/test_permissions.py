@@ -86,6 +86,9 @@ def test_what_the_app_writes_at_a_resource_needs_the_right_to_write_it() -> None
         ("/", ("*/action",), (), True),
         ("/providers/Microsoft.Management/managementGroups/all", ("*",), (), True),
         (GROUP, ("*/read",), (), False),
+        (GROUP, ("Microsoft.Network/virtualNetworks/*/join/action",), (), True),
+        (GROUP, ("Microsoft.Network/virtualNetworks/subnets/*/join/action",), (), True),
+        (GROUP, ("Microsoft.Network/virtualNetworks/*/subnets/join",), (), False),
         (GROUP, ("*",), ("Microsoft.Network/*/action",), False),
     ],
 )
@@ -93,7 +96,7 @@ def test_a_role_counts_for_its_scope_and_below_without_what_it_leaves_out(
     scope: str, actions: tuple[str, ...], excepted: tuple[str, ...], *, allowed: bool
 ) -> None:
     grant = Grant(scope, actions, excepted)
-    short = lacking([Need("one", JOIN, SUBNET)], {SUBSCRIPTION: [grant]})
+    short = lacking([Need("one", JOIN, SUBNET)], {(SUBSCRIPTION, ""): [grant]})
     shown = "virtualNetworks/hub/subnets/nodes of the resource group net"
     assert short == ([] if allowed else [f"permission: the worker lacks {JOIN} on {shown} (one)"])
 

@@ -14,8 +14,9 @@ from cli.errors import CommandError
 from cli.fleet_api.client import Api
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.ports import DeadLetter
+from tests.support import fleet_files
 from tests.support.function_calls import ADMIN, ADMIN_KEY
-from tests.support.pipeline_runs import failed, phases
+from tests.support.pipeline_runs import failed, phases, push
 from tests.support.roadstead_command import on_terminal, plain, roadstead
 
 JSON = {"Content-Type": "application/json"}
@@ -63,6 +64,21 @@ def test_a_failed_job_is_started_again(cloud: MemoryCloud, url: str, which: list
     assert (shown.returncode, shown.stdout) == (0, "one: started again\n")
     cloud.run()
     assert {phase.value for phase in phases(cloud).values()} == {"Ready"}
+
+
+@pytest.mark.parametrize("which", [["two"], ["--all"], ["--error-class", "Refused"]])
+def test_a_job_that_is_refused_is_started_again(cloud: MemoryCloud, url: str, which: list[str]) -> None:
+    files = fleet_files.all_at_once(fleet_files.fleet("one", "two"))
+    cloud.azure.interventions.deny("two", "RequestDisallowedByPolicy")
+    push(cloud, files | {"clusters/two/cluster.yaml": fleet_files.cluster("two", count=3)})
+    cloud.run(7200)
+    assert phases(cloud)["two"].value == "Stalled"
+    cloud.azure.interventions.unblock("two")
+    shown = roadstead("replay", *which, ROADSTEAD_URL=url)
+    assert shown.returncode == 0
+    assert "two: started again\n" in shown.stdout
+    cloud.run(600)
+    assert phases(cloud)["two"].value == "Ready"
 
 
 def test_a_replay_records_who_the_key_belongs_to_and_not_what_the_client_calls_itself(url: str) -> None:

@@ -67,6 +67,9 @@ def failure(error: dict[str, Any], state: str = "Failed") -> ReconcileError:
         (404, "", errors.Dependency),
         (413, "", errors.TooLarge),
         (400, "VirtualNetworkNotInSucceededState", errors.Interrupted),
+        (429, "RetryableError", errors.Interrupted),
+        (429, "TooManyRequests", errors.Throttled),
+        (413, "RequestEntityTooLarge", errors.TooLarge),
     ],
 )
 def test_every_response_has_an_error_class(status: int, code: str, kind: type[ReconcileError]) -> None:

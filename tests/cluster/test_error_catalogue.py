@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from shared.cluster.failures.advice import action_for, remedy_for
+from shared.cluster.failures.azure import named
 from shared.cluster.failures.catalogue import AZURE, KUBERNETES, entry_of
 from shared.cluster.failures.entry import Actor, Entry
 from shared.cluster.failures.errors import InvalidManifest, Retryable, RoleNotEffective
@@ -89,6 +90,12 @@ def test_the_advice_of_an_entry_is_whole_and_fits_a_notification(entry: Entry) -
     stuck = action_for(kind, entry.key, "a message", failed=True)
     assert "no action" not in stuck.lower()
     assert "`roadstead replay NAME`" in stuck or not issubclass(entry.kind, Retryable)
+
+
+def test_what_is_assumed_stands_in_one_place() -> None:
+    assumed = {entry.key for entry in ENTRIES if not entry.read}
+    assert assumed == {entry.key for entry in named.ENTRIES}
+    assert len(assumed) < 10
 
 
 def test_a_role_that_was_just_assigned_is_waited_for_as_long_as_it_takes() -> None:

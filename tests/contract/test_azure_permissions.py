@@ -240,7 +240,12 @@ def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
     group = ONE.resource.partition("/providers")[0]
     subnet = f"{group}/providers/Microsoft.Network/virtualNetworks/hub/subnets/aks"
     encrypted = "      enableEncryptionAtHost: true\n"
-    networked = fleet_files.cluster("net", extra=f"      vnetSubnetID: {subnet}\n{encrypted}")
+    zone = f"{group}/providers/Microsoft.Network/privateDnsZones/privatelink.eastus.azmk8s.io"
+    private = (
+        f"  identity: {{type: UserAssigned, userAssignedIdentity: {SHOP.resource}}}\n"
+        f"  apiServerAccessProfile: {{enablePrivateCluster: true, privateDNSZone: {zone}}}\n"
+    )
+    networked = fleet_files.cluster("net", extra=f"      vnetSubnetID: {subnet}\n{encrypted}{private}")
     record = cloud.state.cluster("one")
     assert record is not None
     tried = f"{roots_of(record.desired.flux_as_stored)[0]}/tried.yaml"

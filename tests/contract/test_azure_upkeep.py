@@ -14,6 +14,7 @@ from shared.azure.availability.offers import ADDRESSES, TOTAL
 from shared.azure.availability.permissions import (
     assigned,
     grants_of,
+    principals_of,
     registered_features,
     registered_providers,
     roles_of,
@@ -28,6 +29,7 @@ from shared.ports.azure import (
     ListComputeUsages,
     ListFeatures,
     ListGrants,
+    ListIdentities,
     ListLocations,
     ListMaintenance,
     ListNetworks,
@@ -369,6 +371,10 @@ def test_rights_and_registrations_are_what_the_subscription_has(azure: Azure) ->
     (grant,) = grants_of(assigned(azure.call(ListGrants(here, principal))), roles)
     assert (grant.scope, grant.actions) == (CLUSTER.resource, ("*/read",))
     assert roles[ROLES["Contributor"]][1], "what it leaves out"
+    azure.world.put_identity(CLUSTER.subscription, CLUSTER.group.name, "shop", {"location": "westeurope"})
+    named = principals_of(azure.call(ListIdentities(here)))
+    shown = azure.world.get_identity(CLUSTER.subscription, CLUSTER.group.name, "shop")
+    assert named == {shown["id"].lower(): shown["properties"]["principalId"]}
     assert azure.call(ListGrants(here, "00000000-0000-0000-0000-0000000000ab")) == []
     for name in ("Microsoft.PolicyInsights", "Microsoft.Compute/EncryptionAtHost"):
         azure.world.offers.unregister(name)

@@ -12,7 +12,7 @@ from shared.app.api.acts import cluster as cluster_acts
 from shared.app.api.acts import rollout as acts
 from shared.app.api.acts import system_approval
 from shared.app.api.views import rollouts as rollout_views
-from shared.app.planner import compute, gate_checks, planner, rollouts
+from shared.app.planner import compute, gate_checks, planner, rollouts, upgrade_gate
 from shared.app.planner.rollouts import StagedPlan
 from shared.app.repository import read_resolved
 from shared.app.sweep import corrections
@@ -74,6 +74,14 @@ def an_approval_is_given_by_itself(patch: pytest.MonkeyPatch) -> None:
 
 def the_time_of_a_stage_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Gate, "opens", lambda _, reached: reached)
+
+
+def a_blocker_opens_the_gate_of_readiness(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(upgrade_gate, "_judged", lambda *_: (CheckState.PASSED, ""))
+
+
+def nobody_reads_clusters_for_a_gate(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(upgrade_gate, "send_all", lambda *_: None)
 
 
 def a_check_that_has_failed_opens_its_gate(patch: pytest.MonkeyPatch) -> None:
@@ -337,6 +345,8 @@ ROLLOUT_MUTATIONS = (
     mutation(a_soak_is_over_at_once, ROLLOUTS, "rollout soak"),
     mutation(an_approval_is_given_by_itself, ROLLOUTS, "rollout approval"),
     mutation(the_time_of_a_stage_counts_for_nothing, ROLLOUTS, "rollout time", "rollout final"),
+    mutation(a_blocker_opens_the_gate_of_readiness, ROLLOUTS, "rollout readiness"),
+    mutation(nobody_reads_clusters_for_a_gate, ROLLOUTS, "rollout readiness"),
     mutation(a_check_that_has_failed_opens_its_gate, ROLLOUTS, "rollout check"),
     mutation(any_answer_of_an_endpoint_opens_its_gate, ROLLOUTS, "rollout check"),
     mutation(one_person_approves_for_all, ROLLOUTS, "rollout approval"),

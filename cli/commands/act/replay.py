@@ -60,7 +60,7 @@ def _check_class(name: str) -> None:
 
 
 def _replay_all(api: Api, error_class: str, reason: str) -> None:
-    names = _failed(api.fleet(phase="Failed")["clusters"], error_class)
+    names = _failed(api.fleet(phase="Failed,Stalled")["clusters"], error_class)
     if names:
         replay_each(api, names, reason)
     else:
@@ -89,12 +89,18 @@ def replay_each(api: Api, names: Sequence[str], reason: str) -> None:
 
 
 def _failed(clusters: Sequence[schema.ClusterSummaryView], error_class: str) -> list[str]:
-    found = [cluster for cluster in clusters if cluster["phase"] == "Failed"]
+    """Return the clusters that failed, or are refused, which is a stall with a class of its own."""
     return [
         cluster["name"]
-        for cluster in found
-        if not error_class or (cluster["failure"] and cluster["failure"]["class"] == error_class)
+        for cluster in clusters
+        if cluster["phase"] == "Failed" or _class_of(cluster) == "Refused"
+        if error_class in ("", _class_of(cluster))
     ]
+
+
+def _class_of(cluster: schema.ClusterSummaryView) -> str:
+    failure = cluster.get("failure")
+    return failure["class"] if failure else ""
 
 
 def _replay(api: Api, name: str, reason: str, *, override: bool = False) -> None:

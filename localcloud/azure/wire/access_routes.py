@@ -24,6 +24,10 @@ def _get_identity(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
     return json_response(200, world.get_identity(*_identity(at)))
 
 
+def _list_identities(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
+    return json_response(200, {"value": world.list_identities(at["subscription"])})
+
+
 def _put_identity(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
     return answer(request, world.put_identity(*_identity(at), read_body(request)))
 
@@ -99,6 +103,7 @@ _IDENTITY = (
     _SUBSCRIPTION + r"/resourcegroups/(?P<group>[^/]+)/providers/microsoft\.managedidentity"
     "/userassignedidentities/(?P<identity>[^/]+)"
 )
+_IDENTITIES = _SUBSCRIPTION + r"/providers/microsoft\.managedidentity/userassignedidentities"
 _CREDENTIAL = _IDENTITY + "/federatedidentitycredentials/(?P<credential>[^/]+)"
 _ROLES = r"/providers/microsoft\.authorization"
 _ASSIGNMENT = (
@@ -112,6 +117,7 @@ TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("GET", _ASSIGNMENT, _get_assignment),
     ("PUT", _ASSIGNMENT, _put_assignment),
     ("DELETE", _ASSIGNMENT, _delete_assignment),
+    ("GET", _IDENTITIES, _list_identities),
     ("GET", _IDENTITY, _get_identity),
     ("PUT", _IDENTITY, _put_identity),
     ("DELETE", _IDENTITY, _delete_identity),

@@ -31,6 +31,7 @@ _NEXT: Mapping[str, Callable[..., None]] = {
     "lag": Interventions.lag_next,
     "event": Interventions.deliver_next,
     "block": Interventions.block,
+    "deny": Interventions.deny,
     "unblock": Interventions.unblock,
 }
 _NOW: Mapping[str, Callable[..., None]] = {

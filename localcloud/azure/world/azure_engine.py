@@ -84,6 +84,7 @@ class AzureEngine:
         self.schedule = OperationSchedule()
         self.next_faults: dict[str, OperationFault] = {}
         self.blocks: dict[str, OperationFault] = {}
+        self.denials: dict[str, OperationFault] = {}
         self.quotas = Quotas()
         self.accepted: list[dict[str, str]] = []
         self.activity, self.grid = ActivityEvents(), EventGrid()
@@ -252,6 +253,8 @@ class AzureEngine:
         name, fault = cluster.id.name.lower(), OperationFault()
         if kind == "delete":
             fault = self.blocks.get(name, fault)
+        elif kind != "abort":
+            fault = self.denials.get(name, fault)
         coming = self.next_faults.get(name, fault)
         fits = kind == "delete" if coming.of_delete else not kind.startswith(("delete", "abort"))
         if fits and coming.refusal is None:
@@ -263,8 +266,11 @@ class AzureEngine:
         return operation
 
     def refuse(self, name: str) -> None:
-        """Raise the refusal that was set for the next write to the cluster of a name."""
+        """Raise the refusal that was set for the next write to the cluster of a name, or for all."""
         coming = self.next_faults.get(name.lower())
+        denial = self.denials.get(name.lower(), OperationFault())
+        if denial.refusal is not None:
+            raise denial.refusal
         if coming is not None and coming.refusal is not None:
             del self.next_faults[name.lower()]
             raise coming.refusal

@@ -152,7 +152,7 @@ class AzureWorld:
     def _join_access(self) -> None:
         identities, roles = self.identities, self.roles
         self.get_identity, self.put_identity = identities.get_identity, identities.put_identity
-        self.delete_identity = identities.delete_identity
+        self.delete_identity, self.list_identities = identities.delete_identity, identities.list_identities
         self.list_federated_credentials = identities.list_federated_credentials
         self.get_federated_credential = identities.get_federated_credential
         self.put_federated_credential = identities.put_federated_credential

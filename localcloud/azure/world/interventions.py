@@ -44,10 +44,16 @@ class Interventions:
         with self._engine.lock:
             self._engine.blocks[name.lower()] = _documented(code)
 
+    def deny(self, name: str, code: str) -> None:
+        """Let each write to a cluster end as a documented failure until ``unblock``, as by a policy."""
+        with self._engine.lock:
+            self._engine.denials[name.lower()] = _documented(code)
+
     def unblock(self, name: str) -> None:
-        """Take away what keeps a cluster."""
+        """Take away what keeps a cluster, and what denies each write to it."""
         with self._engine.lock:
             self._engine.blocks.pop(name.lower(), None)
+            self._engine.denials.pop(name.lower(), None)
 
     def stick_next(self, name: str) -> None:
         """Never complete the next operation; only ``abort`` or a delete of the cluster ends it."""

@@ -106,7 +106,7 @@ def read_delivery(
     event, delivery = header.get("x-github-event", ""), header.get("x-github-delivery", "")
     payload = _payload(body, header.get("content-type", ""))
     if event == "ping" and payload is not None:
-        return IgnoredDelivery("pong")
+        return _read_ping(payload, repository)
     read = _READERS.get(event)
     if read is None and event != "ping":
         return IgnoredDelivery(f"the event {cut(event, 40) or '(none)'} is none of {', '.join(_READERS)}")
@@ -161,6 +161,25 @@ def _json_object(body: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return payload if isinstance(payload, dict) else None
+
+
+def _read_ping(payload: dict[str, Any], repository: str) -> Delivery:
+    """Return "pong", or why no delivery of the webhook would start a plan: GitHub shows that where it is set.
+
+    A ping has the webhook (docs.github.com/webhooks/webhook-events-and-payloads, ping). That of an
+    organization, or of an app, has no repository.
+    """
+    name, events = _at(payload, "repository.full_name"), _at(payload, "hook.events")
+    if isinstance(name, str) and name.lower() != repository.lower():
+        return DeliveryRefusal(
+            400, f"the webhook is one of {cut(name, 100)}; set it in {repository}, which is planned"
+        )
+    if not isinstance(events, list) or "*" in events or not events:
+        return IgnoredDelivery("pong")
+    missing = [event for event in _READERS if event not in events]
+    if "push" in missing:
+        return DeliveryRefusal(400, f"the webhook sends no pushes; add the events {', '.join(missing)} to it")
+    return IgnoredDelivery(f"pong; it sends no {' and no '.join(missing)}" if missing else "pong")
 
 
 def _read_push(payload: dict[str, Any], delivery: str, digest: str, branch: str) -> Delivery:

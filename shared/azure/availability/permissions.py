@@ -1,10 +1,12 @@
-"""What the app may do with resources that manifests name, and what a subscription has registered. Pure.
+"""What the app and clusters may do with what manifests name, and what a subscription has registered. Pure.
 
 It annotates a plan and decides nothing. Sources, in learn.microsoft.com/azure: aks/concepts-identity ("AKS
 service permissions": what whoever writes a cluster needs on what it names, in ``_NEEDS``);
 role-based-access-control/role-definitions (an assignment counts for its scope and all below it, wildcards,
-``notActions``); the pages of AKS in ``_PROVIDERS`` and ``_FEATURES``. A zone or a key is used by the
-cluster's own identity, of which that page asks nothing here.
+``notActions``); the pages of AKS in ``_PROVIDERS`` and ``_FEATURES``. What a cluster's own identity needs is
+in aks/private-clusters (`Private DNS Zone Contributor` on its zone) and aks/use-managed-identity (`Managed
+Identity Operator` on the identity of its nodes). Who may use a key, a vault decides by data actions or access
+policies, which no list of roles' ``actions`` has.
 """
 
 from __future__ import annotations
@@ -47,6 +49,14 @@ _WRITTEN = {
 }
 """What the app itself writes at the resources that a section names."""
 _PLACES = {"federatedCredentials": "identity", "roleAssignments": "scope"}
+_OF_IDENTITY = (
+    ("apiServerAccessProfile", "privateDNSZone", "Microsoft.Network/privateDnsZones/A/write"),
+    (
+        *("identityProfile", "kubeletidentity"),
+        "Microsoft.ManagedIdentity/userAssignedIdentities/assign/action",
+    ),
+)
+"""What a cluster's own identity needs: the section and the field that names a resource, and the action."""
 
 
 @dataclass(frozen=True)
@@ -66,11 +76,12 @@ class Grant:
 
 @dataclass(frozen=True)
 class Need:
-    """An action of the app on a resource that a cluster names."""
+    """An action on a resource that a cluster names: of the app, or of the ``identity`` of the cluster."""
 
     cluster: str
     action: str
     resource: str
+    identity: str = ""
 
     @property
     def subscription(self) -> str:
@@ -113,6 +124,11 @@ def grants_of(
     return tuple(Grant(scope, *roles.get(role, everything)) for scope, role in assignments)
 
 
+def principals_of(documents: Sequence[Json]) -> Mapping[str, str]:
+    """Return the object ids of identities, by their resource ids in lower case."""
+    return {str(document["id"]).lower(): str(document["properties"]["principalId"]) for document in documents}
+
+
 def registered_providers(documents: Sequence[Json]) -> frozenset[str]:
     """Return the resource providers that a subscription has registered, or is about to."""
     return frozenset(
@@ -137,15 +153,37 @@ def _matches(patterns: Iterable[str], action: str) -> bool:
 
 @cache
 def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(".*".join(map(re.escape, text.split("*"))), re.IGNORECASE)
+    """Return a pattern; "/*/" stands for "/" as well, as in `Managed Identity Operator` (built-in-roles)."""
+    found = re.escape(text).replace(r"/\*/", "/(?:.*/)?").replace(r"\*", ".*")
+    return re.compile(found, re.IGNORECASE)
 
 
 # What a cluster asks for.
 
 
 def needs_of(wanted: Desired) -> frozenset[Need]:
-    """Return what the app needs to do with the resources that a cluster in Azure names."""
-    return frozenset(_needs(wanted.name, wanted.document()["spec"], ""))
+    """Return what the app and the cluster's identity need to do with what a cluster in Azure names."""
+    spec = wanted.document()["spec"]
+    return frozenset((*_needs(wanted.name, spec, ""), *_needs_of_identity(wanted.name, spec)))
+
+
+def _needs_of_identity(cluster: str, spec: Json) -> Iterator[Need]:
+    """Yield what a cluster's own identity needs; that of one which Azure gives it does not exist yet."""
+    identity = str((spec.get("identity") or {}).get("userAssignedIdentity") or "")
+    for section, field, action in _OF_IDENTITY:
+        named = (spec.get(section) or {}).get(field) or ""
+        resource = str(named.get("resourceId") or "" if isinstance(named, Mapping) else named)
+        if identity and resource.startswith("/"):
+            yield Need(cluster, action, resource, identity)
+
+
+def new_keys(spec: Json, before: Json | None) -> str:
+    """Return the key by which a cluster is to encrypt its secrets, "" for none, or for that of ``before``."""
+    kms, was = (
+        ((found or {}).get("securityProfile") or {}).get("azureKeyVaultKms") or {} for found in (spec, before)
+    )
+    key = str(kms.get("keyId") or "")
+    return key if key != was.get("keyId") else ""
 
 
 def _needs(cluster: str, value: object, section: str) -> Iterator[Need]:
@@ -212,19 +250,27 @@ def features_of(spec: ClusterSpec) -> tuple[str, ...]:
 # What is short.
 
 
-def lacking(needs: Iterable[Need], grants: Mapping[str, Sequence[Grant]]) -> list[str]:
-    """Return a sentence for each action that no role of the app allows; ``grants`` are by subscription.
+def lacking(needs: Iterable[Need], grants: Mapping[tuple[str, str], Sequence[Grant]]) -> list[str]:
+    """Return a sentence for each action that no role allows; ``grants`` are by subscription and identity.
 
-    Of a subscription that is not in ``grants`` nothing is known.
+    The identity is in lower case, "" for the worker. Of one that is not in ``grants`` nothing is known: of
+    the worker's own, the list that nobody could read says so.
     """
-    short = defaultdict[tuple[str, str], set[str]](set)
+    short, unknown = defaultdict[tuple[str, str, str], set[str]](set), defaultdict[str, set[str]](set)
     for need in needs:
-        known = grants.get(need.subscription)
-        if known is not None and not any(grant.allows(need.action, need.resource) for grant in known):
-            short[need.resource, need.action].add(need.cluster)
-    return [
-        f"permission: the worker lacks {action} on {_shown(resource)} ({_named(clusters)})"
-        for (resource, action), clusters in sorted(short.items())
+        known = grants.get((need.subscription, need.identity.lower()))
+        if known is None and need.identity:
+            unknown[need.resource].add(need.cluster)
+        elif known is not None and not any(grant.allows(need.action, need.resource) for grant in known):
+            short[need.resource, need.action, need.identity].add(need.cluster)
+    lacks = [
+        f"permission: {f'{_shown(identity)}' if identity else 'the worker'} lacks {action} on"
+        f" {_shown(resource)} ({_named(clusters)})"
+        for (resource, action, identity), clusters in sorted(short.items())
+    ]
+    return lacks + [
+        f"permission: whether an identity may use {_shown(resource)} is unknown ({_named(clusters)})"
+        for resource, clusters in sorted(unknown.items())
     ]
 
 

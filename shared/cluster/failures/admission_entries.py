@@ -32,8 +32,7 @@ _POLICIES = (
         Actor.AUTHOR,
         says=('azmk8s.io" denied the request',),
         link="https://learn.microsoft.com/azure/aks/support-policies",
-        source="Azure/AKS issue 5410",
-        read=False,
+        source="nestybox/sysbox issue 816, Azure/AKS issue 5410",
     ),
     Entry(
         "kubernetes/ManagedByArm",

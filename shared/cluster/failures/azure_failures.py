@@ -58,9 +58,9 @@ def operation_failure(state: str, error: Json, message: str, *, request_id: str 
 
 
 def _refused(status: int, entry: Entry | None) -> type[ReconcileError]:
-    if status == HTTPStatus.TOO_MANY_REQUESTS:
-        return Throttled
     kind = entry.kind if entry is not None else Unexplained
+    if status == HTTPStatus.TOO_MANY_REQUESTS:  # with 429, networks ask for another attempt, too
+        return kind if kind is Interrupted else Throttled
     if kind in (Unexplained, InvalidManifest):
         kind = _BY_STATUS.get(status, kind)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.REQUEST_TIMEOUT:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from shared.cluster.failures import kubernetes_entries
-from shared.cluster.failures.azure import access, aks, arm, compute, network, nodes, rules
+from shared.cluster.failures.azure import access, aks, arm, compute, named, network, nodes, rules
 from shared.cluster.failures.entry import Entry
 
 
@@ -22,7 +22,7 @@ class Catalogue:
 
 
 AZURE = Catalogue(
-    entry for module in (access, aks, arm, compute, network, nodes, rules) for entry in module.ENTRIES
+    entry for module in (access, aks, arm, compute, named, network, nodes, rules) for entry in module.ENTRIES
 )
 KUBERNETES = Catalogue(kubernetes_entries.ENTRIES)
 _BY_KEY = {entry.key: entry for catalogue in (AZURE, KUBERNETES) for entry in catalogue.entries}

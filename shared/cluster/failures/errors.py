@@ -17,6 +17,7 @@
     │   ├── Interrupted          Azure abandoned an operation for a transient reason; write again
     │   │   ├── OutOfCapacity    Azure has no room in the region or zone now; write again after a long wait
     │   │   ├── Obstructed       what is outside of git is in the way until somebody removes it; again, slowly
+    │   │   │   └── Refused      the same, by a decision such as a policy: counts as failed meanwhile
     │   │   └── Unexplained      a code that the catalogue does not have; a few attempts, slowly
     │   ├── Blocked              a PodDisruptionBudget or an admission policy does not allow an eviction now
     │   ├── PolicyDenied         an admission policy of the cluster refuses an object; again, slowly
@@ -28,7 +29,7 @@
     │       ├── RoleNotEffective  a role may exist and not be effective yet; attempts for an hour
     │       └── VaultForbidden   a vault does not let our identity, or our address, read its secrets
     └── Terminal                 waits for a new commit, or for an operator's replay
-        ├── QuotaExceeded, OutOfAddresses, InvalidManifest, TooLarge, Immutable, Aborted, Refused,
+        ├── QuotaExceeded, OutOfAddresses, InvalidManifest, TooLarge, Immutable, Aborted,
         │   OtherRepository, NotOwned, Withheld, DeadLettered
         └── NoLongerReady        ClusterMissing, ClusterStopped, ClusterFailed, ClusterContested: from a sweep
             └── Unhealthy        FluxUnhealthy, PlatformUnhealthy, SecretsUnhealthy: from a check inside
@@ -149,6 +150,10 @@ class Obstructed(Interrupted):
     """Something outside of git is in the way, such as a firewall; somebody may remove it at any time."""
 
 
+class Refused(Obstructed):
+    """The service refuses this until somebody acts outside of git; it counts as failed meanwhile."""
+
+
 class Unexplained(Interrupted):
     """The service refused with a code that the catalogue does not have."""
 
@@ -213,10 +218,6 @@ class Immutable(Terminal):
 
 class Aborted(Terminal):
     """Somebody cancelled the operation in Azure, or undid it."""
-
-
-class Refused(Terminal):
-    """The service refuses this until somebody acts outside of git."""
 
 
 class OtherRepository(Terminal):

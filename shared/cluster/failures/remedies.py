@@ -132,6 +132,11 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "Remove what the message names; Roadstead continues by itself.",
         "Repeats the same write at long intervals.",
     ),
+    errors.Refused: Remedy(
+        "The service refuses this until somebody changes something outside of git.",
+        "Do what the message says. `roadstead replay NAME` tries again at once.",
+        "Counts as failed at once.",
+    ),
     errors.Unexplained: Remedy(
         "Azure answered with a code that Roadstead does not know, or without the cause.",
         "Read Azure's own message; Azure support can explain it by the request id.",
@@ -214,10 +219,6 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "Somebody cancelled the operation in Azure or removed its result, or Azure keeps a resource that was"
         " to be deleted.",
         "Check Azure's activity log for who did it and why; then run `roadstead replay NAME`, or commit.",
-    ),
-    errors.Refused: Remedy(
-        "The service refuses this until somebody changes something outside of git.",
-        "Do what the message says, then run `roadstead replay NAME`.",
     ),
     errors.OtherRepository: Remedy(
         "GITHUB_REPOSITORY or GITHUB_BRANCH names something else than what the fleet was planned from: the"

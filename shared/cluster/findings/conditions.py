@@ -63,7 +63,8 @@ def with_summary(record: ClusterRecord, now: datetime) -> ClusterRecord:
     when the job makes no progress: by itself it may never do so again.
     """
     job, phase = record.job, record.phase
-    stalled, failure = phase in (Phase.STALLED, Phase.FAILED), job.step.failure if record.failed else None
+    stalled = phase in (Phase.STALLED, Phase.FAILED)
+    failure = job.step.failure if record.failed or record.refused else None
     set_to = {}
     if job.active:
         set_to[READY] = (

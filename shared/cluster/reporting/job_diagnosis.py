@@ -192,7 +192,7 @@ def _action_while_active(record: ClusterRecord) -> str:
         )
     if action in ("", NO_ACTION):
         action = run.action_required
-    if stalled:
+    if stalled and not record.refused:
         late = f"This step takes more than its {deadline(step) / 60:g} minutes."
         return f"{action or _WHERE_TO_LOOK.get(step, _ACTIVITY_LOG)} {late}"
     return action

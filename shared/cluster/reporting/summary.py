@@ -104,9 +104,10 @@ class ClusterSummary:
     """A cluster in a list of thousands; ``reason`` is ``reason_of`` it, cut to ``REASON_LIMIT``.
 
     ``lost`` and ``finding`` are those of the record. ``ready_since`` is since when it has been Ready, None
-    where it is not. ``failed_since`` is since when its job has failed, or a sweep has found something, for
-    the same reason; None likewise. ``life`` is that of the cluster in Azure, "" where it is the ``uid``.
-    ``took`` are the seconds from the start of its last change until it was Ready, 0 where that is not known.
+    where it is not. ``failed_since`` is since when its job has failed or is refused, or a sweep has found
+    something, for the same reason; None likewise. ``life`` is that of the cluster in Azure, "" where it is
+    the ``uid``. ``took`` are the seconds from the start of its last change until it was Ready, 0 where that
+    is not known.
     ``trial`` is the last try, which may be over. ``details`` are None where they were not asked for.
     """
 
@@ -222,7 +223,7 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         ready_since=_ready_since(record),
         life=record.azure.life,
         took=_took(record),
-        failed_since=record.job.step.failure.since if record.failed and record.job.step.failure else None,
+        failed_since=_failed_since(record),
         trial=record.divergence.trial,
     )
 
@@ -261,6 +262,11 @@ def _policies_of(drift: Drift) -> Mapping[str, int]:
 def _ready_since(record: ClusterRecord) -> datetime | None:
     ready = record.condition(READY)
     return ready.since if ready is not None and ready.status else None
+
+
+def _failed_since(record: ClusterRecord) -> datetime | None:
+    failure = record.job.step.failure
+    return failure.since if failure is not None and (record.failed or record.refused) else None
 
 
 def _took(record: ClusterRecord) -> int:

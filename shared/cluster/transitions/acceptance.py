@@ -159,7 +159,7 @@ def accept_retry(record: ClusterRecord, *, now: datetime, left: tuple[str, ...] 
 
     ``left`` are the differences from git that the job leaves as they are.
     """
-    job = job_after(record.job, record.job.recipe, now=now, left=left)
+    job = job_after(record.job, record.job.recipe, now=now, lease=record.job.lease, left=left)
     return with_summary(
         replace(
             record,

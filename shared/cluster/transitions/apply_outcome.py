@@ -78,8 +78,6 @@ def _applied(
             return _wait(record, outcome, now)
         case Retry(error):
             return _retry(record, error, now, jitter=jitter, retries=retries)
-        case Fail(Refused() as error) if record.deleting:
-            return _retry(record, _in_the_way(error), now, jitter=jitter, retries=retries)
         case Fail(error):
             return _fail(record, error, now)
         case Restart(reason):
@@ -89,13 +87,6 @@ def _applied(
             return _advanced(
                 record, start_step(name, now), NextRun(now, Delay.NONE, reason), working_phase(record), now
             )
-
-
-def _in_the_way(error: Refused) -> Obstructed:
-    """Return the error of a delete that is refused: no commit helps, so it is tried until somebody acts."""
-    found = Obstructed(str(error), code=error.code, request_id=error.request_id)
-    found.entry = error.entry
-    return found
 
 
 def postpone(
@@ -300,7 +291,8 @@ def _retry(
     reason = ConditionReason.WAITING if error.waits else error.kind
     record = with_condition(record, _condition(record, False, reason, str(error), now))
     long = policy_for(type(error), retries).attempts is None or isinstance(error, Obstructed)
-    phase = Phase.STALLED if long and _stalled(step, now) else working_phase(record)
+    refused = isinstance(error, Refused) and not record.deleting
+    phase = Phase.STALLED if refused or (long and _stalled(step, now)) else working_phase(record)
     told = str(error) if error.waits else f"{error.kind}: {error}"
     next_run = NextRun(now + timedelta(seconds=seconds), Delay.RETRY, told)
     return _advanced(record, _failing(step, error, now), next_run, phase, now)

@@ -102,6 +102,20 @@ class ListGrants(AzureCall[Sequence[Json]]):
 
 
 @dataclass(frozen=True)
+class ListIdentities(AzureCall[Sequence[Json]]):
+    """Return the user-assigned identities of a subscription with their ``id`` and ``properties.principalId``.
+
+    Source: ManagedIdentity.json 2023-01-31, userAssignedIdentities, list by subscription.
+    """
+
+    request = Request(
+        "LIST", f"{_SUBSCRIPTION}/providers/Microsoft.ManagedIdentity/userAssignedIdentities", "2023-01-31"
+    )
+    limits, needs, read_seconds = (ARM_READ,), ("id", "properties.principalId"), _SECONDS
+    target: SubscriptionId
+
+
+@dataclass(frozen=True)
 class ListRoleDefinitions(AzureCall[Sequence[Json]]):
     """Return every role that can be assigned in a subscription: ``name`` is its GUID.
 

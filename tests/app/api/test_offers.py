@@ -31,7 +31,12 @@ def asked(number: int) -> dict[str, Any]:
     network = f"/subscriptions/{subscription}/resourceGroups/net/providers/Microsoft.Network/virtualNetworks"
     pool: dict[str, Any] = {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 1}
     pool["enableEncryptionAtHost"] = True
+    resources = f"/subscriptions/{subscription}/resourceGroups/rg-{number}/providers"
+    identity = f"{resources}/Microsoft.ManagedIdentity/userAssignedIdentities/aks"
+    zone = f"{resources}/Microsoft.Network/privateDnsZones/privatelink.{location}.azmk8s.io"
     spec = {
+        "identity": {"type": "UserAssigned", "userAssignedIdentity": identity},
+        "apiServerAccessProfile": {"enablePrivateCluster": True, "privateDNSZone": zone},
         "subscriptionId": subscription,
         "resourceGroup": f"rg-{number}",
         "location": location,
@@ -54,11 +59,15 @@ def test_a_plan_of_200_clusters_in_5_subscriptions_reads_at_most_12_lists_of_eac
     config = replace(cloud.ports.config, worker="00000000-0000-0000-0000-00000000000e")
     cloud.with_ports(lambda ports: replace(ports, config=config))
     cloud.azure.engine.subscriptions = tuple(SUBSCRIPTIONS)
+    for number in range(200):
+        subscription = SUBSCRIPTIONS[number % 5]
+        cloud.azure.put_group(subscription, f"rg-{number}", {"location": "eastus"})
+        cloud.azure.put_identity(subscription, f"rg-{number}", "aks", {"location": "eastus"})
     calls = calls_of(cloud, "azure", "call")
     found = short(cloud, [asked(number) for number in range(200)])
-    assert [sentence for sentence in found if "unknown" in sentence] == []
+    assert [sentence for sentence in found if "Azure did not say" in sentence] == []
     assert all(call.name.startswith("list_") for call in calls)
-    assert {"list_grants", "list_providers", "list_features", "list_networks"} <= {
+    assert {"list_identities", "list_grants", "list_providers", "list_features", "list_networks"} <= {
         call.name for call in calls
     }
     of_regions = Counter[RegionId]()

@@ -294,3 +294,34 @@ def test_a_body_that_no_push_could_be_read_from_is_refused_already_when_the_webh
             refused = read(body, Content_Type=content_type, X_GitHub_Event=event)
             assert isinstance(refused, DeliveryRefusal)
             assert refused.status == 400
+
+
+@pytest.mark.parametrize(
+    ("events", "repository", "answer"),
+    [
+        (["push", "pull_request", "pull_request_review"], "example/fleet", IgnoredDelivery("pong")),
+        (["*"], "Example/Fleet", IgnoredDelivery("pong")),
+        (["push"], None, IgnoredDelivery("pong; it sends no pull_request and no pull_request_review")),
+        (
+            ["pull_request"],
+            "example/fleet",
+            DeliveryRefusal(
+                400, "the webhook sends no pushes; add the events push, pull_request_review to it"
+            ),
+        ),
+        (
+            ["push"],
+            "other/fleet",
+            DeliveryRefusal(
+                400, "the webhook is one of other/fleet; set it in example/fleet, which is planned"
+            ),
+        ),
+    ],
+)
+def test_a_ping_says_what_the_deliveries_of_the_webhook_would_lack(
+    events: list[str], repository: str | None, answer: Delivery
+) -> None:
+    ping = {"zen": "Keep it logically awesome.", "hook": {"type": "Repository", "events": events}}
+    body = json.dumps(ping | ({"repository": {"full_name": repository}} if repository else {})).encode()
+    assert read(body, X_GitHub_Event="ping") == answer
+    assert read(form(body), Content_Type=FORM, X_GitHub_Event="ping") == answer

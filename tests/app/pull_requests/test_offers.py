@@ -93,6 +93,45 @@ def test_a_right_that_the_worker_lacks_is_told_and_one_list_serves_all_clusters(
     assert "permission:" not in repo.comments(number)[0]
 
 
+def test_what_the_identity_of_a_cluster_lacks_is_told_and_what_nobody_knows_too(repo: Repo) -> None:
+    config = replace(repo.cloud.ports.config, worker=WORKER)
+    repo.cloud.with_ports(lambda ports: replace(ports, config=config))
+    azure = repo.cloud.azure
+    net = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg-one/providers"
+    for name in ("aks", "nodes"):
+        azure.put_identity(SUBSCRIPTION, "rg-one", name, {"location": "eastus"})
+    identity, nodes, zone = (
+        f"{net}/Microsoft.ManagedIdentity/userAssignedIdentities/aks",
+        f"{net}/Microsoft.ManagedIdentity/userAssignedIdentities/nodes",
+        f"{net}/Microsoft.Network/privateDnsZones/privatelink.eastus.azmk8s.io",
+    )
+    role = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions"
+    principal = azure.get_identity(SUBSCRIPTION, "rg-one", "aks")["properties"]["principalId"]
+    body = {"principalId": principal, "roleDefinitionId": f"{role}/{ROLES['Managed Identity Operator']}"}
+    azure.put_role_assignment(SUBSCRIPTION, nodes, str(UUID(int=7)), {"properties": body})
+    calls = calls_of(repo.cloud, "azure", "call")
+
+    def private(name: str, of: str) -> dict[str, bytes]:
+        extra = (
+            f"  identity: {{type: UserAssigned, userAssignedIdentity: {of}}}\n"
+            f"  identityProfile: {{kubeletidentity: {{resourceId: {nodes}}}}}\n"
+            f"  apiServerAccessProfile: {{enablePrivateCluster: true, privateDNSZone: {zone}}}\n"
+        )
+        return {f"clusters/{name}/cluster.yaml": fleet_files.cluster(name, extra=extra)}
+
+    files = fleet_files.fleet("one", "two")
+    added = private("three", identity) | private("four", identity) | private("five", f"{identity}2")
+    (comment,) = repo.comments(repo.propose(files | added))
+    lacks = "userAssignedIdentities/aks of the resource group rg-one lacks"
+    assert f"{lacks} Microsoft.Network/privateDnsZones/A/write on privateDnsZones/privatelink" in comment
+    assert "(four, three)" in comment
+    assert "aks of the resource group rg-one lacks Microsoft.ManagedIdentity" not in comment
+    assert "whether an identity may use privateDnsZones/privatelink.eastus.azmk8s.io" in comment
+    assert "is unknown (five)" in comment
+    read = Counter(call.name for call in calls)
+    assert (read["list_identities"], read["list_grants"], read["get_identity"]) == (1, 2, 0)
+
+
 def test_a_feature_that_is_not_registered_is_told_before_the_merge(repo: Repo) -> None:
     repo.cloud.azure.offers.unregister("Microsoft.Compute/EncryptionAtHost")
     comment = repo.proposed("      enableEncryptionAtHost: true\n")

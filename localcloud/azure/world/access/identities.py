@@ -71,6 +71,13 @@ class Identities:
         with self._engine.request(subscription, limits.ARM_READ):
             return copied(self._of(subscription, group, name).document)
 
+    def list_identities(self, subscription: str) -> list[Json]:
+        """Return the identities of a subscription."""
+        with self._engine.request(subscription, limits.ARM_READ):
+            below = f"/subscriptions/{subscription}/".lower()
+            found = sorted(self._identities.items())
+            return [copied(identity.document) for key, identity in found if key.startswith(below)]
+
     def put_identity(self, subscription: str, group: str, name: str, body: Json) -> WriteAnswer:
         """Create or update an identity, at once."""
         with self._engine.request(subscription, limits.ARM_WRITE):

@@ -49,7 +49,7 @@ WITHOUT_REASON = "an override needs a reason: the body must have one"
 def replay(
     name: str, actor: str, ports: Ports, reason: str = "", *, override: bool = False
 ) -> schema.ReplayReceipt:
-    """Start the job of a cluster again that has failed, is unhealthy inside, or differs from git.
+    """Start the job of a cluster again that has failed, is refused, is unhealthy inside, or differs from git.
 
     What waits for an approval stays as it is. In a freeze, and outside its change windows, a job starts only
     with an ``override``.
@@ -79,7 +79,7 @@ def _why_no_replay(record: ClusterRecord, left: Sequence[str], ports: Ports, *, 
     """Return why a cluster is not replayed, whose fields of ``left`` wait for an approval; "" when it is."""
     name = record.name
     idle_problem = not record.job.active and (problem_of(record) or record.divergence.drift is not None)
-    if not record.failed and not idle_problem:
+    if not (record.failed or record.refused or idle_problem):
         activity = _activity(record, ports)
         return f"{name} has not failed: it {activity}"
     if any(map(is_version, left)):

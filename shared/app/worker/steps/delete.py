@@ -19,7 +19,14 @@ from shared.app.access.context import StepContext
 from shared.app.outbox import send
 from shared.app.worker.steps.guards.still_removed import group_of, member_of, not_removed, others_in_group
 from shared.app.worker.steps.guards.writable import next_attempt, still_exists, wait_for, was_accepted
-from shared.cluster.failures.errors import Dependency, NotOwned, Terminal, Unauthenticated, Unauthorized
+from shared.cluster.failures.errors import (
+    Dependency,
+    NotOwned,
+    Refused,
+    Terminal,
+    Unauthenticated,
+    Unauthorized,
+)
 from shared.cluster.job import AcceptedWrite, WriteKind
 from shared.cluster.outcomes import Done, Fail, Outcome, Wait
 from shared.cluster.queues.messages import PlanRequest
@@ -120,7 +127,7 @@ def delete_resource_group(context: StepContext) -> Outcome:
         return _retained(what, f"another installation of this fleet manages the cluster {record.name} too")
     try:
         live = context.azure(GetGroup(group))
-    except (Terminal, Unauthorized, Unauthenticated, Dependency) as error:
+    except (Terminal, Refused, Unauthorized, Unauthenticated, Dependency) as error:
         if record.azure.group_requested or record.azure.creation_requested:
             raise
         # Azure may never have let us read the group; then we have created nothing in it either.

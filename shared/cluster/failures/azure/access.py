@@ -103,48 +103,51 @@ ENTRIES: tuple[Entry, ...] = (
         ),
     ),
     *sourced(
-        CODES,
+        "hashicorp/terraform-provider-azurerm issue 3912",
         Entry(
             "access/CreateRoleAssignmentError",
             RoleNotEffective,
-            ("CreateRoleAssignmentError", "CreateRoleAssignmentOnMSIError", "CreateRoleDefinitionFailed"),
+            ("CreateRoleAssignmentError", "CreateRoleAssignmentOnMSIError"),
             "AKS could not give the cluster's identity a role.",
             f"Assign a role with {{action}} on {{scope}} to {{identity}}. {_LATE}",
             Actor.ACCESS,
             wraps=True,
         ),
-        Entry(
-            "access/LogAnalyticsWorkspaceKeyAccessDenied",
-            RoleNotEffective,
-            (
-                "LogAnalyticsWorkspaceKeyAccessDenied",
-                "LogAnalyticsWorkspaceKeyAccessDeniedCrossSubscription",
-            ),
-            "AKS may not read the keys of the Log Analytics workspace.",
-            f"Assign `Log Analytics Contributor` on the workspace{{(scope)}} to {{identity}}. {_LATE}",
-            Actor.ACCESS,
-        ),
+        link="https://github.com/hashicorp/terraform-provider-azurerm/issues/3912",
+    ),
+    *sourced(
+        "a test of azure-mgmt-containerservice in Azure/azure-sdk-for-python; answers in public issues",
         Entry(
             "access/PreviewFeatureNotRegistered",
             Refused,
-            (
-                *("PreviewFeatureNotRegistered", "SubscriptionNotEnabledEncryptionAtHost"),
-                *("GitOpsFeatureFlagNotEnabled", "ExtensionManagerFeatureFlagNotEnabled"),
-                *("CustomNodeConfigFeatureNotSupported", "HTTPProxyConfigFeatureNotSupported"),
-            ),
+            ("PreviewFeatureNotRegistered",),
             "A feature is not registered in the subscription.",
             "Register the feature in the message with `az feature register`, then its provider again.",
             Actor.SUBSCRIPTION,
         ),
         Entry(
-            "access/DiskEncryptionSet",
+            "access/EncryptionAtHost",
             Refused,
-            ("DiskEncryptionSetError", "ObjectIsDeletedButRecoverable", "ObjectIsBeingDeleted"),
-            "The disk encryption set, its key or its vault is deleted or not valid.",
-            "Restore the key or the vault, or correct the disk encryption set as the message says.",
+            ("SubscriptionNotEnabledEncryptionAtHost",),
+            "The subscription is not registered for encryption at host.",
+            "Run `az feature register --namespace Microsoft.Compute --name EncryptionAtHost`, then"
+            " `az provider register --namespace Microsoft.Compute`; or commit without"
+            " `enableEncryptionAtHost`.",
+            Actor.SUBSCRIPTION,
+            link="https://learn.microsoft.com/azure/aks/enable-host-encryption",
+        ),
+    ),
+    *sourced(
+        "Azure/azure-sdk-for-net sdk/keyvault, a sample on errors",
+        Entry(
+            "vault/ObjectDeleted",
+            Refused,
+            ("ObjectIsDeletedButRecoverable", "ObjectIsBeingDeleted"),
+            "A key of the vault is being deleted, or is deleted and its name is not free.",
+            "Recover the key in the message, or purge it and create it again.",
             Actor.SUBSCRIPTION,
         ),
-        read=False,
+        link="https://learn.microsoft.com/azure/key-vault/general/key-vault-recovery",
     ),
     *sourced(
         "MicrosoftDocs/azure-docs issue 96319, an answer of AKS",
@@ -228,16 +231,16 @@ ENTRIES: tuple[Entry, ...] = (
         ),
     ),
     *sourced(
-        "answers of Azure in public issues",
+        "microsoft/foundry-toolkit issue 649",
         Entry(
             "policy/RequestDisallowedByAzure",
             Refused,
             ("RequestDisallowedByAzure",),
             "The subscription may not use the region.",
-            "Commit another region, or ask the owner of the subscription for this one.",
+            "Commit another region, or have the owner of the subscription ask Azure support for this one.",
             Actor.SUBSCRIPTION,
-            read=False,
         ),
+        link="https://learn.microsoft.com/azure/cost-management-billing/manage/region-optimization",
     ),
     *support(
         "availability-performance/cluster-node-virtual-machine-failed-state",
@@ -251,7 +254,7 @@ ENTRIES: tuple[Entry, ...] = (
         ),
     ),
     *sourced(
-        "answers of Azure to writes of federated credentials",
+        "MicrosoftDocs/entra-docs docs/workload-id/workload-identity-federation-considerations.md",
         Entry(
             "access/ConcurrentFederatedCredentials",
             Conflict,
@@ -259,8 +262,8 @@ ENTRIES: tuple[Entry, ...] = (
             "Somebody else writes a federated credential of the same identity at this moment.",
             "No action needed.",
             Actor.NOBODY,
-            read=False,
         ),
+        link="https://learn.microsoft.com/entra/workload-id/workload-identity-federation-considerations",
     ),
     *sourced(
         "MicrosoftDocs/azure-docs articles/role-based-access-control/troubleshooting.md",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.cluster.failures.azure.aks import CODES, DEPLOYMENTS
+from shared.cluster.failures.azure.aks import DEPLOYMENTS
 from shared.cluster.failures.entry import Actor, Entry, sourced, support
 from shared.cluster.failures.errors import (
     Aborted,
@@ -158,15 +158,20 @@ ENTRIES: tuple[Entry, ...] = (
         ),
     ),
     *sourced(
-        CODES,
+        "Azure/terraform-azurerm-aks issue 604, kubernetes-sigs/cloud-provider-azure issue 9728,"
+        " kaito-project/kaito issue 2075",
         Entry(
             "arm/PreconditionFailed",
             Conflict,
-            ("PreconditionFailed", "EtagMismatch"),
+            ("PreconditionFailed", "EtagMismatch", "OriginalEtagNotExpect"),
             _CHANGED,
             _LOG,
             Actor.NOBODY,
         ),
+        link="https://learn.microsoft.com/azure/aks/use-etags",
+    ),
+    *sourced(
+        "the package apierror of the resource provider of AKS; tests of azcore in Azure/azure-sdk-for-go",
         Entry(
             "arm/Canceled",
             Aborted,
@@ -175,10 +180,9 @@ ENTRIES: tuple[Entry, ...] = (
             "Find out in Azure's activity log who did it and why.",
             Actor.OPERATOR,
         ),
-        read=False,
     ),
     *sourced(
-        "MicrosoftDocs/azure-docs articles/role-based-access-control/troubleshooting.md",
+        "Azure/azure-cli-extensions pull request 6053, Azure/ARO-RP pull request 1186",
         Entry(
             "arm/RoleAssignmentExists",
             Conflict,
@@ -186,65 +190,55 @@ ENTRIES: tuple[Entry, ...] = (
             "A role assignment with the same identity, role and scope exists under another name.",
             _LOG,
             Actor.NOBODY,
-            read=False,
         ),
+        link="https://github.com/Azure/azure-cli-extensions/pull/6053",
+    ),
+    *sourced(
+        "MicrosoftDocs/azure-docs articles/role-based-access-control/troubleshooting.md",
         Entry(
             "arm/RoleRequest",
             InvalidManifest,
-            (
-                *("RoleAssignmentUpdateNotPermitted", "RoleDefinitionDoesNotExist"),
-                *("InvalidPolicyAssignmentName", "UndefinedPolicyParameter"),
-                *("PolicyParameterValueNotAllowed", "MissingPolicyParameter", "PolicyDefinitionNotFound"),
-            ),
-            "Azure does not accept a role assignment or a policy assignment of the manifest.",
+            ("RoleAssignmentUpdateNotPermitted",),
+            "A role assignment exists, and neither its identity nor its scope can be changed.",
             "Correct the assignment in the message.",
             Actor.AUTHOR,
-            read=False,
         ),
         link="https://learn.microsoft.com/azure/role-based-access-control/troubleshooting",
     ),
-    *sourced(
-        "names of codes in answers of Azure",
+    *support(
+        "extensions/cluster-extension-deployment-errors",
         Entry(
             "arm/Transient",
             Interrupted,
-            (
-                *("InternalExecutionError", "ServiceUnavailable", "Timeout", "OperationTimedOut"),
-                *("GatewayTimeout", "RequestTimeout", "ServerTimeout", "OSProvisioningTimedOut"),
-                *("VMExtensionManagementInternalError", "OriginalEtagNotExpect", "ExtensionOperationFailed"),
-            ),
+            ("ExtensionOperationFailed", "OSProvisioningTimedOut"),
             "A service of Azure failed for a reason that passes.",
             "Check Azure's health page; if it persists, contact Azure support with the request id.",
             Actor.NOBODY,
-            read=False,
             wraps=True,
-        ),
-        Entry(
-            "arm/RequestTooLarge",
-            TooLarge,
-            ("RequestBodyTooLarge", "RequestEntityTooLarge", "RequestContentTooLarge"),
-            "The request is larger than Azure takes.",
-            "Make the manifest in the message smaller.",
-            Actor.AUTHOR,
-            read=False,
         ),
     ),
     *sourced(
-        "answers of Azure Resource Manager to requests of another form",
+        "answers of Azure Resource Manager in public repositories",
+        Entry(
+            "arm/RequestTooLarge",
+            TooLarge,
+            ("RequestContentTooLarge", "RequestBodyTooLarge"),
+            "The request is larger than the 4 MB that Azure takes.",
+            "Make the manifest in the message smaller.",
+            Actor.AUTHOR,
+        ),
+        link="https://learn.microsoft.com/azure/azure-resource-manager/management/azure-subscription-service-limits",
+    ),
+    *sourced(
+        "Azure/AKS issue 5099, and answers of Azure Resource Manager in public issues",
         Entry(
             "arm/RequestForm",
             InvalidManifest,
-            (
-                *("InvalidApiVersionParameter", "MissingApiVersionParameter", "InvalidFilterInQueryString"),
-                *("InvalidTagPatchOperation", "UnsupportedQuery", "InvalidSubscriptionId"),
-                *("InvalidResourceGroupName", "InvalidResourceGroupLocation", "UnsupportedMediaType"),
-                *("LocationNotAvailableForResourceType", "LocationNotAvailableForResourceGroup"),
-                *("InvalidAPIVersion", "InvalidResourceGroup"),
-            ),
-            "Azure does not accept the request: its API version, its region, or a name.",
-            "Correct what the message names: the manifest, or a setting of Roadstead.",
+            ("InvalidApiVersionParameter", "LocationNotAvailableForResourceType"),
+            "Azure does not have this kind of resource in the region, or with this API version.",
+            "Commit a region that the message lists, or correct the API version in Roadstead's settings.",
             Actor.AUTHOR,
-            read=False,
         ),
+        link="https://github.com/Azure/AKS/issues/5099",
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.cluster.failures.azure.aks import CODES, DEPLOYMENTS, WRAPPERS
+from shared.cluster.failures.azure.aks import DEPLOYMENTS, WRAPPERS
 from shared.cluster.failures.entry import Actor, Entry, sourced, support
 from shared.cluster.failures.errors import InvalidManifest, OutOfCapacity, QuotaExceeded, Refused
 
@@ -157,19 +157,15 @@ ENTRIES: tuple[Entry, ...] = (
         ),
     ),
     *sourced(
-        CODES,
+        "Azure/AKS issues 1988 and 2672",
         Entry(
-            "compute/VMSizeNotSupported",
+            "compute/EphemeralOSDisk",
             InvalidManifest,
-            (
-                *("VMSizeNotSupported", "VMSizeNotSupportedForWindowsAgentPool", "UnsupportedGen2VMSize"),
-                *("VMSizeDoesNotSupportEphemeralOS", "VMSizeDoesNotSupportEncryptionAtHost"),
-                *("VMCacheSizeTooSmall", "VMTemporaryDiskTooSmall", "SystemPoolSkuTooLow"),
-            ),
-            "The VM size cannot do what the manifest asks of it, or is not offered.",
-            "Commit another size.",
+            ("VMCacheSizeTooSmall", "VMSizeDoesNotSupportEphemeralOS"),
+            "The VM size has no room for an ephemeral OS disk of this size.",
+            "Commit a larger size, a smaller `osDiskSizeGB`, or `osDiskType: Managed`.",
             Actor.AUTHOR,
         ),
-        read=False,
+        link="https://github.com/Azure/AKS/issues/2672",
     ),
 )

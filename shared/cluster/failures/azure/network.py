@@ -15,7 +15,6 @@ from shared.cluster.failures.errors import (
 
 _BUSY = "The virtual network, or a subnet, is being changed by somebody else at this moment."
 _WAIT = "No action needed; repair the network with its owner if it is in the state Failed."
-_MODULES = "Azure/terraform-azurerm-avm-res-network-virtualnetwork variables.tf, which repeats this code"
 
 ENTRIES: tuple[Entry, ...] = (
     *sourced(
@@ -75,7 +74,7 @@ ENTRIES: tuple[Entry, ...] = (
         ),
     ),
     *sourced(
-        _MODULES,
+        "hashicorp/terraform issue 7986",
         Entry(
             "network/ReferencedResourceNotProvisioned",
             Interrupted,
@@ -93,7 +92,7 @@ ENTRIES: tuple[Entry, ...] = (
             Actor.NOBODY,
             wraps=True,
         ),
-        read=False,
+        link="https://github.com/hashicorp/terraform/issues/7986",
     ),
     *support(
         "error-codes/subnetisfull-error",
@@ -278,24 +277,24 @@ ENTRIES: tuple[Entry, ...] = (
             Actor.NETWORK,
         ),
     ),
-    *sourced(
-        CODES,
+    *support(
+        "error-codes/linkedauthorizationfailed-error",
         Entry(
             "network/Reconcile",
             Obstructed,
             (
-                *("ReconcileVNetError", "ReconcileVNetSubnetError", "ReconcileVNetManagedIdentityError"),
-                *("ReconcileRouteTableError", "ReconcileNetworkSecurityGroupError"),
-                *("ReconcileStandardLoadBalancerError", "ReconcilePrivateDNS", "ReconcilePrivateEndpoint"),
-                *("ReconcilePrivateLinkServiceError", "ReconcilePrivateEndpointConnectionsError"),
-                *("AssociateRouteTableToSubnetError", "DelegateSubnetError", "GetSubnetError"),
-                *("GetVnetError", "GetRouteTableError", "GetNATGatewayError", "ApiserverSubnetConfigError"),
+                *("ReconcileVNetError", "ReconcileStandardLoadBalancerError", "GetVnetError"),
+                *("GetSubnetError", "GetRouteTableError", "GetNATGatewayError"),
+                "AssociateRouteTableToSubnetError",
             ),
             "AKS could not read or change a part of the cluster's network.",
             "Do what the message says.",
             Actor.NETWORK,
             wraps=True,
         ),
+    ),
+    *support(
+        "create-upgrade-delete/error-code-requestdisallowedbypolicy-delete",
         Entry(
             "network/DeleteResourceGroup",
             Obstructed,
@@ -305,6 +304,5 @@ ENTRIES: tuple[Entry, ...] = (
             Actor.NETWORK,
             wraps=True,
         ),
-        read=False,
     ),
 )

@@ -52,78 +52,41 @@ _EXPLAINED = (
         " CustomRouteTableCannotCrossSubscription"
         " CustomRouteTableInvalidUpdateAttempt",
     ),
-)
-"""The source has a sentence for each code."""
-_NAMED = (
-    _rule(
-        "Request",
-        "AKS cannot take the request as it is.",
-        "ValidationError UnmarshalError TemplateValidationError InvalidParameterConflictingProperties"
-        " ConflictingUserInput UpdateNotAllowed SDKValidationError EmptyPayload",
-    ),
     _rule(
         "NetworkPlugin",
         "The network plugin, its mode and the network policy do not go together.",
         "NetworkPolicyNotSupported NetworkPolicyAzureNotSupportedForKubenet NetworkPolicyNotSupportedForNone"
-        " NetworkModeNotSupported NetworkModeInvalid AzureCNISubnetNotDefined UnknownNetworkPlugin"
-        " AzureCNIOnlyForWindows UnsupportedDualStackNetworkPlugin UnsupportedDualStackNetworkPolicy"
-        " DualStackNotAllowedInLocation InvalidNetworkingConfig VnetSubnetMissingIPv6"
-        " UnsupportedDualStackKubernetesVersion SingleStackVnetSubnetWithDualStackCluster"
-        " InvalidServiceCidrIPv6MaskSize",
+        " NetworkModeNotSupported NetworkModeInvalid AzureCNISubnetNotDefined",
     ),
     _rule(
         "PrivateCluster",
-        "The private cluster, its DNS zone or its names are not ones that AKS allows.",
-        "PrivateClusterNotSupportedWithBasicLoadBalancer InvalidPrivateDNSZoneMode"
-        " InvalidPrivateDNSZoneResourceID PrivateDNSZoneResourceNotFoundError"
-        " SystemAssignedIdentityNotSupportedForCustomPrivateDNSZone NonePrivateDNSZonePublicFQDNDisabledError"
-        " FQDNSubdomainRecordAlreadyExistsError FQDNNotAvailable FQDNInvalid"
-        " PrivateClusterNotSupportedWithPaidSKU PrivateClusterV2NotAllowedInLocation"
-        " APIServerWhitelistNotAllowedWithoutSingleIPPerCCP",
+        "The cluster's load balancer does not allow a private API server, or a list of addresses for it.",
+        "PrivateClusterNotSupportedWithBasicLoadBalancer APIServerWhitelistNotAllowedWithoutSingleIPPerCCP",
     ),
     _rule(
-        "Identity",
-        "An identity of the manifest does not exist, or the cluster cannot have it.",
-        "InvalidManagedIdentityResourceID CustomKubeletIdentityOnlySupportedOnUserAssignedMSICluster"
-        " CustomKubeletIdentityPropertyError GetUserAssignedIdentityResourceError InvalidAdminGroupObjectID"
-        " OIDCIssuerCannotBeDisabled RBACNotEnabledForAAD CustomRouteTableWithUnsupportedMSIType",
-    ),
-    _rule(
-        "Pools",
-        "A node pool is not one that AKS allows.",
-        "SystemPoolHasRestrictedTaint MustDefineAtLeastOneSystemPool MustNotBeTheSystemPool"
-        " SystemPoolMustBeRegular SystemPoolMustBeLinux AgentPoolMaxCountExceeded MaxAgentPoolCountReached"
-        " WindowsAgentPoolNameTooLong WindowsProfileMissing WindowsProfileLicenseTypeInvalid"
-        " WindowsProfileUsernameInvalid WindowsProfilePasswordInvalid AutoScalingNotEnabled"
-        " MixedTypeNotSupported InsufficientMaxPods MaxPodsLimitExceeded"
-        " InsufficientAgentPoolMaxPodsPerAgentPool NodeLabelKeyNotAllowed InvalidOSSKU"
-        " InvalidAgentPoolOrchestratorVersion InvalidClusterVersion InvalidOSDiskTypeSettingError"
-        " CannotChangeOSDiskType CannotChangeKubeletDisk EphemeralOSAndBYOKNotSupported"
-        " InvalidCustomKubeletConfig InvalidCustomLinuxOSConfig"
-        " CustomKubeletConfigOrCustomLinuxOSConfigCanNotBeChanged InvalidWorkloadRuntimeSettingError"
-        " UnsupportedGPUInstanceProfile VMSizeDoesNotSupportMIG NodePublicIPCanNotBeFalseWithIPPrefixSet"
-        " SpotPoolUpgradeNotAllowedDuringClusterUpgradeAll",
-    ),
-    _rule(
-        "Placement",
-        "The placement of a node pool is not one that AKS allows: zones, placement group, reservation.",
-        "InvalidAvailabilityZoneFormat InvalidPPGID InvalidPPGSubscription InvalidPPGRegion"
-        " PPGNotSupportMultipleZones PPGNotFound CRGConflictWithUltraSSD CRGConflictWithPPG"
-        " CRGConflictWithSpotVM CRGConflictWithDedicatedHost CRGConflictWithSPG",
+        "Zones",
+        "A zone of a node pool is not a number.",
+        "InvalidAvailabilityZoneFormat",
     ),
     _rule(
         "AddOns",
-        "An add-on, or the proxy, of the manifest is not one that AKS allows.",
-        "AddonInvalid LogAnalyticsWorkspaceNotSet HTTPProxyConfigCADecodeError HTTPProxyConfigInputError"
-        " HTTPProxyWrongUrlError IngressAppGwAddonConfigInvalid AddonAlreadyEnabledAsExtensionAddon"
-        " ExtensionAlreadyEnabledInAKSAddons",
-    ),
-    _rule(
-        "Maintenance",
-        "A maintenance window is not one that AKS allows.",
-        "InvalidHourSlot NeedAtLeastOneHourPerWeekForUpdate TooManyTimeInWeek TooManyNotAllowedTime"
-        " TooManyHourSlots InvalidStartEndTime",
+        "An add-on of the manifest is not one that AKS allows.",
+        "AddonInvalid AddonAlreadyEnabledAsExtensionAddon LogAnalyticsWorkspaceNotSet"
+        " IngressAppGwAddonConfigInvalid",
     ),
 )
+"""The source has a sentence for each code."""
 
-ENTRIES: tuple[Entry, ...] = (*sourced(CODES, *_EXPLAINED), *sourced(CODES, *_NAMED, read=False))
+ENTRIES: tuple[Entry, ...] = (
+    *sourced(CODES, *_EXPLAINED),
+    *sourced(
+        "Azure/AKS issue 1568",
+        _rule("SystemPool", "No node pool has the mode System.", "MustDefineAtLeastOneSystemPool"),
+        link="https://github.com/Azure/AKS/issues/1568",
+    ),
+    *sourced(
+        "MicrosoftDocs/azure-aks-docs articles/aks/stop-cluster-upgrade-api-breaking-changes.md",
+        _rule("Request", "AKS cannot take the request as it is.", "ValidationError"),
+        link="https://learn.microsoft.com/azure/aks/stop-cluster-upgrade-api-breaking-changes",
+    ),
+)
