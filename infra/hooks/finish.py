@@ -11,4 +11,5 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from cli import azure_deployment
 
 if __name__ == "__main__":
-    print(azure_deployment.ending(os.environ["webhookUrl"]))  # noqa: SIM112 - azd has the names of outputs
+    fleet = os.environ.get("ROADSTEAD_FLEET", "FLEET")
+    print(azure_deployment.ending(os.environ["webhookUrl"], fleet))  # noqa: SIM112 - azd has the names of outputs

@@ -30,7 +30,7 @@ class Place:
         self.folder, self.state = folder, folder / "state.json"
         program = folder / "bin" / "az"
         program.parent.mkdir()
-        program.write_text(f'#!/bin/sh\nexec {sys.executable} {az_stand_in.__file__} "$@"\n')
+        program.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {az_stand_in.__file__} "$@"\n')
         program.chmod(0o755)
         (folder / "code.zip").write_bytes(b"code")
         self.give(dict.fromkeys(SECRETS, "x" * 30))

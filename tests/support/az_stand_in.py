@@ -1,8 +1,12 @@
 """The Azure CLI as a deployment uses it, over a subscription in a file: ``AZ_STATE`` names it.
 
 It is a program of its own. What it knows of Azure: a provider is registered once; a template writes the
-secrets that have a value and leaves the others; what it creates has the outputs that Microsoft's compiler
-resolved. The log has every command.
+secrets that have a value, gives the others a first one where the compiled template does, and leaves what is
+there; what it creates has the outputs, tags and settings that Microsoft's compiler resolved (``AZ_OUTPUTS``,
+``AZ_FIRST``, ``AZ_RESOURCES``, ``AZ_SETTINGS``). An app has the values of its references to the vault as they
+were when it fetched them (learn.microsoft.com/azure/app-service/app-service-key-vault-references). Resource
+Manager shows no value of a secret. ``@-`` is standard input (azure-cli, ``_expand_file_prefixed_files``). The
+log has every command.
 """
 
 from __future__ import annotations
@@ -10,12 +14,24 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
-EMPTY: dict[str, Any] = {"providers": {}, "secrets": {}, "fleet": None, "code": {}}
+EMPTY: dict[str, Any] = {
+    **{"providers": {}, "secrets": {}, "tags": {}, "fleet": None, "code": {}, "running": {}},
+    **{"access": {}, "restarts": 0},
+}
+REFERENCE = re.compile(r"@Microsoft\.KeyVault\(.*SecretName=([\w-]+)\)")
+VAULT_SECRET = re.compile(r".*/vaults/[^/]+/secrets/([^/?]+)\?api-version=.+")
+
+
+class Shown(str):
+    """A text that a command prints; another one is an error."""
+
+    __slots__ = ()
 
 
 def main(arguments: list[str]) -> int:
@@ -30,7 +46,7 @@ def main(arguments: list[str]) -> int:
     answer = _answer(arguments, given, state)
     if json.dumps(state, sort_keys=True) != before:
         place.write_text(json.dumps(state))
-    if isinstance(answer, str):
+    if isinstance(answer, str) and not isinstance(answer, Shown):
         print(answer, file=sys.stderr)
         return 1
     print(json.dumps(answer))
@@ -53,6 +69,27 @@ def _answer(arguments: list[str], given: dict[str, str], state: dict[str, Any]) 
         return {"changes": []}
     if group.startswith("deployment sub create"):
         return _created(json.loads(Path(given["--parameters"]).read_text()), given, state)
+    if group.startswith("resource list"):
+        known = json.loads(os.environ.get("AZ_RESOURCES", "[]"))
+        tag = f"roadstead-fleet={os.environ.get('AZ_FLEET', '')}"
+        return known if state["fleet"] and given["--tag"] == tag else []
+    if group.startswith("functionapp config appsettings list"):
+        settings = json.loads(os.environ["AZ_SETTINGS"])[given["--ids"].rpartition("/")[2]]
+        shown = re.findall(r"name=='(\w+)'", given["--query"])
+        return [
+            {"name": name, "value": value}
+            for name, value in settings.items()
+            if name in shown or REFERENCE.fullmatch(value)
+        ]
+    if group.startswith("functionapp restart"):
+        state["restarts"] += 1
+        return None
+    if group.startswith("keyvault secret show"):
+        if os.environ.get("AZ_MAY_READ") != "yes":
+            return "(Forbidden) Caller is not authorized to perform action on resource."
+        return Shown(state["secrets"][given["--name"]])
+    if arguments[0] == "rest":
+        return _rest(given, state)
     if group.startswith("functionapp deploy "):
         if given["--name"] not in state["fleet"]["functionAppNames"]["value"]:
             return "ResourceNotFound: no such app"
@@ -67,12 +104,53 @@ def _created(parameters: dict[str, Any], given: dict[str, str], state: dict[str,
     if "Microsoft.Web" not in registered:
         return "MissingSubscriptionRegistration: the subscription is not registered to use Microsoft.Web"
     values = parameters.get("secretValues", {}).get("value", {})
-    state["secrets"] |= {name: value for name, value in values.items() if value}
+    first = json.loads(os.environ.get("AZ_FIRST", "{}"))
+    state["secrets"] = {
+        **{name: value for name, value in first.items() if name in parameters["secrets"]["value"]},
+        **state["secrets"],
+        **{name: value for name, value in values.items() if value},
+    }
     missing = set(parameters["secrets"]["value"]) - set(state["secrets"])
     if missing:
         return f"SecretNotFound: {', '.join(sorted(missing))}"
     state["fleet"] = json.loads(os.environ["AZ_OUTPUTS"])
+    for app in json.loads(os.environ.get("AZ_SETTINGS", "{}")):
+        _fetch(app, state)
     return state["fleet"]
+
+
+def _fetch(app: str, state: dict[str, Any]) -> None:
+    """Give an app the newest values of what it refers to."""
+    settings = json.loads(os.environ["AZ_SETTINGS"])[app]
+    found = {name: REFERENCE.fullmatch(value) for name, value in settings.items()}
+    state["running"][app] = {
+        name: state["secrets"].get(match[1], settings[name]) for name, match in found.items() if match
+    }
+
+
+def _rest(given: dict[str, str], state: dict[str, Any]) -> Any:
+    url, method = given["--url"], given["--method"]
+    secret = VAULT_SECRET.fullmatch(url)
+    if secret and method == "PUT":
+        body = json.loads(sys.stdin.read() if given["--body"] == "@-" else given["--body"])
+        state["secrets"][secret[1]], state["tags"][secret[1]] = body["properties"]["value"], body["tags"]
+        return Shown(secret[1])
+    if secret:
+        return state["tags"].get(secret[1]) if secret[1] in state["secrets"] else "SecretNotFound"
+    app, _, rest = url.partition("/config/configreferences/appsettings")
+    if rest.startswith("/refresh?"):
+        _fetch(app.rpartition("/")[2], state)
+    if rest:
+        running = state["running"][app.rpartition("/")[2]]
+        return {
+            "value": [
+                {"name": name, "properties": {"status": "Resolved" if value[:1] != "@" else "SecretNotFound"}}
+                for name, value in running.items()
+            ]
+        }
+    if "/Microsoft.Web/sites/" in url:
+        return Shown(os.environ["AZ_HOST"])
+    return f"NotFound: {url}"
 
 
 if __name__ == "__main__":

@@ -44,12 +44,12 @@ def deploy(
     az = Az(typer.echo)
     try:
         own = azure_deployment.account(az, subscription)
-        targets = azure_deployment.targets_of(az, parameters, own)
-        deployment = Deployment(parameters, own, location, targets, code)
+        given = azure_deployment.given_in(az, parameters)
+        deployment = Deployment(parameters, own, location, given, code)
         if what_if:
             azure_deployment.preview(az, deployment)
             return
-        azure_deployment.register(az, own, targets)
+        azure_deployment.register(az, own, deployment.targets)
         azure_deployment.deploy(az, deployment)
     except DeploymentFailed as error:
         raise CommandError(f"{error}\nWhat was done stays; run the same command again to go on.") from error

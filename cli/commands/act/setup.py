@@ -1,0 +1,113 @@
+"""``roadstead setup``: what is set up once around a deployment, with the Azure CLI."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli import azure_deployment
+from cli.azure_deployment import Az, DeploymentFailed
+from cli.errors import CommandError, UsageError
+from cli.options import seconds
+from cli.setup import azure_fleet
+from cli.setup.github_app import Feature
+
+Fleet = Annotated[str, typer.Argument(metavar="FLEET", help="The name of the fleet, as in its deployment.")]
+Subscription = Annotated[
+    str, typer.Option("--subscription", metavar="ID", help="That of the apps; by default, of your sign-in.")
+]
+
+
+def github(
+    fleet: Fleet,
+    *,
+    subscription: Subscription = "",
+    allow: Annotated[
+        list[Feature] | None,
+        typer.Option(
+            "--allow", metavar="FEATURE", help="Also let the App do this: proposals, issues, teams."
+        ),
+    ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Register another App, although the fleet has one.")
+    ] = False,
+    key: Annotated[
+        str,
+        typer.Option(
+            "--key-file",
+            metavar="FILE",
+            help="Give the apps a new key of the App: - for standard input, or a file, which is removed.",
+        ),
+    ] = "",
+    rotate: Annotated[
+        bool, typer.Option("--rotate-webhook-secret", help="Have GitHub sign webhooks with a new secret.")
+    ] = False,
+    port: Annotated[
+        int,
+        typer.Option(
+            "--port", metavar="PORT", help="The port of the page at 127.0.0.1 (default: a free one)."
+        ),
+    ] = 0,
+    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+    timeout: Annotated[
+        str, typer.Option("--timeout", metavar="DURATION", help="How long to wait for a person.")
+    ] = "1h",
+) -> None:
+    """Register the GitHub App of a fleet, and give it to the deployed apps.
+
+    Opens a page in the browser; there, GitHub asks for a name, and for the repository. The key, the webhook
+    secret and the ids go into the vault of the fleet.
+    """
+    from cli.setup import github as github_setup
+
+    if replace and (key or rotate):
+        raise UsageError(
+            "--replace registers an App; it goes with neither --key-file nor --rotate-webhook-secret"
+        )
+    given, within = _key(key) if key else "", seconds(timeout)
+    terminal = github_setup.Terminal(typer.echo, webbrowser.open if browser else lambda _: None)
+    with _one_line_errors():
+        az = Az(typer.echo)
+        found = azure_fleet.find(az, fleet, azure_deployment.account(az, subscription))
+        if given:
+            github_setup.replace_key(az, found, terminal, given)
+            _remove(key)
+        if rotate:
+            github_setup.rotate_webhook_secret(az, found, terminal, given)
+        if not (given or rotate):
+            github_setup.register(
+                az, found, terminal, features=allow or (), port=port, replace=replace, within=within
+            )
+
+
+def _key(place: str) -> str:
+    """Return the key that standard input or a file has."""
+    if place == "-":
+        return sys.stdin.read()
+    try:
+        return Path(place).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--key-file {place} cannot be read") from error
+
+
+def _remove(place: str) -> None:
+    if place != "-":
+        Path(place).unlink(missing_ok=True)
+        typer.echo(f"Removed {place}: the vault has the key.")
+
+
+@contextmanager
+def _one_line_errors() -> Iterator[None]:
+    from cli.setup.github import SetupFailed
+    from cli.setup.github_calls import GitHubRefused
+
+    try:
+        yield
+    except (DeploymentFailed, GitHubRefused, SetupFailed) as error:
+        raise CommandError(f"{str(error).removesuffix('.')}. What was done stays.") from error
