@@ -53,6 +53,9 @@ ROLLOUT: Sections = {
 SETUP: Sections = {
     "Commands": {
         "github": Entry("cli.commands.act.setup:github", "Register the GitHub App of a fleet."),
+        "subscription": Entry(
+            "cli.commands.act.setup:subscription", "Prepare one more subscription for clusters."
+        ),
     }
 }
 COMMANDS: Sections = {

@@ -111,7 +111,7 @@ def _refuse_what_is_there(az: Az, fleet: AzureFleet, *, replace: bool) -> None:
     if known and not replace:
         raise SetupFailed(
             f"the fleet has the App {known} already. For a new key of it use --key-file, for a new webhook "
-            "secret --rotate-webhook-secret, and for another App --replace (then delete the former one on GitHub)"
+            "secret --rotate-webhook-secret, for another App --replace (then delete the former one on GitHub)"
         )
 
 

@@ -67,6 +67,11 @@ def _answer(arguments: list[str], given: dict[str, str], state: dict[str, Any]) 
         return None
     if group.startswith("deployment sub what-if"):
         return {"changes": []}
+    if group.startswith("deployment sub create") and "--template-file" in given:
+        return _deployed_apart(arguments, given, state)
+    if group.startswith("identity show"):
+        name = given["--ids"].rpartition("/")[2]
+        return {"principalId": f"principal of {name}", "clientId": f"client of {name}"}
     if group.startswith("deployment sub create"):
         return _created(json.loads(Path(given["--parameters"]).read_text()), given, state)
     if group.startswith("resource list"):
@@ -117,6 +122,25 @@ def _created(parameters: dict[str, Any], given: dict[str, str], state: dict[str,
     for app in json.loads(os.environ.get("AZ_SETTINGS", "{}")):
         _fetch(app, state)
     return state["fleet"]
+
+
+def _deployed_apart(arguments: list[str], given: dict[str, str], state: dict[str, Any]) -> Any:
+    """Take a template of its own: the parameters that it declares, and no other, as JSON."""
+    target, template = given["--subscription"], Path(given["--template-file"])
+    if "Microsoft.EventGrid" not in state["providers"].get(target, []):
+        return (
+            "MissingSubscriptionRegistration: the subscription is not registered to use Microsoft.EventGrid"
+        )
+    first = arguments.index("--parameters") + 1
+    values = dict(value.split("=", 1) for value in arguments[first : arguments.index("--query")])
+    declared = dict(re.findall(r"^param (\w+) ([^=\n]*)(?==|$)", template.read_text(), re.MULTILINE))
+    unknown = set(values) - set(declared)
+    if unknown:
+        return f"InvalidTemplate: the template has no parameter {', '.join(sorted(unknown))}"
+    state["access"].setdefault(target, {})[template.stem] = {
+        name: json.loads(value) for name, value in sorted(values.items())
+    }
+    return Shown("Succeeded")
 
 
 def _fetch(app: str, state: dict[str, Any]) -> None:

@@ -86,6 +86,35 @@ def github(
             )
 
 
+def subscription(
+    target: Annotated[
+        str,
+        typer.Argument(metavar="TARGET", help="The subscription that clusters are to be in: its id or name."),
+    ],
+    parameters: Annotated[
+        Path,
+        typer.Argument(metavar="PARAMETERS", help="The parameter file of the fleet, in the folder infra."),
+    ],
+    *,
+    subscription: Subscription = "",
+) -> None:
+    """Prepare one more subscription for clusters.
+
+    Registers what is missing there, gives the apps the roles that the parameter file asks for, and has Azure
+    report what changes. You must be allowed to assign roles there. A second run changes nothing.
+    """
+    from cli.setup.target import add_target
+
+    if not parameters.is_file():
+        raise UsageError(f"{parameters} is no file; give the one that the fleet was deployed with")
+    with _one_line_errors():
+        az = Az(typer.echo)
+        own = azure_deployment.account(az, subscription)
+        found = azure_deployment.account(az, target)
+        given = azure_deployment.given_in(az, parameters)
+        add_target(az, target=found, own=own, parameters=parameters, given=given)
+
+
 def _key(place: str) -> str:
     """Return the key that standard input or a file has."""
     if place == "-":
