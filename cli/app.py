@@ -53,6 +53,7 @@ ROLLOUT: Sections = {
 SETUP: Sections = {
     "Commands": {
         "github": Entry("cli.commands.act.setup:github", "Register the GitHub App of a fleet."),
+        "entra": Entry("cli.commands.act.setup:entra", "Register the sign-in of a fleet in Entra."),
         "subscription": Entry(
             "cli.commands.act.setup:subscription", "Prepare one more subscription for clusters."
         ),

@@ -59,11 +59,22 @@ def tagged(az: Az, fleet: str, subscription: str) -> dict[str, list[dict[str, st
     return types
 
 
+def address_of(az: Az, fleet: str, subscription: str) -> str:
+    """Return the address of the app with the API, "" for a fleet that is not deployed."""
+    control = _control(tagged(az, fleet, subscription))
+    return f"https://{_host(az, control[0]['id'])}" if len(control) == 1 else ""
+
+
+def _control(types: Mapping[str, list[dict[str, str]]]) -> list[dict[str, str]]:
+    sites = types.get("microsoft.web/sites", [])
+    return [site for site in sites if not site["name"].endswith(("-worker", "-deleter"))]
+
+
 def find(az: Az, fleet: str, subscription: str) -> AzureFleet:
     """Return the fleet of a subscription; raise DeploymentFailed where there is none, or more than one."""
     types = tagged(az, fleet, subscription)
     vaults, sites = types.get("microsoft.keyvault/vaults", []), types.get("microsoft.web/sites", [])
-    control = [site for site in sites if not site["name"].endswith(("-worker", "-deleter"))]
+    control = _control(types)
     if len(vaults) != 1 or len(control) != 1:
         raise DeploymentFailed(
             f"the subscription {subscription} has {len(control)} apps and {len(vaults)} vaults with the tag "

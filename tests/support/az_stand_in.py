@@ -19,11 +19,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
+TENANT = "00000000-0000-0000-0000-0000000000aa"
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 EMPTY: dict[str, Any] = {
     **{"providers": {}, "secrets": {}, "tags": {}, "fleet": None, "code": {}, "running": {}},
-    **{"access": {}, "restarts": 0},
+    **{
+        "access": {},
+        "restarts": 0,
+        "directory": {"applications": [], "servicePrincipals": [], "assigned": []},
+    },
 }
+GRAPH = "https://graph.microsoft.com/v1.0/"
 REFERENCE = re.compile(r"@Microsoft\.KeyVault\(.*SecretName=([\w-]+)\)")
 VAULT_SECRET = re.compile(r".*/vaults/[^/]+/secrets/([^/?]+)\?api-version=.+")
 
@@ -56,7 +62,7 @@ def main(arguments: list[str]) -> int:
 def _answer(arguments: list[str], given: dict[str, str], state: dict[str, Any]) -> Any:
     group = " ".join(word for word in arguments[:4] if word[:1] != "-")
     if group.startswith("account show"):
-        return {"id": given.get("--subscription", SUBSCRIPTION)}
+        return {"id": given.get("--subscription", SUBSCRIPTION), "tenantId": TENANT}
     if group.startswith("bicep build-params"):
         parameters = json.loads(Path(given["--file"]).read_text())
         return {"parametersJson": json.dumps({"parameters": parameters})}
@@ -93,6 +99,10 @@ def _answer(arguments: list[str], given: dict[str, str], state: dict[str, Any]) 
         if os.environ.get("AZ_MAY_READ") != "yes":
             return "(Forbidden) Caller is not authorized to perform action on resource."
         return Shown(state["secrets"][given["--name"]])
+    if group.startswith("ad user show"):
+        return Shown(f"object of {given['--id']}")
+    if arguments[0] == "rest" and given["--url"].startswith(GRAPH):
+        return _graph(given, state)
     if arguments[0] == "rest":
         return _rest(given, state)
     if group.startswith("functionapp deploy "):
@@ -141,6 +151,43 @@ def _deployed_apart(arguments: list[str], given: dict[str, str], state: dict[str
         name: json.loads(value) for name, value in sorted(values.items())
     }
     return Shown("Succeeded")
+
+
+def _graph(given: dict[str, str], state: dict[str, Any]) -> Any:
+    """Answer as Microsoft Graph: objects with ids, ``AZ_DENIES`` what an administrator does.
+
+    A complex property of a PATCH changes what it names. A client is authorized for a scope that is there
+    (learn.microsoft.com/graph/api/application-update, .../resources/apiapplication).
+    """
+    directory, method = state["directory"], given["--method"]
+    path, _, query = given["--url"].removeprefix(GRAPH).partition("?")
+    kind, _, rest = path.partition("/")
+    if f"{method} {rest.partition('/')[2] or kind}" == os.environ.get("AZ_DENIES"):
+        return "Forbidden({'error': {'code': 'Authorization_RequestDenied'}})"
+    body = json.loads(sys.stdin.read()) if given.get("--body") == "@-" else {}
+    if rest.endswith("/appRoleAssignedTo"):
+        if method == "POST":
+            directory["assigned"].append(body)
+        return body or {"value": directory["assigned"]}
+    if method == "GET":
+        name, value = re.fullmatch(r"\$filter=(\w+) eq '([^']*)'", query).groups()  # type: ignore[union-attr]
+        return {"value": [entry for entry in directory[kind] if entry.get(name) == value]}
+    if method == "POST":
+        number = len(directory[kind]) + 1
+        made = {"id": f"{kind}-{number}", "appId": f"00000000-0000-0000-0000-0000000001{number:02}", **body}
+        if kind == "servicePrincipals":
+            (app,) = [app for app in directory["applications"] if app["appId"] == body["appId"]]
+            made["appRoles"] = app["appRoles"]
+        directory[kind].append(made)
+        return made
+    (entry,) = [entry for entry in directory[kind] if entry["id"] == rest]
+    scopes = {scope["id"] for scope in entry["api"].get("oauth2PermissionScopes", ())}
+    for client in body.get("api", {}).get("preAuthorizedApplications", ()):
+        if not set(client["delegatedPermissionIds"]) <= scopes:
+            return "Bad Request: Permission id is not one of the application"
+    for name, value in body.items():
+        entry[name] = {**entry.get(name, {}), **value} if isinstance(value, dict) else value
+    return None
 
 
 def _fetch(app: str, state: dict[str, Any]) -> None:

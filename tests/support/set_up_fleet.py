@@ -57,7 +57,7 @@ class SetUpFleet:
         self.settings = {app_name(app): dict(settings_of(app, EXAMPLE)) for app in App}
         self.settings[app_name(App.CONTROL)] |= {"GITHUB_API_URL": github.url}
         self._host = app.url.removeprefix("https://")
-        self.may_read = "yes"
+        self.may_read, self.denies = "yes", ""
         self._runs: list[Run] = []
         self.on_webhook: Callable[[list[str]], object] = lambda _: None
         """What looks at the secrets that the app knows when a webhook comes."""
@@ -77,15 +77,16 @@ class SetUpFleet:
         return {
             **{"PATH": f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}", "AZ_STATE": str(self.state)},
             **{"AZ_FLEET": FLEET, "AZ_HOST": self._host, "AZ_MAY_READ": self.may_read},
+            "AZ_DENIES": self.denies,
             "AZ_OUTPUTS": json.dumps({name: {"value": value} for name, value in outputs(EXAMPLE).items()}),
             **{"AZ_FIRST": json.dumps(FIRST), "AZ_RESOURCES": json.dumps(tagged)},
             **{"AZ_SETTINGS": json.dumps(self.settings), "SSL_CERT_FILE": str(self.folder / "ca.pem")},
         }
 
-    def deploy(self) -> None:
+    def deploy(self, **more: object) -> None:
         """Deploy the fleet, or deploy it again, with a parameter file that has no value of a secret."""
         (self.folder / "code.zip").write_bytes(b"code")
-        given = {"secrets": list(FIRST), "secretValues": {}}
+        given = {"fleet": FLEET, "secrets": list(FIRST), "secretValues": {}, **more}
         text = json.dumps({name: {"value": value} for name, value in given.items()})
         (self.folder / "fleet.bicepparam").write_text(text)
         options = ("--location", "westeurope", "--package", "code.zip")

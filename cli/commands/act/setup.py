@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import webbrowser
 from collections.abc import Iterator
@@ -13,11 +14,12 @@ import typer
 
 from cli import azure_deployment
 from cli.azure_deployment import Az, DeploymentFailed
-from cli.errors import CommandError, UsageError
+from cli.errors import CommandError, ExitCode, UsageError
 from cli.options import seconds
 from cli.setup import azure_fleet
 from cli.setup.github_app import Feature
 
+NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 Fleet = Annotated[str, typer.Argument(metavar="FLEET", help="The name of the fleet, as in its deployment.")]
 Subscription = Annotated[
     str, typer.Option("--subscription", metavar="ID", help="That of the apps; by default, of your sign-in.")
@@ -84,6 +86,68 @@ def github(
             github_setup.register(
                 az, found, terminal, features=allow or (), port=port, replace=replace, within=within
             )
+
+
+def entra(
+    fleet: Fleet,
+    *,
+    subscription: Subscription = "",
+    infra: Annotated[
+        Path, typer.Option("--infra", metavar="FOLDER", help="The folder with entra-app.json.")
+    ] = Path("infra"),
+    give: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--give", metavar="ROLE_AND_PERSON", help="Also give a role, such as Approver=ada@example.com."
+        ),
+    ] = None,
+) -> None:
+    """Register the sign-in of a fleet in Entra.
+
+    A second run changes nothing. Where Entra asks for an administrator of the directory, the command prints
+    the request for one. Once the fleet is deployed, browsers may return to its app.
+    """
+    from cli.setup import entra as directory
+
+    if not NAME.fullmatch(fleet):
+        raise UsageError(f"FLEET {fleet[:40]!r} must have lower-case letters, digits and hyphens")
+    pairs = [_role_and_person(given) for given in give or ()]
+    with _one_line_errors():
+        az = Az(typer.echo)
+        signed_in = az.read("Find the directory.", "account", "show", *_chosen(subscription))
+        try:
+            found = directory.registration(az, fleet, infra)
+            address = azure_fleet.address_of(az, fleet, signed_in["id"])
+            if address:
+                directory.add_redirect(az, found.client_id, address)
+            for role, person in pairs:
+                directory.give(az, found, fleet, role, person)
+        except directory.NeedsAdministrator as error:
+            request = (
+                f"An administrator of the directory has to do this:\n  {error}\nThen run the command again."
+            )
+            typer.echo(request)
+            raise typer.Exit(ExitCode.FAILED) from error
+    following = (
+        "" if address else "\nThen deploy the fleet with it. The deployment lets browsers return to the app."
+    )
+    page = directory.consent_page(signed_in["tenantId"], found.client_id)
+    typer.echo(
+        f"Done. The client id, for the parameter file or azd (ROADSTEAD_ENTRA_CLIENT_ID):\n"
+        f"  param entraClientId = '{found.client_id}'{following}\n"
+        f"If people of your directory may not consent for themselves, an administrator does, once:\n  {page}"
+    )
+
+
+def _chosen(subscription: str) -> tuple[str, ...]:
+    return ("--subscription", subscription) if subscription else ()
+
+
+def _role_and_person(given: str) -> tuple[str, str]:
+    role, separator, person = given.partition("=")
+    if not (role and separator and person):
+        raise UsageError(f"--give {given[:60]!r} must be ROLE=PERSON, such as Approver=ada@example.com")
+    return role, person
 
 
 def subscription(
