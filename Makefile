@@ -17,6 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 READY := $(VENV)/.ready
 AZURITE := .tools/.ready
 KUSTO := .tools/kusto/.ready
+CHROMIUM := .tools/chromium/.ready
 AZ ?= .tools/azure-cli/bin/az
 
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
@@ -49,6 +50,9 @@ $(KUSTO): tests/kusto/package-lock.json | $(AZURITE)
 	@$(BIN)/python -m tests.support.language_service
 	@touch $@
 
+$(CHROMIUM): tests/chromium/package-lock.json | $(AZURITE)
+	@$(BIN)/python -m tests.support.chromium
+
 demo: ## create, change and delete clusters by pushes to the local cloud
 	@$(MAKE) --no-print-directory --jobs 2 environment
 	@$(BIN)/python -m localcloud.demo
@@ -59,12 +63,12 @@ up: ## start the local cloud and the functions; Ctrl-C stops them
 
 test: ## every check and every test, a sample of what takes long; SEED=N repeats a run
 	@$(MAKE) --no-print-directory --jobs 2 environment
-	@$(MAKE) --no-print-directory --jobs 2 types style collect $(KUSTO)
+	@$(MAKE) --no-print-directory --jobs 2 types style collect $(KUSTO) $(CHROMIUM)
 	@$(BIN)/python -m pytest -n 5 --dist worksteal
 
 deep: ## every case of every test, and then make simulate: as every night
 	@$(MAKE) --no-print-directory --jobs 2 environment
-	@$(MAKE) --no-print-directory $(KUSTO)
+	@$(MAKE) --no-print-directory $(KUSTO) $(CHROMIUM)
 	@DEEP=yes $(BIN)/python -m pytest --timeout 1800 -n 6 --dist worksteal
 	@$(MAKE) --no-print-directory simulate
 

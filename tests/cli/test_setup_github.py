@@ -31,6 +31,7 @@ from shared.adapters.github.client import github_auth
 from shared.app.intake.webhook import _READERS
 from shared.settings import App
 from tests.support.browser import Browser
+from tests.support.chromium import Chromium
 from tests.support.set_up_fleet import FIRST, FLEET, REPOSITORY, Run, SetUpFleet, set_up_fleet
 
 ROOT = Path(__file__).parent.parent.parent
@@ -88,6 +89,23 @@ def test_a_person_registers_and_installs_the_app_and_the_fleet_has_it(
     assert fleet.running(App.CONTROL, "GITHUB_WEBHOOK_SECRET") == fleet.github.hooks.secret
     assert "Push a commit" in run.out
     assert "but " not in run.out, "the app took a webhook that GitHub's secret signed"
+
+
+def test_a_real_browser_takes_the_same_way(fleet: SetUpFleet) -> None:
+    run, chromium = begun(fleet), Chromium()
+    try:
+        chromium.open(run.address(PAGE))
+        assert "Register the GitHub App of your fleet" in chromium.text
+        chromium.press("example is an organization")
+        assert "contents: read" in chromium.text
+        chromium.press("Create GitHub App for example", name="our-fleet")
+        assert chromium.url.endswith("/apps/our-fleet/installations/new")
+        chromium.press(REPOSITORY)
+        assert "was installed on example/fleet" in chromium.text
+    finally:
+        chromium.close()
+    assert run.end() == 0, run.err
+    assert fleet.azure()["tags"]["github-app-id"]["github-app"] == "our-fleet"
 
 
 def test_no_secret_is_printed_logged_on_a_command_line_or_in_a_file(
