@@ -50,6 +50,15 @@ ROLLOUT: Sections = {
         "abort": Entry("cli.commands.act.rollout:abort", "End a rollout."),
     }
 }
+SETUP: Sections = {
+    "Commands": {
+        "github": Entry("cli.commands.act.setup:github", "Register the GitHub App of a fleet."),
+        "entra": Entry("cli.commands.act.setup:entra", "Register the sign-in of a fleet in Entra."),
+        "subscription": Entry(
+            "cli.commands.act.setup:subscription", "Prepare one more subscription for clusters."
+        ),
+    }
+}
 COMMANDS: Sections = {
     "Write a fleet": {
         "init": Entry("cli.commands.write.init:init", "Create a fleet repository."),
@@ -113,6 +122,7 @@ COMMANDS: Sections = {
         "refresh": Entry("cli.commands.act.refresh:refresh", "Compare clusters with Azure now."),
         "notify": Entry("cli.commands.act.notify:notify", "List the routes of notifications, or test one."),
         "deploy": Entry("cli.commands.act.deploy:deploy", "Create or change the apps of a fleet in Azure."),
+        "setup": Entry("cli.app:setup", "Set up GitHub, the sign-in, or one more subscription."),
         "drill": Entry("cli.commands.act.drill:drill", "Show what a loss of the tables would cost."),
         "sync": Entry("cli.commands.act.sync:sync", "Plan a commit now whose webhook was lost."),
     },
@@ -131,7 +141,12 @@ class _Rollout(LazyGroup):
     sections = ROLLOUT
 
 
+class _Setup(LazyGroup):
+    sections = SETUP
+
+
 rollout = typer.Typer(cls=_Rollout, rich_markup_mode=None, add_completion=False, context_settings=CONTEXT)
+setup = typer.Typer(cls=_Setup, rich_markup_mode=None, add_completion=False, context_settings=CONTEXT)
 new = typer.Typer(cls=_New, rich_markup_mode=None, add_completion=False, context_settings=CONTEXT)
 app = typer.Typer(
     cls=_Commands,
@@ -214,6 +229,11 @@ def _roadstead(
 
 @rollout.callback(help="Show a rollout, pause it, or approve a stage.")
 def _rollout() -> None:
+    pass
+
+
+@setup.callback(help="Set up GitHub, the sign-in, or one more subscription.")
+def _setup() -> None:
     pass
 
 

@@ -7,10 +7,11 @@ and the template writes only the secrets that have a value.
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +46,15 @@ class Deployment:
     subscription: str
     """The id of the subscription of the apps."""
     location: str
-    targets: tuple[str, ...]
-    """The ids of the target subscriptions."""
+    given: Mapping[str, Any] = field(repr=False)
+    """The values of the parameter file, some of which are secret."""
     package: Path
     """The zip file of the code."""
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Return the ids of the target subscriptions."""
+        return tuple(self.given.get("targetSubscriptions") or [self.subscription])
 
     @property
     def place(self) -> tuple[str, ...]:
@@ -79,15 +85,22 @@ class Az:
         self._print(why, arguments)
         self._run([*arguments], None)
 
+    def send(self, why: str, text: str, *arguments: str) -> Any:
+        """Run a command that reads ``@-``, its standard input: a secret is on no command line and in no file.
+
+        Raises DeploymentFailed. Source: ``_expand_file_prefixed_files`` of azure-cli's core/commands.
+        """
+        self._print(why, arguments)
+        return json.loads(self._run([*arguments, "--output", "json"], subprocess.PIPE, text) or "null")
+
     def _print(self, why: str, arguments: Sequence[str]) -> None:
-        words = [f"'{word}'" if set(word) & set(" []{}?=") else word for word in arguments]
-        self.say(f"{why}\n  az {' '.join(words)}")
+        self.say(f"{why}\n  az {shlex.join(arguments)}")
         sys.stdout.flush()
 
-    def _run(self, arguments: list[str], out: int | None) -> str:
+    def _run(self, arguments: list[str], out: int | None, text: str | None = None) -> str:
         try:
             done = subprocess.run(
-                ["az", *arguments], stdout=out, stderr=subprocess.PIPE, text=True, check=False
+                ["az", *arguments], input=text, stdout=out, stderr=subprocess.PIPE, text=True, check=False
             )
         except OSError as error:
             raise DeploymentFailed(f"the Azure CLI (az) cannot be run: {error.strerror}") from error
@@ -103,12 +116,12 @@ def account(az: Az, subscription: str) -> str:
     return str(az.read("Find the subscription of the apps.", "account", "show", *chosen)["id"])
 
 
-def targets_of(az: Az, parameters: Path, own: str) -> tuple[str, ...]:
-    """Return the target subscriptions of a parameter file."""
+def given_in(az: Az, parameters: Path) -> dict[str, Any]:
+    """Return the values of a parameter file, by name."""
     command = ("bicep", "build-params", "--file", str(parameters), "--stdout")
     built = az.read("Read the parameter file.", *command)
     given = json.loads(built["parametersJson"])["parameters"]
-    return tuple(given.get("targetSubscriptions", {}).get("value") or [own])
+    return {name: parameter.get("value") for name, parameter in given.items()}
 
 
 def register(az: Az, own: str, targets: Sequence[str]) -> None:
@@ -148,14 +161,16 @@ def deploy(az: Az, deployment: Deployment) -> dict[str, Any]:
             *("--resource-group", outputs["resourceGroupName"], "--name", app),
             *("--type", "zip", "--src-path", str(deployment.package)),
         )
-    az.say(ending(outputs["webhookUrl"]))
+    az.say(ending(outputs["webhookUrl"], str(deployment.given.get("fleet", "FLEET"))))
     return outputs
 
 
-def ending(webhook: str) -> str:
+def ending(webhook: str, fleet: str) -> str:
     """Return what a person does next."""
     app = webhook.removesuffix("/api/github")
     return (
-        f"Deployed. Create the webhook at GitHub with this address, and push a commit:\n  {webhook}\n"
-        f"Then watch it:\n  roadstead status --watch --url {app}"
+        "Deployed. Register the GitHub App of the fleet, unless it has one:\n"
+        f"  roadstead setup github {fleet}\n"
+        f"With a token, create the webhook at GitHub with this address instead:\n  {webhook}\n"
+        f"Then push a commit, and watch it:\n  roadstead status --watch --url {app}"
     )

@@ -85,7 +85,7 @@ param githubBranch string = 'main'
 @description('The REST API of GitHub, or of a GitHub Enterprise Server: https://HOST/api/v3.')
 param githubApiUrl string = 'https://api.github.com'
 
-@description('The secrets that the vault has, by their names: github-webhook-secret, and github-token (fine-grained: contents read, commit statuses write, pull requests write) or github-app-private-key (PEM). Where they are used, github-webhook-secret-previous (the one before, while it is being changed), flux-git-password (with which Flux reads the fleet repository), api-key-reader, api-key-operator, api-key-approver, api-key-admin (keys for scripts with that role), notify-NAME (an address of notifications or its secret) and approval-NAME (the key of a system that approves stages).')
+@description('The secrets that the vault has, by their names: github-webhook-secret, and github-token (fine-grained: contents read, commit statuses write, pull requests write) or github-app-id, github-app-installation-id and github-app-private-key (PEM), which roadstead setup github writes. Where they are used, github-webhook-secret-previous (a second one that is accepted, while the secret is being changed), flux-git-password (with which Flux reads the fleet repository), api-key-reader, api-key-operator, api-key-approver, api-key-admin (keys for scripts with that role), notify-NAME (an address of notifications or its secret) and approval-NAME (the key of a system that approves stages).')
 @minLength(2)
 param secrets string[]
 
@@ -94,12 +94,6 @@ param secrets string[]
 param secretValues {
   *: string
 } = {}
-
-@description('The id of a GitHub App; empty when a token is used.')
-param githubAppId string = ''
-
-@description('The number of the installation of the GitHub App on the fleet repository.')
-param githubAppInstallationId string = ''
 
 @description('The user name with which Flux in the clusters reads the fleet repository.')
 param fluxGitUsername string = 'git'
@@ -186,12 +180,15 @@ var small = 'abcdefghijklmnopqrstuvwxyz0123456789'
 var parts = split(githubRepository, '/')
 var vaultIds = map(bootstrapVaults, vault => toLower('${vault.subscriptionId}/${vault.resourceGroup}/${vault.name}'))
 var byToken = contains(secrets, 'github-token')
-var byApp = contains(secrets, 'github-app-private-key') && !empty(githubAppId) && !empty(githubAppInstallationId)
+var ofApp = ['github-app-id', 'github-app-installation-id', 'github-app-private-key']
+var byApp = empty(filter(ofApp, secret => !contains(secrets, secret)))
 
 // Each secret with the setting that refers to it, and the apps that read it. notify-ops-slack is NOTIFY_OPS_SLACK.
 var everyApp = ['control', 'worker', 'deleter']
 var known = {
   'github-token': { setting: 'GITHUB_TOKEN', readers: everyApp }
+  'github-app-id': { setting: 'GITHUB_APP_ID', readers: everyApp }
+  'github-app-installation-id': { setting: 'GITHUB_APP_INSTALLATION_ID', readers: everyApp }
   'github-app-private-key': { setting: 'GITHUB_APP_PRIVATE_KEY', readers: everyApp }
   'github-webhook-secret': { setting: 'GITHUB_WEBHOOK_SECRET', readers: ['control'] }
   'github-webhook-secret-previous': { setting: 'GITHUB_WEBHOOK_SECRET_PREVIOUS', readers: ['control'] }
@@ -236,9 +233,7 @@ var problems = filter(
       ))
       ? ''
       : 'fluxEventVaults: vaults that bootstrapVaults has too.'
-    byToken || byApp
-      ? ''
-      : 'secrets: github-token, or github-app-private-key with githubAppId and githubAppInstallationId: one of the two.'
+    byToken || byApp ? '' : 'secrets: github-token, or ${join(ofApp, ', ')}: one of the two.'
     zoneRedundant && contains(counts, 1)
       ? 'alwaysReady: 2 instances or more of each, because zoneRedundant spreads them.'
       : ''
@@ -372,8 +367,6 @@ var settings = {
   GITHUB_REPOSITORY: githubRepository
   GITHUB_REPOSITORY_PREVIOUS: githubRepositoryPrevious
   GITHUB_BRANCH: githubBranch
-  GITHUB_APP_ID: githubAppId
-  GITHUB_APP_INSTALLATION_ID: githubAppInstallationId
   ServiceBus__fullyQualifiedNamespace: serviceBus.outputs.fullyQualifiedNamespace
   TABLES_ENDPOINT: storage.outputs.tablesEndpoint
 }

@@ -31,6 +31,10 @@ param values {
   *: string
 }
 
+@description('What nobody knows: the secret of webhooks, until roadstead setup github writes the one of GitHub.')
+@secure()
+param nobodyKnows string = newGuid()
+
 @description('The workspace that gets who read and wrote secrets.')
 param workspaceId string
 
@@ -46,6 +50,20 @@ func checked(name string, value string) string =>
     ? fail('secretValues: ${name} needs 20 characters or more.')
     : value
 
+// What roadstead setup github writes has a value before that, so that the apps can refer to it, and start. No webhook is
+// signed with a text that nobody knows.
+func placeholder(name string, nobodyKnows string) string =>
+  startsWith(name, 'github-webhook-')
+    ? nobodyKnows
+    : (endsWith(name, '-id') ? '1' : 'none yet: run roadstead setup github')
+
+var setUp = [
+  'github-app-id'
+  'github-app-installation-id'
+  'github-app-private-key'
+  'github-webhook-secret'
+  'github-webhook-secret-previous'
+]
 var keyVaultSecretsUser = '4633458b-17de-408a-b874-0445c86b69e6'
 var rights = flatten(map(secrets, secret => map(secret.readers, reader => { secret: secret.name, reader: reader })))
 
@@ -99,6 +117,18 @@ resource written 'Microsoft.KeyVault/vaults/secrets@2026-05-15' = [
   }
 ]
 
+// Only while it is not there: no deployment takes back what a set-up wrote.
+@onlyIfNotExists()
+resource first 'Microsoft.KeyVault/vaults/secrets@2026-05-15' = [
+  for secret in filter(secrets, secret => contains(setUp, secret.name)): if (empty(values[?secret.name] ?? '')) {
+    parent: vault
+    name: secret.name
+    properties: {
+      value: placeholder(secret.name, nobodyKnows)
+    }
+  }
+]
+
 resource reader 'Microsoft.KeyVault/vaults/secrets@2026-05-15' existing = [
   for right in rights: {
     parent: vault
@@ -115,6 +145,6 @@ resource readers 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
       principalType: 'ServicePrincipal'
       roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', keyVaultSecretsUser)
     }
-    dependsOn: [written]
+    dependsOn: [written, first]
   }
 ]

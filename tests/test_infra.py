@@ -12,6 +12,7 @@ from pathlib import Path
 from azure.identity._constants import DEVELOPER_SIGN_ON_CLIENT_ID
 from cronsim import CronSim
 
+from cli.setup.github_app import SECRETS as SET_UP
 from handlers.routes import who_may_call
 from localcloud.azure.world import event_grid
 from localcloud.memory import memory_cloud
@@ -226,19 +227,32 @@ def test_every_secret_is_a_secure_parameter_and_reaches_the_app_only_through_the
     assert len(written) >= 4
     for name, template in templates():
         for parameter, taken in template.get("parameters", {}).items():
-            secret = re.search(r"token|password|privatekey|secretvalues|^values$", parameter, re.I)
+            secret = re.search(
+                r"token|password|privatekey|secretvalues|^values$|nobodyknows", parameter, re.I
+            )
             assert bool(secret) == taken.get("type", "").startswith("secure"), (name, parameter)
 
 
 def test_a_secret_without_a_value_stays_as_the_vault_has_it() -> None:
     """A second deployment never unsets what a set-up command wrote."""
     for given in (REQUIRED, EXAMPLE, EVERYTHING):
+        conditions: dict[str, list[str]] = {}
         for secret in of_type("Microsoft.KeyVault/vaults/secrets", given):
-            name = secret.name.rpartition("/")[2]
-            values = r"tryGet\(parameters\('\w+'\), '" + name + r"'\)"
-            assert re.fullmatch(rf"\[not\(empty\(coalesce\({values}, ''\)\)\)\]", secret.whole["condition"])
+            conditions.setdefault(secret.name.rpartition("/")[2], []).append(secret.whole["condition"])
+        for name, (written, *first) in conditions.items():
+            empty = rf"empty\(coalesce\(tryGet\(parameters\('\w+'\), '{name}'\), ''\)\)"
+            assert re.fullmatch(rf"\[not\({empty}\)\]", written)
+            assert len(first) == (name in SET_UP)
+            assert all(re.fullmatch(rf"\[{empty}\]", condition) for condition in first)
     assert settings_of(App.WORKER, REQUIRED)["GITHUB_TOKEN"].endswith("SecretName=github-token)")
     assert "GITHUB_APP_PRIVATE_KEY" not in settings_of(App.WORKER, REQUIRED)
+
+
+def test_a_first_value_is_written_only_where_there_is_none() -> None:
+    """Bicep's onlyIfNotExists: Resource Manager reads the resource first."""
+    vault = dict(templates())["vault"]["resources"]
+    assert vault["first"]["@options"] == {"onlyIfNotExists": []}
+    assert "@options" not in vault["written"]
 
 
 def test_no_output_shows_a_secret() -> None:

@@ -9,6 +9,23 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from cli import azure_deployment
+from cli.setup import entra
+
+
+def let_browsers_return(client_id: str, address: str) -> None:
+    """Add the address of the app to the registration with which people sign in."""
+    try:
+        entra.add_redirect(azure_deployment.Az(), client_id, address)
+    except entra.NeedsAdministrator as request:
+        print(f"An administrator of the directory has to do this, before people sign in:\n  {request}")
+    except azure_deployment.DeploymentFailed as error:
+        print(f"{error}. Run roadstead setup entra again.")
+
 
 if __name__ == "__main__":
-    print(azure_deployment.ending(os.environ["webhookUrl"]))  # noqa: SIM112 - azd has the names of outputs
+    webhook = os.environ["webhookUrl"]  # noqa: SIM112 - azd has the names of outputs
+    client = os.environ.get("ROADSTEAD_ENTRA_CLIENT_ID")
+    if client:
+        let_browsers_return(client, webhook.removesuffix("/api/github"))
+    fleet = os.environ.get("ROADSTEAD_FLEET", "FLEET")
+    print(azure_deployment.ending(webhook, fleet))

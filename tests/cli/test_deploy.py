@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -30,7 +31,7 @@ class Place:
         self.folder, self.state = folder, folder / "state.json"
         program = folder / "bin" / "az"
         program.parent.mkdir()
-        program.write_text(f'#!/bin/sh\nexec {sys.executable} {az_stand_in.__file__} "$@"\n')
+        program.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {az_stand_in.__file__} "$@"\n')
         program.chmod(0o755)
         (folder / "code.zip").write_bytes(b"code")
         self.give(dict.fromkeys(SECRETS, "x" * 30))
@@ -177,6 +178,28 @@ def test_the_hook_after_everything_says_what_is_next(place: Place) -> None:
     done = place.hook("finish", webhookUrl="https://app.example.com/api/github")
     assert "https://app.example.com/api/github" in done.stdout
     assert "roadstead status --watch --url https://app.example.com\n" in done.stdout
+
+
+def test_the_hook_after_everything_lets_browsers_return(place: Place) -> None:
+    place.deploy()
+    entry = {"id": "one", "appId": TARGET, "web": {}, "api": {}}
+    state = {**place.stored(), "directory": {"applications": [entry]}}
+    place.state.write_text(json.dumps(state))
+    given = {"webhookUrl": "https://app.example.com/api/github", "ROADSTEAD_ENTRA_CLIENT_ID": TARGET}
+    for _ in range(2):
+        done = place.hook("finish", **given)
+        assert done.returncode == 0, done.stderr
+        (app,) = place.stored()["directory"]["applications"]
+        assert app["web"] == {"redirectUris": ["https://app.example.com/.auth/login/aad/callback"]}
+
+
+def test_the_path_of_the_guide_has_four_commands() -> None:
+    guide = (ROOT / "docs" / "how-to" / "deploy-to-azure.md").read_text()
+    (path,) = re.findall(r"^## Deploy$(.*?)^## ", guide, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"```sh\n(.*?)```", path, re.DOTALL)
+    commands = [line.strip() for block in blocks for line in block.splitlines() if line.strip()]
+    assert commands == ["az login", "azd auth login", "azd up", "roadstead setup github FLEET"]
+    assert "Four commands" in path
 
 
 def test_the_hook_before_a_removal_stops_it_and_says_what_stays(place: Place) -> None:

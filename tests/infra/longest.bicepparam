@@ -6,8 +6,6 @@ param githubRepository = 'example/fleet'
 param githubRepositoryPrevious = 'example/ships'
 param targetSubscriptions = ['00000000-0000-0000-0000-000000000001', '00000000-0000-0000-0000-000000000003']
 param entraClientId = '00000000-0000-0000-0000-000000000002'
-param githubAppId = '12345'
-param githubAppInstallationId = '67890'
 param alwaysReady = { http: 10, planner: 2, previewer: 2, worker: 2, changer: 2, deleter: 2 }
 param zoneRedundant = true
 param storageRedundancy = 'Standard_GZRS'
@@ -47,6 +45,8 @@ param tags = { team: 'platform' }
 param network = 'outbound'
 param secrets = [
   'github-token'
+  'github-app-id'
+  'github-app-installation-id'
   'github-app-private-key'
   'github-webhook-secret'
   'github-webhook-secret-previous'
@@ -61,6 +61,8 @@ param secrets = [
 ]
 param secretValues = {
   'github-token': readEnvironmentVariable('GITHUB_TOKEN')
+  'github-app-id': readEnvironmentVariable('GITHUB_TOKEN')
+  'github-app-installation-id': readEnvironmentVariable('GITHUB_TOKEN')
   'github-app-private-key': readEnvironmentVariable('GITHUB_TOKEN')
   'github-webhook-secret': readEnvironmentVariable('GITHUB_TOKEN')
   'github-webhook-secret-previous': readEnvironmentVariable('GITHUB_TOKEN')

@@ -1,8 +1,12 @@
 """The Azure CLI as a deployment uses it, over a subscription in a file: ``AZ_STATE`` names it.
 
 It is a program of its own. What it knows of Azure: a provider is registered once; a template writes the
-secrets that have a value and leaves the others; what it creates has the outputs that Microsoft's compiler
-resolved. The log has every command.
+secrets that have a value, gives the others a first one where the compiled template does, and leaves what is
+there; what it creates has the outputs, tags and settings that Microsoft's compiler resolved (``AZ_OUTPUTS``,
+``AZ_FIRST``, ``AZ_RESOURCES``, ``AZ_SETTINGS``). An app has the values of its references to the vault as they
+were when it fetched them (learn.microsoft.com/azure/app-service/app-service-key-vault-references). Resource
+Manager shows no value of a secret. ``@-`` is standard input (azure-cli, ``_expand_file_prefixed_files``). The
+log has every command.
 """
 
 from __future__ import annotations
@@ -10,12 +14,30 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
+TENANT = "00000000-0000-0000-0000-0000000000aa"
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
-EMPTY: dict[str, Any] = {"providers": {}, "secrets": {}, "fleet": None, "code": {}}
+EMPTY: dict[str, Any] = {
+    **{"providers": {}, "secrets": {}, "tags": {}, "fleet": None, "code": {}, "running": {}},
+    **{
+        "access": {},
+        "restarts": 0,
+        "directory": {"applications": [], "servicePrincipals": [], "assigned": []},
+    },
+}
+GRAPH = "https://graph.microsoft.com/v1.0/"
+REFERENCE = re.compile(r"@Microsoft\.KeyVault\(.*SecretName=([\w-]+)\)")
+VAULT_SECRET = re.compile(r".*/vaults/[^/]+/secrets/([^/?]+)\?api-version=.+")
+
+
+class Shown(str):
+    """A text that a command prints; another one is an error."""
+
+    __slots__ = ()
 
 
 def main(arguments: list[str]) -> int:
@@ -30,7 +52,7 @@ def main(arguments: list[str]) -> int:
     answer = _answer(arguments, given, state)
     if json.dumps(state, sort_keys=True) != before:
         place.write_text(json.dumps(state))
-    if isinstance(answer, str):
+    if isinstance(answer, str) and not isinstance(answer, Shown):
         print(answer, file=sys.stderr)
         return 1
     print(json.dumps(answer))
@@ -40,7 +62,7 @@ def main(arguments: list[str]) -> int:
 def _answer(arguments: list[str], given: dict[str, str], state: dict[str, Any]) -> Any:
     group = " ".join(word for word in arguments[:4] if word[:1] != "-")
     if group.startswith("account show"):
-        return {"id": given.get("--subscription", SUBSCRIPTION)}
+        return {"id": given.get("--subscription", SUBSCRIPTION), "tenantId": TENANT}
     if group.startswith("bicep build-params"):
         parameters = json.loads(Path(given["--file"]).read_text())
         return {"parametersJson": json.dumps({"parameters": parameters})}
@@ -51,8 +73,38 @@ def _answer(arguments: list[str], given: dict[str, str], state: dict[str, Any]) 
         return None
     if group.startswith("deployment sub what-if"):
         return {"changes": []}
+    if group.startswith("deployment sub create") and "--template-file" in given:
+        return _deployed_apart(arguments, given, state)
+    if group.startswith("identity show"):
+        name = given["--ids"].rpartition("/")[2]
+        return {"principalId": f"principal of {name}", "clientId": f"client of {name}"}
     if group.startswith("deployment sub create"):
         return _created(json.loads(Path(given["--parameters"]).read_text()), given, state)
+    if group.startswith("resource list"):
+        known = json.loads(os.environ.get("AZ_RESOURCES", "[]"))
+        tag = f"roadstead-fleet={os.environ.get('AZ_FLEET', '')}"
+        return known if state["fleet"] and given["--tag"] == tag else []
+    if group.startswith("functionapp config appsettings list"):
+        settings = json.loads(os.environ["AZ_SETTINGS"])[given["--ids"].rpartition("/")[2]]
+        shown = re.findall(r"name=='(\w+)'", given["--query"])
+        return [
+            {"name": name, "value": value}
+            for name, value in settings.items()
+            if name in shown or REFERENCE.fullmatch(value)
+        ]
+    if group.startswith("functionapp restart"):
+        state["restarts"] += 1
+        return None
+    if group.startswith("keyvault secret show"):
+        if os.environ.get("AZ_MAY_READ") != "yes":
+            return "(Forbidden) Caller is not authorized to perform action on resource."
+        return Shown(state["secrets"][given["--name"]])
+    if group.startswith("ad user show"):
+        return Shown(f"object of {given['--id']}")
+    if arguments[0] == "rest" and given["--url"].startswith(GRAPH):
+        return _graph(given, state)
+    if arguments[0] == "rest":
+        return _rest(given, state)
     if group.startswith("functionapp deploy "):
         if given["--name"] not in state["fleet"]["functionAppNames"]["value"]:
             return "ResourceNotFound: no such app"
@@ -67,12 +119,109 @@ def _created(parameters: dict[str, Any], given: dict[str, str], state: dict[str,
     if "Microsoft.Web" not in registered:
         return "MissingSubscriptionRegistration: the subscription is not registered to use Microsoft.Web"
     values = parameters.get("secretValues", {}).get("value", {})
-    state["secrets"] |= {name: value for name, value in values.items() if value}
+    first = json.loads(os.environ.get("AZ_FIRST", "{}"))
+    state["secrets"] = {
+        **{name: value for name, value in first.items() if name in parameters["secrets"]["value"]},
+        **state["secrets"],
+        **{name: value for name, value in values.items() if value},
+    }
     missing = set(parameters["secrets"]["value"]) - set(state["secrets"])
     if missing:
         return f"SecretNotFound: {', '.join(sorted(missing))}"
     state["fleet"] = json.loads(os.environ["AZ_OUTPUTS"])
+    for app in json.loads(os.environ.get("AZ_SETTINGS", "{}")):
+        _fetch(app, state)
     return state["fleet"]
+
+
+def _deployed_apart(arguments: list[str], given: dict[str, str], state: dict[str, Any]) -> Any:
+    """Take a template of its own: the parameters that it declares, and no other, as JSON."""
+    target, template = given["--subscription"], Path(given["--template-file"])
+    if "Microsoft.EventGrid" not in state["providers"].get(target, []):
+        return (
+            "MissingSubscriptionRegistration: the subscription is not registered to use Microsoft.EventGrid"
+        )
+    first = arguments.index("--parameters") + 1
+    values = dict(value.split("=", 1) for value in arguments[first : arguments.index("--query")])
+    declared = dict(re.findall(r"^param (\w+) ([^=\n]*)(?==|$)", template.read_text(), re.MULTILINE))
+    unknown = set(values) - set(declared)
+    if unknown:
+        return f"InvalidTemplate: the template has no parameter {', '.join(sorted(unknown))}"
+    state["access"].setdefault(target, {})[template.stem] = {
+        name: json.loads(value) for name, value in sorted(values.items())
+    }
+    return Shown("Succeeded")
+
+
+def _graph(given: dict[str, str], state: dict[str, Any]) -> Any:
+    """Answer as Microsoft Graph: objects with ids, ``AZ_DENIES`` what an administrator does.
+
+    A complex property of a PATCH changes what it names. A client is authorized for a scope that is there
+    (learn.microsoft.com/graph/api/application-update, .../resources/apiapplication).
+    """
+    directory, method = state["directory"], given["--method"]
+    path, _, query = given["--url"].removeprefix(GRAPH).partition("?")
+    kind, _, rest = path.partition("/")
+    if f"{method} {rest.partition('/')[2] or kind}" == os.environ.get("AZ_DENIES"):
+        return "Forbidden({'error': {'code': 'Authorization_RequestDenied'}})"
+    body = json.loads(sys.stdin.read()) if given.get("--body") == "@-" else {}
+    if rest.endswith("/appRoleAssignedTo"):
+        if method == "POST":
+            directory["assigned"].append(body)
+        return body or {"value": directory["assigned"]}
+    if method == "GET":
+        name, value = re.fullmatch(r"\$filter=(\w+) eq '([^']*)'", query).groups()  # type: ignore[union-attr]
+        return {"value": [entry for entry in directory[kind] if entry.get(name) == value]}
+    if method == "POST":
+        number = len(directory[kind]) + 1
+        made = {"id": f"{kind}-{number}", "appId": f"00000000-0000-0000-0000-0000000001{number:02}", **body}
+        if kind == "servicePrincipals":
+            (app,) = [app for app in directory["applications"] if app["appId"] == body["appId"]]
+            made["appRoles"] = app["appRoles"]
+        directory[kind].append(made)
+        return made
+    (entry,) = [entry for entry in directory[kind] if entry["id"] == rest]
+    scopes = {scope["id"] for scope in entry["api"].get("oauth2PermissionScopes", ())}
+    for client in body.get("api", {}).get("preAuthorizedApplications", ()):
+        if not set(client["delegatedPermissionIds"]) <= scopes:
+            return "Bad Request: Permission id is not one of the application"
+    for name, value in body.items():
+        entry[name] = {**entry.get(name, {}), **value} if isinstance(value, dict) else value
+    return None
+
+
+def _fetch(app: str, state: dict[str, Any]) -> None:
+    """Give an app the newest values of what it refers to."""
+    settings = json.loads(os.environ["AZ_SETTINGS"])[app]
+    found = {name: REFERENCE.fullmatch(value) for name, value in settings.items()}
+    state["running"][app] = {
+        name: state["secrets"].get(match[1], settings[name]) for name, match in found.items() if match
+    }
+
+
+def _rest(given: dict[str, str], state: dict[str, Any]) -> Any:
+    url, method = given["--url"], given["--method"]
+    secret = VAULT_SECRET.fullmatch(url)
+    if secret and method == "PUT":
+        body = json.loads(sys.stdin.read() if given["--body"] == "@-" else given["--body"])
+        state["secrets"][secret[1]], state["tags"][secret[1]] = body["properties"]["value"], body["tags"]
+        return Shown(secret[1])
+    if secret:
+        return state["tags"].get(secret[1]) if secret[1] in state["secrets"] else "SecretNotFound"
+    app, _, rest = url.partition("/config/configreferences/appsettings")
+    if rest.startswith("/refresh?"):
+        _fetch(app.rpartition("/")[2], state)
+    if rest:
+        running = state["running"][app.rpartition("/")[2]]
+        return {
+            "value": [
+                {"name": name, "properties": {"status": "Resolved" if value[:1] != "@" else "SecretNotFound"}}
+                for name, value in running.items()
+            ]
+        }
+    if "/Microsoft.Web/sites/" in url:
+        return Shown(os.environ["AZ_HOST"])
+    return f"NotFound: {url}"
 
 
 if __name__ == "__main__":

@@ -44,15 +44,26 @@ def deploy(
     az = Az(typer.echo)
     try:
         own = azure_deployment.account(az, subscription)
-        targets = azure_deployment.targets_of(az, parameters, own)
-        deployment = Deployment(parameters, own, location, targets, code)
+        given = azure_deployment.given_in(az, parameters)
+        deployment = Deployment(parameters, own, location, given, code)
         if what_if:
             azure_deployment.preview(az, deployment)
             return
-        azure_deployment.register(az, own, targets)
-        azure_deployment.deploy(az, deployment)
+        azure_deployment.register(az, own, deployment.targets)
+        outputs = azure_deployment.deploy(az, deployment)
+        if given.get("entraClientId"):
+            _let_browsers_return(az, str(given["entraClientId"]), outputs["webhookUrl"])
     except DeploymentFailed as error:
         raise CommandError(f"{error}\nWhat was done stays; run the same command again to go on.") from error
+
+
+def _let_browsers_return(az: Az, client_id: str, webhook: str) -> None:
+    from cli.setup.entra import NeedsAdministrator, add_redirect
+
+    try:
+        add_redirect(az, client_id, webhook.removesuffix("/api/github"))
+    except NeedsAdministrator as error:
+        typer.echo(f"An administrator of the directory has to do this, before people sign in:\n  {error}")
 
 
 def _made() -> Path:

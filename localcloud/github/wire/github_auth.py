@@ -27,10 +27,10 @@ JWT_LIFE = timedelta(minutes=10)
 
 @dataclass(frozen=True)
 class GitHubApp:
-    """A GitHub App that is installed on every repository here; ``public_key`` is PEM.
+    """A GitHub App; ``public_key`` is PEM. ``installation`` is 0 while it is installed on no repository.
 
-    ``reads_members``: an owner of the organization gave it the permission Members: read, ``writes_contents``:
-    Contents: write.
+    ``repositories``: on which it is installed, None for every one. ``reads_members``: an owner of the
+    organization gave it the permission Members: read, ``writes_contents``: Contents: write.
     """
 
     id: str
@@ -38,6 +38,8 @@ class GitHubApp:
     installation: int = 1
     reads_members: bool = True
     writes_contents: bool = True
+    slug: str = "roadstead"
+    repositories: frozenset[str] | None = None
 
 
 class GitHubError(Exception):
@@ -65,6 +67,10 @@ class Credentials:
         """When the one token ends, None for never."""
         self._lock = threading.Lock()
         self._issued: dict[str, datetime] = {}
+
+    def register(self, app: GitHubApp) -> None:
+        """Know an App, or what became of it, from now on."""
+        self._app = app
 
     def check(self, authorization: str) -> bool:
         """Admit a REST call, or raise 401 as GitHub does; return whether the caller is the App."""

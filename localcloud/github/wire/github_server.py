@@ -21,6 +21,7 @@ from localcloud.common.clock import system_clock
 from localcloud.common.front_door import FrontDoor
 from localcloud.common.http_server import HttpServer, json_response
 from localcloud.github.wire import rest_pulls as pulls
+from localcloud.github.wire.app_registration import AppRegistrations
 from localcloud.github.wire.git_http import SmartHttp
 from localcloud.github.wire.github_auth import Credentials, GitHubApp, GitHubError, RateLimit
 from localcloud.github.wire.github_json import OPERATOR, JsonObject, Place, read_object, repository_json
@@ -69,6 +70,7 @@ class GitHubServer:
         self._store = RepositoryStore(root, clock)
         self.credentials = credentials = Credentials(token, app=app, clock=clock)
         self._rest = RestApi(self._store, credentials, self.rate_limit, self.hooks, clock)
+        self._apps = AppRegistrations(self._store, credentials, self.hooks, clock)
         self._git = SmartHttp(self._store, credentials, self._pushed)
         self.door = FrontDoor(self._answer, "github", log_file=log_file, clock=clock)
         self._http = HttpServer(self.door, port=port)
@@ -143,8 +145,14 @@ class GitHubServer:
             except GitError as error:
                 reply = error_response(GitHubError(500, str(error)))
         else:
-            reply = self._rest.answer(request)
+            reply = self._registration(request) or self._rest.answer(request)
         return reply(environ, start_response)
+
+    def _registration(self, request: Request) -> Response | None:
+        try:
+            return self._apps.answer(request)
+        except GitHubError as error:
+            return error_response(error)
 
     def _control(self, request: Request) -> Response:
         redeliver = _REDELIVER.match(request.path)

@@ -146,8 +146,7 @@ class RestApi:
             return self._issue(request, path["installation"])
         if call == _APP:
             app = self._credentials.check_app(request.headers.get("Authorization", ""))
-            slug = APP_BOT["login"].removesuffix("[bot]")
-            return json_response(200, {"id": int(app.id), "slug": slug, "name": "Roadstead"})
+            return json_response(200, {"id": int(app.id), "slug": app.slug, "name": "Roadstead"})
         as_app = self._credentials.check(request.headers.get("Authorization", ""))
         self._limit.take()
         if call == _USER:

@@ -66,11 +66,11 @@ class WebhookDelivery:
 
 
 class Webhooks:
-    """Delivers events to ``url``, which may be set at any time; None delivers nothing."""
+    """Delivers events to ``url``, signed with ``secret``; both may be set. None delivers nothing."""
 
     def __init__(self, secret: str, url: str | None, clock: Clock) -> None:
         self.url = url
-        self._secret, self._clock = secret.encode(), clock
+        self.secret, self._clock = secret, clock
         self._lock = threading.Lock()
         self._drop = 0
         self._numbers = count(1)
@@ -131,7 +131,7 @@ class Webhooks:
         return delivery
 
     def _headers(self, event: str, guid: str, body: bytes) -> Mapping[str, str]:
-        sha1, sha256 = (hmac.new(self._secret, body, kind).hexdigest() for kind in ("sha1", "sha256"))
+        sha1, sha256 = (hmac.new(self.secret.encode(), body, kind).hexdigest() for kind in ("sha1", "sha256"))
         return {
             "Accept": "*/*",
             "Content-Type": "application/json",

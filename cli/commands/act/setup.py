@@ -1,0 +1,206 @@
+"""``roadstead setup``: what is set up once around a deployment, with the Azure CLI."""
+
+from __future__ import annotations
+
+import re
+import sys
+import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli import azure_deployment
+from cli.azure_deployment import Az, DeploymentFailed
+from cli.errors import CommandError, ExitCode, UsageError
+from cli.options import seconds
+from cli.setup import azure_fleet
+from cli.setup.github_app import Feature
+
+NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+Fleet = Annotated[str, typer.Argument(metavar="FLEET", help="The name of the fleet, as in its deployment.")]
+Subscription = Annotated[
+    str, typer.Option("--subscription", metavar="ID", help="That of the apps; by default, of your sign-in.")
+]
+
+
+def github(
+    fleet: Fleet,
+    *,
+    subscription: Subscription = "",
+    allow: Annotated[
+        list[Feature] | None,
+        typer.Option(
+            "--allow", metavar="FEATURE", help="Also let the App do this: proposals, issues, teams."
+        ),
+    ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Register another App, although the fleet has one.")
+    ] = False,
+    key: Annotated[
+        str,
+        typer.Option(
+            "--key-file",
+            metavar="FILE",
+            help="Give the apps a new key of the App: - for standard input, or a file, which is removed.",
+        ),
+    ] = "",
+    rotate: Annotated[
+        bool, typer.Option("--rotate-webhook-secret", help="Have GitHub sign webhooks with a new secret.")
+    ] = False,
+    port: Annotated[
+        int,
+        typer.Option(
+            "--port", metavar="PORT", help="The port of the page at 127.0.0.1 (default: a free one)."
+        ),
+    ] = 0,
+    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+    timeout: Annotated[
+        str, typer.Option("--timeout", metavar="DURATION", help="How long to wait for a person.")
+    ] = "1h",
+) -> None:
+    """Register the GitHub App of a fleet, and give it to the deployed apps.
+
+    Opens a page in the browser; there, GitHub asks for a name, and for the repository. The key, the webhook
+    secret and the ids go into the vault of the fleet.
+    """
+    from cli.setup import github as github_setup
+
+    if replace and (key or rotate):
+        raise UsageError(
+            "--replace registers an App; it goes with neither --key-file nor --rotate-webhook-secret"
+        )
+    given, within = _key(key) if key else "", seconds(timeout)
+    terminal = github_setup.Terminal(typer.echo, webbrowser.open if browser else lambda _: None)
+    with _one_line_errors():
+        az = Az(typer.echo)
+        found = azure_fleet.find(az, fleet, azure_deployment.account(az, subscription))
+        if given:
+            github_setup.replace_key(az, found, terminal, given)
+            _remove(key)
+        if rotate:
+            github_setup.rotate_webhook_secret(az, found, terminal, given)
+        if not (given or rotate):
+            github_setup.register(
+                az, found, terminal, features=allow or (), port=port, replace=replace, within=within
+            )
+
+
+def entra(
+    fleet: Fleet,
+    *,
+    subscription: Subscription = "",
+    infra: Annotated[
+        Path, typer.Option("--infra", metavar="FOLDER", help="The folder with entra-app.json.")
+    ] = Path("infra"),
+    give: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--give", metavar="ROLE_AND_PERSON", help="Also give a role, such as Approver=ada@example.com."
+        ),
+    ] = None,
+) -> None:
+    """Register the sign-in of a fleet in Entra.
+
+    A second run changes nothing. Where Entra asks for an administrator of the directory, the command prints
+    the request for one. Once the fleet is deployed, browsers may return to its app.
+    """
+    from cli.setup import entra as directory
+
+    if not NAME.fullmatch(fleet):
+        raise UsageError(f"FLEET {fleet[:40]!r} must have lower-case letters, digits and hyphens")
+    pairs = [_role_and_person(given) for given in give or ()]
+    with _one_line_errors():
+        az = Az(typer.echo)
+        signed_in = az.read("Find the directory.", "account", "show", *_chosen(subscription))
+        try:
+            found = directory.registration(az, fleet, infra)
+            address = azure_fleet.address_of(az, fleet, signed_in["id"])
+            if address:
+                directory.add_redirect(az, found.client_id, address)
+            for role, person in pairs:
+                directory.give(az, found, fleet, role, person)
+        except directory.NeedsAdministrator as error:
+            request = (
+                f"An administrator of the directory has to do this:\n  {error}\nThen run the command again."
+            )
+            typer.echo(request)
+            raise typer.Exit(ExitCode.FAILED) from error
+    following = (
+        "" if address else "\nThen deploy the fleet with it. The deployment lets browsers return to the app."
+    )
+    page = directory.consent_page(signed_in["tenantId"], found.client_id)
+    typer.echo(
+        f"Done. The client id, for the parameter file or azd (ROADSTEAD_ENTRA_CLIENT_ID):\n"
+        f"  param entraClientId = '{found.client_id}'{following}\n"
+        f"If people of your directory may not consent for themselves, an administrator does, once:\n  {page}"
+    )
+
+
+def _chosen(subscription: str) -> tuple[str, ...]:
+    return ("--subscription", subscription) if subscription else ()
+
+
+def _role_and_person(given: str) -> tuple[str, str]:
+    role, separator, person = given.partition("=")
+    if not (role and separator and person):
+        raise UsageError(f"--give {given[:60]!r} must be ROLE=PERSON, such as Approver=ada@example.com")
+    return role, person
+
+
+def subscription(
+    target: Annotated[
+        str,
+        typer.Argument(metavar="TARGET", help="The subscription that clusters are to be in: its id or name."),
+    ],
+    parameters: Annotated[
+        Path,
+        typer.Argument(metavar="PARAMETERS", help="The parameter file of the fleet, in the folder infra."),
+    ],
+    *,
+    subscription: Subscription = "",
+) -> None:
+    """Prepare one more subscription for clusters.
+
+    Registers what is missing there, gives the apps the roles that the parameter file asks for, and has Azure
+    report what changes. You must be allowed to assign roles there. A second run changes nothing.
+    """
+    from cli.setup.target import add_target
+
+    if not parameters.is_file():
+        raise UsageError(f"{parameters} is no file; give the one that the fleet was deployed with")
+    with _one_line_errors():
+        az = Az(typer.echo)
+        own = azure_deployment.account(az, subscription)
+        found = azure_deployment.account(az, target)
+        given = azure_deployment.given_in(az, parameters)
+        add_target(az, target=found, own=own, parameters=parameters, given=given)
+
+
+def _key(place: str) -> str:
+    """Return the key that standard input or a file has."""
+    if place == "-":
+        return sys.stdin.read()
+    try:
+        return Path(place).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--key-file {place} cannot be read") from error
+
+
+def _remove(place: str) -> None:
+    if place != "-":
+        Path(place).unlink(missing_ok=True)
+        typer.echo(f"Removed {place}: the vault has the key.")
+
+
+@contextmanager
+def _one_line_errors() -> Iterator[None]:
+    from cli.setup.github import SetupFailed
+    from cli.setup.github_calls import GitHubRefused
+
+    try:
+        yield
+    except (DeploymentFailed, GitHubRefused, SetupFailed) as error:
+        raise CommandError(f"{str(error).removesuffix('.')}. What was done stays.") from error
