@@ -354,6 +354,16 @@ ACTS = (
         method="GET",
     ),
     ActRoute(
+        "importable",
+        "importable",
+        Role.OPERATOR,
+        schema.Importable,
+        audit=lambda call: AuditedAct("import", call.body.subscription),
+        act=lambda call: azure.importable(call.body.subscription, call.ports),
+        body=bodies.SubscriptionQuery,
+        method="GET",
+    ),
+    ActRoute(
         "drill",
         "drill",
         Role.OPERATOR,
