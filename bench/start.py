@@ -2,9 +2,9 @@
 
 In one run: the import of ``function_app`` in a new interpreter, which every instance pays, for each app of
 each folder; the same with every client library, which a worker has imported after its first jobs; and the
-size of what is deployed, files by ``.funcignore`` and libraries by the lock. The first line is an app with
-one timer, of which each start is a multiple. Seconds are of the processor for the whole process, the least
-of several runs in turn; compare only lines of one run.
+size of what is deployed, files by ``.funcignore`` and libraries by the lock. The first line is the command
+with ``--help``, the second an app with one timer, of which each start of an app is a multiple. Seconds are of
+the processor for the whole process, the least of several runs in turn; compare only lines of one run.
 """
 
 from __future__ import annotations
@@ -30,6 +30,14 @@ app = func.FunctionApp()
 def tick(timer: func.TimerRequest) -> None: ...
 """
 APP = "import function_app"
+COMMAND = """
+sys.argv[1:] = ["--help"]
+from contextlib import suppress
+from cli.main import main
+with suppress(SystemExit):
+    main()
+sys.stdout = sys.__stdout__
+"""
 CLIENTS = """
 import function_app, azure.identity, azure.mgmt.resource.resources, azure.mgmt.containerservice
 import shared.adapters.arm, shared.adapters.github, shared.adapters.kubernetes
@@ -76,7 +84,7 @@ class Case:
             text=True,
             check=True,
         )
-        return Start(*map(float, done.stdout.split()))
+        return Start(*map(float, done.stdout.split()[-2:]))
 
 
 def measure(cases: Sequence[Case], runs: int = RUNS) -> Sequence[Start]:
@@ -113,7 +121,9 @@ def main(folders: Sequence[str]) -> None:
     """Print a line for each app of each folder."""
     paths = [Path(name).resolve() for name in folders]
     cases = [Case(code, path, app) for path in paths for code in (APP, CLIENTS) for app in App]
-    empty, *found = measure([Case(EMPTY, Path().resolve()), *cases])
+    here = Path().resolve()
+    empty, command, *found = measure([Case(EMPTY, here), Case(COMMAND, here), *cases])
+    print(f"{'roadstead --help':40} {command.seconds:5.2f} s {command.memory:4.0f} MiB")
     print(f"{'an app with one timer':40} {empty.seconds:5.2f} s {empty.memory:4.0f} MiB")
     for case, start in zip(cases, found, strict=True):
         name = f"{case.folder.name}, {case.app}{', with every client' if case.code == CLIENTS else ''}"

@@ -124,8 +124,9 @@ def given_in(az: Az, parameters: Path) -> dict[str, Any]:
     return {name: parameter.get("value") for name, parameter in given.items()}
 
 
-def register(az: Az, own: str, targets: Sequence[str]) -> None:
-    """Register the resource providers that are missing. Each can take some minutes."""
+def missing_providers(az: Az, own: str, targets: Sequence[str]) -> dict[str, list[str]]:
+    """Return the resource providers that each subscription still has to register."""
+    missing = dict[str, list[str]]()
     for subscription in dict.fromkeys((own, *targets)):
         wanted = {*(OWN if subscription == own else ()), *(OF_TARGETS if subscription in targets else ())}
         query = "[?registrationState=='Registered'].namespace"
@@ -133,7 +134,14 @@ def register(az: Az, own: str, targets: Sequence[str]) -> None:
             f"Find the resource providers of {subscription}.",
             *("provider", "list", "--subscription", subscription, "--query", query),
         )
-        for provider in sorted(wanted - set(found)):
+        missing[subscription] = sorted(wanted - set(found))
+    return missing
+
+
+def register(az: Az, own: str, targets: Sequence[str]) -> None:
+    """Register the resource providers that are missing. Each can take some minutes."""
+    for subscription, providers in missing_providers(az, own, targets).items():
+        for provider in providers:
             az.run(
                 f"Register {provider}, which allows its resources in the subscription.",
                 *("provider", "register", "--wait", "--namespace", provider, "--subscription", subscription),

@@ -5,112 +5,34 @@ What they share is done once: the body and the reason are read, and the act is s
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal
-
-import azure.functions as func
-from pydantic import ValidationError
+from collections.abc import Iterable
 
 from handlers import bodies
+from handlers.act_route import ActCall, ActRoute, add_act, denial, of_cluster, of_clusters, of_rollout
 from handlers.bodies import Body
-from handlers.reply import reply
 from handlers.routes import Routes
 from shared.app.api import schema
-from shared.app.api.access import Caller, Role, decide
+from shared.app.api.access import Role
 from shared.app.api.acts import azure, cluster, fleet, pulls, readiness, rollout, tries
 from shared.app.api.acts.approval import approve
-from shared.app.api.audit import MAX_TEXT, AuditedAct, audited
+from shared.app.api.audit import AuditedAct
 from shared.app.http_result import HttpResult, rejected
 from shared.cluster.history import DRILL, LIVE
-from shared.frozen import dataclass, replace
-from shared.language.model.base import shown
 from shared.ports import Ports
 from shared.rollouts.rollout import ActKind
-
-
-@dataclass(frozen=True)
-class ActCall:
-    """A call of an act: the parts of its route, what it says as ``body`` of the act has it, and by whom."""
-
-    path: Mapping[str, str]
-    body: Any
-    caller: Caller
-    ports: Ports
-
-    @property
-    def reason(self) -> str:
-        """Why, as it is stored and shown."""
-        return shown(self.body.reason, MAX_TEXT)
-
-    @property
-    def by(self) -> str:
-        """How the act names its caller."""
-        return self.caller.name
-
-
-@dataclass(frozen=True)
-class ActRoute:
-    """An act: its route and role, its answer, what the audit has of a call, and what a call does.
-
-    ``body`` is the class of what it takes; what is not of that form is refused, and ``wrong`` says why.
-    ``refusal`` says of a call that was understood why it is refused and not audited, None for no refusal.
-    """
-
-    name: str
-    path: str
-    role: Role
-    answer: type[Any]
-    audit: Callable[[ActCall], AuditedAct]
-    act: Callable[[ActCall], HttpResult]
-    body: type[Body] = Body
-    wrong: str = ""
-    refusal: Callable[[ActCall], HttpResult | None] = lambda _: None
-    method: Literal["GET", "POST"] = "POST"
 
 
 def add_acts(routes: Routes, ports: Ports) -> None:
     """Add a function for each act."""
     for entry in ACTS:
-        _add(entry, routes, ports)
-
-
-def _add(entry: ActRoute, routes: Routes, ports: Ports) -> None:
-    @routes.add(entry.name, entry.path, entry.role, method=entry.method, answer=entry.answer, body=entry.body)
-    def function(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
-        try:
-            body = entry.body.model_validate(said(req) if entry.method == "POST" else dict(req.params))
-        except ValidationError:
-            return reply(rejected(400, entry.wrong))
-        return reply(performed(entry, req.route_params, body, caller, ports))
-
-
-def performed(
-    entry: ActRoute, path: Mapping[str, str], body: Body, caller: Caller, ports: Ports
-) -> HttpResult:
-    """Do an act that its caller may do, unless it is refused; it is saved before it happens."""
-    call = ActCall(path, body, caller, ports)
-    refusal = entry.refusal(call)
-    if refusal is not None:
-        return refusal
-    request = replace(entry.audit(call), reason=call.reason)
-    return audited(request, caller, ports, lambda: entry.act(call))
-
-
-def said(req: func.HttpRequest) -> object:
-    """Return the JSON object of a body, an empty one for a body of another form."""
-    try:
-        read = json.loads(req.get_body() or b"{}")
-    except (ValueError, RecursionError):
-        return {}
-    return read if isinstance(read, dict) else {}
+        add_act(entry, routes, ports)
 
 
 def _override_refusal(call: ActCall) -> HttpResult | None:
     """Refuse a replay that overrides a freeze to all but an Approver with a reason."""
-    denied = decide(call.caller.principal, Role.APPROVER) if call.body.override else None
+    denied = denial(call, Role.APPROVER, of_cluster) if call.body.override else None
     if denied is not None:
-        return rejected(denied.status, denied.error)
+        return denied
     return rejected(400, cluster.WITHOUT_REASON) if call.body.override and not call.reason.strip() else None
 
 
@@ -138,12 +60,12 @@ def _of_rollout(
             call.ports,
             reason=call.reason,
             addresses=who.addresses,
-            roles=who.roles,
+            roles=who.roles_in(of_rollout(call)),
             person=who.person,
         )
 
     name, path = f"rollout_{kind}", f"rollouts/{{commit}}/{kind}"
-    return ActRoute(name, path, role, schema.RolloutReceipt, audit, act, body, wrong)
+    return ActRoute(name, path, role, schema.RolloutReceipt, audit, act, body, wrong, concerns=of_rollout)
 
 
 def _on_cluster(action: str, call: ActCall, *parts: str) -> AuditedAct:
@@ -172,6 +94,7 @@ ACTS = (
         ),
         body=bodies.ApprovalBody,
         wrong='the body must be {"clusters": ["name", ...]}',
+        concerns=of_clusters,
     ),
     ActRoute(
         "approve_correction",
@@ -184,6 +107,7 @@ ACTS = (
         ),
         body=bodies.CorrectionBody,
         wrong='the body must be {"correction": "..."}, with needsApproval of GET drift',
+        concerns=of_cluster,
     ),
     ActRoute(
         "accept",
@@ -196,6 +120,7 @@ ACTS = (
         ),
         body=bodies.AcceptanceBody,
         wrong='the body must be {"fields": {"path": "live", ...}}, as GET drift shows them',
+        concerns=of_cluster,
     ),
     ActRoute(
         "replay",
@@ -208,6 +133,7 @@ ACTS = (
         ),
         body=bodies.ReplayBody,
         refusal=_override_refusal,
+        concerns=of_cluster,
     ),
     ActRoute(
         "rollback",
@@ -218,6 +144,7 @@ ACTS = (
         act=lambda call: pulls.roll_back(
             call.path["name"], call.path["pool"], call.by, call.ports, call.reason
         ),
+        concerns=of_cluster,
     ),
     ActRoute(
         "try",
@@ -230,6 +157,7 @@ ACTS = (
         ),
         body=bodies.TryBody,
         wrong=tries.WRONG_TRY,
+        concerns=of_cluster,
     ),
     ActRoute(
         "end_try",
@@ -240,6 +168,7 @@ ACTS = (
         act=lambda call: tries.end_try(call.path["name"], call.body.pull, call.by, call.ports),
         body=bodies.PullBody,
         wrong=tries.WRONG_END,
+        concerns=of_cluster,
     ),
     ActRoute(
         "takeover",
@@ -248,6 +177,7 @@ ACTS = (
         schema.TakeoverReceipt,
         audit=lambda call: _on_cluster("takeover", call),
         act=lambda call: cluster.take_over(call.path["name"], call.by, call.ports, call.reason),
+        concerns=of_cluster,
     ),
     ActRoute(
         "takeover_repository",
@@ -266,6 +196,7 @@ ACTS = (
         act=lambda call: cluster.refresh(call.body.clusters, call.by, call.ports),
         body=bodies.RefreshBody,
         wrong=cluster.WRONG_BODY,
+        concerns=of_clusters,
     ),
     ActRoute(
         "read_readiness",
@@ -276,6 +207,7 @@ ACTS = (
         act=lambda call: readiness.read_readiness(call.body.clusters, call.by, call.ports),
         body=bodies.RefreshBody,
         wrong=cluster.WRONG_BODY,
+        concerns=of_clusters,
     ),
     ActRoute(
         "sync",
@@ -349,6 +281,7 @@ ACTS = (
         ),
         body=bodies.PromotionBody,
         wrong=pulls.WRONG_PROMOTION,
+        concerns=lambda call: (call.body.target,),
     ),
     ActRoute(
         "import",
@@ -358,6 +291,16 @@ ACTS = (
         audit=lambda call: AuditedAct("import", call.body.resource),
         act=lambda call: azure.import_cluster(call.body.resource, call.ports),
         body=bodies.ResourceQuery,
+        method="GET",
+    ),
+    ActRoute(
+        "importable",
+        "importable",
+        Role.OPERATOR,
+        schema.Importable,
+        audit=lambda call: AuditedAct("import", call.body.subscription),
+        act=lambda call: azure.importable(call.body.subscription, call.ports),
+        body=bodies.SubscriptionQuery,
         method="GET",
     ),
     ActRoute(
@@ -379,6 +322,7 @@ ACTS = (
         body=bodies.LiveQuery,
         wrong=azure.WRONG_NAMES,
         method="GET",
+        concerns=of_clusters,
     ),
 )
 """What an Operator may do to a rollout are pause, resume and abort. An approval, an override of windows and

@@ -11,7 +11,8 @@ from typing import Any, Union, get_args, get_type_hints
 import azure.functions as func
 from pydantic import ValidationError
 
-from handlers.acts import add_acts, said
+from handlers.act_route import said
+from handlers.acts import add_acts
 from handlers.bodies import OffersBody
 from handlers.reply import reply
 from handlers.routes import ANYBODY, API, Routes, callable_by

@@ -161,6 +161,12 @@ class ResourceQuery(Body):
     resource: str = ""
 
 
+class SubscriptionQuery(Body):
+    """The id of a subscription."""
+
+    subscription: str = ""
+
+
 def _separate(given: Any) -> list[str]:
     return list(dict.fromkeys(filter(None, str(given or "").split(","))))
 

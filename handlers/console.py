@@ -18,10 +18,11 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 import azure.functions as func
 from pydantic import ValidationError
 
-from handlers.acts import ACTS, ActRoute, performed
+from handlers.act_route import ActRoute, performed
+from handlers.acts import ACTS
 from handlers.routes import callable_by
 from handlers.sign_in import KEY, SignIn, address_of
-from shared.app.api.access import Caller, Principal, Role, decide
+from shared.app.api.access import Caller, Principal, Role, decide, may_somewhere
 from shared.app.console.forms import Signer, body_of, new_session, role_of_session
 from shared.app.console.pages import SECTIONS, page_at
 from shared.app.console.recent import recent
@@ -169,7 +170,7 @@ class Console:
             "here": request.address,
             "said": said,
             "token": partial(_token_field, token),
-            "may": lambda name: caller is not None and decide(caller.principal, self.acts[name].role) is None,
+            "may": lambda name: caller is not None and self._may(caller.principal, self.acts[name]),
             "role_of": lambda name: self.acts[name].role.value,
         }
         body = rendered(page, shared)
@@ -180,6 +181,11 @@ class Console:
         if said:
             headers["Set-Cookie"] = f"{SAID}=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Strict"
         return _html(page.status, dated(body, now), headers)
+
+    def _may(self, principal: Principal, act: ActRoute) -> bool:
+        """Return whether somebody sees the button of an act; what it concerns then decides."""
+        somewhere = act.concerns is not None and may_somewhere(principal, act.role)
+        return somewhere or decide(principal, act.role) is None
 
     # Signing in.
 
@@ -237,9 +243,6 @@ class Console:
         )
         if act is None or act.method != "POST":
             return self._shown(request, message("No such act", f"There is no act {request.path}.", 404))
-        denied = decide(caller.principal, act.role)
-        if denied:
-            return self._said(back, denied.error, ok=False)
         said = body_of([(name, value) for name, value in fields if name not in ("token", "back")])
         parts = said.get("path", {})
         if "/" in "".join(parts.values()) or not all(parts.values()):

@@ -16,7 +16,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from shared.app.api.access import Caller, Principal, Role
+from shared.app.api.access import Caller, Principal, Role, limited_roles
 from shared.frozen import dataclass, field
 from shared.language.model.base import shown
 
@@ -114,7 +114,8 @@ class SignIn:
         roles = frozenset(role for role in Role if role in read.all(*ROLES))
         addresses = frozenset(address.lower() for address in read.all(*ADDRESSES))
         identity, person = shown(identifier, MAX_NAME), bool(own or not app)
-        return Principal(identity, shown(name, MAX_NAME), roles, addresses, person=person)
+        limited = limited_roles(read.all(*ROLES))
+        return Principal(identity, shown(name, MAX_NAME), roles, addresses, person=person, limited=limited)
 
     def _with_key(self, headers: Mapping[str, str]) -> Principal | None:
         given = (headers.get(KEY) or "").encode(errors="replace")

@@ -362,7 +362,9 @@ var settings = {
   ROADSTEAD_INSTALLATION: installationId
   APP_RESOURCE_GROUP: subscriptionResourceId('Microsoft.Resources/resourceGroups', resourceGroupName)
   APP_PRINCIPALS: join(concat(appIds, principalIds), ',')
+  CONTROL_PRINCIPAL: identities.control
   WORKER_PRINCIPAL: identities.worker
+  DELETER_PRINCIPAL: identities.deleter
   GITHUB_API_URL: githubApiUrl
   GITHUB_REPOSITORY: githubRepository
   GITHUB_REPOSITORY_PREVIOUS: githubRepositoryPrevious

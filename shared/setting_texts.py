@@ -15,6 +15,8 @@ from shared.cluster.failures.retry import with_limits
 from shared.reachable_addresses import networks_of
 from shared.schedules import next_time
 
+UNRESOLVED = "a reference to Key Vault that Azure has not resolved"
+"""What is shown of a secret that is none."""
 _HOST = r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?"
 _VAULT = re.compile(rf"((?P<name>[A-Za-z][A-Za-z0-9-]{{1,22}}[A-Za-z0-9])=)?(?P<url>https://{_HOST})/?")
 _REGISTRY = re.compile(rf"(?P<host>{_HOST})(=(?P<url>https://{_HOST})/?)?")

@@ -19,6 +19,7 @@ from shared.language.resolve.work import PLAN_WORK
 from shared.ports import FleetConfig, PlanLimits, Timing
 from shared.resource_ids import GroupId
 from shared.setting_texts import (
+    UNRESOLVED,
     ApiKey,
     ApiVersion,
     CheckHosts,
@@ -50,6 +51,7 @@ class App(StrEnum):
     """The jobs that delete clusters: no right to change one."""
 
 
+Principal = Annotated[str, Field(pattern=r"^([0-9a-fA-F-]{36})?$")]
 AppGroup = Annotated[
     str, Field(pattern=r"^(/subscriptions/[0-9a-fA-F-]{36}/resource[gG]roups/[^/\s]{1,90})?$")
 ]
@@ -70,8 +72,10 @@ class Settings(BaseModel):
     """The resource id of the group of the app, whose tag has the epoch of the tables; infra/ names it."""
     app_principals: str = ""
     """The object or client ids of the apps' identities, separated by commas; infra/ names them."""
-    worker_principal: Annotated[str, Field(pattern=r"^([0-9a-fA-F-]{36})?$")] = ""
-    """The object id of the worker's identity; infra/ names it."""
+    control_principal: Principal = ""
+    worker_principal: Principal = ""
+    deleter_principal: Principal = ""
+    """The object ids of the identities of the apps; infra/ names them."""
     roadstead_app: App | None = None
     """Which functions this app runs; None for all, as on a developer's machine."""
 
@@ -206,7 +210,7 @@ class Settings(BaseModel):
             installation=self.roadstead_installation,
             app_group=_group(self.app_resource_group),
             principals=frozenset(filter(None, map(str.strip, self.app_principals.lower().split(",")))),
-            worker=self.worker_principal.lower(),
+            identities={app: getattr(self, f"{app}_principal").lower() for app in App},
             public_url=(self.public_url or host).rstrip("/"),
             timing=Timing(
                 lease_seconds=self.lease_seconds,
@@ -281,7 +285,13 @@ TIMED = ("PLAN_SCHEDULE", "RESEND_SCHEDULE", "RETENTION_SCHEDULE")
 
 
 def _trace(fleet: str, name: str, secret: SecretStr) -> str:
-    """Return too few bits of a secret's hash to find it by guessing."""
+    """Return too few bits of a secret's hash to find it by guessing, or that it is none.
+
+    App Service leaves a reference to Key Vault as it is where the app may not read the secret, or there is
+    none: learn.microsoft.com/azure/app-service/app-service-key-vault-references.
+    """
+    if secret.get_secret_value().startswith("@Microsoft.KeyVault("):
+        return UNRESOLVED
     digest = hashlib.sha256(f"{fleet}:{name}:{secret.get_secret_value()}".encode()).hexdigest()
     return f"secret {digest[:6]}"
 

@@ -245,6 +245,10 @@ class Api:
         """Return the manifest of a managed cluster by its ARM id."""
         return self._typed(schema.Imported, self.get(f"import?resource={quote(resource, safe='')}"))
 
+    def importable(self, subscription: str) -> schema.Importable:
+        """Return the managed clusters of a subscription."""
+        return self._typed(schema.Importable, self.get(f"importable?subscription={subscription}"))
+
     def drill(self, reason: str = "") -> schema.Drill:
         """Return what a loss of the tables would cost; raise Refused before the first plan."""
         why = f"?reason={quote(reason, safe='')}" if reason else ""

@@ -26,7 +26,8 @@ _SECONDS = 30
 def token_of(context: FleetContext) -> Token:
     """Return what gives the token for each call of a context's app: in memory, new when it expires.
 
-    Raise UsageError for an address over which everybody could read the token.
+    Raise UsageError for an address over which everybody could read the token. So does the first call where
+    the library is not installed.
     """
     try:
         address = urlsplit(context.url)
@@ -37,7 +38,11 @@ def token_of(context: FleetContext) -> Token:
     made: list[TokenCredential] = []
 
     def token() -> str:
-        from azure.core.exceptions import ClientAuthenticationError
+        try:
+            from azure.core.exceptions import ClientAuthenticationError
+        except ImportError as error:
+            remedy = "install it: `uv tool install 'roadstead[entra]'`, or the same with pipx"
+            raise UsageError(f"to sign in needs the library azure-identity; {remedy}") from error
 
         try:
             if not made:

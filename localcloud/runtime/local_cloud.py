@@ -102,6 +102,7 @@ class LocalCloud:
         settings, port = self.state / f"local.settings{app and '-' + app}.json", self.ports[host]
         if app:
             own = {"ROADSTEAD_APP": app, "AZURE_CLIENT_ID": directory.APPS[app].id}
+            own |= {f"{name.upper()}_PRINCIPAL": known.id for name, known in directory.APPS.items()}
             _write(settings, {"IsEncrypted": False, "Values": self.settings | own})
         command = [sys.executable, "-m", "localcloud.functions.host", "--app", str(self.options.app)]
         command += ["--settings", str(settings), "--port", str(port), "--stop-with-parent"]

@@ -8,12 +8,22 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
 
+from shared.app.access.cluster_access import ClusterAccess
 from shared.app.door import NotReady, enter, newer_epoch, time_now
-from shared.cluster.failures.errors import ReconcileError
+from shared.azure.availability.permissions import assigned, grants_of, lacking_in_subscription, roles_of
+from shared.cluster.failures.errors import Dependency, ReconcileError, Unauthorized, Unreadable
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.frozen import dataclass
 from shared.ports import Ports
+from shared.ports.azure import ListGrants, ListRoleDefinitions
 from shared.ports.state.examinations import Examination, Finding
+from shared.resource_ids import SubscriptionId
+from shared.sentences import some_of
+from shared.setting_texts import UNRESOLVED
 from shared.version import VERSION
 
 log = logging.getLogger(__name__)
@@ -28,6 +38,13 @@ SENDS: Mapping[str, tuple[str, ...]] = {
 """The queues to which the identity of each app may send, as ``infra/servicebus.bicep`` has it."""
 NAME = "FUNCTION_APP_NAME"
 _DEPLOY = "run the deployment again: it assigns the roles and writes the settings"
+
+
+_ASSIGN = (
+    "`az deployment sub create --subscription {} --location REGION --template-file infra/access.bicep "
+    "--parameters identities=IDENTITIES`"
+)
+_NAMED = 2
 
 
 @dataclass(frozen=True)
@@ -81,6 +98,66 @@ def parts_of(app: str, ports: Ports) -> Iterator[Part]:
         yield Part(f"queue {queue}", sender.probe, f"{_DEPLOY}; {name} needs Azure Service Bus Data Sender")
     for service, probe in ports.probes.items():
         yield Part(service, probe.probe, f"`az functionapp identity show --name {name}`; {_DEPLOY}")
+    for setting, value in ports.config.settings.items():
+        if value == UNRESOLVED:
+            remedy = (
+                f"`az keyvault secret show --vault-name VAULT --name SECRET`, {name} needs Key Vault Secrets "
+                f"User there; then {restart}"
+            )
+            yield Part(f"setting {setting}", partial(_is_unresolved, setting), remedy)
+    principal = ports.config.identities.get(app, "")
+    for subscription in _subscriptions(ports) if principal else ():
+        rights = partial(_has_rights, app, principal, subscription, ports)
+        yield Part(f"roles in {subscription}", rights, _ASSIGN.format(subscription))
+    entered = _to_enter(ports) if app == "worker" else None
+    if entered is not None:
+        remedy = f"`roadstead why {entered.name}`; docs/troubleshooting.md"
+        yield Part(f"API server of {entered.name}", partial(_enter, entered, ports), remedy)
+
+
+def _is_unresolved(setting: str) -> None:
+    raise Dependency(f"{setting} is {UNRESOLVED}: the secret is not there, or this app may not read it")
+
+
+def _subscriptions(ports: Ports) -> list[str]:
+    """Return the subscriptions with clusters, and those that shared files name."""
+    of_clusters = {summary.place.subscription.lower() for summary in ports.state.summaries()}
+    return sorted(filter(None, {*of_clusters, *ports.state.fleet().rules.subscriptions}))
+
+
+def _has_rights(app: str, principal: str, subscription: str, ports: Ports) -> None:
+    """Raise Unauthorized where no assignment of a role allows what the app does in a subscription.
+
+    A right to write is proven by its assignment: nothing is written to try it. The two reads take no token of
+    Azure's limits: a clock that is wrong would reserve tokens of another time.
+    """
+    target = SubscriptionId(subscription)
+    try:
+        assignments = ports.azure.call(ListGrants(target, principal))
+        roles = ports.azure.call(ListRoleDefinitions(target))
+    except Unauthorized as error:
+        raise Unauthorized(f"it may read no role in {subscription}, so it has none there") from error
+    grants = grants_of(assigned(assignments), roles_of(roles))
+    missing = lacking_in_subscription(app, subscription, grants)
+    if missing:
+        raise Unauthorized(
+            f"the identity {principal} has no role with {some_of(missing, _NAMED)} in {subscription}"
+        )
+
+
+def _to_enter(ports: Ports) -> ClusterRecord | None:
+    """Return a Ready cluster whose API server a worker has entered with a token of the app."""
+    for summary in ports.state.summaries():
+        if summary.phase is Phase.READY and summary.place.subscription:
+            with suppress(Unreadable):
+                record = ports.state.cluster(summary.name)
+                if record is not None and record.observation.api_server is not None:
+                    return record
+    return None
+
+
+def _enter(record: ClusterRecord, ports: Ports) -> None:
+    ClusterAccess(record).over(ports).kubernetes.connect(record.desired.id).check()
 
 
 def _is_current(ports: Ports) -> None:

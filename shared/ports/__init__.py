@@ -174,8 +174,8 @@ class FleetConfig:
     """Whether the app is in a network that reaches private API servers; None where nobody says."""
     principals: frozenset[str] = frozenset()
     """The ids of the app's identities, in lower case: what these do is no change by hand."""
-    worker: str = ""
-    """The object id of the worker's identity, whose rights a plan is compared with; "" where nobody says."""
+    identities: Mapping[str, str] = field(default_factory=dict)
+    """The object ids of the identities of the apps, by app; "" where nobody says."""
     app_group: GroupId | None = None
     """The resource group of the app, whose tag has the epoch of the tables; None where nobody names it."""
     approval_by_others: bool = False
@@ -188,6 +188,11 @@ class FleetConfig:
     """The settings by name as acts may show them; of a secret, a few bits that change with it."""
     timers: Mapping[str, str] = field(default_factory=dict)
     """The schedules of the timers, as NCRONTAB in UTC, by the names of their functions."""
+
+    @property
+    def worker(self) -> str:
+        """The object id of the worker's identity, whose rights a plan is compared with."""
+        return self.identities.get("worker", "")
 
     @property
     def mark(self) -> str:

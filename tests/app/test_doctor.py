@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from localcloud.azure.wire.authorization import allows
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.fleet import ask_apps
 from shared.app.doctor import doctor_view
 from shared.app.door import epoch_tag
 from shared.app.examination import APPS, SENDS, examine
 from shared.app.health import Health
-from shared.cluster.failures.errors import Dependency, Unauthenticated, Unauthorized, Unavailable
+from shared.azure.availability.permissions import RIGHTS
+from shared.cluster.failures.errors import Dependency, Throttled, Unauthenticated, Unauthorized, Unavailable
+from shared.kubernetes.kubeconfig import ApiServer
 from shared.ports import Ports
-from shared.ports.azure import PatchTags
-from tests.support.deployed_rights import senders
-from tests.support.lost_tables import CONFIG
+from shared.ports.azure import AzureCall, GetTags, ListGrants, ListRoleDefinitions
+from shared.setting_texts import UNRESOLVED
+from shared.settings import App
+from tests.support.deployed_rights import actions, senders
+from tests.support.lost_tables import APP_GROUP
 from tests.support.pipeline_runs import ready
 from tests.support.replaced_ports import Around
 
 Fault = Callable[[Ports], Ports]
+Induced = Callable[[MemoryCloud, str, Ports], None]
+"""Has an app examine itself, with a fault."""
+IDENTITIES = {app: f"00000000-0000-0000-0000-0000000000c{number}" for number, app in enumerate(APPS)}
+ROLE, OWNER = "00000000-0000-0000-0000-00000000000d", "8e3af657-a8ff-443c-a75c-2fe8c4bcb635"
+AKS = "Microsoft."
+AWAY = Unavailable("the API server did not answer")
 
 
 class Answers:
@@ -45,22 +56,61 @@ def refusing(error: Exception) -> Callable[..., Any]:
     return refuse
 
 
+PROBES = {
+    "credential": "Azure credential",
+    "bus": "Service Bus",
+    "vault": "Key Vault platform",
+}
+
+
 def with_probes(ports: Ports, **failing: Exception) -> Ports:
-    names = {"credential": "Azure credential", "vault": "Key Vault platform"}
-    return replace(ports, probes={name: Answers(failing.get(key)) for key, name in names.items()})
+    return replace(ports, probes={name: Answers(failing.get(key)) for key, name in PROBES.items()})
 
 
 def probe_fails(key: str, error: Exception) -> Fault:
     return lambda ports: with_probes(ports, **{key: error})
 
 
-def queue_refuses(queue: str) -> Fault:
+def queue_refuses(queue: str, error: Exception | None = None) -> Fault:
     def refuse(ports: Ports) -> Ports:
-        refused = refusing(Unauthorized(f"the queue {queue} refuses this identity"))
+        refused = refusing(error or Unauthorized(f"the queue {queue} refuses this identity"))
         replaced: dict[str, Any] = {queue: Around(getattr(ports, queue), probe=refused)}
         return replace(ports, **replaced)
 
     return refuse
+
+
+def azure_answers(kind: type[AzureCall[Any]], answer: Callable[..., Any]) -> Fault:
+    """Return a fault in which Azure answers one operation otherwise, for one app."""
+
+    def change(ports: Ports) -> Ports:
+        def call(operation: AzureCall[Any]) -> Any:
+            return answer(operation) if isinstance(operation, kind) else ports.azure.call(operation)
+
+        return replace(ports, azure=Around(ports.azure, call=call), compared=type(ports.compared)())
+
+    return change
+
+
+def only(*granted: str) -> Fault:
+    """Return a fault in which the role of an app has these actions alone."""
+    role = {"name": ROLE, "properties": {"permissions": [{"actions": [*granted]}]}}
+
+    def assigned(operation: ListGrants) -> list[Any]:
+        scope = f"/subscriptions/{operation.target.subscription}"
+        return [{"properties": {"scope": scope, "roleDefinitionId": f"{scope}/roleDefinitions/{ROLE}"}}]
+
+    def change(ports: Ports) -> Ports:
+        known = azure_answers(ListRoleDefinitions, lambda _: [role])(ports)
+        return azure_answers(ListGrants, assigned)(known)
+
+    return change
+
+
+def elsewhere(operation: ListGrants) -> list[Any]:
+    """Return the assignment of a role that allows everything, in another resource group."""
+    scope = f"/subscriptions/{operation.target.subscription}/resourceGroups/rg-other"
+    return [{"properties": {"scope": scope, "roleDefinitionId": f"{scope}/roleDefinitions/{OWNER}"}}]
 
 
 def host_fails(error: Exception) -> Fault:
@@ -89,38 +139,140 @@ def setting(name: str, value: str) -> Fault:
     return change
 
 
-FAULTS: Mapping[str, tuple[Fault, str]] = {
+def an_api_server_is_away(ports: Ports) -> Ports:
+    """Let the API server of a cluster be known that a worker has entered, and not answer."""
+
+    def cluster(name: str) -> Any:
+        record = ports.state.cluster(name)
+        assert record is not None
+        known = replace(record.observation, api_server=ApiServer("https://one.example", "ca"))
+        return replace(record, observation=known)
+
+    state: Any = Around(ports.state, cluster=cluster)
+    return replace(ports, state=state, kubernetes=Around(ports.kubernetes, connect=refusing(AWAY)))
+
+
+def examined_as(fault: Fault) -> Induced:
+    return lambda _, app, ports: examine(app, fault(ports))
+
+
+def silent(cloud: MemoryCloud, app: str, ports: Ports) -> None:
+    """Let an app never answer."""
+
+
+def answered_once(cloud: MemoryCloud, app: str, ports: Ports) -> None:
+    """Let an app have answered ten minutes ago, and not since."""
+    examine(app, ports)
+    (row,) = [row for row in cloud.state.examinations() if row.app == app]
+    cloud.state.save_examination(replace(row, at=row.at - timedelta(minutes=10)))
+
+
+def another_version(cloud: MemoryCloud, app: str, ports: Ports) -> None:
+    """Let an app run another version."""
+    examine(app, ports)
+    (row,) = [row for row in cloud.state.examinations() if row.app == app]
+    cloud.state.save_examination(replace(row, version="0.0.9"))
+
+
+IN_AN_APP: Mapping[str, tuple[Fault, str]] = {
     "its clock is ahead": (clock_is_off(60), "the clock of this instance is 5"),
     "its clock is behind": (clock_is_off(-60), "behind that of Table Storage"),
     "its time is unknown": (without_table_time, "the time is not known: Unavailable"),
+    "the tables are too old": (
+        azure_answers(GetTags, lambda _: {epoch_tag(MemoryCloud().ports.config): "3"}),
+        "the tables are older than the epoch 3",
+    ),
+    "the epoch cannot be read": (
+        azure_answers(GetTags, refusing(Unauthorized("the tags of the group are refused"))),
+        "the tags of the group are refused",
+    ),
     "no token": (probe_fails("credential", Unauthenticated("no identity is assigned")), "no identity"),
     "Entra is away": (probe_fails("credential", Unavailable("Microsoft Entra did not answer")), "Entra"),
+    "the bus is away": (probe_fails("bus", Unavailable("the namespace did not answer")), "namespace did"),
     "the vault is away": (probe_fails("vault", Unavailable("the vault platform did not answer")), "vault"),
+    "the vault has another tenant": (
+        probe_fails("vault", Unauthenticated("the vault platform does not know this tenant")),
+        "this tenant",
+    ),
     "GitHub refuses it": (host_fails(Unauthenticated("Bad credentials")), "Unauthenticated: Bad"),
     "GitHub hides the repository": (host_fails(Dependency("no such branch")), "no such branch"),
+    "GitHub is away": (host_fails(Unavailable("GitHub did not answer")), "GitHub did not answer"),
+    "GitHub throttles it": (host_fails(Throttled("the rate limit is used up")), "rate limit is used up"),
+    "an examination breaks": (host_fails(RuntimeError("odd")), "the examination has failed: RuntimeError"),
+    "plans refuses it": (queue_refuses("plans"), "the queue plans refuses"),
+    "jobs refuses it": (queue_refuses("jobs"), "the queue jobs refuses"),
+    "changes refuses it": (queue_refuses("changes"), "the queue changes refuses"),
+    "deletes refuses it": (queue_refuses("deletes"), "the queue deletes refuses"),
+    "jobs is not there": (queue_refuses("jobs", Dependency("there is no queue jobs")), "no queue jobs"),
+    "no role is assigned": (azure_answers(ListGrants, lambda _: []), f"has no role with {AKS}"),
+    "its role is assigned elsewhere": (azure_answers(ListGrants, elsewhere), f"has no role with {AKS}"),
+    "its role reads alone": (only("Microsoft.Resources/*/read"), f"has no role with {AKS}"),
+    "it may not read its roles": (
+        azure_answers(ListGrants, refusing(Unauthorized("forbidden"))),
+        "it may read no role in",
+    ),
+    "the subscription is not there": (
+        azure_answers(ListGrants, refusing(Dependency("The subscription could not be found."))),
+        "The subscription could not be found.",
+    ),
+    "Azure does not answer": (
+        azure_answers(ListGrants, refusing(Unavailable("Azure did not answer"))),
+        "Azure did not answer",
+    ),
+    "a secret is not resolved": (
+        setting("GITHUB_TOKEN", UNRESOLVED),
+        "GITHUB_TOKEN is a reference to Key Vault that Azure has not resolved",
+    ),
     "another lease": (setting("LEASE_SECONDS", "30.0"), "LEASE_SECONDS is "),
     "another branch": (setting("GITHUB_BRANCH", "next"), "GITHUB_BRANCH is "),
     "another bus": (setting("SERVICEBUS__FULLYQUALIFIEDNAMESPACE", "old"), "SERVICEBUS__"),
+    "other tables": (setting("TABLES_ENDPOINT", "https://old.example"), "TABLES_ENDPOINT is "),
+    "another credential": (setting("GITHUB_TOKEN", "secret 000000"), "GITHUB_TOKEN is "),
 }
-CASES = [
-    *((app, name, *fault) for app in APPS for name, fault in FAULTS.items()),
+FAULTS: Mapping[str, tuple[Induced, str]] = {
+    **{name: (examined_as(fault), said) for name, (fault, said) in IN_AN_APP.items()},
+    "it never answers": (silent, "has never answered a question on its queue"),
+    "it answers no more": (answered_once, "has not answered a question on its queue since"),
+    "another version": (another_version, " 0.0.9"),
+}
+"""What goes wrong with an app, how, and what is said of it."""
+OF_ONE_APP: Sequence[tuple[str, str, Fault, str]] = (
     *(
         (app, f"{queue} refuses it", queue_refuses(queue), f"the queue {queue} refuses")
         for app, queues in SENDS.items()
         for queue in queues
+        if queue == "previews"
     ),
+    (
+        "worker",
+        "an API server is away",
+        an_api_server_is_away,
+        "the API server did not answer",
+    ),
+)
+CASES = [
+    *((app, name, *fault) for app in APPS for name, fault in FAULTS.items()),
+    *((app, name, examined_as(fault), said) for app, name, fault, said in OF_ONE_APP),
 ]
-SETTINGS = {"LEASE_SECONDS": "90.0", "GITHUB_BRANCH": "main", "SERVICEBUS__FULLYQUALIFIEDNAMESPACE": "bus"}
+SETTINGS = {
+    "LEASE_SECONDS": "90.0",
+    "GITHUB_BRANCH": "main",
+    "SERVICEBUS__FULLYQUALIFIEDNAMESPACE": "bus",
+    "TABLES_ENDPOINT": "https://tables.example",
+    "GITHUB_TOKEN": "secret 1a2b3c",
+}
 
 
-def examined(faults: Mapping[str, Fault] = {}, silent: str = "") -> MemoryCloud:
+def examined(faults: Mapping[str, Induced] = {}) -> MemoryCloud:
     """Return a fleet whose apps have examined themselves, some with a fault."""
     cloud = ready("one")
-    config = replace(cloud.ports.config, settings=SETTINGS)
+    cloud.azure.engine.app_group(APP_GROUP.subscription, APP_GROUP.name)
+    cloud.azure.roles.apps = {name: sorted(actions(App(app))) for app, name in IDENTITIES.items()}
+    config = replace(cloud.ports.config, settings=SETTINGS, app_group=APP_GROUP, identities=IDENTITIES)
     ports = with_probes(replace(cloud.ports, config=config))
     for app in APPS:
-        if app != silent:
-            examine(app, faults[app](ports) if app in faults else ports)
+        induce = faults.get(app, examined_as(lambda same: same))
+        induce(cloud, app, ports)
     return cloud
 
 
@@ -136,28 +288,30 @@ def test_nothing_is_wrong_with_apps_that_are_well() -> None:
 
 @pytest.mark.parametrize(("app", "name", "fault", "said"), CASES, ids=[f"{c[0]}: {c[1]}" for c in CASES])
 def test_a_fault_of_an_app_is_found_with_a_message_of_its_own(
-    app: str, name: str, fault: Fault, said: str
+    app: str, name: str, fault: Induced, said: str
 ) -> None:
     everything = found(examined({app: fault}))
     own = [problem for _, _, problem in everything if said in problem]
     assert own, (name, everything)
-    assert all(app in (whose, *problem.split()) or f"{app}," in problem for whose, _, problem in everything)
-
-
-def test_messages_of_different_faults_differ() -> None:
-    told = {(what, text) for _, _, fault, _ in CASES for _, what, text in found(examined({"worker": fault}))}
-    assert len(told) >= len(FAULTS)
+    assert all(
+        app in (whose, *problem.split()) or f"{app}," in problem for whose, _, problem in everything
+    ), everything
 
 
 @pytest.mark.parametrize("app", APPS)
-def test_an_app_that_does_not_answer_is_found(app: str) -> None:
-    assert found(examined(silent=app)) == [
-        (app, "app", f"the app {app} has never answered a question on its queue")
-    ]
+def test_at_least_thirty_faults_of_each_app_differ_in_what_is_said(app: str) -> None:
+    told = {(what, text) for fault, _ in FAULTS.values() for _, what, text in found(examined({app: fault}))}
+    assert len(FAULTS) >= 30
+    assert len(told) >= 30
+
+
+def test_what_an_app_needs_in_a_subscription_is_in_its_role() -> None:
+    for app, needs in RIGHTS.items():
+        assert [need for need in needs if not allows(actions(App(app)), need)] == []
 
 
 def test_a_problem_that_lasts_keeps_its_time_and_one_that_has_ended_is_gone() -> None:
-    cloud = examined({"worker": queue_refuses("deletes")})
+    cloud = examined({"worker": examined_as(queue_refuses("deletes"))})
     (first,) = cloud.state.examinations()[-1].findings
     cloud.clock.advance(600)
     examine("worker", queue_refuses("deletes")(with_probes(cloud.ports)))
@@ -179,26 +333,9 @@ def test_each_app_answers_on_a_queue_of_its_own_also_with_a_wrong_clock_and_in_a
     assert all(row.findings[0].what == "clock" for row in rows.values())
 
 
-def test_versions_that_differ_are_found() -> None:
-    cloud = examined()
-    (row,) = [row for row in cloud.state.examinations() if row.app == "deleter"]
-    cloud.state.save_examination(replace(row, version="0.0.9"))
-    assert [(app, what) for app, what, _ in found(cloud)] == [("deleter", "version")]
-
-
 def test_an_app_asks_the_queues_to_which_its_identity_may_send() -> None:
     deployed = {
         app: {queue for queue in ("plans", "previews", "jobs", "changes", "deletes") if app in senders(queue)}
         for app in APPS
     }
     assert {app: set(queues) for app, queues in SENDS.items()} == deployed
-
-
-def test_tables_that_are_too_old_are_found() -> None:
-    cloud = MemoryCloud(config=CONFIG)
-    assert CONFIG.app_group is not None
-    body = {"operation": "Merge", "properties": {"tags": {epoch_tag(CONFIG): "3"}}}
-    cloud.ports.azure.call(PatchTags(CONFIG.app_group, body))
-    examine("deleter", cloud.ports)
-    (row,) = cloud.state.examinations()
-    assert row.findings[0].what == "epoch of the tables"

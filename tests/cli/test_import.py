@@ -11,7 +11,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cli.commands.write.import_cluster import text_of
+from cli.commands.write.imported_file import text_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
 from shared.language.yaml.parser import parse

@@ -10,7 +10,8 @@ import azure.functions as func
 import pytest
 
 from handlers import console
-from handlers.acts import ACTS, ActRoute
+from handlers.act_route import ActRoute
+from handlers.acts import ACTS
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.access import INCLUDED, Role
 from shared.app.http_result import HttpResult

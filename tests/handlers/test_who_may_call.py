@@ -58,6 +58,7 @@ ROUTES = {
     "resume": ("POST", "resume", "Operator"),
     "sync": ("POST", "sync", "Operator"),
     "import": ("GET", "import", "Operator"),
+    "importable": ("GET", "importable", "Operator"),
     "live": ("GET", "live", "Operator"),
     "drill": ("GET", "drill", "Operator"),
     "plans": ("GET", "plans", "Reader"),

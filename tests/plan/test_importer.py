@@ -11,6 +11,7 @@ from hypothesis import given, reject
 
 from shared.azure.differences import differences_of
 from shared.azure.importer import ImportedManifest, NotImportable, document, imported, minimal_spec
+from shared.azure.inferred_classes import InferredClass, inferred_classes
 from shared.azure.ownership import Owner
 from shared.cluster.failures.errors import InvalidManifest
 from shared.language.desired import Desired
@@ -302,3 +303,44 @@ def test_a_pool_that_replaced_another_has_the_name_of_the_manifest() -> None:
     found = imported(ID, Owner("example", "example/fleet", "one"), live, {})
     assert [pool["name"] for pool in found.short["nodePools"]] == ["system"]
     assert found.differences == ()
+
+
+@GENERATED
+@given(SPECS, SPECS, SPECS)
+def test_over_the_class_of_any_clusters_each_manifest_equals_what_azure_has(
+    spec: dict[str, Any], like: dict[str, Any], other: dict[str, Any]
+) -> None:
+    lives = {
+        "a": existing(spec),
+        "b": existing({**like, "nodePools": spec["nodePools"]}),
+        "c": existing(other),
+    }
+    found = {name: imported(ID, OWNER, live, {}) for name, live in lives.items()}
+    own = {name: minimal_spec(entry.spec, entry.short, {}) for name, entry in found.items()}
+    for kind in inferred_classes(own):
+        for name in kind.clusters:
+            mine = minimal_spec(found[name].spec, found[name].short, kind.spec)
+            merged = without_nulls(merge(node_of(kind.spec), node_of(mine))).plain()
+            assert differences_of(as_desired(found[name].name, merged), OWNER, lives[name]) == []
+
+
+def test_a_class_has_what_most_share_and_clusters_unlike_all_others_have_none() -> None:
+    shape = {
+        "sku": {"tier": "Standard"},
+        "tags": {"team": "web"},
+        "nodePools": [{"name": "apps", "count": 3}],
+    }
+    specs: dict[str, JsonObject] = {
+        "a": {**shape, "location": "eastus"},
+        "b": {
+            **shape,
+            "tags": {"team": "shop"},
+            "nodePools": [{"name": "apps", "count": 3}, {"name": "gpu"}],
+        },
+        "c": shape,
+        "d": {"networkProfile": {"networkPlugin": "none"}, "sku": {"tier": "Free"}},
+        "e": {"location": "eastus"},
+        "f": {"location": "eastus"},
+    }
+    assert inferred_classes(specs) == [InferredClass(shape, ("a", "b", "c"))]
+    assert inferred_classes({}) == []

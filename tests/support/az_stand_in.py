@@ -71,6 +71,11 @@ def _answer(arguments: list[str], given: dict[str, str], state: dict[str, Any]) 
     if group.startswith("provider register"):
         state["providers"].setdefault(given["--subscription"], []).append(given["--namespace"])
         return None
+    if group.startswith("functionapp list-flexconsumption-locations"):
+        return ["eastus", "westeurope"]
+    if group.startswith("deployment sub validate"):
+        refused = state.get("refused")
+        return f"ERROR: {json.dumps(refused)}" if refused else {"properties": {}}
     if group.startswith("deployment sub what-if"):
         return {"changes": []}
     if group.startswith("deployment sub create") and "--template-file" in given:

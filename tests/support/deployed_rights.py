@@ -118,7 +118,9 @@ class CloudWithRights(MemoryCloud):
     """A cloud in which every function acts as the identity of its app; ``calls`` are its calls to Azure."""
 
     def __init__(self) -> None:
-        super().__init__(throttle=False, config=replace(CONFIG, installation="", worker=WORKER))
+        super().__init__(
+            throttle=False, config=replace(CONFIG, installation="", identities={"worker": WORKER})
+        )
         self.calls: defaultdict[App, set[type[AzureCall[Any]]]] = defaultdict(set)
         self.compared: defaultdict[App, Comparisons] = defaultdict(Comparisons)
         self.sent: defaultdict[App, set[str]] = defaultdict(set)

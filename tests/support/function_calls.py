@@ -33,9 +33,9 @@ def function_app(ports: Ports, sign_in: SignIn | None = None) -> func.FunctionAp
     return app
 
 
-def started(ports: Ports) -> dict[str, Any]:
+def started(ports: Ports, sign_in: SignIn | None = None) -> dict[str, Any]:
     """Return every function by its name, as the host indexes them when an instance starts."""
-    return {str(made.get_function_name()): made for made in function_app(ports).get_functions()}
+    return {str(made.get_function_name()): made for made in function_app(ports, sign_in).get_functions()}
 
 
 _RUNNING: list[tuple[Ports, dict[str, Any]]] = []

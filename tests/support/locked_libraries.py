@@ -13,7 +13,9 @@ ROOT = Path(__file__).parent.parent.parent
 LOCK = (ROOT / "requirements.txt").read_text()
 LOCKED = [Requirement(line) for line in re.findall(r"^([A-Za-z0-9].*?) *\\?$", LOCK, re.MULTILINE)]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-COMMAND = [Requirement(line) for line in PROJECT["dependencies"]]
+COMMAND = [
+    Requirement(line) for line in (*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["entra"])
+]
 PYTHONS = [line.rpartition(" ")[2] for line in PROJECT["classifiers"]]
 """The supported versions, as "3.11"."""
 DECLARED = [

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import RenderableType
 
+from cli.azure_deployment import Az, Deployment, DeploymentFailed, account, given_in
 from cli.commands.watch.polling import polled
-from cli.errors import ExitCode, NoAnswer
+from cli.deployment_checks import obstacles
+from cli.errors import CommandError, ExitCode, NoAnswer, UsageError
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, connect, seconds
 from cli.terminal.doctor_view import doctor as rendered
 from cli.terminal.output import Output, OutputOption, show
+from shared.app.api import schema
 
 if TYPE_CHECKING:
     from cli.fleet_api.client import Api
@@ -21,6 +26,23 @@ if TYPE_CHECKING:
 
 def doctor(
     *,
+    before: Annotated[
+        Path | None,
+        typer.Option(
+            "--before",
+            metavar="PARAMETERS",
+            help="Ask Azure what would stop a deployment with this parameter file, with the Azure CLI.",
+        ),
+    ] = None,
+    location: Annotated[
+        str, typer.Option("--location", metavar="REGION", help="With --before: the region of the apps.")
+    ] = "",
+    subscription: Annotated[
+        str,
+        typer.Option(
+            "--subscription", metavar="ID", help="With --before: that of the apps, not your sign-in's."
+        ),
+    ] = "",
     wait: Annotated[
         str,
         typer.Option("--wait", metavar="TIME", help="How long an app has to answer: it starts from zero."),
@@ -33,11 +55,16 @@ def doctor(
 ) -> None:
     """Have each app examine itself, and show what is wrong and what mends it.
 
-    Settings, versions, clocks, credentials, and what each identity may do. Ends with 1 if anything is wrong.
+    Settings, versions, clocks, credentials, and what each identity may do. With --before, nothing has to be
+    deployed: providers, regions, permissions, names, quotas and policies. Ends with 1 if anything is wrong.
     """
-    with connect(url, key_file, timeout) as api:
-        view = _answered(api, reason, seconds(wait))
     now = datetime.now(UTC)
+    if before is not None:
+        view = _before(before, location, subscription, now)
+    else:
+        with connect(url, key_file, timeout) as api:
+            view = _answered(api, reason, seconds(wait))
+        now = datetime.now(UTC)
 
     def table(wide: bool) -> RenderableType:  # noqa: ARG001
         return rendered(view, now)
@@ -45,6 +72,34 @@ def doctor(
     names = [f"problem/{finding['app']}/{finding['what']}" for finding in view["findings"]]
     show(view, output, table=table, names=lambda: names)
     raise typer.Exit(ExitCode.FAILED if view["findings"] else ExitCode.OK)
+
+
+def _before(parameters: Path, location: str, subscription: str, now: datetime) -> schema.DoctorView:
+    """Return what would stop a deployment; what is asked of Azure is printed to stderr."""
+    if not parameters.is_file():
+        raise UsageError(f"{parameters} is no file; copy infra/example.bicepparam, and change it")
+    if not location:
+        raise UsageError("--before needs --location, the region of the apps, such as westeurope")
+    az = Az(partial(typer.echo, err=True))
+    try:
+        own = account(az, subscription)
+        given = given_in(az, parameters)
+        found = list(obstacles(az, Deployment(parameters, own, location, given, Path())))
+    except DeploymentFailed as error:
+        raise CommandError(str(error)) from error
+    return {
+        "apps": [],
+        "findings": [
+            {
+                "app": "deployment",
+                "what": obstacle.what,
+                "problem": obstacle.problem,
+                "since": now.isoformat(timespec="seconds"),
+                "remedy": obstacle.remedy,
+            }
+            for obstacle in found
+        ],
+    }
 
 
 def _answered(api: Api, reason: str, longest: float) -> Any:

@@ -172,6 +172,7 @@ def serve(config: Config, clusters: OpenPlane = small_clusters) -> Iterator[None
         )
         _, _, subscription, _, group = settings["APP_RESOURCE_GROUP"].split("/")
         world.engine.app_group(subscription, group)
+        world.roles.apps = roles
         events = stack.enter_context(EventDelivery(settings["ServiceBus"]))
         world.engine.grid.subscribe(events.take, without=APP_IDS)
         stack.enter_context(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 
 from shared.frozen import dataclass
@@ -43,6 +43,13 @@ class Principal:
     roles: frozenset[Role]
     addresses: frozenset[str] = frozenset()
     person: bool = True
+    limited: frozenset[tuple[Role, str]] = frozenset()
+    """The roles that it has in one environment alone, each with that."""
+
+    def roles_in(self, environments: Collection[str]) -> frozenset[Role]:
+        """Return the roles that it has for all of these environments, at least one."""
+        each = [{role for role, limit in self.limited if limit == name} for name in environments]
+        return self.roles | frozenset(set.intersection(*each) if each else ())
 
 
 @dataclass(frozen=True)
@@ -67,15 +74,40 @@ class Denial:
     error: str
 
 
-def decide(principal: Principal | None, required: Role, given: str = "") -> Denial | None:
+LIMITED = (Role.OPERATOR, Role.APPROVER, Role.ADMIN)
+"""The roles that somebody may have in one environment alone: everybody with a role reads everything."""
+MAX_ROLE = 120
+"""Characters of the value of an app role in Entra: learn.microsoft.com/graph/api/resources/approle."""
+
+
+def limited_roles(values: Collection[str]) -> frozenset[tuple[Role, str]]:
+    """Return the roles in one environment that values of app roles name, such as ``Approver.production``."""
+    parts = (value.partition(".") for value in values if len(value) <= MAX_ROLE)
+    known = {str(role): role for role in LIMITED}
+    return frozenset((known[name], limit) for name, _, limit in parts if name in known and limit)
+
+
+def decide(
+    principal: Principal | None, required: Role, given: str = "", environments: Collection[str] = ()
+) -> Denial | None:
     """Return why a principal may not do what needs a role; None if it may.
 
-    ``given`` is what somebody who is nobody gave: "key" or "token", "" for nothing.
+    ``given`` is what somebody who is nobody gave: "key" or "token", "" for nothing. ``environments`` are
+    those that it concerns, "" for none: somebody with the role in each of them may. Without one it concerns
+    the whole fleet.
     """
     if principal is None:
         problem = f"this app does not know the {given}" if given else "sign in first"
         return Denial(401, f"{problem}: this needs the role {required}")
-    if any(required in INCLUDED[role] for role in principal.roles):
+    reads = required is Role.READER and principal.limited
+    if reads or any(required in INCLUDED[role] for role in principal.roles_in(environments)):
         return None
-    has = ", ".join(sorted(principal.roles)) or "no role"
-    return Denial(403, f"this needs the role {required}; {principal.name} has {has}")
+    here = [f"{required}.{name}" for name in sorted(environments) if name]
+    needs = f"the role {required}" + (f", or {' and '.join(here)}" if here else "")
+    own = (*principal.roles, *(f"{role}.{limit}" for role, limit in principal.limited))
+    return Denial(403, f"this needs {needs}; {principal.name} has {', '.join(sorted(own)) or 'no role'}")
+
+
+def may_somewhere(principal: Principal, required: Role) -> bool:
+    """Return whether a principal may do what needs a role in some environment."""
+    return any(required in INCLUDED[role] for role, _ in principal.limited)

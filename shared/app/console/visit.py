@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from shared.app.api.access import INCLUDED, Principal, Role
+from shared.app.api.access import Principal
 from shared.app.health import Health
 from shared.frozen import dataclass
 from shared.ports import Ports
@@ -23,10 +23,6 @@ class Visit:
     principal: Principal
     ports: Ports
     health: Health
-
-    def has(self, role: Role) -> bool:
-        """Return whether the visitor may do what needs a role."""
-        return any(role in INCLUDED[own] for own in self.principal.roles)
 
     def asked(self, name: str) -> str:
         """Return a parameter of the query, "" for none."""

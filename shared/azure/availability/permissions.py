@@ -42,6 +42,28 @@ _NEEDS = {
     }.items()
 }
 """What whoever writes a cluster needs to do with a resource, by its type."""
+RIGHTS: Mapping[str, tuple[str, ...]] = {
+    "control": (
+        "Microsoft.ContainerService/managedClusters/read",
+        "Microsoft.ContainerService/managedClusters/maintenanceConfigurations/read",
+        "Microsoft.ContainerService/managedClusters/agentPools/upgradeProfiles/read",
+    ),
+    "worker": (
+        "Microsoft.Resources/subscriptions/resourceGroups/write",
+        "Microsoft.ContainerService/managedClusters/write",
+        "Microsoft.ContainerService/managedClusters/start/action",
+        "Microsoft.ContainerService/managedClusters/agentPools/write",
+        "Microsoft.ContainerService/managedClusters/agentPools/delete",
+        "Microsoft.ContainerService/managedClusters/agentPools/upgradeNodeImageVersion/action",
+        "Microsoft.ContainerService/managedClusters/maintenanceConfigurations/write",
+        "Microsoft.ContainerService/managedClusters/listClusterUserCredential/action",
+    ),
+    "deleter": (
+        "Microsoft.Resources/subscriptions/resourceGroups/delete",
+        "Microsoft.ContainerService/managedClusters/delete",
+    ),
+}
+"""What each app needs in every target subscription: a part of its role in infra/access.bicep."""
 _CREDENTIALS = "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials"
 _WRITTEN = {
     "federatedCredentials": f"{_CREDENTIALS}/write",
@@ -272,6 +294,12 @@ def lacking(needs: Iterable[Need], grants: Mapping[tuple[str, str], Sequence[Gra
         f"permission: whether an identity may use {_shown(resource)} is unknown ({_named(clusters)})"
         for resource, clusters in sorted(unknown.items())
     ]
+
+
+def lacking_in_subscription(app: str, subscription: str, grants: Sequence[Grant]) -> tuple[str, ...]:
+    """Return what an app needs in a whole subscription and none of its roles allows."""
+    place = f"/subscriptions/{subscription}"
+    return tuple(need for need in RIGHTS[app] if not any(grant.allows(need, place) for grant in grants))
 
 
 def _shown(resource: str) -> str:

@@ -56,7 +56,7 @@ def short(cloud: MemoryCloud, clusters: list[dict[str, Any]]) -> list[str]:
 
 def test_a_plan_of_200_clusters_in_5_subscriptions_reads_at_most_12_lists_of_each_and_region() -> None:
     cloud = MemoryCloud(throttle=False)
-    config = replace(cloud.ports.config, worker="00000000-0000-0000-0000-00000000000e")
+    config = replace(cloud.ports.config, identities={"worker": "00000000-0000-0000-0000-00000000000e"})
     cloud.with_ports(lambda ports: replace(ports, config=config))
     cloud.azure.engine.subscriptions = tuple(SUBSCRIPTIONS)
     for number in range(200):

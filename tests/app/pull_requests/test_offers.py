@@ -72,7 +72,7 @@ def test_an_azure_that_does_not_answer_is_unknown_and_the_plan_is_there(repo: Re
 
 
 def test_a_right_that_the_worker_lacks_is_told_and_one_list_serves_all_clusters(repo: Repo) -> None:
-    config = replace(repo.cloud.ports.config, worker=WORKER)
+    config = replace(repo.cloud.ports.config, identities={"worker": WORKER})
     repo.cloud.with_ports(lambda ports: replace(ports, config=config))
     hub = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/hub"
     subnet, action = f"{hub}/subnets/aks", "Microsoft.Network/virtualNetworks/subnets/join/action"
@@ -94,7 +94,7 @@ def test_a_right_that_the_worker_lacks_is_told_and_one_list_serves_all_clusters(
 
 
 def test_what_the_identity_of_a_cluster_lacks_is_told_and_what_nobody_knows_too(repo: Repo) -> None:
-    config = replace(repo.cloud.ports.config, worker=WORKER)
+    config = replace(repo.cloud.ports.config, identities={"worker": WORKER})
     repo.cloud.with_ports(lambda ports: replace(ports, config=config))
     azure = repo.cloud.azure
     net = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg-one/providers"

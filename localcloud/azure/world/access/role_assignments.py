@@ -12,8 +12,9 @@ exist here. Assignments of a principal that no longer exists remain, as in Azure
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid5
 
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.arm_errors import ArmError
@@ -75,6 +76,8 @@ class RoleAssignments:
         self.unknown_principals: set[str] = set()
         """Principals that are not in every directory yet."""
         self.most = MOST
+        self.apps: Mapping[str, Sequence[str]] = {}
+        """The actions of the custom role that each principal has in every subscription."""
 
     def peek_assignments(self) -> list[Json]:
         """Return all role assignments; counts as no request."""
@@ -83,12 +86,43 @@ class RoleAssignments:
 
     def list_grants(self, subscription: str, principal: str) -> list[Json]:
         """Return the role assignments of a principal and its groups: nobody is in a group here."""
-        return self.list_role_assignments(subscription, principal)
+        found = self.list_role_assignments(subscription, principal)
+        if principal.lower() not in self.apps:
+            return found
+        scope, role = f"/subscriptions/{subscription}", _custom(subscription, principal)
+        kind = "Microsoft.Authorization/roleAssignments"
+        properties = {
+            "principalId": principal,
+            "principalType": "ServicePrincipal",
+            "roleDefinitionId": f"{scope}/providers/Microsoft.Authorization/roleDefinitions/{role}",
+            "scope": scope,
+        }
+        name = str(uuid5(UUID(role), "assignment"))
+        own = {"id": f"{scope}/providers/{kind}/{name}", "name": name, "type": kind, "properties": properties}
+        return [*found, own]
 
     def list_role_definitions(self, subscription: str) -> list[Json]:
         """Return every role."""
         with self._engine.request(subscription, limits.ARM_READ):
-            return [_definition(subscription, name, key) for name, key in ROLES.items()]
+            built_in = [_definition(subscription, name, key) for name, key in ROLES.items()]
+            return [*built_in, *(self._of_app(subscription, principal) for principal in self.apps)]
+
+    def _of_app(self, subscription: str, principal: str) -> Json:
+        """Return the definition of the custom role of a principal."""
+        scope, kind = f"/subscriptions/{subscription}", "Microsoft.Authorization/roleDefinitions"
+        role = _custom(subscription, principal)
+        properties = {
+            "roleName": f"custom {role}",
+            "type": "CustomRole",
+            "assignableScopes": [scope],
+            "permissions": [{"actions": [*self.apps[principal]], "notActions": []}],
+        }
+        return {
+            "id": f"{scope}/providers/{kind}/{role}",
+            "name": role,
+            "type": kind,
+            "properties": properties,
+        }
 
     def list_roles(self, subscription: str, role: str) -> list[Json]:
         """Return the role definitions with a name, which ignores the case of letters."""
@@ -195,6 +229,11 @@ def _named(form: re.Pattern[str], text: str) -> str:
     if found is None:
         raise ArmError(400, "UnsupportedQuery", f"The filter '{text}' is not supported.")
     return found[1]
+
+
+def _custom(subscription: str, principal: str) -> str:
+    """Return the GUID of the custom role of a principal in a subscription."""
+    return str(uuid5(UUID(principal), subscription))
 
 
 def _definition(subscription: str, name: str, key: str) -> Json:

@@ -21,7 +21,7 @@ from shared.azure.changes.writes import ImmutableChange
 from shared.azure.cluster_body import cluster_write
 from shared.azure.differences import differences_of
 from shared.azure.importer import NotImportable, document, imported
-from shared.azure.ownership import CLUSTER_TAG, LIFE_TAG, Owner, tag
+from shared.azure.ownership import CLUSTER_TAG, FLEET_TAG, LIFE_TAG, Owner, tag
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.findings.conditions import shown_phase
 from shared.cluster.record import ClusterRecord
@@ -42,6 +42,24 @@ _RESOURCE = re.compile(
 """A resource group's name does not end with a period: learn.microsoft.com, "Naming rules and restrictions for
 Azure resources". So none is a step upwards in an address."""
 MAX_LEFT = 200
+_SUBSCRIPTION = re.compile(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+@answers(200)
+def importable(subscription: str, ports: Ports) -> schema.Importable:
+    """Return the managed clusters of a subscription, each with the fleet that manages it already."""
+    if not _SUBSCRIPTION.fullmatch(subscription):
+        raise Refusal(400, "subscription must be the id of one, such as 00000000-0000-0000-0000-000000000001")
+    listed = _listed(subscription.lower(), ports=ports)
+    if isinstance(listed, str):
+        raise Refusal(502, f"Azure could not be read: {listed}")
+    return {
+        "subscription": subscription.lower(),
+        "clusters": [
+            {"resource": str(live["id"]), "fleet": tag(live, FLEET_TAG) or ""}
+            for _, live in sorted(listed.items())
+        ],
+    }
 
 
 @answers(200)

@@ -143,6 +143,21 @@ class DismissReceipt(TypedDict):
     dismissed: int
 
 
+class ImportableCluster(TypedDict):
+    """A managed cluster by its ARM id; ``fleet`` is the one whose tag it has, "" for none."""
+
+    resource: str
+    fleet: str
+
+
+@final
+class Importable(TypedDict):
+    """``GET importable``: the managed clusters of a subscription."""
+
+    subscription: str
+    clusters: list[ImportableCluster]
+
+
 @final
 class Imported(TypedDict):
     """``GET import``: the manifest of a managed cluster.

@@ -1,0 +1,95 @@
+"""What would stop a deployment, before it: read with the Azure CLI, and nothing is written.
+
+Resource Manager's own preflight says most: it evaluates the template and has each resource provider look at
+what would be written: names that are taken, quotas, policies, and what whoever signed in may write. Source:
+learn.microsoft.com/azure/azure-resource-manager/bicep/deploy-preflight.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cli.azure_deployment import NAME, Az, Deployment, DeploymentFailed, missing_providers
+
+_SIGNED_IN = "sign in as somebody with Owner, or with Contributor and Role Based Access Control Administrator"
+_NAMES = "give another name by the parameter resourceNames; a deleted vault's name is taken until its purge"
+_QUOTA = "ask for more in the portal, Usage + quotas, or choose another --location"
+_REMEDIES: Mapping[str, str] = {
+    "AuthorizationFailed": _SIGNED_IN,
+    "LinkedAuthorizationFailed": _SIGNED_IN,
+    "RequestDisallowedByPolicy": "ask its owner for an exemption, or set what it wants, such as tags",
+    "StorageAccountAlreadyTaken": _NAMES,
+    "VaultAlreadyExists": _NAMES,
+    "QuotaExceeded": _QUOTA,
+    "SubscriptionIsOverQuotaForSku": _QUOTA,
+    "LocationNotAvailableForResourceType": "choose another --location",
+    "SubscriptionNotFound": "sign in to its tenant with `az login --tenant`, or correct targetSubscriptions",
+    "ReadOnlyDisabledSubscription": "enable the subscription again, or choose another one",
+}
+"""What mends an error of the preflight, by its code: learn.microsoft.com/azure/azure-resource-manager/
+troubleshooting/common-deployment-errors."""
+_OTHERWISE = "correct the parameter file; learn.microsoft.com/azure/azure-resource-manager/troubleshooting"
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """What would stop a deployment, and what mends it."""
+
+    what: str
+    problem: str
+    remedy: str
+
+
+def obstacles(az: Az, deployment: Deployment) -> Iterator[Obstacle]:
+    """Yield what would stop a deployment. Raises DeploymentFailed where the Azure CLI cannot be asked."""
+    for subscription, providers in missing_providers(az, deployment.subscription, deployment.targets).items():
+        for provider in providers:
+            register = f"`az provider register --wait --namespace {provider} --subscription {subscription}`"
+            problem = f"the subscription {subscription} has not registered it; roadstead deploy does"
+            yield Obstacle(f"resource provider {provider}", problem, register)
+    regions = az.read(
+        "Find the regions with Flex Consumption.",
+        *("functionapp", "list-flexconsumption-locations", "--query", "[].name"),
+    )
+    if regions and deployment.location not in regions:
+        problem = f"{deployment.location} has no Flex Consumption, the plan of the apps"
+        yield Obstacle("region", problem, f"choose another --location: {', '.join(sorted(regions))}")
+    yield from _preflight(az, deployment)
+
+
+def _preflight(az: Az, deployment: Deployment) -> Iterator[Obstacle]:
+    command = ("deployment", "sub", "validate", *deployment.place)
+    try:
+        az.read("Have Azure validate what would be deployed: permissions, names, quotas, policies.", *command)
+    except DeploymentFailed as error:
+        yield from (_obstacle(code, message) for code, message in dict.fromkeys(errors_in(str(error))))
+
+
+def _obstacle(code: str, message: str) -> Obstacle:
+    return Obstacle(f"preflight {code}", message, _REMEDIES.get(code, _OTHERWISE))
+
+
+def errors_in(said: str) -> list[tuple[str, str]]:
+    """Return the innermost errors of what the Azure CLI says of a refused deployment: codes and messages.
+
+    They are a JSON object with ``code``, ``message`` and ``details``, or a text, which has no code.
+    """
+    start = said.find("{")
+    try:
+        document, _ = json.JSONDecoder().raw_decode(said[start:]) if start >= 0 else (None, 0)
+    except (ValueError, RecursionError):
+        document = None
+    found = list(_innermost(document.get("error", document))) if isinstance(document, dict) else []
+    return found or [(NAME, said.strip())]
+
+
+def _innermost(error: Any) -> Iterator[tuple[str, str]]:
+    details = error.get("details") if isinstance(error, dict) else None
+    if isinstance(details, Sequence) and not isinstance(details, str) and details:
+        for detail in details:
+            yield from _innermost(detail)
+    elif isinstance(error, dict):
+        yield str(error.get("code") or NAME), str(error.get("message") or "it said nothing")
