@@ -21,7 +21,7 @@ from tests.support.pipeline_runs import failed, push, ready
 from tests.support.staged_fleets import ready_fleet, staged, tags
 from tests.support.sweeps import sweep, tag_by_hand
 
-IN_NO_DOCUMENT = {"plan_page", "openapi"}
+IN_NO_DOCUMENT = {"console", "openapi"}
 
 
 def document(cloud: MemoryCloud) -> Any:

@@ -92,7 +92,9 @@ ROUTES = {
     "flux": ("POST", "flux/{cluster}", "signature"),
     "system_approval": ("POST", "approvals/{system}", "signature"),
 }
-"""Every HTTP function: its method, its route, and who may call it."""
+"""Every HTTP function of the API: its method, its route below ``api``, and who may call it."""
+CONSOLE = ("GET/POST", "{*path}", "Reader")
+"""The one that has every other address. Its forms are in ``test_console_forms.py``."""
 PLACES = {"cluster": "NAME"}
 """What the page on the API calls a part of a route that is called otherwise there."""
 NOT_CALLABLE = {
@@ -148,15 +150,16 @@ def test_every_function_has_an_entry_in_this_table(deployed: dict[str, Any]) -> 
     triggers = {name: document.get_trigger().get_dict_repr() for name, document in deployed.items()}
     http = {
         name: (
-            trigger["methods"][0].value,
-            trigger["route"],
+            "/".join(method.value for method in trigger["methods"]),
+            trigger["route"].removeprefix("api/"),
             who_may_call(deployed[name].get_user_function()),
         )
         for name, trigger in triggers.items()
         if trigger["type"] == "httpTrigger"
     }
-    assert http == ROUTES
-    assert all(len(triggers[name]["methods"]) == 1 for name in http)
+    assert http == {**ROUTES, "console": CONSOLE}
+    others = {name for name in http if not triggers[name]["route"].startswith("api/")}
+    assert others == {"console"}
     assert {name: triggers[name]["type"] for name in triggers.keys() - http.keys()} == NOT_CALLABLE
     assert triggers.keys() == functions(small_app(MemoryCloud().ports)).keys()
 
@@ -283,8 +286,15 @@ def test_what_proves_nothing_opens_nothing(url: str, identity: IdentityServer) -
         for what, headers in worthless(identity).items()
         for function in API_ROUTES
     }
-    refused = {function: 302 if function == "plan_page" else 401 for function in API_ROUTES}
-    assert {answer for answer, status in answers.items() if status != refused[answer[0]]} == set()
+    assert {answer for answer, status in answers.items() if status != 401} == set()
+
+
+def test_what_proves_nothing_is_led_from_each_page_to_the_sign_in(url: str, identity: IdentityServer) -> None:
+    for what, headers in worthless(identity).items():
+        for page in ("/", "/clusters/one", "/nothing"):
+            reply = httpx.get(f"{url}{page}", headers=dict(headers), **DIRECT)
+            led = reply.headers.get("location", "").startswith("/.auth/login/aad?")
+            assert (reply.status_code, led) == (302, True), (what, page)
 
 
 def test_a_forged_header_beside_a_token_gives_no_other_role(url: str, identity: IdentityServer) -> None:

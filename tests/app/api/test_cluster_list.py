@@ -90,6 +90,7 @@ def test_the_counts_are_of_the_whole_fleet() -> None:
         "total": 3,
         "matching": 1,
         "phases": {"Failed": 1, "Ready": 2},
+        "environments": {"dev": {"Failed": 1, "Ready": 2}},
     }
 
 
@@ -113,7 +114,8 @@ def test_all_pages_of_a_fleet_count_it_once() -> None:
 def test_a_later_page_of_all_clusters_has_no_counts_and_says_so() -> None:
     cloud = fleet_of(3)
     first = fleet_view(cloud.ports, ClusterPage("", 2))
-    assert first["counts"] == {"total": 3, "matching": 3, "phases": {"Failed": 1, "Ready": 2}}
+    phases = {"Failed": 1, "Ready": 2}
+    assert first["counts"] == {"total": 3, "matching": 3, "phases": phases, "environments": {"": phases}}
     assert first["next"] is not None
     second = fleet_view(cloud.ports, ClusterPage(first["next"], 2))
     assert (second["counts"], second["next"]) == (None, None)

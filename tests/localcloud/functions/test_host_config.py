@@ -55,7 +55,7 @@ def test_settings_that_cannot_be_read_are_named(tmp_path: Path, content: str, me
 def test_the_projects_own_host_json_is_understood() -> None:
     config = read_host_json(ROOT / "host.json")
     assert config.timeout_seconds == 300
-    assert config.route_prefix == "api"
+    assert config.route_prefix == ""
     assert config.service_bus == ServiceBusConfig(
         max_concurrent_sessions=16, max_concurrent_calls=2, session_idle_seconds=0.5, renew_seconds=43_200
     )

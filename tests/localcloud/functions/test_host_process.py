@@ -66,7 +66,7 @@ def test_a_signal_lets_running_invocations_end_and_exits_with_zero(app: Path, nu
         assert host.stdout is not None
         lines = iter(host.stdout.readline, "")
         url = next(found[1] for line in lines if (found := re.search(r"Host started at (\S+)", line)))
-        call = threading.Thread(target=lambda: replies.append(httpx.get(f"{url}/api/slow").text))
+        call = threading.Thread(target=lambda: replies.append(httpx.get(f"{url}/slow").text))
         call.start()
         assert any(line == "started\n" for line in lines)
         host.send_signal(number)

@@ -28,14 +28,15 @@ CELLS = 60
 class Need:
     """What needs a person: a sentence, who acts, since when, and where: the parts of the address of a page.
 
-    ``act`` is the name of an act of the API that a button does, "" for none; ``path`` are the parts of its
-    route.
+    ``names`` are clusters. ``act`` is the name of an act of the API that a button does, "" for none; ``path``
+    are the parts of its route.
     """
 
     what: str
     who: str = ""
     since: str | None = None
     detail: str = ""
+    names: tuple[str, ...] = ()
     address: tuple[str, ...] = ()
     act: str = ""
     label: str = ""
@@ -90,17 +91,17 @@ def _of_fleet(view: schema.FleetView) -> Iterator[Need]:
     if view["paused"]:
         yield Need(view["paused"], "an Operator", act="resume", label="Resume")
     if view["needsApprovalCount"]:
-        names = ", ".join(view["needsApproval"])
         what = f"{_counted(view['needsApprovalCount'], 'delete')} of the newest commit: approval needed"
-        yield Need(what, "an Approver", detail=names, address=("/plans", view["commit"]))
+        names, address = tuple(view["needsApproval"]), ("/plans", view["commit"])
+        yield Need(what, "an Approver", names=names, address=address)
     if view["notCreatedCount"]:
-        names = ", ".join(view["notCreated"])
         what = f"{_counted(view['notCreatedCount'], 'cluster')} not created: the manifest is invalid"
-        yield Need(what, "who writes the manifest", detail=names, address=("/plans", view["commit"]))
+        names, address = tuple(view["notCreated"]), ("/plans", view["commit"])
+        yield Need(what, "who writes the manifest", names=names, address=address)
     if view["correctionCount"]:
         what = f"{_counted(view['correctionCount'], 'cluster')} with a correction of drift: approval needed"
-        first = view["corrections"][0]
-        yield Need(what, "an Approver", detail=", ".join(view["corrections"]), address=("/clusters", first))
+        names = tuple(view["corrections"])
+        yield Need(what, "an Approver", names=names, address=("/clusters", names[0]))
 
 
 def _of_rollouts(rollouts: list[schema.RolloutView]) -> Iterator[Need]:
@@ -132,8 +133,10 @@ def _of_clusters(view: schema.FleetView) -> Iterator[Need]:
             failure.get("who", ""),
             failure.get("since") or cluster["since"],
             cluster["actionRequired"] or failure.get("meaning") or cluster["reason"],
-            ("/clusters", cluster["name"]),
-            *("replay", "Replay", {"name": cluster["name"]}),
+            address=("/clusters", cluster["name"]),
+            act="replay",
+            label="Replay",
+            path={"name": cluster["name"]},
             urgent=True,
         )
 
