@@ -56,7 +56,9 @@ class _RecentState:
         with self._lock:
             now = self._elapsed()
             self._reads = {
-                key: read for key, read in self._reads.items() if read.lock.locked() or now - read.at < SECONDS
+                key: read
+                for key, read in self._reads.items()
+                if read.lock.locked() or now - read.at < SECONDS
             }
             return self._reads.setdefault(key, _Read(now))
 
