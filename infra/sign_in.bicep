@@ -35,7 +35,10 @@ resource auth 'Microsoft.Web/sites/config@2025-03-01' = {
       }
     }
     httpSettings: { requireHttps: true }
-    // No token of a person is stored.
-    login: { tokenStore: { enabled: false } }
+    // No token of a person is stored. A session cannot be revoked, so it is short: Easy Auth's own lasts eight hours.
+    login: {
+      tokenStore: { enabled: false }
+      cookieExpiration: { convention: 'FixedTime', timeToExpiration: '01:00:00' }
+    }
   }
 }

@@ -19,6 +19,7 @@ from localcloud.memory import memory_cloud
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.runtime.parts import servicebus_part
 from shared.app.api.access import Role
+from shared.app.console.forms import SESSION
 from shared.cluster.pace import SMALL_CHANGE
 from shared.ports.state import TABLES
 from shared.settings import App, Settings
@@ -316,7 +317,10 @@ def test_the_sign_in_lets_only_the_webhook_and_the_probe_pass_without_an_identit
     assert entra["registration"]["openIdIssuer"].endswith(
         f"/v2.0', environment().authentication.loginEndpoint, '{tenant}')]"
     )
-    assert properties["login"] == {"tokenStore": {"enabled": False}}
+    login = properties["login"]
+    assert login["tokenStore"] == {"enabled": False}
+    hour = {"convention": "FixedTime", "timeToExpiration": f"0{SESSION}"}
+    assert login["cookieExpiration"] == hour, "as that of a key"
 
 
 def test_the_test_of_the_app_asks_what_anybody_may_and_its_alert_is_about_that_test() -> None:

@@ -35,6 +35,7 @@ BATCH = """\
 def play(cloud: LocalCloud, console: Console) -> None:
     """Run the whole demo; raise NotReached, PartFailed or GitFailed when a step fails."""
     began = time.monotonic()
+    console.print(f"Watch it in the console, as admin: {cloud.urls.functions}/")
     with Api(cloud.urls.functions, cloud.settings["API_KEY_ADMIN"]) as api:
         story = _Story(cloud, console, api)
         story.push_the_example()

@@ -30,8 +30,8 @@ def guide(cloud: LocalCloud, here: Path) -> str:
         "Watch the fleet, and inspect a cluster when it is Ready:",
         *_indented(_inspect(cloud, here)),
         "",
-        f"The API is {cloud.urls.functions}/api/clusters. In a browser, sign in at",
-        f"{cloud.urls.functions}/.auth/login/aad?post_login_redirect_uri=/api/clusters",
+        f"Open the console in a browser, and sign in as admin: {cloud.urls.functions}/",
+        f"The API is {cloud.urls.functions}/api/clusters.",
         f"Logs and the requests to Azure, Kubernetes and GitHub: {logs}",
     ]
     return "\n".join(lines)

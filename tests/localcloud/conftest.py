@@ -16,15 +16,15 @@ import azure.functions as func
 
 app = func.FunctionApp()
 
-@app.route("fleet", auth_level=func.AuthLevel.ANONYMOUS)
+@app.route("api/fleet", auth_level=func.AuthLevel.ANONYMOUS)
 def fleet(req: func.HttpRequest) -> str:
     return os.environ["ROADSTEAD_FLEET"] + " " + os.environ["GITHUB_TOKEN"]
 
-@app.route("crash", auth_level=func.AuthLevel.ANONYMOUS)
+@app.route("api/crash", auth_level=func.AuthLevel.ANONYMOUS)
 def crash(req: func.HttpRequest) -> str:
     os._exit(7)
 
-@app.route("hang", auth_level=func.AuthLevel.ANONYMOUS)
+@app.route("api/hang", auth_level=func.AuthLevel.ANONYMOUS)
 def hang(req: func.HttpRequest) -> str:
     time.sleep(60)
 """

@@ -46,6 +46,7 @@ def take(to: Path) -> None:
         def picture(opened: Tab, name: str, file: str, width: int = 1280) -> None:
             opened.page.set_viewport_size({"width": width, "height": HEIGHTS.get(name, USUAL)})
             opened.open(pages[name])
+            opened.page.locator("main h1").wait_for()
             taken = opened.page.screenshot(path=to / f"{file}.png")
             if len(taken) > LARGEST:
                 raise ValueError(f"{file}.png has {len(taken)} bytes, more than {LARGEST}: make it less high")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from threading import Lock
+from types import MethodType
 from typing import Any, cast
 
 from shared.frozen import replace
@@ -30,24 +32,34 @@ class _RecentState:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._state, name)
+        if name.startswith("_"):
+            return method
         if name.startswith(("save", "delete", "put", "take", "expect")):
             raise AttributeError(f"a page only reads: {name}")
 
+        # What a read reads of the state is shared too.
+        whole = partial(method.__func__, self) if isinstance(method, MethodType) else method
+
         def read(*args: Any, **kwargs: Any) -> Any:
-            key = (name, repr(args), repr(sorted(kwargs.items())))
-            found = self._read(key)
+            given = {key: value for key, value in kwargs.items() if value}
+            found = self._read((name, repr(args), repr(sorted(given.items()))))
             with found.lock:
                 if not found.done:
-                    found.value, found.done = method(*args, **kwargs), True
+                    found.value = whole(*args, **kwargs)
+                    found.at, found.done = self._elapsed(), True
                 return found.value
 
         return read
 
     def _read(self, key: Any) -> _Read:
-        """Return the read that serves now, and drop those that do no longer."""
+        """Return the read that serves now, and drop those that do no longer; a running one does."""
         with self._lock:
             now = self._elapsed()
-            self._reads = {key: read for key, read in self._reads.items() if now - read.at < SECONDS}
+            self._reads = {
+                key: read
+                for key, read in self._reads.items()
+                if read.lock.locked() or now - read.at < SECONDS
+            }
             return self._reads.setdefault(key, _Read(now))
 
 

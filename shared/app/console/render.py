@@ -26,7 +26,7 @@ POLICY = (
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 """The content security policy of all pages: nothing from elsewhere, and nothing inline."""
-_CODE, _WORD = re.compile(r"`([^`]+)`"), re.compile(r"[a-z]+[ :,]")
+_CODE, _WORD = re.compile(r"`([^`]+)`"), re.compile(r"[a-z]+[ :]")
 
 
 def rendered(page: Page, shared: Mapping[str, Any]) -> str:

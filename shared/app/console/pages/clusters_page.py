@@ -10,7 +10,8 @@ from shared.app.api.views.clusters import UnknownCommit, fleet_view
 from shared.app.console.visit import Page, Visit, message
 from shared.cluster.record_parts import Phase
 
-ROWS = 100
+ROWS = 50
+"""On a page: the record of each is read."""
 FILTERS = ("text", "phase", "environment", "location", "version", "class", "label", "owner", "sort")
 COLUMNS: Mapping[str, str] = {
     "environment": "Environment",
