@@ -113,6 +113,9 @@ COMMANDS: Sections = {
         "refresh": Entry("cli.commands.act.refresh:refresh", "Compare clusters with Azure now."),
         "notify": Entry("cli.commands.act.notify:notify", "List the routes of notifications, or test one."),
         "deploy": Entry("cli.commands.act.deploy:deploy", "Create or change the apps of a fleet in Azure."),
+        "upgrade": Entry(
+            "cli.commands.act.upgrade:upgrade", "Give the apps another version of Roadstead, or go back."
+        ),
         "drill": Entry("cli.commands.act.drill:drill", "Show what a loss of the tables would cost."),
         "sync": Entry("cli.commands.act.sync:sync", "Plan a commit now whose webhook was lost."),
     },

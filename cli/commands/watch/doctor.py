@@ -36,7 +36,7 @@ def doctor(
     Settings, versions, clocks, credentials, and what each identity may do. Ends with 1 if anything is wrong.
     """
     with connect(url, key_file, timeout) as api:
-        view = _answered(api, reason, seconds(wait))
+        view = answered(api, reason, seconds(wait))
     now = datetime.now(UTC)
 
     def table(wide: bool) -> RenderableType:  # noqa: ARG001
@@ -47,7 +47,7 @@ def doctor(
     raise typer.Exit(ExitCode.FAILED if view["findings"] else ExitCode.OK)
 
 
-def _answered(api: Api, reason: str, longest: float) -> Any:
+def answered(api: Api, reason: str, longest: float) -> Any:
     """Return the findings once each app has answered; one that does not in time is a finding itself."""
     asked = api.examine(reason)["at"]
     view: Any = api.doctor(asked)
