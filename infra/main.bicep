@@ -376,6 +376,7 @@ var settings = {
   GITHUB_APP_INSTALLATION_ID: githubAppInstallationId
   ServiceBus__fullyQualifiedNamespace: serviceBus.outputs.fullyQualifiedNamespace
   TABLES_ENDPOINT: storage.outputs.tablesEndpoint
+  EXPORTS_URL: storage.outputs.exportsUrl
 }
 
 resource group 'Microsoft.Resources/resourceGroups@2025-04-01' = if (createResourceGroup) {
@@ -470,6 +471,7 @@ module controlHost 'host.bicep' = {
     tags: allTags
     sku: storageRedundancy
     isPrivate: isPrivate
+    keepVersions: true
     principalId: identities.control
   }
 }
@@ -482,6 +484,7 @@ module workerHost 'host.bicep' = {
     tags: allTags
     sku: storageRedundancy
     isPrivate: isPrivate
+    keepVersions: false
     principalId: identities.worker
   }
 }
@@ -494,6 +497,7 @@ module deleterHost 'host.bicep' = {
     tags: allTags
     sku: storageRedundancy
     isPrivate: isPrivate
+    keepVersions: false
     principalId: deleterIdentity.outputs.principalId
   }
 }
