@@ -114,7 +114,7 @@ COMMANDS: Sections = {
         "notify": Entry("cli.commands.act.notify:notify", "List the routes of notifications, or test one."),
         "deploy": Entry("cli.commands.act.deploy:deploy", "Create or change the apps of a fleet in Azure."),
         "upgrade": Entry(
-            "cli.commands.act.upgrade:upgrade", "Give the apps another version of Roadstead, or go back."
+            "cli.commands.act.upgrade:upgrade", "Give the three apps another version of Roadstead."
         ),
         "drill": Entry("cli.commands.act.drill:drill", "Show what a loss of the tables would cost."),
         "sync": Entry("cli.commands.act.sync:sync", "Plan a commit now whose webhook was lost."),

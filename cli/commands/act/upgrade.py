@@ -44,9 +44,10 @@ def upgrade(
     key_file: KeyFile = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
-    """Give the three apps another version of Roadstead, the next one or the one before.
+    """Give the three apps another version of Roadstead.
 
-    Needs the Azure CLI. Publishes to one app after the other, and waits until each says that it runs it.
+    The next one, or the one before. Needs the Azure CLI. Publishes to one app after the other, and waits
+    until each says that it runs the version.
     """
     longest, az = seconds(wait), Az(typer.echo)
     try:
