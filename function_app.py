@@ -30,6 +30,7 @@ with lasting():
     from shared.platform.builds.build import Builds
     from shared.ports import Azure, Ports, Probe, State, Telemetry
     from shared.ports.azure import GetKubeconfig
+    from shared.ports.exports import NoExports
     from shared.ports.masked import masked
     from shared.ports.services import NoTelemetry
     from shared.reachable_addresses import networks_of
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from shared.adapters.arm import ArmAzure
     from shared.adapters.channels import AppChannels
     from shared.adapters.endpoints import HttpsEndpoints
+    from shared.adapters.exports import BlobExports
     from shared.adapters.github import GitHubHost
     from shared.adapters.kubernetes import KubernetesConnections
     from shared.adapters.registries import OciRegistries
@@ -190,6 +192,18 @@ class Adapters:
         networks = networks_of(self._settings.rollout_check_networks)
         return HttpsEndpoints(check_hosts(self._settings.rollout_check_hosts), networks)
 
+    def exports(self) -> BlobExports:
+        """Return the container of the daily exports."""
+        from shared.adapters.exports import BlobExports, exports_container
+
+        return BlobExports(
+            exports_container(
+                connection_string=secret_text(self._settings.exports_connection_string),
+                url=self._settings.exports_url,
+                credential=self._credential(),
+            )
+        )
+
     def builds(self) -> Builds | None:
         """Return what builds what Flux applies; no program is started."""
         from shared.adapters.kustomize import kustomize_program
@@ -241,6 +255,7 @@ def build_ports(settings: Settings) -> Ports:
         channels=on_first_use(adapters.channels),
         endpoints=on_first_use(adapters.endpoints),
         registries=on_first_use(adapters.registries),
+        exports=on_first_use(adapters.exports) if settings.has_exports else NoExports(),
         clock=_now,
         table_time=adapters.table_time,
         random=random.random,

@@ -123,6 +123,9 @@ COMMANDS: Sections = {
         "notify": Entry("cli.commands.act.notify:notify", "List the routes of notifications, or test one."),
         "deploy": Entry("cli.commands.act.deploy:deploy", "Create or change the apps of a fleet in Azure."),
         "setup": Entry("cli.app:setup", "Set up GitHub, the sign-in, or one more subscription."),
+        "upgrade": Entry(
+            "cli.commands.act.upgrade:upgrade", "Give the three apps another version of Roadstead."
+        ),
         "drill": Entry("cli.commands.act.drill:drill", "Show what a loss of the tables would cost."),
         "sync": Entry("cli.commands.act.sync:sync", "Plan a commit now whose webhook was lost."),
     },

@@ -7,9 +7,11 @@ and the template writes only the secrets that have a value.
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +31,13 @@ OWN = (
 """The resource providers of what is deployed, and of the subnet of the apps."""
 OF_TARGETS = ("Microsoft.ContainerService", "Microsoft.EventGrid")
 """Those of clusters, and of Azure's events, in every target subscription."""
+ORDER = ("deleter", "worker", "control")
+"""In which order the apps get another version, up and back: who receives comes before who sends.
+
+A message or a record of a newer form waits for an app that knows the form. Control decides, and writes the
+record of the fleet, without which no app goes on: if it were first, all jobs would wait for the others. The
+deleter and the worker write the records of the clusters on which they work, and control leaves those alone.
+"""
 NAME = "roadstead"
 """The name of the deployment: a second one replaces it in the list of the subscription."""
 
@@ -162,15 +171,52 @@ def deploy(az: Az, deployment: Deployment) -> dict[str, Any]:
         *("deployment", "sub", "create", *deployment.place, "--query", "properties.outputs"),
     )
     outputs = {name: output["value"] for name, output in printed.items()}
-    for app in outputs["functionAppNames"]:
-        az.run(
-            f"Publish the code to {app}: about a minute. The package is built; Azure builds nothing.",
-            *("functionapp", "deploy", "--subscription", deployment.subscription),
-            *("--resource-group", outputs["resourceGroupName"], "--name", app),
-            *("--type", "zip", "--src-path", str(deployment.package)),
-        )
+    names = apps_among(outputs["functionAppNames"])
+    for app in ORDER:
+        publish(az, names[app], outputs["resourceGroupName"], deployment.subscription, deployment.package)
     az.say(ending(outputs["webhookUrl"], str(deployment.given.get("fleet", "FLEET"))))
     return outputs
+
+
+def publish(az: Az, app: str, group: str, subscription: str, package: Path) -> None:
+    """Publish a package to a function app; it returns before Azure has replaced each instance."""
+    az.run(
+        f"Publish the code to {app}: about a minute. The package is built; Azure builds nothing.",
+        *("functionapp", "deploy", "--subscription", subscription),
+        *("--resource-group", group, "--name", app),
+        *("--type", "zip", "--src-path", str(package)),
+    )
+
+
+def function_apps(az: Az, group: str, subscription: str) -> dict[str, str]:
+    """Return the names of the three function apps in a resource group, by what each is."""
+    place = ("--subscription", subscription, "--resource-group", group)
+    return apps_among(
+        az.read("Find the three apps.", "functionapp", "list", *place, "--query", "[].name") or []
+    )
+
+
+def apps_among(names: Sequence[str]) -> dict[str, str]:
+    """Return the function apps of a fleet among some names, by what each is; raise DeploymentFailed."""
+    found = [name for name in names if {f"{name}-worker", f"{name}-deleter"} <= {*names}]
+    if len(found) != 1:
+        raise DeploymentFailed(
+            f"the three apps of one fleet are not to be found among: {', '.join(names) or 'no function app'}"
+        )
+    return {"control": found[0], "worker": f"{found[0]}-worker", "deleter": f"{found[0]}-deleter"}
+
+
+def version_of(package: Path) -> str:
+    """Return the version of Roadstead in a package; raise DeploymentFailed for another file."""
+    try:
+        with zipfile.ZipFile(package) as opened:
+            text = opened.read("shared/version.py").decode()
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile):
+        text = ""
+    found = re.search(r'^VERSION = "([^"\n]+)"$', text, re.MULTILINE)
+    if found is None:
+        raise DeploymentFailed(f"{package} is no package of Roadstead; a release has one, or make package")
+    return found[1]
 
 
 def ending(webhook: str, fleet: str) -> str:

@@ -19,7 +19,6 @@ from shared.cluster.job import JobQueue
 from shared.cluster.queues.messages import (
     EXAMINATION,
     CheckMessage,
-    ExamineRequest,
     JobMessage,
     NotifyRequest,
     PromoteRequest,
@@ -37,12 +36,13 @@ from shared.cluster.reporting.measurements import QUEUE_DELAY, Measurement
 from shared.logs import about
 from shared.ports import Ports
 
+_EXAMINED = {"plans": "control", "jobs": "worker", "deletes": "deleter"}
+"""The app that an examination on a queue is of."""
+
 
 def handle_request(request: QueueRequest, ports: Ports) -> None:
     """Hand a message of the queue ``plans`` to whom it is for."""
-    if isinstance(request, ExamineRequest):
-        _examine("control", ports)
-    elif isinstance(request, SweepRequest):
+    if isinstance(request, SweepRequest):
         from shared.app.sweep import sweep
 
         sweep.handle(request, ports)
@@ -64,12 +64,6 @@ def handle_request(request: QueueRequest, ports: Ports) -> None:
         planner.handle(request, ports)
 
 
-def _examine(app: str, ports: Ports) -> None:
-    from shared.app import examination
-
-    examination.examine(app, ports)
-
-
 def handle_preview(request: QueueRequest, ports: Ports) -> None:
     """Hand a message of the queue ``previews`` to whom it is for."""
     if isinstance(request, TryRequest):
@@ -85,11 +79,19 @@ def handle_preview(request: QueueRequest, ports: Ports) -> None:
 def _receive(
     message: func.ServiceBusMessage, queue: str, ports: Ports, handle: Callable[[bytes, Ports], None]
 ) -> None:
-    """Handle the body of a message behind the door, or let the message wait; measure how long it did."""
+    """Handle the body of a message behind the door, or let the message wait; measure how long it did.
+
+    An examination needs nothing of its message: so an app answers one of any version.
+    """
 
     def inside(body: bytes, ports: Ports) -> None:
+        if queue in _EXAMINED and EXAMINATION in body:
+            from shared.app import examination
+
+            examination.examine(_EXAMINED[queue], ports)
+            return
         sent = message.enqueued_time_utc  # the time for which it was scheduled, where it was
-        if sent is not None and EXAMINATION not in body:
+        if sent is not None:
             waited = (ports.clock() - (sent if sent.tzinfo else sent.replace(tzinfo=UTC))).total_seconds()
             ports.telemetry.record([Measurement(QUEUE_DELAY, max(0.0, waited), {"queue": queue})])
         handle(body, ports)
@@ -174,8 +176,6 @@ def worker(ports: Ports) -> func.Blueprint:
             readiness.handle(read, ports)
         elif isinstance(read, JobMessage):
             _handle_job(read, JobQueue.JOBS, ports)
-        else:
-            _examine("worker", ports)
 
     @bp.function_name("worker")
     @bp.service_bus_queue_trigger(
@@ -217,10 +217,7 @@ def deleter(ports: Ports) -> func.Blueprint:
 
 def _job(message: func.ServiceBusMessage, queue: JobQueue, ports: Ports) -> None:
     def handle(body: bytes, ports: Ports) -> None:
-        if queue is JobQueue.DELETES and EXAMINATION in body:
-            _examine("deleter", ports)
-        else:
-            _handle_job(JobMessage.model_validate_json(body), queue, ports)
+        _handle_job(JobMessage.model_validate_json(body), queue, ports)
 
     _receive(message, queue, ports, handle)
 

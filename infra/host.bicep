@@ -19,6 +19,9 @@ param sku redundancy
 @description('Whether the account is reached through its private endpoints only.')
 param isPrivate bool
 
+@description('Whether the account keeps versions and deleted blobs for a month.')
+param keepVersions bool
+
 @description('The identity of the app.')
 param principalId string
 
@@ -49,6 +52,13 @@ resource account 'Microsoft.Storage/storageAccounts@2026-06-01' = {
 resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2026-06-01' = {
   parent: account
   name: 'default'
+  properties: keepVersions
+    ? {
+        isVersioningEnabled: true
+        deleteRetentionPolicy: { enabled: true, days: 30 }
+        containerDeleteRetentionPolicy: { enabled: true, days: 30 }
+      }
+    : {}
 }
 
 resource releases 'Microsoft.Storage/storageAccounts/blobServices/containers@2026-06-01' = {

@@ -371,6 +371,7 @@ var settings = {
   GITHUB_BRANCH: githubBranch
   ServiceBus__fullyQualifiedNamespace: serviceBus.outputs.fullyQualifiedNamespace
   TABLES_ENDPOINT: storage.outputs.tablesEndpoint
+  EXPORTS_URL: storage.outputs.exportsUrl
 }
 
 resource group 'Microsoft.Resources/resourceGroups@2025-04-01' = if (createResourceGroup) {
@@ -465,6 +466,7 @@ module controlHost 'host.bicep' = {
     tags: allTags
     sku: storageRedundancy
     isPrivate: isPrivate
+    keepVersions: true
     principalId: identities.control
   }
 }
@@ -477,6 +479,7 @@ module workerHost 'host.bicep' = {
     tags: allTags
     sku: storageRedundancy
     isPrivate: isPrivate
+    keepVersions: false
     principalId: identities.worker
   }
 }
@@ -489,6 +492,7 @@ module deleterHost 'host.bicep' = {
     tags: allTags
     sku: storageRedundancy
     isPrivate: isPrivate
+    keepVersions: false
     principalId: deleterIdentity.outputs.principalId
   }
 }

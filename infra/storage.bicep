@@ -38,6 +38,37 @@ resource fleetTables 'Microsoft.Storage/storageAccounts/tableServices/tables@202
   }
 ]
 
+resource blobService 'Microsoft.Storage/storageAccounts/blobServices@2026-06-01' existing = {
+  parent: account
+  name: 'default'
+}
+
+// The daily export of what only the tables have. The app that plans writes it: it owns the blobs of its host.
+resource exports 'Microsoft.Storage/storageAccounts/blobServices/containers@2026-06-01' = {
+  parent: blobService
+  name: 'exports'
+}
+
+// An export is written once. What the host writes again and again has former versions, too, which end after a month.
+resource versions 'Microsoft.Storage/storageAccounts/managementPolicies@2026-06-01' = {
+  parent: account
+  name: 'default'
+  properties: {
+    policy: {
+      rules: [
+        {
+          name: 'versions'
+          type: 'Lifecycle'
+          definition: {
+            filters: { blobTypes: ['blockBlob'] }
+            actions: { version: { delete: { daysAfterCreationGreaterThan: 30 } } }
+          }
+        }
+      ]
+    }
+  }
+}
+
 resource contributors 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   for principalId in principalIds: {
     scope: account
@@ -59,4 +90,5 @@ resource lock 'Microsoft.Authorization/locks@2020-05-01' = if (locked) {
   }
 }
 
+output exportsUrl string = '${account.properties.primaryEndpoints.blob}exports'
 output tablesEndpoint string = account.properties.primaryEndpoints.table

@@ -126,6 +126,9 @@ class Settings(BaseModel):
     servicebus__fullyqualifiednamespace: str | None = None
     tables_connection_string: SecretStr | None = None
     tables_endpoint: str | None = None
+    exports_connection_string: SecretStr | None = None
+    exports_url: str | None = None
+    """The container to which acts, events and plans are exported once a day; without one, they are not."""
 
     azure_resource_manager_url: str = "https://management.azure.com"
     aks_api_version: ApiVersion = ""
@@ -259,6 +262,11 @@ class Settings(BaseModel):
             for name, value in values.items()
             if value not in (None, "")
         }
+
+    @property
+    def has_exports(self) -> bool:
+        """Whether acts, events and plans are exported."""
+        return bool(self.exports_connection_string or self.exports_url)
 
     @property
     def has_telemetry(self) -> bool:

@@ -45,6 +45,7 @@ LOCAL_ONLY = {
     "AzureWebJobsStorage": "a connection string; the app uses AzureWebJobsStorage__accountName",
     "ServiceBus": "a connection string; the app uses ServiceBus__fullyQualifiedNamespace",
     "TABLES_CONNECTION_STRING": "a connection string; the app uses TABLES_ENDPOINT",
+    "EXPORTS_CONNECTION_STRING": "a connection string; the app uses EXPORTS_URL",
     "FUNCTIONS_WORKER_RUNTIME": "not a setting on Flex Consumption: the plan's configuration names it",
     "IDENTITY_ENDPOINT": "Functions sets it",
     "IDENTITY_HEADER": "Functions sets it",
@@ -201,7 +202,7 @@ def test_no_command_on_azure_or_github_has_a_bracket_that_zsh_would_expand() -> 
 
 
 def test_the_identity_is_used_wherever_the_local_settings_hold_a_connection_string() -> None:
-    identity = {"AZURE_CLIENT_ID", "TABLES_ENDPOINT", "AzureWebJobsStorage__accountName"}
+    identity = {"AZURE_CLIENT_ID", "TABLES_ENDPOINT", "EXPORTS_URL", "AzureWebJobsStorage__accountName"}
     for connection in ("AzureWebJobsStorage", "ServiceBus"):
         identity |= {f"{connection}__credential", f"{connection}__clientId"}
     assert identity | {"ServiceBus__fullyQualifiedNamespace"} <= set(app_settings())

@@ -41,6 +41,7 @@ LIMITS = {
     "Microsoft.Storage/storageAccounts": (24, r"[a-z0-9]{3,}"),
     "Microsoft.Storage/storageAccounts/blobServices": (7, r"default"),
     "Microsoft.Storage/storageAccounts/blobServices/containers": (63, r"[a-z0-9][a-z0-9-]{2,}"),
+    "Microsoft.Storage/storageAccounts/managementPolicies": (7, r"default"),
     "Microsoft.Storage/storageAccounts/tableServices": (7, r"default"),
     "Microsoft.Storage/storageAccounts/tableServices/tables": (63, r"[A-Za-z][A-Za-z0-9]{2,}"),
     "Microsoft.Web/serverfarms": (60, r"[A-Za-z0-9-]+"),

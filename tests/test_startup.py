@@ -21,6 +21,7 @@ CLIENTS = {
     "azure.identity",
     "azure.mgmt",
     "azure.servicebus",
+    "azure.storage",
     "github",
     "jwt",
     "kubernetes",

@@ -11,7 +11,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -98,17 +98,33 @@ class LocalCloud:
         for host, app in self._hosts.items():
             self._start_host(host, app)
 
-    def _start_host(self, host: str, app: str) -> None:
+    def _start_host(self, host: str, app: str, code: Path | None = None) -> None:
         settings, port = self.state / f"local.settings{app and '-' + app}.json", self.ports[host]
         if app:
             own = {"ROADSTEAD_APP": app, "AZURE_CLIENT_ID": directory.APPS[app].id}
             own |= {f"{name.upper()}_PRINCIPAL": known.id for name, known in directory.APPS.items()}
             _write(settings, {"IsEncrypted": False, "Values": self.settings | own})
-        command = [sys.executable, "-m", "localcloud.functions.host", "--app", str(self.options.app)]
+        command = [sys.executable, *(["-P"] if code else []), "-m", "localcloud.functions.host"]
+        command += ["--app", str(code or self.options.app)]
         command += ["--settings", str(settings), "--port", str(port), "--stop-with-parent"]
         command += ["--sign-in", f"{self.urls.identity}/{TENANT}", "--audience", directory.API]
         command += ["--worker", self.options.worker] if self.options.worker else []
-        self._start(ProcessPart(host, command, lambda: _answers(port))).wait_ready(_START_SECONDS)
+        self._start(ProcessPart(host, command, lambda: _answers(port)), code).wait_ready(_START_SECONDS)
+
+    def publish(self, app: str, code: Path, meanwhile: Callable[[], object]) -> None:
+        """Give an app of ``roles`` the code in a folder, with its ``localcloud``, as a rolling update does.
+
+        Hosts of both versions take messages during ``meanwhile``; then the former one ends what it does.
+        """
+        host = next(name for name, of in self._hosts.items() if of == app)
+        following = f"{host}-next"
+        if following not in self.ports:
+            self.ports[following] = self._reservations.reserve(None)
+        self._start_host(following, app, code)
+        meanwhile()
+        self._children.pop(host).stop(_START_SECONDS)
+        self._start_host(host, app, code)  # at the address of the app
+        self._children.pop(following).stop(_START_SECONDS)
 
     def kill_functions(self) -> None:
         """End the functions that run as ``kill -9`` does, in the middle of their work."""
@@ -117,7 +133,7 @@ class LocalCloud:
 
     def _take_hosts(self) -> list[Child]:
         """Return the hosts that run, which are no longer parts of this cloud."""
-        return [self._children.pop(name) for name in self._hosts if name in self._children]
+        return [self._children.pop(name) for name in [*self._children] if name.startswith("functions")]
 
     def process(self, part: str) -> int:
         """Return the id of the process of a part that runs."""
@@ -143,7 +159,7 @@ class LocalCloud:
         folder = StateFolder(self.state)
         self._stack.callback(folder.close)
         self.state.chmod(0o700)
-        reservations = PortReservations()
+        reservations = self._reservations = PortReservations()
         self._stack.callback(reservations.close)
         for name, usual in USUAL_PORTS.items():
             self.ports[name] = reservations.reserve(usual if self.options.usual_ports else None)
@@ -170,9 +186,12 @@ class LocalCloud:
         command = [sys.executable, "-m", module, str(self.state)]
         return ProcessPart(name, command, ready_file(self.state, name).is_file)
 
-    def _start(self, part: ProcessPart) -> Child:
+    def _start(self, part: ProcessPart, code: Path | None = None) -> Child:
         log = self.state / "logs" / f"{part.name}.log"
-        child = Child(part, log, child_environment(os.environ, self.settings), self._spawn)
+        environment = child_environment(os.environ, self.settings)
+        if code:
+            environment["PYTHONPATH"] = str(code)
+        child = Child(part, log, environment, subprocess.Popen if code else self._spawn)
         self._children[part.name] = child
         return child
 

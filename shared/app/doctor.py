@@ -10,6 +10,7 @@ from shared.app.api import schema
 from shared.app.api.parts import exact, iso
 from shared.app.examination import APPS, function_app
 from shared.app.health import HealthReading
+from shared.cluster.failures.errors import Unreadable
 from shared.ports import FleetRecord, Ports
 from shared.ports.state.examinations import Examination, Finding
 
@@ -24,6 +25,7 @@ OWN = frozenset(
     }
 )
 """The settings that one app has, and another one has otherwise; of all others, all have one value."""
+_RECORD = "docs/troubleshooting.md#a-record-cannot-be-read"
 _LIST = (
     "`az functionapp function list --name {}`: it starts, and each function is indexed; its log says why not"
 )
@@ -35,10 +37,14 @@ def doctor_view(reading: HealthReading, ports: Ports, asked: datetime | None = N
     An app that has not answered since ``asked`` is a finding.
     """
     known = {row.app: row for row in ports.state.examinations()}
-    fleet = ports.state.fleet()
     findings = [(row.app, finding) for row in known.values() for finding in row.findings]
     findings += absent(known, asked or reading.at - OLD, reading.at)
     findings += differences([known[app] for app in APPS if app in known])
+    try:
+        fleet = ports.state.fleet()
+    except Unreadable as error:  # as after a way back, until the newer version is there again
+        fleet = FleetRecord()
+        findings.append(("control", Finding("record of the fleet", str(error), _RECORD, reading.at)))
     findings += of_control(reading, fleet, ports.state.count_dead_letters())
     return {
         "apps": [
@@ -108,7 +114,6 @@ def of_control(reading: HealthReading, fleet: FleetRecord, letters: int) -> Iter
         said = f"{letters} dead letter{'s' * (letters > 1)}"
         yield app, Finding("dead letters", said, "`roadstead dead-letters`", now)
     for record in reading.unreadable or ():
-        remedy = "docs/troubleshooting.md#a-record-cannot-be-read"
-        yield app, Finding(f"record {record.key}", record.problem, remedy, now)
+        yield app, Finding(f"record {record.key}", record.problem, _RECORD, now)
     if fleet.problem is not None:
         yield app, Finding("plan", str(fleet.problem), fleet.problem.suggested_action, now)

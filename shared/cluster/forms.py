@@ -28,6 +28,8 @@ Upgrades = Mapping[tuple[str, int], Callable[[Json], Json]]
 
 VERSION = "schema_version"
 """The field that has the version of a form."""
+FORM = 1
+"""The version of the forms that no release has changed."""
 
 
 def _request_of_one_kind(stored: Json) -> Json:
@@ -87,7 +89,7 @@ class NewerText(WrongText):
 class StoredText(Generic[T]):
     """Writes the values of a class as text, and reads them again; ``version`` is that of its form."""
 
-    def __init__(self, kind: Any, version: int = 1, upgrades: Upgrades = UPGRADES) -> None:
+    def __init__(self, kind: Any, version: int = FORM, upgrades: Upgrades = UPGRADES) -> None:
         self._kind, self._form, self._version, self._upgrades = kind, kind.__name__, version, upgrades
         self._start = f'{{"{VERSION}":{version},'
 

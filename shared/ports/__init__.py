@@ -20,6 +20,7 @@ from shared.language.resolve.work import PLAN_WORK
 from shared.platform.builds.build import Builds
 from shared.platform.pins import FleetSource
 from shared.ports.azure import Azure
+from shared.ports.exports import Exports, NoExports
 from shared.ports.git_host import BranchHead, Capability, CommitStatus, GitHost, TreeEntry
 from shared.ports.kubernetes import Kubernetes, KubernetesApi, Page
 from shared.ports.process import Comparisons, KnownAnswers, Stays, Together, TokenCache, in_threads
@@ -256,6 +257,7 @@ class Ports:
     telemetry: Telemetry = field(default_factory=NoTelemetry)
     builds: Builds | None = None
     registries: Registries = field(default_factory=NoRegistries)
+    exports: Exports = field(default_factory=NoExports)
 
     @property
     def reviewers(self) -> tuple[str, ...]:

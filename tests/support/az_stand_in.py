@@ -51,7 +51,9 @@ def main(arguments: list[str]) -> int:
     given = {name: value for name, value in pairs if name.startswith("--")}
     answer = _answer(arguments, given, state)
     if json.dumps(state, sort_keys=True) != before:
-        place.write_text(json.dumps(state))
+        written = place.with_suffix(".new")
+        written.write_text(json.dumps(state))
+        written.replace(place)
     if isinstance(answer, str) and not isinstance(answer, Shown):
         print(answer, file=sys.stderr)
         return 1
@@ -110,6 +112,8 @@ def _answer(arguments: list[str], given: dict[str, str], state: dict[str, Any]) 
         return _graph(given, state)
     if arguments[0] == "rest":
         return _rest(given, state)
+    if group.startswith("functionapp list"):
+        return state["fleet"]["functionAppNames"]["value"]
     if group.startswith("functionapp deploy "):
         if given["--name"] not in state["fleet"]["functionAppNames"]["value"]:
             return "ResourceNotFound: no such app"

@@ -63,7 +63,7 @@ def doctor(
         view = _before(before, location, subscription, now)
     else:
         with connect(url, key_file, timeout) as api:
-            view = _answered(api, reason, seconds(wait))
+            view = answered(api, reason, seconds(wait))
         now = datetime.now(UTC)
 
     def table(wide: bool) -> RenderableType:  # noqa: ARG001
@@ -102,7 +102,7 @@ def _before(parameters: Path, location: str, subscription: str, now: datetime) -
     }
 
 
-def _answered(api: Api, reason: str, longest: float) -> Any:
+def answered(api: Api, reason: str, longest: float) -> Any:
     """Return the findings once each app has answered; one that does not in time is a finding itself."""
     asked = api.examine(reason)["at"]
     view: Any = api.doctor(asked)

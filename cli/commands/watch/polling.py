@@ -12,12 +12,11 @@ Found = TypeVar("Found")
 EVERY_SECONDS = 2.0
 
 
-def polled(read: Callable[[], Found], until: float) -> Iterator[Found | NoAnswer]:
+def polled(read: Callable[[], Found], until: float, *, answered: bool = False) -> Iterator[Found | NoAnswer]:
     """Yield what is read every few seconds until a time of the monotonic clock, or why there was no answer.
 
-    Raise NoAnswer of an app that has not answered yet: its address may be wrong.
+    Raise NoAnswer of an app that has not ``answered`` yet: its address may be wrong.
     """
-    answered = False
     while True:
         try:
             yield read()

@@ -30,6 +30,7 @@ from shared.ports.state.app import (
 )
 from shared.ports.state.clusters import CLUSTERS, EVENTS, FLEETS, RECORD, Clusters, GroupMember
 from shared.ports.state.examinations import EXAMINATION, Examinations
+from shared.ports.state.exported import ExportedRows
 from shared.ports.state.fleet import (
     AppIdentity,
     BranchRead,
@@ -134,6 +135,7 @@ class State(
     Sweeps,
     Readinesses,
     Examinations,
+    ExportedRows,
     Proposals,
     Promotions,
     Rollouts,

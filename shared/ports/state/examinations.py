@@ -44,4 +44,5 @@ class Examinations(TableRepository):
         self._put(EXAMINATION, examination.app, examination, at=examination.at)
 
 
-EXAMINATION = TextKind[Examination]("examination", FLEETS, Examination, "examinations|{}")
+EXAMINATION = TextKind[Examination]("examination", FLEETS, Examination, "examinations|{}", version=1)
+"""Its form stays, and gets fields at most: while an upgrade lasts, apps of two versions read it."""

@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from shared.cluster.failures.errors import ReconcileError, Unreadable
-from shared.cluster.forms import NewerText, RecordList, StoredText, UnreadableRecord, WrongText
+from shared.cluster.forms import FORM, NewerText, RecordList, StoredText, UnreadableRecord, WrongText
 from shared.frozen import replace
 from shared.ports.process import Together, in_threads
 from shared.ports.state.texts import packed, text_of
@@ -50,9 +50,16 @@ class TextKind(RecordKind[T]):
     """A kind of record that is stored as a text; what has a field ``etag`` gets its version there."""
 
     def __init__(
-        self, name: str, table: str, of: Any, partition: str = "{}", *, text: Callable[..., Any] = text_of
+        self,
+        name: str,
+        table: str,
+        of: Any,
+        partition: str = "{}",
+        *,
+        text: Callable[..., Any] = text_of,
+        version: int = FORM,
     ) -> None:
-        self._text, self._text_of = StoredText[T](of), text
+        self._text, self._text_of = StoredText[T](of, version), text
         self._versioned = is_dataclass(of) and any(field.name == "etag" for field in fields(of))
         super().__init__(name, table, partition, self._value)
 
