@@ -102,6 +102,15 @@ class RegistryStore:
         with self._lock:
             del self._repository(name).tags[tag]
 
+    def purge(self, name: str) -> None:
+        """Remove the manifests without a tag, as a retention policy does."""
+        with self._lock:
+            repository = self._repository(name)
+            tagged = {*repository.tags.values()}
+            repository.manifests = {
+                key: known for key, known in repository.manifests.items() if key in tagged
+            }
+
     def tags(self, name: str) -> list[str]:
         """Return the tags of a repository, in lexical order."""
         return sorted(self._repository(name).tags)
