@@ -157,6 +157,17 @@ def artifact_files(source: str, digest: str, ports: Ports) -> SourceFiles:
     return SourceFiles(digest, tree.files, {**tree.contents}, lambda _: {})
 
 
+def artifact_tree(source: str, digest: str, ports: Ports) -> Tree:
+    """Return the files of an artifact; raise UnreadableArtifact, also where its registry does not give it.
+
+    Nobody else's plan waits for a registry.
+    """
+    try:
+        return artifact_files(source, digest, ports).tree
+    except ReconcileError as error:
+        raise UnreadableArtifact(str(error)) from error
+
+
 class Pulls:
     """What clusters pull of the fleet repository, and of the other sources that they follow."""
 

@@ -13,7 +13,6 @@ from datetime import timedelta
 from shared.app.outbox import send_all
 from shared.app.repository import ResolvedCommit, read_source, read_tree
 from shared.app.system_changes import guarded_systems
-from shared.cluster.failures.errors import Dependency
 from shared.cluster.queues.envelopes import Envelope
 from shared.cluster.queues.messages import ReadinessMessage
 from shared.cluster.record import ClusterRecord
@@ -346,10 +345,8 @@ class _Earlier:
             else:
                 more = () if cluster.has_extension else (cluster.components_path,)
                 tree = read_tree(pin.commit, [roots], self._ports, more=more)
-        except (UnreadableArtifact, Dependency) as error:
-            if not is_artifact(pin.source):
-                raise
-            return f"what was in {Followed(pin.source).name} is not known: {error}"  # registries purge
+        except UnreadableArtifact as error:  # as after a purge by the registry
+            return f"what was in {Followed(pin.source).name} is not known: {error}"
         return tree, Inventories(tree, self._builds, _name_of(pin.source), self._check)
 
 

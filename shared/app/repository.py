@@ -17,7 +17,7 @@ import pydantic
 import yaml
 
 from shared import language
-from shared.app.followed import Look, Pulls, SourceFiles, artifact_files, at_source, recorded
+from shared.app.followed import Look, Pulls, SourceFiles, artifact_files, artifact_tree, at_source, recorded
 from shared.cluster.failures.errors import OtherRepository
 from shared.cluster.forms import UnreadableRecord
 from shared.cluster.record import ClusterRecord
@@ -295,9 +295,9 @@ def read_tree(
 def read_source(
     source: str, commit: str, roots: Iterable[Roots], ports: Ports, before: Tree | None = None
 ) -> Tree:
-    """Return the tree of a source besides the fleet's as ``read_tree`` does; raise as ``open_source``."""
+    """Return the tree of a source besides the fleet's as ``read_tree`` does; raise as ``artifact_tree``."""
     if is_artifact(source):
-        return before or open_source(source, commit, ports).tree
+        return before or artifact_tree(source, commit, ports)
     return read_tree(commit, roots, at_source(source, ports), before, whole=True)
 
 

@@ -217,3 +217,22 @@ def test_what_an_artifact_of_a_team_destroys_needs_an_approval() -> None:
     hold = hold_of(cloud, "b1")
     assert hold.needs_approval
     assert "shop stay as they are, because PersistentVolumeClaim shop/orders is deleted" in hold.cause
+
+
+def test_a_registry_that_stopped_answering_stops_no_plan_of_the_fleet() -> None:
+    cloud, digest = with_both()
+    cloud.stores.push("other", "stable", BOTH)
+    cloud.stores.registry.purge("platform", tagged=True)
+    files = dict(cloud.repository.files(cloud.repository.head("main")))
+    for name in DEV:
+        path = f"clusters/{name}/cluster.yaml"
+        files[path] = files[path].replace(URL.encode(), URL.replace("platform", "other").encode())
+    path = f"clusters/{PROD[0]}/cluster.yaml"
+    push(cloud, files | {path: files[path].replace(b"spec:\n", b"spec:\n  tags: {change: one}\n")})
+    settle(cloud)
+    assert on(cloud, digest) == {*DEV, *PROD}
+    assert hold_of(cloud).needs_approval
+    assert f"what was in stable of {URL} is not known" in hold_of(cloud).cause
+    plan = cloud.state.plan(cloud.repository.head("main"))
+    assert plan is not None
+    assert next(item for item in plan.plan.items if item.cluster == PROD[0]).changes
