@@ -19,6 +19,8 @@ from simulation.platforms import CHANGED, INVALID, LESS, UNAPPLIED, UNBUILT, USU
 OTHER_SOURCES = "other-sources"
 ACTS = (2, 6)
 NEXT = (USUAL, CHANGED, *(WHOLE,) * 4, *LESS, UNAPPLIED, UNBUILT, INVALID)
+OF_ARTIFACTS = (USUAL, CHANGED)
+"""What an artifact has: nothing that is guarded, of which tests of the app have examples."""
 
 
 class OtherSources(ActorUpkeep):
@@ -51,12 +53,12 @@ class OtherSources(ActorUpkeep):
     def check(self) -> None:
         """Push what all can apply, and let the app see it."""
         if len(self._everybody) == 1:
-            self._push(WHOLE)
+            self._push(CHANGED if self._source.is_artifact else WHOLE)
             self._loop.run_until(self._loop.clock() + timedelta(seconds=2 * TIMER_SECONDS))
 
     def _act(self) -> None:
         self.acts += 1
-        self._push(self._chance.choice(NEXT))
+        self._push(self._chance.choice(OF_ARTIFACTS if self._source.is_artifact else NEXT))
 
     def _push(self, platform: str) -> None:
         self._loop.log("%s: %s has %s", self._everybody[0].fleet, self._source.place_of, platform)
