@@ -68,7 +68,10 @@ def test_each_blocker_that_is_planted_is_found(fleet: RealFleet) -> None:
             "Pod shop/debug",
             "webhook pods.guard.io of ValidatingWebhookConfiguration guard",
         }
-        fleet.operator.wait(lambda: blocked(read(fleet)) == wanted, "each blocker is found")
+        # Of several budgets of a pod the disruption controller counts one again (getPdbForPod): another one
+        # may go on allowing no eviction, which is read as it stands.
+        more = wanted | {f"PodDisruptionBudget shop/{name}" for name in ("first", "second")}
+        fleet.operator.wait(lambda: wanted <= blocked(read(fleet)) <= more, "each blocker is found")
         found = read(fleet)
         whys = " ".join(blocker["why"] for blocker in found["blockers"])
         assert "of the one replica of Deployment cart" in whys
