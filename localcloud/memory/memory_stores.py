@@ -23,6 +23,7 @@ from localcloud.registry.registry_store import (
     digest_of_bytes,
 )
 from shared.cluster.failures.errors import Dependency
+from shared.ports.artifact import first_layer
 
 CONFIG = "application/vnd.cncf.flux.config.v1+json"
 CONTENT = "application/vnd.cncf.flux.content.v1.tar+gzip"
@@ -69,6 +70,15 @@ class MemoryStores:
             return digest_of_bytes(self.registry.manifest(name, tag)[1])
         except RegistryRefusal as error:
             raise Dependency(f"{host}/{name}:{tag}: {error.code}") from None
+
+    def layer(self, host: str, name: str, digest: str) -> bytes:
+        """Return the first layer of an artifact, as the app reads it: from any host."""
+        try:
+            return self.registry.blob(
+                name, first_layer(self.registry.manifest(name, digest)[1], digest).digest
+            )
+        except RegistryRefusal as error:
+            raise Dependency(f"{host}/{name}@{digest}: {error.code}") from None
 
     def _send(self, _host: str, path: str, headers: Mapping[str, str]) -> Reply:
         reply = self._client.get(path, headers=dict(headers))

@@ -17,6 +17,8 @@ from localcloud.registry.registry_store import RegistryRefusal, RegistryStore, d
 
 _NAME = r"/v2/(?P<name>[a-z0-9]+(?:[._/-][a-z0-9]+)*)"
 _DIGEST = "Docker-Content-Digest"
+_STORAGE = "/storage"
+"""Where the account is whose containers have the blobs."""
 
 
 class RegistryApp:
@@ -32,6 +34,7 @@ class RegistryApp:
             (re.compile(rf"{_NAME}/manifests/(?P<reference>[^/]+)"), self._manifest),
             (re.compile(rf"{_NAME}/blobs/uploads/(?P<upload>[^/]*)"), self._upload),
             (re.compile(rf"{_NAME}/blobs/(?P<digest>sha256:[0-9a-f]{{64}})"), self._blob),
+            (re.compile(rf"{_STORAGE}{_NAME}/(?P<digest>sha256:[0-9a-f]{{64}})"), self._stored_blob),
             (re.compile(rf"{_NAME}/tags/list"), self._tags),
         )
         self.wsgi = Request.application(self._answer)
@@ -50,7 +53,7 @@ class RegistryApp:
         given = request.authorization
         user, password = (given.username or "", given.password or "") if given else ("", "")
         bearer = given.token if given and given.type == "bearer" else None
-        if request.path.startswith("/oauth2/") or bearer in self._store.tokens:
+        if request.path.startswith(("/oauth2/", _STORAGE)) or bearer in self._store.tokens:
             return
         if not self._store.admits(user, password):
             raise RegistryRefusal(401, "UNAUTHORIZED", "authentication required")
@@ -96,6 +99,16 @@ class RegistryApp:
         return _content(request, content, kind)
 
     def _blob(self, request: Request, name: str, digest: str) -> Response:
+        """Redirect to where the content is, with a link that is a credential."""
+        self._store.blob(name, digest)
+        link = f"https://{request.host}{_STORAGE}/v2/{name}/{digest}?sig={self._issued()}"
+        return Response(status=307, headers={"Location": link, _DIGEST: digest})
+
+    def _stored_blob(self, request: Request, name: str, digest: str) -> Response:
+        if request.authorization is not None:
+            raise RegistryRefusal(400, "InvalidAuthenticationInfo", "one authentication mechanism is allowed")
+        if request.args.get("sig") not in self._store.tokens:
+            raise RegistryRefusal(403, "AuthenticationFailed", "the signature is not valid")
         return _content(request, self._store.blob(name, digest), "application/octet-stream")
 
     def _tags(self, request: Request, name: str) -> Response:
@@ -129,7 +142,7 @@ class RegistryApp:
 
 def _challenge(request: Request) -> str:
     """Return what a client is asked for: here both ways, of which Flux takes the first."""
-    found = re.fullmatch(rf"{_NAME}/manifests/.*", request.path)
+    found = re.fullmatch(rf"{_NAME}/(manifests|blobs)/.*", request.path)
     scope = f"repository:{found['name']}:pull" if found else "registry:catalog:*"
     realm = f"https://{request.host}/oauth2/token"
     return f'Bearer realm="{realm}",service="{request.host}",scope="{scope}"'

@@ -102,6 +102,14 @@ class RegistryStore:
         with self._lock:
             del self._repository(name).tags[tag]
 
+    def purge(self, name: str, *, tagged: bool = False) -> None:
+        """Remove the manifests without a tag, as a retention policy does, or those that are tagged, too."""
+        with self._lock:
+            repository = self._repository(name)
+            wanted = set() if tagged else {*repository.tags.values()}
+            found = repository.manifests
+            repository.manifests = {key: found[key] for key in found.keys() & wanted}
+
     def tags(self, name: str) -> list[str]:
         """Return the tags of a repository, in lexical order."""
         return sorted(self._repository(name).tags)

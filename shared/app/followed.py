@@ -24,6 +24,7 @@ from shared.platform.pins import Revision, Roots, followers
 from shared.platform.source.reach import pulled_with
 from shared.platform.source.tree import Tree
 from shared.ports import GitHost, Ports
+from shared.ports.artifact import UnreadableArtifact, unpacked
 
 log = logging.getLogger(__name__)
 
@@ -73,9 +74,8 @@ def _read(known: Followed, ports: Ports) -> Followed:
 
 def _read_artifact(known: Followed, ports: Ports) -> Followed:
     """Return a source after its tag was read: digests have no history, so any one may follow."""
-    host, _, name = known.url.removeprefix("oci://").partition("/")
     try:
-        return known.at(ports.registries.digest(host, name, known.branch), 0, lambda: True)
+        return known.at(ports.registries.digest(*known.place, known.branch), 0, lambda: True)
     except ReconcileError as error:
         return unread(known, error)
 
@@ -151,11 +151,28 @@ class SourceFiles:
         return found
 
 
+def artifact_files(source: str, digest: str, ports: Ports) -> SourceFiles:
+    """Return the files of an artifact; raise an error of its registry, or UnreadableArtifact."""
+    tree = unpacked(ports.registries.layer(*Followed(source).place, digest))
+    return SourceFiles(digest, tree.files, {**tree.contents}, lambda _: {})
+
+
+def artifact_tree(source: str, digest: str, ports: Ports) -> Tree:
+    """Return the files of an artifact; raise UnreadableArtifact, also where its registry does not give it.
+
+    Nobody else's plan waits for a registry.
+    """
+    try:
+        return artifact_files(source, digest, ports).tree
+    except ReconcileError as error:
+        raise UnreadableArtifact(str(error)) from error
+
+
 class Pulls:
     """What clusters pull of the fleet repository, and of the other sources that they follow."""
 
     def __init__(
-        self, fleet: SourceFiles, look: Look, opened: Callable[[str, Ports], SourceFiles], ports: Ports
+        self, fleet: SourceFiles, look: Look, opened: Callable[[str, str], SourceFiles], ports: Ports
     ) -> None:
         self._files = {FLEET: fleet}
         self._look, self._opened, self._ports = look, opened, ports
@@ -185,15 +202,17 @@ class Pulls:
 
     def _with_pulls(self, known: Followed) -> Followed:
         of = self._files.get(known.key)
-        if is_artifact(known.key) and not known.problem:
-            return replace(known, pulls=known.commit)
-        return replace(known, pulls=digest_of(sorted(of.digests.items()))) if of else known
+        if of is None:
+            return known if known.problem else replace(known, pulls=known.commit)
+        return replace(known, pulls=digest_of(sorted(of.digests.items())))
 
     def _read(self, source: str) -> None:
         known = self._look(source)
         try:
-            if not (known.problem or is_artifact(source)):
-                self._files[source] = self._opened(known.commit, at_source(source, self._ports))
+            if not known.problem:
+                self._files[source] = self._opened(source, known.commit)
         except ReconcileError as error:
-            known = known.held(f"the files of {known.name} cannot be read: {error.kind}", READ)
+            known = known.held(f"the files of {known.name} cannot be read: {error.kind}", _way_to(known))
+        except UnreadableArtifact as error:  # each digest counts as another state then
+            log.warning("%s is not read: %s", known.name, error)
         self._known[source] = known

@@ -10,9 +10,8 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 
-from shared.app.followed import at_source
 from shared.app.outbox import send_all
-from shared.app.repository import ResolvedCommit, read_tree
+from shared.app.repository import ResolvedCommit, read_source, read_tree
 from shared.app.system_changes import guarded_systems
 from shared.cluster.queues.envelopes import Envelope
 from shared.cluster.queues.messages import ReadinessMessage
@@ -20,6 +19,7 @@ from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
 from shared.json_tree import digest_of
 from shared.language.desired import Desired
+from shared.language.model.cluster.flux_source import OCI
 from shared.language.pin import Pin
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import Problem
@@ -35,9 +35,11 @@ from shared.platform.changes.guards import PlatformChange, judge, judge_all
 from shared.platform.followed import FLEET, Followed, is_artifact
 from shared.platform.inventory import Inventory, Owner
 from shared.platform.pins import Roots, followed_systems, roots_of
+from shared.platform.source.references import FLEET_SOURCE, SourceName
 from shared.platform.source.tree import Tree
 from shared.platform.validation import Fault, faults, findings
 from shared.ports import Ports
+from shared.ports.artifact import UnreadableArtifact
 
 log = logging.getLogger(__name__)
 
@@ -104,9 +106,7 @@ def _changes(
     moving = {
         name: cluster
         for name, cluster in desired.clusters.items()
-        if cluster.pin
-        and not is_artifact(cluster.pin.source)  # nobody builds what is in an artifact
-        and _differs(cluster, records.get(name), taken.get(cluster.pin.source, ""))
+        if cluster.pin and _differs(cluster, records.get(name), taken.get(cluster.pin.source, ""))
     }
     if not moving:
         return NO_PLATFORM_CHANGE
@@ -170,7 +170,8 @@ def _changes_at(
         after, earlier = Inventories(tree, builds, check=check), _Earlier(builds, check, ports)
         now = {name: after.of(cluster, _facts(records[name])) for name, cluster in clusters.items()}
         before = {name: earlier.of(records[name]) for name in clusters}
-        return judge_all(before, now, _budget(desired))
+        changes = judge_all(before, now, _budget(desired))
+        return {**changes, **earlier.unread(clusters, records, desired)}
     except NoKustomize as error:
         return _unknown(clusters, records, desired, str(error)).changes
 
@@ -212,10 +213,16 @@ def _judged(
     running = {name: record.running_version for name, record in records.items() if name in moving}
     earlier = _Earlier(builds, check, ports)
     changes = dict[str, PlatformChange]()
-    problems, notes = list[Problem](), list[Problem]()
+    problems, notes, unknown = list[Problem](), list[Problem](), list[str]()
     for source, clusters in _by_source(moving):
-        tree = _tree_of(source, commit, clusters, resolved, ports)
-        after = Inventories(tree, builds, check=check)
+        try:
+            tree = _tree_of(source, commit, clusters, resolved, ports)
+        except UnreadableArtifact as error:
+            unread = f"what is in {Followed(source).name} is not known: {error}"
+            changes |= _unknown(clusters, records, resolved.desired, unread).changes
+            unknown.append(unread)
+            continue
+        after = Inventories(tree, builds, _name_of(source), check)
         now = {name: after.of(cluster, _facts(records.get(name))) for name, cluster in clusters.items()}
         before = {name: earlier.of(record) for name in now if (record := records.get(name))}
         found = findings(resolved.desired, now, tree.contents.get, running)
@@ -227,8 +234,9 @@ def _judged(
         changes |= judge_all({name: before.get(name, EMPTY) for name in now}, now, _budget(resolved.desired))
         problems += found.problems
         notes += found.notes
+    changes |= earlier.unread(moving, records, resolved.desired)
     built = builds.version()
-    note = "; ".join(filter(None, (f"built with {built}" if built else "", earlier.note)))
+    note = "; ".join(filter(None, (f"built with {built}" if built else "", earlier.note, *unknown)))
     return PlatformPlan(changes, tuple(problems), note, tuple(notes))
 
 
@@ -241,6 +249,10 @@ def _by_source(clusters: Mapping[str, Desired]) -> Iterator[tuple[str, Mapping[s
     yield from sorted(found.items())
 
 
+def _name_of(source: str) -> SourceName:
+    return SourceName(OCI) if is_artifact(source) else FLEET_SOURCE
+
+
 def _tree_of(
     source: str, commit: str, clusters: Mapping[str, Desired], resolved: ResolvedCommit, ports: Ports
 ) -> Tree:
@@ -249,7 +261,7 @@ def _tree_of(
         return _fleet_tree(commit, clusters, ports, resolved.tree)
     roots = {roots_of(cluster.flux_as_stored) for cluster in clusters.values()}
     taken = next(known.commit for known in resolved.followed if known.key == source)
-    return read_tree(taken, roots, at_source(source, ports), resolved.others.get(source), whole=True)
+    return read_source(source, taken, roots, ports, resolved.others.get(source))
 
 
 def _fleet_tree(
@@ -276,13 +288,25 @@ class _Earlier:
 
     def __init__(self, builds: Builds, check: Callable[[], None], ports: Ports) -> None:
         self._builds, self._check, self._ports = builds, check, ports
-        self._trees: dict[tuple[str, str, Roots], tuple[Tree, Inventories]] = {}
+        self._trees: dict[tuple[str, str, Roots], tuple[Tree, Inventories] | str] = {}
+        self._unread: dict[str, str] = {}
         self.note = ""
 
     def of(self, record: ClusterRecord) -> Inventory:
         """Return the inventory of a cluster as it is recorded; one that follows the branch has none yet."""
         found = self._tree(record)
-        return found[1].of(record.desired, _facts(record)) if found else EMPTY
+        if isinstance(found, str):
+            self._unread[record.name] = found
+        return EMPTY if not found or isinstance(found, str) else found[1].of(record.desired, _facts(record))
+
+    def unread(
+        self, clusters: Mapping[str, Desired], records: Mapping[str, ClusterRecord], desired: DesiredFleet
+    ) -> dict[str, PlatformChange]:
+        """Return the changes of the clusters of which nobody knows what they have, among those so far."""
+        changes = dict[str, PlatformChange]()
+        for name, why in self._unread.items():
+            changes |= _unknown({name: clusters[name]}, records, desired, why).changes
+        return changes
 
     def faults(
         self,
@@ -294,26 +318,36 @@ class _Earlier:
         fleet = DesiredFleet({name: record.desired for name, record in records.items()})
         groups: dict[int, tuple[Tree, dict[str, Inventory]]] = {}
         for name, record in records.items():
-            if found := self._tree(record):
+            found = self._tree(record)
+            if found and not isinstance(found, str):
                 groups.setdefault(id(found[0]), (found[0], {}))[1][name] = inventories[name]
         return frozenset().union(
             *(faults(fleet, some, tree.contents.get, running) for tree, some in groups.values())
         )
 
-    def _tree(self, record: ClusterRecord) -> tuple[Tree, Inventories] | None:
+    def _tree(self, record: ClusterRecord) -> tuple[Tree, Inventories] | str | None:
+        """Return the tree of a cluster's pin, why it is not known, or None for none that is compared."""
         pin, roots = Pin.of(record.document), roots_of(record.document["spec"]["flux"])
-        if pin is None or is_artifact(pin.source):
+        if pin is None:
             return None
         key = pin.source, pin.commit, roots
         if key not in self._trees:
             if len({commit for _, commit, _ in self._trees} | {pin.commit}) > MOST_COMMITS:
                 self.note = f"clusters have more than {MOST_COMMITS} commits; what some have is not compared"
                 return None
-            more = () if record.desired.has_extension or pin.source else (record.desired.components_path,)
-            ports = at_source(pin.source, self._ports)
-            tree = read_tree(pin.commit, [roots], ports, more=more, whole=bool(pin.source))
-            self._trees[key] = tree, Inventories(tree, self._builds, check=self._check)
+            self._trees[key] = self._read(pin, roots, record.desired)
         return self._trees[key]
+
+    def _read(self, pin: Pin, roots: Roots, cluster: Desired) -> tuple[Tree, Inventories] | str:
+        try:
+            if pin.source:
+                tree = read_source(pin.source, pin.commit, [roots], self._ports)
+            else:
+                more = () if cluster.has_extension else (cluster.components_path,)
+                tree = read_tree(pin.commit, [roots], self._ports, more=more)
+        except UnreadableArtifact as error:  # as after a purge by the registry
+            return f"what was in {Followed(pin.source).name} is not known: {error}"
+        return tree, Inventories(tree, self._builds, _name_of(pin.source), self._check)
 
 
 def _unknown(
@@ -322,12 +356,15 @@ def _unknown(
     """Return the plan of a platform that nobody builds: it counts as removing whatever it reached."""
     budget, changes = _budget(desired), dict[str, PlatformChange]()
     for name, cluster in moving.items():
-        owners = {
-            owner.id: Owner(owner.id, owner.spec, owner.file, unbuilt=why) for owner in declared(cluster)
-        }
-        before = Inventory(owners) if name in records else EMPTY
-        changes[name] = judge(before, Inventory(owners), budget)
+        after = _unbuilt(cluster, why)
+        changes[name] = judge(after if name in records else EMPTY, after, budget)
     return PlatformPlan(changes, note=f"what Flux applies was not built: {why}")
+
+
+def _unbuilt(cluster: Desired, why: str) -> Inventory:
+    """Return the inventory of a cluster whose Kustomizations are known, and not what they have."""
+    owners = (Owner(owner.id, owner.spec, owner.file, unbuilt=why) for owner in declared(cluster))
+    return Inventory({owner.id: owner for owner in owners})
 
 
 def _with_counts(plan: PlatformPlan, records: Mapping[str, ClusterRecord], ports: Ports) -> PlatformPlan:

@@ -17,7 +17,7 @@ import pydantic
 import yaml
 
 from shared import language
-from shared.app.followed import Look, Pulls, SourceFiles, recorded
+from shared.app.followed import Look, Pulls, SourceFiles, artifact_files, artifact_tree, at_source, recorded
 from shared.cluster.failures.errors import OtherRepository
 from shared.cluster.forms import UnreadableRecord
 from shared.cluster.record import ClusterRecord
@@ -33,7 +33,7 @@ from shared.language.stored_cluster import StoredCluster
 from shared.plan.plan import Action, Item, Plan
 from shared.plan.platform_plan import NO_PLATFORM_CHANGE, PlatformPlan
 from shared.platform.builds.build import unlimited
-from shared.platform.followed import Followed
+from shared.platform.followed import Followed, is_artifact
 from shared.platform.pins import Roots, pinned
 from shared.platform.source.reach import pulled_with
 from shared.platform.source.tree import Tree
@@ -241,9 +241,16 @@ def resolved(
     fleet = finish(clusters, read(clusters.needed))
     documents = {**tombstones, **{name: cluster.document for name, cluster in known.items()}}
     own = SourceFiles(commit, files, {}, read)
-    pulls = Pulls(own, look or recorded(ports), partial(open_files, check=work.check), ports)
+    pulls = Pulls(own, look or recorded(ports), partial(open_source, ports=ports, check=work.check), ports)
     desired = pinned(fleet, documents, ports.config.source, pulls.revision)
     return ResolvedCommit(desired, own.tree, pulls.followed(desired), pulls.others())
+
+
+def open_source(source: str, commit: str, ports: Ports, check: Callable[[], None] = unlimited) -> SourceFiles:
+    """Return the files of a commit of a source, or of a digest; raise as ``artifact_files``."""
+    if is_artifact(source):
+        return artifact_files(source, commit, ports)
+    return open_files(commit, at_source(source, ports), check)
 
 
 def open_files(commit: str, ports: Ports, check: Callable[[], None] = unlimited) -> SourceFiles:
@@ -283,6 +290,15 @@ def read_tree(
         contents |= read(path for path in reached if path not in contents)
     contents |= read(path for path in more if path in files.blobs)
     return Tree(files, contents)
+
+
+def read_source(
+    source: str, commit: str, roots: Iterable[Roots], ports: Ports, before: Tree | None = None
+) -> Tree:
+    """Return the tree of a source besides the fleet's as ``read_tree`` does; raise as ``artifact_tree``."""
+    if is_artifact(source):
+        return before or artifact_tree(source, commit, ports)
+    return read_tree(commit, roots, at_source(source, ports), before, whole=True)
 
 
 @cache

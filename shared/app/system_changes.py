@@ -1,7 +1,7 @@
 """What commits of teams' sources take from clusters: the guards of systems that follow them by rollout.
 
 A system is built as the cluster has it and as it would get it, like the platform, and judged by the same
-rules. What an artifact has is not read.
+rules.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
-from shared.app.followed import at_source
-from shared.app.repository import ResolvedCommit, read_tree
+from shared.app.repository import ResolvedCommit, read_source
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.record import ClusterRecord
 from shared.json_tree import Json
@@ -24,12 +23,12 @@ from shared.plan.system_removals import RetainedSystems
 from shared.platform.builds.build import NoKustomize
 from shared.platform.builds.inventories import Inventories
 from shared.platform.changes.guards import Guard, judge
-from shared.platform.followed import is_artifact
 from shared.platform.inventory import Inventory, ObjectId, Owner
 from shared.platform.pins import Roots, is_followed
 from shared.platform.source.references import SourceName
 from shared.platform.source.tree import Tree, folder_of
 from shared.ports import Ports
+from shared.ports.artifact import UnreadableArtifact
 
 log = logging.getLogger(__name__)
 
@@ -60,9 +59,9 @@ def guarded_systems(
 
 
 def _moves(before: Json, after: Json) -> bool:
-    """Return whether Flux may apply something else of a source that can be read."""
+    """Return whether Flux may apply something else of a source."""
     old, new = Pin.of(before), Pin.of(after)
-    if not (old and new) or is_artifact(old.source) or is_artifact(new.source):
+    if not (old and new):
         return False
     return (old.source, old.commit, _folder(before)) != (new.source, new.commit, _folder(after))
 
@@ -86,7 +85,7 @@ class _Changes:
         """Return the guards of a system that moves on a cluster."""
         try:
             old, new = (self._inventory(of, cluster, record) for of in (before, after))
-        except (NoKustomize, ReconcileError) as error:
+        except (NoKustomize, ReconcileError, UnreadableArtifact) as error:
             log.warning("the system %s is not built: %s", after["name"], error)
             why = str(error)
             old, new = (_unbuilt(of, why) for of in (before, after))
@@ -103,10 +102,9 @@ class _Changes:
         roots = (_folder(system),)
         place = pin.source, pin.commit, roots
         if place not in self._trees:
-            others, ports = self._resolved.others.get(pin.source), at_source(pin.source, self._ports)
             taken = any(known.commit == pin.commit for known in self._resolved.followed)
-            tree = read_tree(pin.commit, [roots], ports, others if taken else None, whole=True)
-            self._trees[place] = tree
+            known = self._resolved.others.get(pin.source) if taken else None
+            self._trees[place] = read_source(pin.source, pin.commit, [roots], self._ports, known)
         tree = self._trees[place]
         key = id(tree), source
         if key not in self._inventories:

@@ -70,6 +70,12 @@ class Followed:
         return self.key.partition(" ")[0]
 
     @property
+    def place(self) -> tuple[str, str]:
+        """The registry of an artifact, and its name there."""
+        host, _, name = self.url.removeprefix(_ARTIFACT).partition("/")
+        return host, name
+
+    @property
     def branch(self) -> str:
         """The branch, or the tag, that is followed."""
         return self.key.partition(" ")[2]

@@ -103,13 +103,29 @@ class Registries(Protocol):
         """
         ...
 
+    def layer(self, host: str, name: str, digest: str) -> bytes:
+        """Return the first layer of the artifact with a digest, as it is stored; two to six calls.
+
+        Raise as ``digest``, and UnreadableArtifact where there is none, or one larger than ``MAX_LAYER``.
+        """
+        ...
+
 
 class NoRegistries:
     """The registries of an app that may ask none."""
 
     def digest(self, host: str, name: str, tag: str) -> str:  # noqa: ARG002
         """Raise InvalidManifest."""
-        raise InvalidManifest(f"the registry {host} is not in REGISTRIES, a setting of the app")
+        raise not_among(host)
+
+    def layer(self, host: str, name: str, digest: str) -> bytes:  # noqa: ARG002
+        """Raise InvalidManifest."""
+        raise not_among(host)
+
+
+def not_among(host: str) -> InvalidManifest:
+    """Return the error of a registry that the app may not ask."""
+    return InvalidManifest(f"the registry {host} is not in REGISTRIES, a setting of the app")
 
 
 class Telemetry(Protocol):

@@ -50,6 +50,7 @@ class Candidate:
     group: int = 0
     adds: bool = True
     earlier: Pin | None = None
+    systems: Mapping[str, Pin] = field(default_factory=dict)
     platform: bool = False
     later: bool = False
 
@@ -293,4 +294,5 @@ def _members(own: Sequence[Candidate], stage: int, group: int) -> Iterator[Membe
             earlier=candidate.earlier,
             platform=candidate.platform,
             later=candidate.later,
+            systems=candidate.systems,
         )

@@ -12,6 +12,8 @@ from shared.cluster.record import ClusterRecord, recreates
 from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.summary import summary_of
 from shared.frozen import replace
+from shared.json_tree import Json
+from shared.language.cluster_systems import by_name, systems_in
 from shared.language.desired import Desired
 from shared.language.model.rollout import Strategy
 from shared.language.pin import UNKNOWN, Pin
@@ -115,6 +117,7 @@ def candidates_of(
         touched, aside = started or record.failed, candidate.aside or suspends
         moved = None if item.keeps_pin else _moved(record, wanted)
         candidate = replace(candidate, touched=touched, aside=aside, adds=adds, earlier=moved)
+        candidate = replace(candidate, systems=_moved_systems(record.document, wanted))
         yield replace(candidate, at_once=at_once, platform=moves_pin_alone(item), later=item.cluster in later)
     for item in plan.items:
         member, record = members.get(item.cluster), records.get(item.cluster)
@@ -126,7 +129,8 @@ def candidates_of(
             candidate = _candidate(record, wanted, record.generation, now)
             candidate = replace(candidate, at_once=member.at_once, touched=True, adds=False)
             moved = None if _is_at(record, member.earlier) else member.earlier
-            candidate = replace(candidate, before=member.before, platform=member.platform)
+            left = {name: pin for name, pin in member.systems.items() if not _system_is_at(record, name, pin)}
+            candidate = replace(candidate, before=member.before, platform=member.platform, systems=left)
             yield replace(candidate, left=True, group=member.group, earlier=moved)
 
 
@@ -136,6 +140,24 @@ def _moved(record: ClusterRecord, wanted: Desired) -> Pin | None:
     if wanted.pin is None or (before is not None and before.pulls == wanted.pin.pulls):
         return None
     return before if before is not None and before.source == wanted.pin.source else UNKNOWN
+
+
+def _moved_systems(document: Json, wanted: Desired) -> Mapping[str, Pin]:
+    """Return the pins that systems have, where a commit moves them."""
+    after = {system["name"]: Pin.of(system) for system in wanted.systems}
+    found = dict[str, Pin]()
+    for system in systems_in(document):
+        before, pin = Pin.of(system), after.get(system["name"])
+        if before and pin and before.source == pin.source and before.pulls != pin.pulls:
+            found[system["name"]] = before
+    return found
+
+
+def _system_is_at(record: ClusterRecord, name: str, pin: Pin) -> bool:
+    """Return whether a system has the state of a pin, or is not there any more."""
+    system = by_name(systems_in(record.document)).get(name)
+    now = Pin.of(system) if system else None
+    return now is None or (now.commit, now.pulls) == (pin.commit, pin.pulls)
 
 
 def _is_at(record: ClusterRecord, pin: Pin | None) -> bool:

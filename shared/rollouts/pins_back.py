@@ -16,22 +16,20 @@ from shared.rollouts.waits import Seen, StartWait, WaitReason, known_in
 
 
 def goes_back(member: Member, uid: str, generation: int) -> bool:
-    """Return whether a cluster has what its rollout changed, and an earlier pin that is known."""
-    changed = (member.uid, member.generation) == (uid, generation)
-    return changed and member.earlier is not None and bool(member.earlier.commit)
+    """Return whether a cluster has what its rollout changed, and earlier pins that are known."""
+    return (member.uid, member.generation) == (uid, generation) and bool(member.earlier_pins)
 
 
-def pins_back(rollout: Rollout, seen: Seen) -> Mapping[str, Pin]:
+def pins_back(rollout: Rollout, seen: Seen) -> Mapping[str, tuple[Pin, ...]]:
     """Return the pins to which clusters are still to go back; none unless somebody has them go back."""
     if rollout.state is not RolloutState.ABORTED or rollout.people.back is None:
         return {}
     return {
-        member.cluster: member.earlier
+        member.cluster: member.earlier_pins
         for member in rollout.members
         if (record := known_in(seen, member.cluster))
         and record.phase is not Phase.DELETING
         and goes_back(member, record.uid, record.generation)
-        and member.earlier
     }
 
 
@@ -39,11 +37,12 @@ def waits_back(rollout: Rollout, seen: Seen) -> Iterator[tuple[str, StartWait]]:
     """Yield what is said of the clusters that go back, that went, and that cannot."""
     by = rollout.people.back
     for member in rollout.members if by else ():
-        record, earlier = known_in(seen, member.cluster), member.earlier
-        if by is None or earlier is None or record is None or record.uid != member.uid:
+        record, pins = known_in(seen, member.cluster), member.earlier_pins
+        if by is None or record is None or record.uid != member.uid or not (pins or member.earlier):
             continue
         if member.back or record.generation >= member.generation:
-            yield member.cluster, StartWait(WaitReason.BACK, by=by, since=by.at, pin=earlier.commit)
+            pin = pins[0].commit if pins else ""
+            yield member.cluster, StartWait(WaitReason.BACK, by=by, since=by.at, pin=pin)
 
 
 def with_gone_back(rollout: Rollout, known: Rollout, generations: Mapping[str, int]) -> Rollout:
@@ -54,15 +53,13 @@ def with_gone_back(rollout: Rollout, known: Rollout, generations: Mapping[str, i
     gone = {
         member.cluster: member
         for member in known.members
-        if member.back
-        or (
-            member.earlier
-            and member.earlier.commit
-            and generations.get(member.cluster, 0) > member.generation
-        )
+        if member.back or (member.earlier_pins and generations.get(member.cluster, 0) > member.generation)
     }
-    members = (
-        replace(member, back=True, earlier=gone[member.cluster].earlier) if member.cluster in gone else member
-        for member in rollout.members
+    return replace(rollout, members=tuple(_gone(member, gone) for member in rollout.members))
+
+
+def _gone(member: Member, gone: Mapping[str, Member]) -> Member:
+    known = gone.get(member.cluster)
+    return (
+        member if known is None else replace(member, back=True, earlier=known.earlier, systems=known.systems)
     )
-    return replace(rollout, members=tuple(members))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from shared.language.model.rollout import UPGRADE_READINESS
+from shared.language.pin import short_commit
 from shared.rollouts.decide import Decision
 from shared.rollouts.rollout import (
     CheckState,
@@ -65,7 +66,8 @@ def describe_wait(wait: StartWait, commit: str, *, answers: bool = True) -> str:
         case WaitReason.ABORTED:
             return f"is left as it is, because {_who(wait.by)} aborted the rollout of {commit[:8]}"
         case WaitReason.BACK if wait.pin:
-            return f"goes back to {wait.pin[:8]}, because {_who(wait.by)} aborted the rollout of {commit[:8]}"
+            back = f"goes back to {short_commit(wait.pin)}"
+            return f"{back}, because {_who(wait.by)} aborted the rollout of {commit[:8]}"
         case WaitReason.BACK:
             return f"cannot go back from {commit[:8]}: the commit that Flux pulled before is not known"
         case WaitReason.ASIDE:

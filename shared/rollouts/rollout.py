@@ -6,7 +6,7 @@ make the two disagree.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -103,8 +103,9 @@ class Member:
     ``before`` is the digest of the spec that it had. ``suspended_until`` is when a suspension ends that its
     new spec has. ``at_once``: its change waits for nobody, because Azure does not see it. ``windows`` and
     ``freezes`` are the names of those that are for it. ``earlier`` is the pin that its change moves, one
-    without a commit where that is not known, and None where the pin stays. ``back``: the cluster has gone
-    back to that. ``platform``: nothing but its pin changes; ``later``: that moves after this change.
+    without a commit where that is not known, and None where the pin stays. ``systems`` has the earlier pins
+    of those whose pins it moves. ``back``: the cluster has gone back to all that. ``platform``: nothing but
+    its pin changes; ``later``: that moves after this change.
     """
 
     cluster: str
@@ -121,6 +122,13 @@ class Member:
     back: bool = False
     platform: bool = False
     later: bool = False
+    systems: Mapping[str, Pin] = field(default_factory=dict)
+
+    @property
+    def earlier_pins(self) -> tuple[Pin, ...]:
+        """The pins that it can go back to, the cluster's first."""
+        own = (self.earlier,) if self.earlier and self.earlier.commit else ()
+        return (*own, *self.systems.values())
 
 
 @dataclass(frozen=True)

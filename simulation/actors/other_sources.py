@@ -20,7 +20,7 @@ OTHER_SOURCES = "other-sources"
 ACTS = (2, 6)
 NEXT = (USUAL, CHANGED, *(WHOLE,) * 4, *LESS, UNAPPLIED, UNBUILT, INVALID)
 OF_ARTIFACTS = (USUAL, CHANGED)
-"""What an artifact has: the app does not read the files of one, and so guards nothing of it."""
+"""What an artifact has: nothing that is guarded, of which tests of the app have examples."""
 
 
 class OtherSources(ActorUpkeep):

@@ -119,6 +119,14 @@ class RealFleet:
         ]
         return [(ref["resource"], ref.get("name", "")) for ref in refs if "resource" in ref]
 
+    def paths_read(self) -> list[str]:
+        """Return the paths that Roadstead read so far."""
+        return [
+            entry["requestURI"].partition("?")[0]
+            for entry in self._audit()
+            if entry["verb"] in _READS and entry.get("userAgent") == "roadstead"
+        ]
+
     def _audit(self) -> list[dict[str, Any]]:
         log = self.state / "real" / "cluster-0" / "audit.jsonl"
         return [json.loads(line) for line in log.read_text().splitlines(keepends=True) if line.endswith("\n")]

@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from localcloud.flux.sources.fetched import SourceLogin
 
@@ -64,6 +65,9 @@ class DistributionClient:
 
     def _get(self, host: str, path: str, login: SourceLogin, headers: Mapping[str, str]) -> Reply:
         reply = self._send(host, path, {**headers, **_authorization(login)})
+        link = urlsplit(reply.headers.get("Location", ""))
+        if reply.status == 307:
+            reply = self._send(link.netloc, f"{link.path}?{link.query}", {})
         if reply.status != 200:
             errors = _errors(reply.body)
             raise RegistryError(

@@ -103,9 +103,10 @@ def _files(
 ) -> Mapping[str, bytes]:
     try:
         blob = registries.blob(host, name, digest, login)
-        with tarfile.open(fileobj=io.BytesIO(blob), mode="r:*") as archive:
+        with tarfile.open(fileobj=io.BytesIO(blob), mode="r:gz") as archive:
             found = {}
             for member in archive:
+                _check(member)
                 content = archive.extractfile(member) if member.isfile() else None
                 if content is not None:
                     found[member.name.removeprefix("./")] = content.read()
@@ -113,6 +114,15 @@ def _files(
     except (RegistryError, tarfile.TarError) as error:
         failed = f"failed to extract layer contents from artifact: {error}"
         raise ObjectNotReady("OCIArtifactLayerOperationFailed", failed) from error
+
+
+def _check(member: tarfile.TarInfo) -> None:
+    """Raise TarError for an entry that is not unpacked (``Untar`` of ``fluxcd/pkg``, ``tar/tar.go``)."""
+    name = member.name
+    if not name or "\\" in name or name.startswith("/") or "../" in name:
+        raise tarfile.TarError(f"tar contained invalid name error {name!r}")
+    if not (member.isfile() or member.isdir() or member.issym() or member.islnk()):
+        raise tarfile.TarError(f"tar file entry {name} contained unsupported file type")
 
 
 def _login(world: KubernetesWorld, value: Object, host: str) -> SourceLogin:

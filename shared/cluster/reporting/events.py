@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from shared.cluster.divergence.drift import DriftedField, is_news
@@ -15,7 +15,7 @@ from shared.cluster.recipes import Step
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.frozen import replace
-from shared.language.pin import Pin
+from shared.language.pin import Pin, short_commit
 from shared.masking import cut
 
 REBUILD = "Rebuild"
@@ -62,9 +62,17 @@ def trial_ended_event(record: ClusterRecord, trial: Trial) -> Event:
     return _event(record, "TrialEnded", f"{trial}{by}; until then: {trial.result}")
 
 
-def pin_back_event(record: ClusterRecord, pin: Pin, by: str, reason: str) -> Event:
-    """Return the event of a cluster that goes back to its earlier pin, because somebody aborted a rollout."""
-    what = f"its pin goes back from {pin.before[:8]} to {pin.commit[:8]}"
+def pin_back_event(record: ClusterRecord, pins: Mapping[str, Pin], by: str, reason: str) -> Event:
+    """Return the event of a cluster that goes back to earlier pins, because somebody aborted a rollout.
+
+    ``pins`` are those of the cluster, as "", and of its systems.
+    """
+    moved = (
+        f"{f'the pin of {name}' if name else 'its pin'} goes back from {short_commit(pin.before)} to "
+        f"{short_commit(pin.commit)}"
+        for name, pin in sorted(pins.items())
+    )
+    what = "; ".join(moved) or "it has the earlier commits already"
     return _event(record, "PinBack", f"{what}: the rollout was aborted by {by_whom(by, reason)}")
 
 

@@ -28,6 +28,7 @@ from shared.language.resolve.repository_layout import (
 from shared.language.yaml.nodes import Mark
 from shared.platform.source.documents import LFS_POINTER, UnreadableFile
 from shared.platform.source.references import (
+    ANY_SOURCE,
     FLEET_SOURCE,
     Reference,
     SourceName,
@@ -137,8 +138,9 @@ def pulled_with(
 
     Where files refer to each other too deeply, the whole tree counts; ``whole`` as for ``pulled``.
     """
+    source = ANY_SOURCE if whole else FLEET_SOURCE
     for _ in range(MOST_STAGES):
-        found = pulled(files, contents, roots, whole=whole)
+        found = pulled(files, contents, roots, source=source, whole=whole)
         if not found.needed:
             return found
         contents |= read(found.needed)

@@ -57,7 +57,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class SourceName:
-    """The source whose tree is read, as an object of Flux names it."""
+    """The source whose tree is read, as an object of Flux names it; without a name it is any one."""
 
     kind: str = "GitRepository"
     name: str = "flux-system"
@@ -65,12 +65,16 @@ class SourceName:
 
     def is_named(self, ref: Node | None, namespace: str) -> bool:
         """Return whether a ``sourceRef`` of an object in a namespace, "" for an unknown one, may name it."""
+        if not self.name:
+            return True
         where = field_of(ref, "namespace") or namespace
         named = (field_of(ref, "kind"), field_of(ref, "name"))
         return named == (self.kind, self.name) and where in ("", self.namespace)
 
 
 FLEET_SOURCE = SourceName()
+ANY_SOURCE = SourceName(name="")
+"""Where a tree has several names, as that of a team has: a file too many only moves a pin needlessly."""
 
 FIELDS = (
     *("apiVersion", "kind", "metadata", "openapi", "namePrefix", "nameSuffix", "namespace", "commonLabels"),

@@ -12,7 +12,7 @@ from shared.kubernetes.sync_objects import SOURCE_API
 from shared.plan.holds import Hold
 from shared.resource_ids import ObjectRef
 from tests.support.pipeline_runs import phases, push, status
-from tests.support.staged_fleets import DEV, PROD, staged
+from tests.support.staged_fleets import DEV, NAMESPACE, PROD, act, pin, staged, with_file
 from tests.support.team_systems import DEPLOYMENT, URL, approve, system
 
 TEAM = "https://github.com/contoso/shop"
@@ -196,3 +196,51 @@ def test_what_flux_cannot_apply_of_a_team_stays_in_its_repository() -> None:
     fixed = team.commit({"apps/shop/web.yaml": DEPLOYMENT.replace(b"replicas: 1", b"replicas: 2")})
     settle(cloud)
     assert on(cloud, fixed) == {*BOTH}
+
+
+TWO = DEPLOYMENT.replace(b"replicas: 1", b"replicas: 2")
+
+
+def test_an_abort_takes_systems_back_to_the_commit_before() -> None:
+    cloud, team = following()
+    first = team.head("main")
+    commit = team.commit({"apps/shop/web.yaml": TWO})
+    cloud.run(until=lambda: bool(on(cloud, commit)))
+    act(cloud, newest(cloud), "back")
+    cloud.run(seconds=1800, until=lambda: False)
+    assert on(cloud, first) == {*BOTH}
+    assert phases(cloud) == dict.fromkeys((*DEV, *PROD), Phase.READY)
+    (event,) = [event for event in cloud.state.events("a1", 50) if event.reason == "PinBack"]
+    back = (
+        f"the pin of shop goes back from {commit[:8]} to {first[:8]}: the rollout was aborted by ops: because"
+    )
+    assert event.message == back
+    settle(cloud)
+    assert on(cloud, first) == {*BOTH}, "the plan of the head takes nobody along"
+
+
+def test_the_next_commit_of_the_fleet_takes_systems_along_after_an_abort() -> None:
+    cloud, team = following()
+    commit = team.commit({"apps/shop/web.yaml": TWO})
+    cloud.run(until=lambda: bool(on(cloud, commit)))
+    act(cloud, newest(cloud), "back")
+    cloud.run(seconds=1800, until=lambda: False)
+    push(cloud, files() | {"README.md": b"# again\n"})
+    settle(cloud)
+    assert on(cloud, commit) == {*BOTH}
+    assert status(cloud, newest(cloud))[0] == "success"
+
+
+def test_an_abort_takes_the_pins_of_clusters_and_of_systems_back_at_once() -> None:
+    cloud, team = following()
+    first, before = team.head("main"), pin(cloud, "a1").commit
+    commit = team.commit({"apps/shop/web.yaml": TWO})
+    pushed = push(cloud, with_file("monitoring.yaml", NAMESPACE, files()))
+    cloud.run(until=lambda: bool(on(cloud, commit)))
+    act(cloud, pushed, "back")
+    cloud.run(seconds=1800, until=lambda: False)
+    assert on(cloud, first) == {*BOTH}
+    assert {pin(cloud, name).commit for name in (*DEV, *PROD)} == {before}
+    generations = {record.name: record.generation for record in cloud.state.clusters()}
+    settle(cloud)
+    assert {record.name: record.generation for record in cloud.state.clusters()} == generations

@@ -1,4 +1,4 @@
-"""Pins that go back: the clusters that an aborted rollout has changed get the commit that they had before.
+"""Pins that go back: clusters that an aborted rollout has changed, and their systems, get what they had.
 
 Each gets it as a new generation of its record, so that a message of the rollout that comes late has no
 effect. The planner does that whenever it looks at the rollout, until no cluster is left: so a crash at any
@@ -8,8 +8,9 @@ line, and a cluster that a planner which stood still has started since, change n
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
+from itertools import chain
 
 from shared.app.outbox import send, send_unlike
 from shared.app.planner.pins.pin_branches import ensure_branch, names_commits
@@ -22,6 +23,7 @@ from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import pin_back_event
 from shared.cluster.transitions.acceptance import accept_change
 from shared.frozen import dataclass, replace
+from shared.language.desired import Desired
 from shared.language.pin import Pin
 from shared.ports import FleetRecord, Ports
 from shared.rollouts.pins_back import goes_back, pins_back
@@ -51,7 +53,7 @@ def move_pins_back(rollout: Rollout, seen: Seen, fleet: FleetRecord, ports: Port
             running = {found.name for found in ports.state.continuations() if found.small_change}
             job = _Back(
                 rollout,
-                direct=names_commits(fleet, ports) or not _are_branches(pins.values(), ports),
+                direct=names_commits(fleet, ports) or not _are_branches(chain(*pins.values()), ports),
                 small=len(running.union(names)) <= ports.config.limits.small_change,
             )
             report_again(rollout.commit, ports, ended=True)
@@ -88,19 +90,40 @@ def _are_branches(pins: Iterable[Pin], ports: Ports) -> bool:
     return True
 
 
+def _pins_back(record: ClusterRecord, member: Member, *, direct: bool) -> Mapping[str, Pin]:
+    """Return the pins to which a cluster, as "", and its systems go back, by their names."""
+    systems = {system["name"]: Pin.of(system) for system in record.desired.systems}
+    moved = {
+        name: replace(pin, before=now.commit)
+        for name, pin in member.systems.items()
+        if (now := systems.get(name)) and now.commit != pin.commit
+    }
+    own, present = member.earlier, record.desired.pin
+    if own and own.commit:
+        moved[""] = replace(own, before=present.commit if present else "", direct=direct)
+    return moved
+
+
+def _with_pins(desired: Desired, pins: Mapping[str, Pin]) -> Desired:
+    systems = [
+        {**system, "pin": pins[system["name"]].stored()} if system["name"] in pins else system
+        for system in desired.systems
+    ]
+    return desired.with_systems(systems).with_pin(pins.get("", desired.pin))
+
+
 def _move_back(member: Member, *, job: _Back, ports: Ports) -> None:
-    by, earlier = job.rollout.people.back, member.earlier
+    by = job.rollout.people.back
 
     def decide(record: ClusterRecord | None) -> Transition | None:
-        if record is None or by is None or earlier is None or not _goes_back(record, member):
+        if record is None or by is None or not _goes_back(record, member):
             return None
-        now, present = ports.clock(), record.desired.pin
-        pin = replace(earlier, before=present.commit if present else "", direct=job.direct)
-        after = accept_change(record, record.desired.with_pin(pin), commit=record.commit, now=now)
+        now, moved = ports.clock(), _pins_back(record, member, direct=job.direct)
+        desired = _with_pins(record.desired, moved)
+        after = accept_change(record, desired, commit=record.commit, now=now)
         after = replace(after, job=replace(after.job, small_change=job.small))
-        return Transition(
-            after, [pin_back_event(after, pin, by.by, by.reason)], then=continuation(after, now)
-        )
+        event = pin_back_event(after, moved, by.by, by.reason)
+        return Transition(after, [event], then=continuation(after, now))
 
     try:
         change(member.cluster, decide, ports)
