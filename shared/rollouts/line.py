@@ -6,6 +6,8 @@ failed: before that, a newer commit cuts nothing short, and may be the correctio
 nothing new was offered is to have what the stage before it is to have, once that has passed there: so a
 single commit goes through all stages in turn.
 
+A commit that was refused as a whole is in no stage, and none keeps it: the next commit takes its place.
+
 A stage that fails takes the head, after all stages before it: that is where its correction is. A pause, an
 abort, a refused strategy and a head that takes a change back end the line: every stage takes the head, in
 turn.
@@ -34,29 +36,32 @@ def line_of(
     *,
     newest: str = "",
     reverts: bool = False,
+    refused: bool = False,
 ) -> Line:
     """Return what each stage is to have at a head; ``names`` are the stages, in order.
 
     ``before`` is the rollout that is under way, of this head or an earlier one, None for none. ``newest`` is
     an earlier commit with the same platform as the head, "" for none. ``reverts``: the head takes back what
-    that has changed.
+    that has changed. ``refused``: so was the newest commit of ``before``.
     """
     if before is not None and before.commit == head and _stands(before):
         return before.line
     known = before.line.targets if before else ()
     if before is None or reverts or _stands(before) or [target.stage for target in known] != [*names]:
         return Line(head, tuple(StageTarget(name, head) for name in names))
-    newest = newest or head
+    newest, never = newest or head, before.line.newest if refused else ""
     standings = list(_standings(before, seen, now))
     failed = max((place for place, found in enumerate(standings) if found.failed), default=-1)
     line = list[StageTarget]()
     for place, (target, found) in enumerate(zip(known, standings, strict=True)):
-        before_it = "" if target.passed == target.commit else target.passed  # clusters came since
-        passed = target.commit if found.passed else before_it
+        released = target.commit != never
+        # Clusters came since if it has passed what it is to have.
+        before_it = "" if target.passed in (target.commit, never) else target.passed
+        passed = target.commit if found.passed and released else before_it
         offer = line[-1].passed if line else ""
         if place <= failed:
             commit = newest
-        elif found.busy:
+        elif found.busy and released:
             commit = target.commit
         elif not line:
             commit = newest

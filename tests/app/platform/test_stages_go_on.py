@@ -28,6 +28,7 @@ SOAKED = """\
       - {name: production, select: {environments: [production]}, groups: [{maxConcurrency: "1"}]}
 """
 APPROVED = SOAKED.replace("[production]},", "[production]}, approval: true,")
+BAD = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: Apps_Bad}\n"
 UNKNOWN = b"apiVersion: example.org/v1\nkind: Unknown\nmetadata: {name: a, namespace: default}\n"
 
 
@@ -148,6 +149,24 @@ def test_a_correction_of_what_fails_waits_for_no_soak() -> None:
     good = push(cloud, numbered(1))
     wait(cloud, 30)
     assert on(cloud, good) == {*DEV}
+
+
+def test_a_commit_that_is_refused_is_on_no_cluster_after_a_newer_one() -> None:
+    cloud = ready_fleet(SOAKED)
+    push(cloud, numbered(1))
+    wait(cloud, 120)
+    push(cloud, numbered(2))
+    wait(cloud, 30)
+    push(cloud, numbered(1))
+    wait(cloud, 0.2)
+    refused = push(cloud, numbered(3) | {"platform/bad.yaml": BAD})
+    wait(cloud, 1)
+    assert status(cloud, refused)[0] == "failure"
+    good = push(cloud, numbered(4))
+    for _ in range(3 * 60):
+        wait(cloud, 2)
+        assert not on(cloud, refused)
+    assert on(cloud, good) == {*DEV, *PROD}
 
 
 def test_a_removal_by_a_newer_commit_waits_for_an_approval_where_clusters_still_soak() -> None:
