@@ -123,7 +123,7 @@ GUARDED = (NAMESPACE, CLAIM, SET, DEFINITION, PATH, RELEASE, MAPS)
 USUAL, CHANGED, WHOLE = "usual", "changed", "whole"
 UNAPPLIED, UNBUILT, INVALID = "unapplied", "unbuilt", "invalid"
 EDITIONS = tuple(f"edition-{number}" for number in range(4))
-"""Contents that are as good as the whole, so that commits can follow each other without one that goes back."""
+"""Contents that are as good as the whole, so commits can follow each other and none goes back."""
 LESS: Mapping[str, Guarded] = {f"without-{guarded.name}": guarded for guarded in GUARDED}
 """The contents that have all that is guarded but one, by their names."""
 HAS: Mapping[str, tuple[Guarded, ...]] = {

@@ -1,4 +1,4 @@
-"""The rule about the time of a gate: it is over once for a commit, however often the stage starts clusters."""
+"""The rule about the time of a gate: it is over once for a commit, though its stage starts clusters later."""
 
 from __future__ import annotations
 
