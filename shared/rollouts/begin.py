@@ -30,8 +30,8 @@ class Candidate:
     one that it has. ``aside``: it cannot take part now. ``touched``: it has changed or failed already, and so
     comes first. ``at_once``: its change waits for nobody, and does not show what that of the others does.
     ``left``: the commit leaves it as the earlier rollout changed it, in the ``group`` of a stage. ``adds``:
-    the commit changes it in another way than the earlier rollout would have. ``earlier``, ``platform`` and
-    ``later`` are those of the member.
+    the commit changes it in another way than the earlier rollout would have. ``earlier``, ``platform``,
+    ``later`` and ``stays`` are those of the member.
     """
 
     cluster: str
@@ -52,6 +52,7 @@ class Candidate:
     earlier: Pin | None = None
     platform: bool = False
     later: bool = False
+    stays: bool = False
 
 
 @dataclass(frozen=True)
@@ -293,4 +294,5 @@ def _members(own: Sequence[Candidate], stage: int, group: int) -> Iterator[Membe
             earlier=candidate.earlier,
             platform=candidate.platform,
             later=candidate.later,
+            stays=candidate.stays,
         )

@@ -126,7 +126,9 @@ def candidates_of(
             candidate = _candidate(record, wanted, record.generation, now)
             candidate = replace(candidate, at_once=member.at_once, touched=True, adds=False)
             moved = None if _is_at(record, member.earlier) else member.earlier
-            candidate = replace(candidate, before=member.before, platform=member.platform)
+            candidate = replace(
+                candidate, before=member.before, platform=member.platform, stays=item.keeps_pin
+            )
             yield replace(candidate, left=True, group=member.group, earlier=moved)
 
 

@@ -114,14 +114,19 @@ class _Standing:
 
 
 def _standings(rollout: Rollout, seen: Seen, now: datetime) -> Iterator[_Standing]:
-    """Yield how each stage of the line stands; one without clusters as that before it of its commit."""
+    """Yield how each stage of the line stands; one without clusters as that before it of its commit.
+
+    A cluster whose pin a guard keeps shows nothing of what its stage is to have.
+    """
     decision = decide(replace(rollout, state=RolloutState.ACTIVE), seen, now)
     last: tuple[str, bool] | None = None
     for target in rollout.line.targets:
         own = [
             member
             for member in rollout.members
-            if member.earlier is not None and rollout.stages[member.stage].plain == target.stage
+            if member.earlier is not None
+            and not member.stays
+            and rollout.stages[member.stage].plain == target.stage
         ]
         found = (
             _standing(own, decision, seen, now)

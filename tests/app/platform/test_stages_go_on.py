@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.plan.plan import Plan
 from tests.support.pipeline_runs import push, status
 from tests.support.staged_fleets import (
     DEV,
@@ -31,11 +32,20 @@ APPROVED = SOAKED.replace("[production]},", "[production]}, approval: true,")
 BAD = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: Apps_Bad}\n"
 UNKNOWN = b"apiVersion: example.org/v1\nkind: Unknown\nmetadata: {name: a, namespace: default}\n"
 
+OTHER = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other, namespace: default}\n"
+
 
 def numbered(number: int, rollout: str = SOAKED) -> dict[str, bytes]:
     """Return a fleet with a manifest of the platform that each number changes."""
     labelled = NAMESPACE.replace(b"}", b', labels: {number: "%d"}}' % number)
     return with_file("monitoring.yaml", labelled, staged(rollout))
+
+
+def plan_of(cloud: MemoryCloud, commit: str) -> Plan:
+    """Return the plan of a commit."""
+    known = cloud.state.plan(commit)
+    assert known is not None
+    return known.plan
 
 
 def wait(cloud: MemoryCloud, minutes: float) -> None:
@@ -173,14 +183,32 @@ def test_a_removal_by_a_newer_commit_waits_for_an_approval_where_clusters_still_
     cloud = ready_fleet(SOAKED)
     first = push(cloud, numbered(1))
     wait(cloud, 30)
-    other = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other, namespace: default}\n"
-    without = with_file("other.yaml", other, staged(SOAKED))
+    without = with_file("other.yaml", OTHER, staged(SOAKED))
     push(cloud, without)
     wait(cloud, 10)
     last = push(cloud, without | {"platform/NOTES.md": b"monitoring is no longer here\n"})
     wait(cloud, 5 * 60)
     assert on(cloud, first) == {*DEV, *PROD}
     assert "Namespace monitoring is deleted" in status(cloud, last)[1]
+
+
+def test_what_only_an_earlier_commit_removes_needs_no_approval_in_the_plan_of_the_head() -> None:
+    cloud = ready_fleet(SOAKED)
+    push(cloud, numbered(1))
+    wait(cloud, 120)
+    push(cloud, numbered(2))
+    wait(cloud, 30)
+    push(cloud, numbered(1))
+    wait(cloud, 0.2)
+    removing = push(cloud, with_file("other.yaml", OTHER, staged(SOAKED)))
+    wait(cloud, 1)
+    assert plan_of(cloud, removing).deletes_needing_approval == {*DEV, *PROD}
+    restoring = push(cloud, numbered(3))
+    for _ in range(3 * 60):
+        wait(cloud, 2)
+        assert not plan_of(cloud, restoring).deletes_needing_approval
+        assert not on(cloud, removing)
+    assert on(cloud, restoring) == {*DEV, *PROD}
 
 
 def test_a_rollout_ends_once_every_stage_has_the_head() -> None:
