@@ -2,7 +2,8 @@
 
 The first stage takes the head, and any other one the newest commit that has passed the stage before it. A
 stage keeps what a cluster of it is Ready with, or what somebody has approved, until that has passed or
-failed: before that, a newer commit cuts nothing short, and may be the correction. A stage to which
+failed: before that, a newer commit cuts nothing short, and may be the correction. An approval keeps nothing
+that the stage before it has dropped before it passed there. A stage to which
 nothing new was offered is to have what the stage before it is to have, once that has passed there: so a
 single commit goes through all stages in turn.
 
@@ -59,9 +60,11 @@ def line_of(
         before_it = "" if target.passed in (target.commit, never) else target.passed
         passed = target.commit if found.passed and released else before_it
         offer = line[-1].passed if line else ""
+        same = place > 0 and known[place - 1].commit == target.commit
+        dropped = same and target.commit not in (line[-1].commit, offer)
         if place <= failed:
             commit = newest
-        elif found.busy and released:
+        elif released and (found.busy or (found.approved and not dropped)):
             commit = target.commit
         elif not line:
             commit = newest
@@ -106,10 +109,14 @@ def _stands(rollout: Rollout) -> bool:
 
 @dataclass(frozen=True)
 class _Standing:
-    """Whether a stage has passed what it was to have, whether that goes on, and whether clusters failed."""
+    """Whether a stage has passed what it was to have, what keeps it there, and whether clusters failed.
+
+    ``busy``: a cluster is Ready with it, and the stage goes on; ``approved``: somebody has approved it.
+    """
 
     passed: bool
     busy: bool = False
+    approved: bool = False
     failed: bool = False
 
 
@@ -150,9 +157,8 @@ def _standing(own: Sequence[Member], decision: Decision, seen: Seen, now: dateti
         return _Standing(passed=False, failed=True)
     goes_on = standings & _GOES_ON or stages & {watch.stage for watch in rollout.watched}
     verified = MemberStanding.VERIFIED in standings and bool(goes_on)
-    return _Standing(
-        passed=False, busy=verified or any(_is_approved(rollout, stage, now) for stage in stages)
-    )
+    approved = any(_is_approved(rollout, stage, now) for stage in stages)
+    return _Standing(passed=False, busy=verified, approved=approved)
 
 
 _GOES_ON = {MemberStanding.IN_FLIGHT, MemberStanding.UNKNOWN, MemberStanding.WAITING, MemberStanding.BUSY}

@@ -104,8 +104,8 @@ class Member:
     new spec has. ``at_once``: its change waits for nobody, because Azure does not see it. ``windows`` and
     ``freezes`` are the names of those that are for it. ``earlier`` is the pin that its change moves, one
     without a commit where that is not known, and None where the pin stays. ``back``: the cluster has gone
-    back to that. ``platform``: nothing but its pin changes; ``later``: that moves after this change. ``stays``:
-    the cluster has what an earlier rollout gave it, because a guard keeps its pin.
+    back to that. ``platform``: nothing but its pin changes; ``later``: that moves after this change.
+    ``stays``: the cluster has what an earlier rollout gave it, because a guard keeps its pin.
     """
 
     cluster: str

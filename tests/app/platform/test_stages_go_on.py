@@ -179,6 +179,22 @@ def test_a_commit_that_is_refused_is_on_no_cluster_after_a_newer_one() -> None:
     assert on(cloud, good) == {*DEV, *PROD}
 
 
+def test_a_stage_that_somebody_approved_early_gets_nothing_that_fails_in_the_stage_before_it() -> None:
+    cloud = ready_fleet(APPROVED)
+    bad = push(cloud, numbered(1, APPROVED) | {"platform/unknown.yaml": UNKNOWN})
+    wait(cloud, 1)
+    act(cloud, bad, "approve", "production")
+    wait(cloud, 30)
+    assert on(cloud, bad) == {*DEV}
+    good = push(cloud, numbered(1, APPROVED))
+    for _ in range(90):
+        wait(cloud, 2)
+        assert not on(cloud, bad) & {*PROD}
+    act(cloud, good, "approve", "production")
+    wait(cloud, 60)
+    assert on(cloud, good) == {*DEV, *PROD}
+
+
 def test_a_removal_by_a_newer_commit_waits_for_an_approval_where_clusters_still_soak() -> None:
     cloud = ready_fleet(SOAKED)
     first = push(cloud, numbered(1))
