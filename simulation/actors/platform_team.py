@@ -30,7 +30,7 @@ class PlatformTeam(ActorUpkeep):
         for _ in range(self._chance.randint(*ACTS)):
             self._loop.schedule(self._chance.uniform(0, seconds), self._act)
         for _ in range(self._chance.randint(*BURSTS)):
-            self._loop.schedule(self._chance.uniform(0, seconds), self._burst)
+            self._loop.schedule(self._chance.uniform(0, seconds), self.burst)
 
     def check(self) -> None:
         """Change the platform once more, without a fault."""
@@ -47,7 +47,8 @@ class PlatformTeam(ActorUpkeep):
             removes = self._chance.random() < REMOVES
             self._push(operators, self._chance.choice([*LESS] if removes else NEXT))
 
-    def _burst(self) -> None:
+    def burst(self) -> None:
+        """Merge several good commits into a fleet, faster than its stages soak."""
         operators, seconds = self._chance.choice(self._everybody), 0.0
         for edition in self._chance.sample(EDITIONS, self._chance.randint(*PUSHES)):
             self._loop.schedule(seconds, partial(self._push, operators, edition))
