@@ -37,20 +37,19 @@ def line_of(
     *,
     newest: str = "",
     reverts: bool = False,
-    refused: bool = False,
 ) -> Line:
     """Return what each stage is to have at a head; ``names`` are the stages, in order.
 
     ``before`` is the rollout that is under way, of this head or an earlier one, None for none. ``newest`` is
     an earlier commit with the same platform as the head, "" for none. ``reverts``: the head takes back what
-    that has changed. ``refused``: so was the newest commit of ``before``.
+    that has changed.
     """
     if before is not None and before.commit == head and _stands(before):
         return before.line
     known = before.line.targets if before else ()
     if before is None or reverts or _stands(before) or [target.stage for target in known] != [*names]:
         return Line(head, tuple(StageTarget(name, head) for name in names))
-    newest, never = newest or head, before.line.newest if refused else ""
+    newest, never = newest or head, before.line.newest if before.line.refused else ""
     standings = list(_standings(before, seen, now))
     failed = max((place for place, found in enumerate(standings) if found.failed), default=-1)
     line = list[StageTarget]()

@@ -18,7 +18,6 @@ from shared.frozen import dataclass, replace
 from shared.language.desired import Desired
 from shared.language.pin import Pin
 from shared.language.resolve.desired_fleet import DesiredFleet
-from shared.plan.hold_kinds import HoldKind
 from shared.plan.platform_plan import NONE_EARLIER, EarlierPins
 from shared.platform.pins import roots_of
 from shared.ports import FleetRecord, Ports
@@ -63,8 +62,7 @@ def planned_line(
     seen = _seen(before, records, unreadable) if before else {}
     reverts = before is not None and any(_reverted(before, desired, records))
     newest = _newest(before, head, desired, ports) if before else ""
-    refused = before is not None and before.commit != head and _is_refused(before.commit, ports)
-    line = line_of(names, before, seen, now, head, newest=newest, reverts=reverts, refused=refused)
+    line = line_of(names, before, seen, now, head, newest=newest, reverts=reverts)
     commits = {*line.commits} - {head}
     goes_on = before is None or before.commit == head  # then nobody can have pushed by force since
     if not (goes_on or all(ports.git_host.is_descendant(head, commit) for commit in sorted(commits))):
@@ -136,13 +134,6 @@ def _newest(before: Rollout, head: str, desired: DesiredFleet, ports: Ports) -> 
     pins = ((cluster, cluster.pin) for cluster in desired.clusters.values())
     same = all(_pulls(cluster, files) == pin.pulls for cluster, pin in pins if pin and not pin.source)
     return newest if same else ""
-
-
-def _is_refused(commit: str, ports: Ports) -> bool:
-    """Return whether the plan of a commit moves no pin, because what it gives Flux is wrong somewhere."""
-    known = ports.state.plan(commit)
-    holds = (item.hold for item in known.plan.items) if known else ()
-    return any(hold is not None and hold.kind is HoldKind.PLATFORM_REFUSED for hold in holds)
 
 
 def _has_folders(cluster: Desired, files: SourceFiles) -> bool:
