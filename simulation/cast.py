@@ -78,8 +78,9 @@ class Cast:
         self.sources: OtherSources | None = None
         if named.PAUSES in kinds:
             self.upkeep[named.PAUSES] = Pauses(seed, everybody, loop)
+        self.platform_team: PlatformTeam | None = None
         if named.PLATFORM in kinds:
-            self.upkeep[named.PLATFORM] = PlatformTeam(seed, everybody, loop)
+            self.platform_team = self.upkeep[named.PLATFORM] = PlatformTeam(seed, everybody, loop)
             if named.ROLLOUTS in kinds:
                 self.upkeep[PINS_BACK] = PinsBack(seed, everybody, loop)
                 self.sources = self.upkeep[OTHER_SOURCES] = OtherSources(seed, everybody, loop)

@@ -122,11 +122,13 @@ GUARDED = (NAMESPACE, CLAIM, SET, DEFINITION, PATH, RELEASE, MAPS)
 
 USUAL, CHANGED, WHOLE = "usual", "changed", "whole"
 UNAPPLIED, UNBUILT, INVALID = "unapplied", "unbuilt", "invalid"
+EDITIONS = tuple(f"edition-{number}" for number in range(4))
+"""Contents that are as good as the whole, so commits can follow each other and none goes back."""
 LESS: Mapping[str, Guarded] = {f"without-{guarded.name}": guarded for guarded in GUARDED}
 """The contents that have all that is guarded but one, by their names."""
 HAS: Mapping[str, tuple[Guarded, ...]] = {
     **dict.fromkeys((USUAL, CHANGED), ()),
-    **dict.fromkeys((WHOLE, UNAPPLIED, UNBUILT, INVALID), GUARDED),
+    **dict.fromkeys((WHOLE, *EDITIONS, UNAPPLIED, UNBUILT, INVALID), GUARDED),
     **{name: tuple(other for other in GUARDED if other != guarded) for name, guarded in LESS.items()},
 }
 """What is guarded of each content."""
@@ -146,6 +148,7 @@ _OWN: Mapping[str, Mapping[str, bytes]] = {
     UNAPPLIED: {"late.yaml": _LATE},
     UNBUILT: {"kustomization.yaml": _LOST},
     INVALID: {"bad.yaml": _BAD},
+    **{edition: {"apps.yaml": APPS + f"data: {{version: {edition}}}\n".encode()} for edition in EDITIONS},
 }
 
 

@@ -283,7 +283,9 @@ class Simulation:
         self._cast.calm()
         if self._cast.second is not None and self._cast.second.both():
             everybody = [self._remaining(self._cast.second)]
-        checked = False
+        team, ends = self._cast.platform_team, list[Callable[[], None]]()
+        ends += [team.burst] if team is not None else []
+        ends += [rollouts.check] if rollouts is not None else []
         for attempt in range(ROUNDS):
             everybody[0].unblock()
             loop.run_until(loop.clock() + timedelta(seconds=PEACE_SECONDS), done=lambda: loop.idle)
@@ -291,10 +293,9 @@ class Simulation:
                 actor.check()
             content = rollouts is None or rollouts.content
             if loop.idle and content and all(operators.content for operators in everybody):
-                if rollouts is None or checked:
+                if not ends:
                     return
-                rollouts.check()
-                checked = True
+                ends.pop(0)()
                 continue
             for operators in everybody:
                 operators.resolve()

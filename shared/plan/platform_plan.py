@@ -75,6 +75,11 @@ class PlatformPlan:
         holds = dict.fromkeys(own, refused) if refused else _removals(own, given, self.counts)
         return {**holds, **_removals(self.earlier.changes, given, self.counts), **self.held}
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether what the commit gives Flux is wrong somewhere, also where no pin moves to it yet."""
+        return self._refusal() is not None
+
     def retained(self, approved: Iterable[str] = ()) -> Mapping[str, RetainedSystems]:
         """Return the systems that stay, by cluster, with what an operator did not approve."""
         given = {*approved}

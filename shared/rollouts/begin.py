@@ -30,8 +30,8 @@ class Candidate:
     one that it has. ``aside``: it cannot take part now. ``touched``: it has changed or failed already, and so
     comes first. ``at_once``: its change waits for nobody, and does not show what that of the others does.
     ``left``: the commit leaves it as the earlier rollout changed it, in the ``group`` of a stage. ``adds``:
-    the commit changes it in another way than the earlier rollout would have. ``earlier``, ``platform`` and
-    ``later`` are those of the member.
+    the commit changes it in another way than the earlier rollout would have. ``earlier``, ``platform``,
+    ``later`` and ``stays`` are those of the member.
     """
 
     cluster: str
@@ -53,6 +53,7 @@ class Candidate:
     systems: Mapping[str, Pin] = field(default_factory=dict)
     platform: bool = False
     later: bool = False
+    stays: bool = False
 
 
 @dataclass(frozen=True)
@@ -295,4 +296,5 @@ def _members(own: Sequence[Candidate], stage: int, group: int) -> Iterator[Membe
             platform=candidate.platform,
             later=candidate.later,
             systems=candidate.systems,
+            stays=candidate.stays,
         )

@@ -130,7 +130,8 @@ def candidates_of(
             candidate = replace(candidate, at_once=member.at_once, touched=True, adds=False)
             moved = None if _is_at(record, member.earlier) else member.earlier
             left = {name: pin for name, pin in member.systems.items() if not _system_is_at(record, name, pin)}
-            candidate = replace(candidate, before=member.before, platform=member.platform, systems=left)
+            candidate = replace(candidate, before=member.before, platform=member.platform)
+            candidate = replace(candidate, systems=left, stays=item.keeps_pin)
             yield replace(candidate, left=True, group=member.group, earlier=moved)
 
 

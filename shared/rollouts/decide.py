@@ -77,7 +77,10 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
         gate = gate if part.number else None
         if part.number == 0 and rollout.stages[part.stage].apart:
             opened, waiting = None, waiting or opened
-        if others := [name for name in rollout.stages[part.stage].after if name in unready]:
+        after_them = rollout.stages[part.stage].after
+        if all(standings[name] is not MemberStanding.VERIFIED for name in after_them):
+            unready |= {*after_them} & shut.keys()
+        if others := [name for name in after_them if name in unready]:
             opened = opened or StartWait(WaitReason.STAGE, part.name, 0, tuple(others), since=part.reached)
         if opened is None and part.number == 0 and part.stage in begins:
             reached = replace(rollout, passed=tuple(passed)).reached(part.stage) or now

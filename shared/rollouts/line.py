@@ -2,9 +2,12 @@
 
 The first stage takes the head, and any other one the newest commit that has passed the stage before it. A
 stage keeps what a cluster of it is Ready with, or what somebody has approved, until that has passed or
-failed: before that, a newer commit cuts nothing short, and may be the correction. A stage to which
+failed: before that, a newer commit cuts nothing short, and may be the correction. An approval keeps nothing
+that the stage before it has dropped before it passed there. A stage to which
 nothing new was offered is to have what the stage before it is to have, once that has passed there: so a
 single commit goes through all stages in turn.
+
+A commit that was refused as a whole is in no stage, and none keeps it: the next commit takes its place.
 
 A stage that fails takes the head, after all stages before it: that is where its correction is. A pause, an
 abort, a refused strategy and a head that takes a change back end the line: every stage takes the head, in
@@ -46,17 +49,21 @@ def line_of(
     known = before.line.targets if before else ()
     if before is None or reverts or _stands(before) or [target.stage for target in known] != [*names]:
         return Line(head, tuple(StageTarget(name, head) for name in names))
-    newest = newest or head
+    newest, never = newest or head, before.line.newest if before.line.refused else ""
     standings = list(_standings(before, seen, now))
     failed = max((place for place, found in enumerate(standings) if found.failed), default=-1)
     line = list[StageTarget]()
     for place, (target, found) in enumerate(zip(known, standings, strict=True)):
-        before_it = "" if target.passed == target.commit else target.passed  # clusters came since
-        passed = target.commit if found.passed else before_it
+        released = target.commit != never
+        # Clusters came since if it has passed what it is to have.
+        before_it = "" if target.passed in (target.commit, never) else target.passed
+        passed = target.commit if found.passed and released else before_it
         offer = line[-1].passed if line else ""
+        same = place > 0 and known[place - 1].commit == target.commit
+        dropped = same and target.commit not in (line[-1].commit, offer)
         if place <= failed:
             commit = newest
-        elif found.busy:
+        elif released and (found.busy or (found.approved and not dropped)):
             commit = target.commit
         elif not line:
             commit = newest
@@ -101,22 +108,31 @@ def _stands(rollout: Rollout) -> bool:
 
 @dataclass(frozen=True)
 class _Standing:
-    """Whether a stage has passed what it was to have, whether that goes on, and whether clusters failed."""
+    """Whether a stage has passed what it was to have, what keeps it there, and whether clusters failed.
+
+    ``busy``: a cluster is Ready with it, and the stage goes on; ``approved``: somebody has approved it.
+    """
 
     passed: bool
     busy: bool = False
+    approved: bool = False
     failed: bool = False
 
 
 def _standings(rollout: Rollout, seen: Seen, now: datetime) -> Iterator[_Standing]:
-    """Yield how each stage of the line stands; one without clusters as that before it of its commit."""
+    """Yield how each stage of the line stands; one without clusters as that before it of its commit.
+
+    A cluster whose pin a guard keeps shows nothing of what its stage is to have.
+    """
     decision = decide(replace(rollout, state=RolloutState.ACTIVE), seen, now)
     last: tuple[str, bool] | None = None
     for target in rollout.line.targets:
         own = [
             member
             for member in rollout.members
-            if member.earlier is not None and rollout.stages[member.stage].plain == target.stage
+            if member.earlier is not None
+            and not member.stays
+            and rollout.stages[member.stage].plain == target.stage
         ]
         found = (
             _standing(own, decision, seen, now)
@@ -140,9 +156,8 @@ def _standing(own: Sequence[Member], decision: Decision, seen: Seen, now: dateti
         return _Standing(passed=False, failed=True)
     goes_on = standings & _GOES_ON or stages & {watch.stage for watch in rollout.watched}
     verified = MemberStanding.VERIFIED in standings and bool(goes_on)
-    return _Standing(
-        passed=False, busy=verified or any(_is_approved(rollout, stage, now) for stage in stages)
-    )
+    approved = any(_is_approved(rollout, stage, now) for stage in stages)
+    return _Standing(passed=False, busy=verified, approved=approved)
 
 
 _GOES_ON = {MemberStanding.IN_FLIGHT, MemberStanding.UNKNOWN, MemberStanding.WAITING, MemberStanding.BUSY}

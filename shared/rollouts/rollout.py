@@ -106,6 +106,7 @@ class Member:
     without a commit where that is not known, and None where the pin stays. ``systems`` has the earlier pins
     of those whose pins it moves. ``back``: the cluster has gone back to all that. ``platform``: nothing but
     its pin changes; ``later``: that moves after this change.
+    ``stays``: the cluster has what an earlier rollout gave it, because a guard keeps its pin.
     """
 
     cluster: str
@@ -123,6 +124,7 @@ class Member:
     platform: bool = False
     later: bool = False
     systems: Mapping[str, Pin] = field(default_factory=dict)
+    stays: bool = False
 
     @property
     def earlier_pins(self) -> tuple[Pin, ...]:

@@ -215,10 +215,14 @@ class StageTarget:
 
 @dataclass(frozen=True)
 class Line:
-    """What each stage is to have of the platform, in their order; ``newest`` has what the head has of it."""
+    """What each stage is to have of the platform, in their order; ``newest`` has what the head has of it.
+
+    ``refused``: that is wrong somewhere, so that no cluster may have it.
+    """
 
     newest: str = ""
     targets: tuple[StageTarget, ...] = ()
+    refused: bool = False
 
     @property
     def commits(self) -> list[str]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 from simulation.actors.kinds import PLATFORM
 from simulation.actors.upkeep import ActorUpkeep
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
-from simulation.platforms import CHANGED, INVALID, LESS, UNAPPLIED, UNBUILT, USUAL, WHOLE
+from simulation.platforms import CHANGED, EDITIONS, INVALID, LESS, UNAPPLIED, UNBUILT, USUAL, WHOLE
 
 ACTS = (4, 10)
+BURSTS, PUSHES, SECONDS_BETWEEN = (0, 2), (2, 4), (5, 150)
+"""How often somebody merges several good commits, how many, and how soon after each other: within a soak."""
 NEXT = (USUAL, CHANGED, *(WHOLE,) * 5, UNAPPLIED, UNBUILT, INVALID)
 REVERTS, WITH_A_MANIFEST, APPROVES, REMOVES = 0.2, 0.3, 0.2, 0.3
 
@@ -26,6 +29,8 @@ class PlatformTeam(ActorUpkeep):
         """Let them push at some moments of so many seconds."""
         for _ in range(self._chance.randint(*ACTS)):
             self._loop.schedule(self._chance.uniform(0, seconds), self._act)
+        for _ in range(self._chance.randint(*BURSTS)):
+            self._loop.schedule(self._chance.uniform(0, seconds), self.burst)
 
     def check(self) -> None:
         """Change the platform once more, without a fault."""
@@ -41,6 +46,13 @@ class PlatformTeam(ActorUpkeep):
         else:
             removes = self._chance.random() < REMOVES
             self._push(operators, self._chance.choice([*LESS] if removes else NEXT))
+
+    def burst(self) -> None:
+        """Merge several good commits into a fleet, faster than its stages soak."""
+        operators, seconds = self._chance.choice(self._everybody), 0.0
+        for edition in self._chance.sample(EDITIONS, self._chance.randint(*PUSHES)):
+            self._loop.schedule(seconds, partial(self._push, operators, edition))
+            seconds += self._chance.uniform(*SECONDS_BETWEEN)
 
     def _push(self, operators: Operators, platform: str) -> None:
         self.acts += 1

@@ -64,7 +64,7 @@ class LineRules:
         own = stage_of(staging, after.name)
         earlier = before[: (staging or ()).index(own)] if own in (staging or ()) else before
         for stage in reversed(earlier):
-            names = [name for name in stage.clusters if self._takes_part(cloud, after.commit, name)]
+            names = [name for name in stage.clusters if self._takes_part(cloud, after.commit, name, pin)]
             if not names:
                 continue
             had = (commit for name in names for commit in self._verified[fleet, name])
@@ -73,16 +73,17 @@ class LineRules:
                 raise RuleViolated("stage order", f"{fleet}: {what}")
             return
 
-    def _takes_part(self, cloud: MemoryCloud, head: str, name: str) -> bool:
-        """Return whether a cluster can keep the stages after its own waiting."""
-        record, wanted = (
-            cloud.state.cluster(name),
-            self._context.history(cloud).desired(head).clusters.get(name),
-        )
+    def _takes_part(self, cloud: MemoryCloud, head: str, name: str, pin: str) -> bool:
+        """Return whether a cluster can keep the stages after its own waiting for a commit."""
+        history = self._context.history(cloud)
+        record, wanted = cloud.state.cluster(name), history.desired(head).clusters.get(name)
         if wanted is None or wanted.invalid or wanted.suspended:
             return False
-        if name in self._context.history(cloud).sources:
+        if name in history.sources:
             return False  # it pulls nothing of the fleet repository
+        since = history.place(pin)
+        if any(r.skips(name) for r in cloud.state.rollouts() if history.place(r.commit) >= since):
+            return False  # somebody took it out
         if record is None or record.deleting or not _pin(record):
             return False
         life = self._starts.seen.get((cloud.ports.config.fleet, name, record.uid))

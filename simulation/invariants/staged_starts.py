@@ -71,6 +71,8 @@ class RolloutRules:
         """When a pause, or an abort, was stored."""
         self._began: dict[tuple[str, str], datetime] = {}
         """When the planner began that stored a rollout first, by the clock of the world."""
+        self._opened: set[tuple[str, str, str]] = set()
+        """The gates whose time is over: by the fleet, the commit that the stage releases, and its name."""
 
     def decided(self, cloud: MemoryCloud, before: Rollout | None, after: Rollout) -> None:
         """Note that somebody has paused or aborted a rollout, and check the stages that begin."""
@@ -291,16 +293,20 @@ class RolloutRules:
         """Check that people have approved a stage, and that its time has passed since it was ``reached``.
 
         A stage of which nothing is left to start needs no approval, so only its own clusters show one. Once
-        it has started, its approvals may expire.
+        it has started, its approvals may expire, and its time does not begin again with clusters that an
+        approval adds to the rollout.
         """
         name = rollout.stages[member.stage].name
         if member.stage not in rollout.entered:
             approved_in_time(self._context, cloud, rollout, name)
-        if rollout.people.overridden:
+        planned = rollout.stages[member.stage]
+        gate = cloud.ports.config.fleet, planned.commit or rollout.commit, planned.plain
+        if rollout.people.overridden or gate in self._opened:
             return
         if self._context.loop.clock() + CLOCKS < reached + timedelta(minutes=written.after):
             what = f"{member.cluster} starts, {name} waits for {written.after} min since {reached}"
             raise RuleViolated("rollout time", what)
+        self._opened.add(gate)
 
     def _soaked(
         self, rollout: Rollout, member: Member, other: Member, ready: datetime, staging: Staging

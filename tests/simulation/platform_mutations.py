@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from shared.app.planner import commit_status, reporter
+from shared.app.planner import commit_status, reporter, rollouts
+from shared.app.planner.pins import line as planned_line
 from shared.app.recovery import housekeeping
 from shared.app.worker.steps.flux import reconciled, sync
 from shared.cluster.record_parts import Phase
@@ -22,6 +23,8 @@ from shared.plan.plan import Item, Plan
 from shared.plan.platform_plan import PlatformPlan
 from shared.platform.changes import guards
 from shared.platform.changes.effects import Consequence
+from shared.rollouts import line
+from shared.rollouts.strategy import Line, StageTarget
 from simulation.actors.kinds import PLATFORM, ROLLOUTS
 from tests.simulation.mutations import mutation
 
@@ -128,6 +131,21 @@ def what_nothing_builds_is_released(patch: pytest.MonkeyPatch) -> None:
     _without(HoldKind.PLATFORM_REFUSED)(patch)
 
 
+def every_stage_takes_each_commit(patch: pytest.MonkeyPatch) -> None:
+    def of_the_head(names: Any, _before: Any, _seen: Any, _now: Any, head: str, **_: Any) -> Line:
+        return Line(head, tuple(StageTarget(name, head) for name in names))
+
+    patch.setattr(planned_line, "line_of", of_the_head)
+
+
+def a_stage_has_passed_what_it_has_not(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(line, "_standing", lambda *_: line._Standing(passed=True))
+
+
+def no_plan_follows_a_stage_that_has_passed(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(rollouts, "moves", lambda *_: False)
+
+
 PLATFORM_MUTATIONS = (
     mutation(a_pin_moves_to_the_head_at_once, f"{PLATFORM} {ROLLOUTS}", "pin unreleased"),
     mutation(a_pin_moves_back_to_the_commit_before, PLATFORM, "pin back", "early success"),
@@ -146,4 +164,11 @@ PLATFORM_MUTATIONS = (
     mutation(only_a_namespace_is_guarded, PLATFORM, "unapproved removal"),
     mutation(any_number_of_objects_may_go, PLATFORM, "unapproved removal"),
     mutation(what_nothing_builds_is_released, PLATFORM, "pin refused"),
+    mutation(every_stage_takes_each_commit, f"{PLATFORM} {ROLLOUTS}", "stage starves"),
+    mutation(a_stage_has_passed_what_it_has_not, f"{PLATFORM} {ROLLOUTS}", "stage order"),
+    mutation(
+        no_plan_follows_a_stage_that_has_passed,
+        f"{PLATFORM} {ROLLOUTS}",
+        *("late pin", "open status", "lost work", "silent"),
+    ),
 )

@@ -11,6 +11,7 @@ import sys
 
 import pytest
 
+from simulation.actors.kinds import PLATFORM, ROLLOUTS
 from simulation.faults.catalog import FAULTS
 from simulation.runner import COMMAND
 from simulation.simulation import simulate
@@ -21,6 +22,9 @@ RUN = sample("seeds", range(200), 15)
 """What one seed in five has happens in about three of them, and in forty of all."""
 FOUND = (1_100_000_648, 1_100_001_423, 1_100_001_690)
 """A status of a plan that was being carried out, and two that the rules took for broken."""
+
+FOUND_OF_LINES = (7, 13, 97, 114, 144, 147)
+"""Somebody took a cluster out, and a commit was refused, approved early, or taken back."""
 
 
 @pytest.mark.timeout(300)
@@ -35,6 +39,12 @@ def test_every_rule_holds_in_the_first_seeds(part: int) -> None:
 def test_every_rule_holds_in_seeds_that_once_broke_one(seed: int) -> None:
     result = simulate(seed)
     assert not result.rule, f"{result.message}\n{COMMAND.format(seed=seed)}"
+
+
+@pytest.mark.parametrize("seed", FOUND_OF_LINES)
+def test_every_rule_holds_where_commits_of_the_platform_overlapped(seed: int) -> None:
+    result = simulate(seed, only=frozenset({PLATFORM, ROLLOUTS}))
+    assert not result.rule, result.message
 
 
 def trace(seed: int, hash_seed: str) -> bytes:

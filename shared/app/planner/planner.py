@@ -165,7 +165,8 @@ def _plan_head(request: ToPlan, decided: HeadDecision, head: BranchHead, ports: 
         report_unreadable(request, error, _as_before(fleet, before), ports)
         return error.kind
     desired = with_form(planned.desired, fleet, ports)
-    inputs = PlanInputs(desired, records, known, unreadable, platform, read.followed, planned.line)
+    line = replace(planned.line, refused=platform.is_refused)
+    inputs = PlanInputs(desired, records, known, unreadable, platform, read.followed, line)
     computed = compute_plan(request, before.planning, inputs, fleet, ports)
     carry_out(computed, request.approval, ports)
     if may_be_saved(before) and before.planning not in ("", head.commit):

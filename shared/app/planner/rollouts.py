@@ -132,6 +132,7 @@ def _of_rollout(staged: StagedPlan, inputs: PlanInputs, ports: Ports) -> StagedP
     stuck = known is not None and _waits_for(known, plan.oversized, inputs.records)
     changed: tuple[Rollout, ...] = ()
     same = known is not None and known.line.commits == inputs.line.commits
+    same = same and known is not None and known.line.refused == inputs.line.refused
     if known is not None and same and _covers(known, updates) and not stuck:
         rollout = known
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.plan.plan import Plan
 from tests.support.pipeline_runs import push, status
 from tests.support.staged_fleets import (
     DEV,
@@ -28,13 +29,23 @@ SOAKED = """\
       - {name: production, select: {environments: [production]}, groups: [{maxConcurrency: "1"}]}
 """
 APPROVED = SOAKED.replace("[production]},", "[production]}, approval: true,")
+BAD = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: Apps_Bad}\n"
 UNKNOWN = b"apiVersion: example.org/v1\nkind: Unknown\nmetadata: {name: a, namespace: default}\n"
+
+OTHER = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other, namespace: default}\n"
 
 
 def numbered(number: int, rollout: str = SOAKED) -> dict[str, bytes]:
     """Return a fleet with a manifest of the platform that each number changes."""
     labelled = NAMESPACE.replace(b"}", b', labels: {number: "%d"}}' % number)
     return with_file("monitoring.yaml", labelled, staged(rollout))
+
+
+def plan_of(cloud: MemoryCloud, commit: str) -> Plan:
+    """Return the plan of a commit."""
+    known = cloud.state.plan(commit)
+    assert known is not None
+    return known.plan
 
 
 def wait(cloud: MemoryCloud, minutes: float) -> None:
@@ -150,18 +161,70 @@ def test_a_correction_of_what_fails_waits_for_no_soak() -> None:
     assert on(cloud, good) == {*DEV}
 
 
+def test_a_commit_that_is_refused_is_on_no_cluster_after_a_newer_one() -> None:
+    cloud = ready_fleet(SOAKED)
+    push(cloud, numbered(1))
+    wait(cloud, 120)
+    push(cloud, numbered(2))
+    wait(cloud, 30)
+    push(cloud, numbered(1))
+    wait(cloud, 0.2)
+    refused = push(cloud, numbered(3) | {"platform/bad.yaml": BAD})
+    wait(cloud, 1)
+    assert status(cloud, refused)[0] == "failure"
+    good = push(cloud, numbered(4))
+    for _ in range(3 * 60):
+        wait(cloud, 2)
+        assert not on(cloud, refused)
+    assert on(cloud, good) == {*DEV, *PROD}
+
+
+def test_a_stage_that_somebody_approved_early_gets_nothing_that_fails_in_the_stage_before_it() -> None:
+    cloud = ready_fleet(APPROVED)
+    bad = push(cloud, numbered(1, APPROVED) | {"platform/unknown.yaml": UNKNOWN})
+    wait(cloud, 1)
+    act(cloud, bad, "approve", "production")
+    wait(cloud, 30)
+    assert on(cloud, bad) == {*DEV}
+    good = push(cloud, numbered(1, APPROVED))
+    for _ in range(90):
+        wait(cloud, 2)
+        assert not on(cloud, bad) & {*PROD}
+    act(cloud, good, "approve", "production")
+    wait(cloud, 60)
+    assert on(cloud, good) == {*DEV, *PROD}
+
+
 def test_a_removal_by_a_newer_commit_waits_for_an_approval_where_clusters_still_soak() -> None:
     cloud = ready_fleet(SOAKED)
     first = push(cloud, numbered(1))
     wait(cloud, 30)
-    other = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other, namespace: default}\n"
-    without = with_file("other.yaml", other, staged(SOAKED))
+    without = with_file("other.yaml", OTHER, staged(SOAKED))
     push(cloud, without)
     wait(cloud, 10)
     last = push(cloud, without | {"platform/NOTES.md": b"monitoring is no longer here\n"})
     wait(cloud, 5 * 60)
     assert on(cloud, first) == {*DEV, *PROD}
     assert "Namespace monitoring is deleted" in status(cloud, last)[1]
+
+
+def test_what_only_an_earlier_commit_removes_needs_no_approval_in_the_plan_of_the_head() -> None:
+    cloud = ready_fleet(SOAKED)
+    push(cloud, numbered(1))
+    wait(cloud, 120)
+    push(cloud, numbered(2))
+    wait(cloud, 30)
+    push(cloud, numbered(1))
+    wait(cloud, 0.2)
+    removing = push(cloud, with_file("other.yaml", OTHER, staged(SOAKED)))
+    wait(cloud, 1)
+    assert plan_of(cloud, removing).deletes_needing_approval == {*DEV, *PROD}
+    restoring = push(cloud, numbered(3))
+    for _ in range(3 * 60):
+        wait(cloud, 2)
+        assert not plan_of(cloud, restoring).deletes_needing_approval
+        assert not on(cloud, removing)
+    assert on(cloud, restoring) == {*DEV, *PROD}
 
 
 def test_a_rollout_ends_once_every_stage_has_the_head() -> None:

@@ -90,8 +90,10 @@ def with_line(
         record, pin = records.get(name), cluster.pin
         if record is None or pin is None or pin.source:
             continue
-        place = places[stage_in(rules, cluster)]
-        before, commit = Pin.of(record.document), targets[place].commit
+        place, before = places[stage_in(rules, cluster)], Pin.of(record.document)
+        if before is not None and before.pulls == pin.pulls:
+            continue  # it has what the head has, so no earlier commit is for it
+        commit = targets[place].commit
         at_newest = commit in (head, line.newest)
         pulls = pin.pulls if at_newest else _pulls(cluster, opened(commit))
         moved = before.moved(commit, pulls) if before else Pin(commit, pulls)
