@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser
 
 from tests.support.set_up_fleet import FLEET, REPOSITORY, set_up_fleet
@@ -11,6 +12,7 @@ from tests.support.set_up_fleet import FLEET, REPOSITORY, set_up_fleet
 PAGE = r"http://127\.0\.0\.1:\d+/\S+"
 
 
+@pytest.mark.long
 def test_a_person_registers_and_installs_the_app(browser: Browser, tmp_path: Path) -> None:
     with set_up_fleet(tmp_path) as fleet:
         run, page = fleet.run("setup", "github", FLEET, "--no-browser"), browser.new_page()
