@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import re
 import string
 from collections.abc import Sequence
 
@@ -14,6 +15,7 @@ from standardwebhooks.webhooks import Webhook
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared import logs
 from tests.support import fleet_files
+from tests.support.console_pages import shown
 from tests.support.function_calls import APPROVAL_KEYS
 from tests.support.notified import notified_fleet
 from tests.support.pipeline_runs import push
@@ -72,18 +74,20 @@ def test_a_fork_learns_nothing_from_annotations_comment_and_status(
 @each_secret
 def test_whoever_merges_learns_nothing_from_plan_page_and_status(secret: str) -> None:
     cloud = guarded(MemoryCloud())
-    shown, written = [], guesses(secret)
+    seen, written = [], guesses(secret)
     for guess in written:
         commit = push(cloud, fleet_files.fleet() | wrong_clusters({"one": guess[:40]}))
         cloud.run()
-        route = {"commit": commit}
-        answers = [requested(cloud, name, route, headers=as_role("Reader")) for name in ("plan", "plan_page")]
+        answer = requested(cloud, "plan", {"commit": commit}, headers=as_role("Reader"))
         latest = cloud.repository.statuses.latest(commit)[0].status
-        texts = [*(answer.get_body().decode() for answer in answers), f"{latest.state}: {latest.description}"]
-        plan = json.loads(texts[0])
+        page = re.sub(
+            r"[\d-]+ [\d:]+ UTC", "MOMENT", shown(cloud.ports, f"/plans/{commit}", role="Reader").text
+        )
+        plan = json.loads(answer.get_body())
         moments = (commit, commit[:8], plan["plannedAt"])
-        shown.append("\n".join(without(text, moments) for text in (*plan["problems"], *texts[1:])))
-    assert_alike(shown, [guess[:40] for guess in written])
+        texts = (*plan["problems"], page, f"{latest.state}: {latest.description}")
+        seen.append("\n".join(without(text, moments) for text in texts))
+    assert_alike(seen, [guess[:40] for guess in written])
 
 
 def without(text: str, moments: Sequence[str]) -> str:

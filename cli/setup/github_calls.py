@@ -6,11 +6,11 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 from urllib.parse import quote
 
 import httpx
-import jwt
 
 TIMEOUT = 20.0
 """Seconds until GitHub is taken not to answer."""
@@ -22,6 +22,13 @@ _CODE = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
 class GitHubRefused(ValueError):
     """GitHub did not answer, or refused; the message says what to do."""
+
+
+def check_library() -> None:
+    """Raise GitHubRefused where what signs as an App is not installed: before anything is created."""
+    if find_spec("jwt") is None or find_spec("cryptography") is None:
+        remedy = "install it: `uv tool install 'roadstead[setup]'`, or the same with pipx"
+        raise GitHubRefused(f"To sign as an App needs the library PyJWT; {remedy}.")
 
 
 @dataclass(frozen=True)
@@ -89,6 +96,8 @@ class AppCalls:
         _checked(self._as_app("PATCH", "/app/hook/config", {"secret": secret}))
 
     def _as_app(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> httpx.Response:
+        import jwt
+
         now = int(time.time())
         claims = {"iat": now - CLOCKS_DIFFER, "exp": now + JWT_SECONDS, "iss": self._id}
         try:

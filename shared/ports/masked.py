@@ -47,6 +47,7 @@ _OTHERS = (
     "azure",
     "kubernetes",
     "telemetry",
+    "exports",
     "endpoints",
     "registries",
 )

@@ -13,8 +13,12 @@ ROOT = Path(__file__).parent.parent.parent
 LOCK = (ROOT / "requirements.txt").read_text()
 LOCKED = [Requirement(line) for line in re.findall(r"^([A-Za-z0-9].*?) *\\?$", LOCK, re.MULTILINE)]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = ("entra", "setup")
+"""What the command can have besides; the rest is for developers."""
 COMMAND = [
-    Requirement(line) for line in (*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["entra"])
+    Requirement(line)
+    for part in (PROJECT["dependencies"], *(PROJECT["optional-dependencies"][name] for name in EXTRAS))
+    for line in part
 ]
 PYTHONS = [line.rpartition(" ")[2] for line in PROJECT["classifiers"]]
 """The supported versions, as "3.11"."""

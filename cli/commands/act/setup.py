@@ -67,6 +67,7 @@ def github(
     secret and the ids go into the vault of the fleet.
     """
     from cli.setup import github as github_setup
+    from cli.setup import github_calls
 
     if replace and (key or rotate):
         raise UsageError(
@@ -75,6 +76,7 @@ def github(
     given, within = _key(key) if key else "", seconds(timeout)
     terminal = github_setup.Terminal(typer.echo, webbrowser.open if browser else lambda _: None)
     with _one_line_errors():
+        github_calls.check_library()
         az = Az(typer.echo)
         found = azure_fleet.find(az, fleet, azure_deployment.account(az, subscription))
         if given:
