@@ -142,11 +142,12 @@ def stage_in(rules: Iterable[StageRule], cluster: Desired) -> str:
 def _held(
     plan: Plan, rules: Sequence[StageRule], desired: DesiredFleet, later: Collection[str]
 ) -> Mapping[str, Sequence[str]]:
-    """Return the clusters that do not get what their stage is to have, by stage."""
+    """Return the clusters that do not get what their stage is to have, by stage; other sources have none."""
     names = {*later, *(item.cluster for item in plan.items if item.keeps_pin)} & desired.clusters.keys()
     held = defaultdict[str, list[str]](list)
-    for name in sorted(names):
-        held[stage_in(rules, desired.clusters[name])].append(name)
+    for cluster in (desired.clusters[name] for name in sorted(names)):
+        if cluster.pin is None or not cluster.pin.source:
+            held[stage_in(rules, cluster)].append(cluster.name)
     return held
 
 
