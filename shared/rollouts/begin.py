@@ -58,10 +58,14 @@ class Candidate:
 
 @dataclass(frozen=True)
 class LineStages:
-    """The stages of the platform as written, and what each of them is to have."""
+    """The stages of the platform as written, and what each of them is to have.
+
+    ``held`` are the clusters of stages that do not get that, because something keeps their pins.
+    """
 
     strategy: Sequence[StageRule] = ()
     line: Line = NO_LINE
+    held: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 NO_STAGES = LineStages()
@@ -106,22 +110,14 @@ def begin(
             name = f"{AHEAD if passing else ''}{rule.name}"
             bounds = tuple(group for group, _ in groups)
             stages.append(_stage(rule, name, bounds, ahead=passing))
-    before, targets = "", {target.stage: target.commit for target in platform.line.targets}
-    with_others = [candidate for candidate in left if split and (candidate.later or candidate.earlier)]
-    mixed = [(rule.name, own) for rule, own in _staged(platform.strategy, with_others)]
+    before, after = "", _after(platform, in_line, left) if split else {}
     for rule, own in _staged(platform.strategy, in_line):
         groups = list(_grouped(rule.groups, own))
         for number, (_, clusters) in enumerate(groups):
             members += _members(clusters, len(stages), number)
-        target, order = targets[rule.name], [*targets]
-        after = (
-            candidate.cluster
-            for name, others in mixed
-            if targets[name] == target and order.index(name) < order.index(rule.name)
-            for candidate in others
-        )
+        target = next(target.commit for target in platform.line.targets if target.stage == rule.name)
         stage = _stage(rule, f"{target[:8]}:{rule.name}", tuple(group for group, _ in groups), ahead=False)
-        stages.append(replace(stage, commit=target, apart=target != before, after=tuple(after)))
+        stages.append(replace(stage, commit=target, apart=target != before, after=after[rule.name]))
         before = target
     stages += [_stage(rule, rule.name, (), ahead=False) for rule in strategy if not rule.groups]
     paused = earlier.people.paused if earlier and earlier.state in UNDER_WAY else None
@@ -130,6 +126,28 @@ def begin(
     people = Decisions(paused, inherited=paused is not None)
     rollout = Rollout(commit, now, tuple(gated), tuple(members), people=people, line=platform.line)
     return _with_what_goes_on(rollout, earlier) if earlier and in_line else rollout
+
+
+def _after(
+    platform: LineStages, in_line: Sequence[Candidate], others: Sequence[Candidate]
+) -> Mapping[str, tuple[str, ...]]:
+    """Return which other clusters each stage of the platform waits for, all of its commit and before it.
+
+    They get it with other changes, or later. Where no cluster of a stage gets it, they are those whose pins
+    something keeps: no cluster shows then that it works.
+    """
+    mixed = [candidate for candidate in others if candidate.later or candidate.earlier]
+    mixed = [candidate for candidate in mixed if not candidate.stays]
+    own = {rule.name: some for rule, some in _staged(platform.strategy, mixed)}
+    moved = [candidate for candidate in in_line if not candidate.stays]
+    gets = {*own, *(rule.name for rule, _ in _staged(platform.strategy, moved))}
+    found, targets = dict[str, tuple[str, ...]](), platform.line.targets
+    for place, target in enumerate(targets):
+        same = [known.stage for known in targets[:place] if known.commit == target.commit]
+        names = [candidate.cluster for stage in same for candidate in own.get(stage, ())]
+        names += [name for stage in same if stage not in gets for name in platform.held.get(stage, ())]
+        found[target.stage] = tuple(names)
+    return found
 
 
 def _with_what_goes_on(rollout: Rollout, earlier: Rollout) -> Rollout:

@@ -78,9 +78,9 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
         if part.number == 0 and rollout.stages[part.stage].apart:
             opened, waiting = None, waiting or opened
         after_them = rollout.stages[part.stage].after
-        if all(standings[name] is not MemberStanding.VERIFIED for name in after_them):
+        if all(standings.get(name) is not MemberStanding.VERIFIED for name in after_them):
             unready |= {*after_them} & shut.keys()
-        if others := [name for name in after_them if name in unready]:
+        if others := [name for name in after_them if name in unready or name not in standings]:
             opened = opened or StartWait(WaitReason.STAGE, part.name, 0, tuple(others), since=part.reached)
         if opened is None and part.number == 0 and part.stage in begins:
             reached = replace(rollout, passed=tuple(passed)).reached(part.stage) or now
@@ -162,8 +162,9 @@ def _is_left(member: Member, standings: Mapping[str, MemberStanding]) -> bool:
 
 
 def _is_unready(member: Member, standings: Mapping[str, MemberStanding]) -> bool:
-    """Return whether a member keeps clusters waiting that come after it alone."""
-    return standings[member.cluster] in (*_CHANGING, *_WAITS, MemberStanding.FAILED)
+    """Return whether a member keeps clusters waiting that come after it alone, also by a pin that stays."""
+    stays = (MemberStanding.VERIFIED,) if member.stays else ()
+    return standings[member.cluster] in (*_CHANGING, *_WAITS, MemberStanding.FAILED, *stays)
 
 
 def _aside(member: Member, standings: Mapping[str, MemberStanding], now: datetime) -> bool:

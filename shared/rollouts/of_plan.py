@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
@@ -103,7 +104,9 @@ def rollout_of_plan(
     candidates = list(candidates_of(plan, desired.clusters, records, before, before_plan, now, later))
 
     rules = platform_stages(written, desired)
-    platform = LineStages(rules, _with_held(line, plan, rules, desired, later))
+    kept = _held(plan, rules, desired, later)
+    targets = (replace(target, held=target.stage in kept) for target in line.targets)
+    platform = LineStages(rules, replace(line, targets=tuple(targets)), kept)
 
     def with_stages(ahead: frozenset[str]) -> Rollout:
         rollout = begin(
@@ -136,17 +139,16 @@ def stage_in(rules: Iterable[StageRule], cluster: Desired) -> str:
     return next(rule.name for rule in rules if rule.selects(*place))
 
 
-def _with_held(
-    line: Line,
-    plan: Plan,
-    rules: Sequence[StageRule],
-    desired: DesiredFleet,
-    later: Collection[str],
-) -> Line:
-    """Return the line with the stages in which clusters do not get what their stage is to have."""
+def _held(
+    plan: Plan, rules: Sequence[StageRule], desired: DesiredFleet, later: Collection[str]
+) -> Mapping[str, Sequence[str]]:
+    """Return the clusters that do not get what their stage is to have, by stage; other sources have none."""
     names = {*later, *(item.cluster for item in plan.items if item.keeps_pin)} & desired.clusters.keys()
-    held = {stage_in(rules, desired.clusters[name]) for name in names}
-    return replace(line, targets=tuple(replace(target, held=target.stage in held) for target in line.targets))
+    held = defaultdict[str, list[str]](list)
+    for cluster in (desired.clusters[name] for name in sorted(names)):
+        if cluster.pin is None or not cluster.pin.source:
+            held[stage_in(rules, cluster)].append(cluster.name)
+    return held
 
 
 def _refused(choice: Choice, written: Written, now: datetime) -> RefusedStrategy | None:

@@ -63,7 +63,8 @@ class Stage:
     superseded reached it, None if it did not, or if a stage before it has changed since. ``commit`` is
     what it releases where nothing but pins moves in it, "" for what its rollout does. ``apart``: neither it
     nor those after it wait for a stage before it. ``after`` are clusters of stages before it that get the
-    commit, or get it later, with other changes.
+    commit, or get it later, with other changes; where no cluster of such a stage does, those that need an
+    approval for it.
     """
 
     name: str

@@ -23,14 +23,16 @@ APPROVED = """\
 """
 
 
-def following(rollout: str = "", *, extra: str = FOLLOWS) -> tuple[MemoryCloud, MemoryRepository]:
-    """Return a cloud whose clusters follow another repository, all Ready, and that repository."""
+def following(
+    rollout: str = "", *, extra: str = FOLLOWS, only: tuple[str, ...] = DEV + PROD
+) -> tuple[MemoryCloud, MemoryRepository]:
+    """Return a cloud with clusters that follow another repository, all Ready, and that repository."""
     cloud = MemoryCloud()
     other = MemoryRepository(cloud.clock)
     other.id = 2
     cloud.others["contoso/platform"] = other
     other.push(BASE)
-    push(cloud, staged(rollout, extra=extra))
+    push(cloud, staged(rollout, extra, only))
     cloud.run()
     return cloud, other
 
@@ -165,6 +167,19 @@ def test_a_forced_push_is_held_until_a_commit_contains_what_clusters_have() -> N
     other.reset(first)
     settle(cloud)
     assert status(cloud, cloud.repository.head("main"))[0] == "success"
+
+
+def test_clusters_of_a_source_that_is_held_keep_no_stage_of_the_fleets_own_platform_waiting() -> None:
+    cloud, other = following(APPROVED, only=DEV)
+    other.reset(other.commit(MORE, branch="aside"))
+    files = staged(APPROVED, FOLLOWS, only=DEV) | {"platform/b.yaml": NAMESPACE}
+    second = push(cloud, files)
+    settle(cloud)
+    head = push(cloud, files | {"README.md": b"a fleet\n"})
+    settle(cloud)
+    act(cloud, head, "approve", f"{second[:8]}:prod")
+    settle(cloud)
+    assert {pin(cloud, name).commit for name in PROD} == {second}
 
 
 def test_what_the_app_cannot_read_is_held_and_says_who_must_act() -> None:

@@ -18,6 +18,7 @@ from tests.support.staged_fleets import (
     tags,
     with_file,
 )
+from tests.support.team_systems import approve
 
 MINUTE = 60
 SOAKED = """\
@@ -29,6 +30,7 @@ SOAKED = """\
       - {name: production, select: {environments: [production]}, groups: [{maxConcurrency: "1"}]}
 """
 APPROVED = SOAKED.replace("[production]},", "[production]}, approval: true,")
+BOTH_APPROVED = APPROVED.replace("[development]}\n", "[development]}\n        approval: true\n")
 BAD = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: Apps_Bad}\n"
 UNKNOWN = b"apiVersion: example.org/v1\nkind: Unknown\nmetadata: {name: a, namespace: default}\n"
 
@@ -235,3 +237,47 @@ def test_a_rollout_ends_once_every_stage_has_the_head() -> None:
     wait(cloud, 8 * 60)
     assert rollout_of(cloud, head).state.value == "completed"
     assert on(cloud, head) == {*DEV, *PROD}
+
+
+def test_a_stage_waits_for_those_before_it_of_which_none_gets_its_commit_before_an_approval() -> None:
+    cloud = ready_fleet(APPROVED)
+    first = push(cloud, numbered(1, APPROVED))
+    wait(cloud, 30)
+    act(cloud, first, "abort")
+    without = with_file("other.yaml", OTHER, staged(APPROVED))
+    second = push(cloud, without)
+    wait(cloud, 3)
+    assert plan_of(cloud, second).deletes_needing_approval == {*DEV}
+    head = push(cloud, without | {"README.md": b"a fleet\n"})
+    wait(cloud, 3)
+    act(cloud, head, "approve", f"{second[:8]}:production")
+    wait(cloud, 60)
+    assert not on(cloud, second)
+    approve(cloud, *DEV)
+    for _ in range(90):
+        wait(cloud, 2)
+        assert on(cloud, second) >= {*DEV} or not on(cloud, second) & {*PROD}
+    assert on(cloud, second) == {*DEV, *PROD}
+
+
+def test_clusters_with_a_commit_that_was_pushed_away_get_the_newest_before_later_stages() -> None:
+    cloud = ready_fleet(BOTH_APPROVED)
+    base = cloud.repository.head("main")
+    gone = push(cloud, numbered(1, BOTH_APPROVED))
+    wait(cloud, 1)
+    act(cloud, gone, "approve", "development")
+    wait(cloud, 30)
+    assert on(cloud, gone) == {*DEV}
+    cloud.repository.reset(base)
+    second = push(cloud, numbered(2, BOTH_APPROVED))
+    wait(cloud, 1)
+    head = push(cloud, numbered(2, BOTH_APPROVED) | {"README.md": b"a fleet\n"})
+    wait(cloud, 1)
+    act(cloud, head, "approve", f"{second[:8]}:production")
+    wait(cloud, 60)
+    assert not on(cloud, second)
+    act(cloud, head, "approve", f"{second[:8]}:development")
+    for _ in range(90):
+        wait(cloud, 2)
+        assert on(cloud, second) >= {*DEV} or not on(cloud, second) & {*PROD}
+    assert on(cloud, second) == {*DEV, *PROD}

@@ -110,7 +110,10 @@ def with_line(
                 moved = before
                 later.add(name)
                 waiting.add(name)
-        elif before and moved != before and before.commit and not descends(commit, before.commit):
+        elif (
+            before and before.commit and not (at_newest or moved == before or descends(commit, before.commit))
+        ):
+            # The newest is also for those that have what a push by force took away.
             moved = before
             later.add(name)
         if moved.pulls != pin.pulls:
