@@ -120,9 +120,14 @@ def _is_unresolved(setting: str) -> None:
 
 
 def _subscriptions(ports: Ports) -> list[str]:
-    """Return the subscriptions with clusters, and those that shared files name."""
-    of_clusters = {summary.place.subscription.lower() for summary in ports.state.summaries()}
-    return sorted(filter(None, {*of_clusters, *ports.state.fleet().rules.subscriptions}))
+    """Return the subscriptions with clusters, and those that shared files name.
+
+    An app whose fleet's record is of a newer version examines itself all the same.
+    """
+    found = {summary.place.subscription.lower() for summary in ports.state.summaries()}
+    with suppress(Unreadable):
+        found |= {*ports.state.fleet().rules.subscriptions}
+    return sorted(filter(None, found))
 
 
 def _has_rights(app: str, principal: str, subscription: str, ports: Ports) -> None:

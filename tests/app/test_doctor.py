@@ -17,7 +17,14 @@ from shared.app.door import epoch_tag
 from shared.app.examination import APPS, SENDS, examine
 from shared.app.health import Health
 from shared.azure.availability.permissions import RIGHTS
-from shared.cluster.failures.errors import Dependency, Throttled, Unauthenticated, Unauthorized, Unavailable
+from shared.cluster.failures.errors import (
+    Dependency,
+    Throttled,
+    Unauthenticated,
+    Unauthorized,
+    Unavailable,
+    Unreadable,
+)
 from shared.kubernetes.kubeconfig import ApiServer
 from shared.ports import Ports
 from shared.ports.azure import AzureCall, GetTags, ListGrants, ListRoleDefinitions
@@ -339,3 +346,14 @@ def test_an_app_asks_the_queues_to_which_its_identity_may_send() -> None:
         for app in APPS
     }
     assert {app: set(queues) for app, queues in SENDS.items()} == deployed
+
+
+@pytest.mark.parametrize("app", APPS)
+def test_an_app_examines_itself_though_the_record_of_the_fleet_is_of_a_newer_version(app: str) -> None:
+    cloud = ready("one")
+    state: Any = Around(cloud.state, fleet=refusing(Unreadable("FleetRecord has the form 2")))
+    config = replace(cloud.ports.config, identities=IDENTITIES)
+    ports = replace(cloud.ports, config=config, state=state)
+    examine(app, ports)
+    (found,) = cloud.state.examinations()
+    assert found.app == app
