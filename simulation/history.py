@@ -88,6 +88,8 @@ class FleetHistory:
         """Of each commit whose plan began, whether it was for what looks for heads that nobody announced."""
         self.paused: tuple[datetime, datetime | None] | None = None
         """Since when somebody has the fleet paused, and until when, None for until a resume."""
+        self.paused_on = ""
+        """The branch of the app that was paused: a second app of the fleet has tables of its own."""
         self.goes_on_at = LONG_AGO
         """When a timer has found what waited for the end of the last pause."""
         self._desired: dict[str, RequestedFleet] = {}

@@ -48,8 +48,9 @@ class ShownFleets:
         """Compare the views of a fleet with its records, git and Azure."""
         view, fleet = fleet_view(cloud.ports, view=self._listed[cloud]), cloud.state.fleet()
         history = self._histories[cloud.ports.config.fleet]
-        if history.paused is not None and not view["paused"] and _lasts(history.paused, self._loop.clock()):
-            raise silent(cloud, f"the fleet is paused since {history.paused[0]}, and nothing says so")
+        own = history.paused if history.paused_on == cloud.ports.config.branch else None
+        if own is not None and not view["paused"] and _lasts(own, self._loop.clock()):
+            raise silent(cloud, f"the fleet is paused since {own[0]}, and nothing says so")
         if view["problem"] and not view["fleetSuggestedAction"]:
             raise silent(cloud, f"{view['problem']}: without an action")
         if fleet.problem is not None and fleet.problem.kind == TooLarge.__name__:
