@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from localcloud.azure.world.arm_keys import key_of
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record import ClusterRecord
 from shared.ports import FleetRecord
 from shared.resource_ids import ClusterId, GroupId
@@ -88,8 +89,6 @@ class FleetHistory:
         """Of each commit whose plan began, whether it was for what looks for heads that nobody announced."""
         self.paused: tuple[datetime, datetime | None] | None = None
         """Since when somebody has the fleet paused, and until when, None for until a resume."""
-        self.paused_on = ""
-        """The branch of the app that was paused: a second app of the fleet has tables of its own."""
         self.goes_on_at = LONG_AGO
         """When a timer has found what waited for the end of the last pause."""
         self._desired: dict[str, RequestedFleet] = {}
@@ -283,3 +282,7 @@ class PlannedHead:
             if not before.planning and record.reads.planned_at != before.reads.planned_at:
                 self._begun[record.commit] = place_of(record.commit)
             self.commit, self.place = record.commit, self._begun.get(record.commit, -1)
+
+
+Histories = dict[MemoryCloud, FleetHistory]
+"""What the operators of each app have pushed and approved: a second app of a fleet has its own."""

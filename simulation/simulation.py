@@ -125,7 +125,7 @@ class Simulation:
             cloud.ports.config.fleet: create(cloud, names)
             for cloud, names in zip(clouds, names_of(len(clouds)), strict=True)
         }
-        histories = {name: operators.history for name, operators in self._operators.items()}
+        histories = {operators.cloud: operators.history for operators in self._operators.values()}
         self._context = Context(self.loop, oracle, history, histories)
         self._invariants = Invariants(self._context, workloads)
         for operators in self._operators.values():

@@ -50,7 +50,6 @@ class Pauses(ActorUpkeep):
         operators.history.goes_on_at = now + timedelta(seconds=max(LASTS)) + FOUND
         if self._call(operators, lambda ports: fleet.pause("a test", until, "ann", ports)):
             operators.history.paused = now, until
-            operators.history.paused_on = operators.cloud.ports.config.branch
             self._loop.log("%s: paused until %s", operators.fleet, until or "a resume")
 
     def _resume(self, operators: Operators) -> None:

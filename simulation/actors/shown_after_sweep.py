@@ -31,7 +31,7 @@ _Values = tuple[str, str]
 
 
 class ShownAfterSweep:
-    """Compares the conditions and the drift of clusters; ``histories`` are those of the fleets, by name."""
+    """Compares the conditions and the drift of clusters; ``histories`` are those of the apps."""
 
     def __init__(self, oracle: Oracle, histories: Mapping[MemoryCloud, FleetHistory]) -> None:
         self._oracle, self._histories = oracle, histories

@@ -35,7 +35,6 @@ class Contests:
     def __init__(self, context: Context) -> None:
         self._context = context
         self.rival: MemoryCloud | None = None
-        self._history = FleetHistory()
         self._marked: dict[ClusterId, datetime] = {}
         self._taken_over: set[tuple[str, ClusterId]] = set()
         self._predecessors: set[tuple[str, tuple[str, str]]] = set()
@@ -44,7 +43,7 @@ class Contests:
 
     def met(self, rival: MemoryCloud, history: FleetHistory) -> None:
         """Note the second app, and what its operators push."""
-        self.rival, self._history = rival, history
+        self.rival, self._context.histories[rival] = rival, history
 
     def after_event(self) -> None:
         """Note when jobs began: by the clock of the world, because that of their planner may be wrong."""
@@ -153,7 +152,9 @@ class Contests:
     def _of_rival(self, rival: MemoryCloud, kind: str, key: ClusterId, owner: str, what: str) -> None:
         """Check that the branch of the second app asks for a write, and note its change."""
         record = rival.state.cluster(key.name)
-        desired = self._history.desired(record.commit).clusters.get(key.name) if record else None
+        desired = (
+            self._context.history(rival).desired(record.commit).clusters.get(key.name) if record else None
+        )
         if kind == "delete":
             self._context.azure.vanished[key] += 1
         if kind == "delete" and (record is None or not record.deleting or desired is not None):
@@ -201,7 +202,7 @@ class Contests:
         fleet, head = cloud.ports.config.fleet, cloud.repository.head(cloud.ports.config.branch)
         if cloud.state.fleet().commit != head:
             raise RuleViolated("lost work", f"{self._name(cloud)}: the head {head[:8]} was never planned")
-        for name, wanted in self._history.desired(head).clusters.items():
+        for name, wanted in self._context.history(cloud).desired(head).clusters.items():
             record = cloud.state.cluster(name)
             if record is None or record.phase is not Phase.READY:
                 what = f"{record.phase}: {record.job.reason}" if record else "there is no record"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -13,7 +12,7 @@ from shared.cluster.queues.messages import JobMessage
 from shared.cluster.record import ClusterRecord
 from shared.resource_ids import ClusterId
 from simulation.event_loop import MAX_SKEW, SHORT_FREEZE, EventLoop
-from simulation.history import LONG_AGO, AzureHistory, FleetHistory, PlannedHead
+from simulation.history import LONG_AGO, AzureHistory, FleetHistory, Histories, PlannedHead
 from simulation.oracle import Oracle
 
 FROZEN = timedelta(seconds=SHORT_FREEZE + MAX_SKEW)
@@ -33,7 +32,7 @@ class Creations:
 
 @dataclass
 class Context:
-    """The truth and who acts; ``histories`` are those of the fleets, by name.
+    """The truth and who acts; ``histories`` are those of the apps.
 
     ``left`` are groups that belong to the owners of the clusters in them, ``creations`` those of each life of
     a cluster, ``planned`` the heads that were planned, and ``accepted_at`` when a spec was accepted last.
@@ -48,7 +47,7 @@ class Context:
     loop: EventLoop
     oracle: Oracle
     azure: AzureHistory
-    histories: Mapping[str, FleetHistory]
+    histories: Histories
     left: set[tuple[str, str]] = field(default_factory=set)
     creations: dict[tuple[str, str, str], Creations] = field(default_factory=dict)
     planned: defaultdict[str, PlannedHead] = field(default_factory=lambda: defaultdict(PlannedHead))
@@ -89,8 +88,8 @@ class Context:
         self.tombstones[cloud.ports.config.fleet, record.name, record.uid] = life
 
     def history(self, cloud: MemoryCloud) -> FleetHistory:
-        """Return what the operators of a fleet have pushed and approved."""
-        return self.histories[cloud.ports.config.fleet]
+        """Return what the operators of an app have pushed and approved."""
+        return self.histories[cloud]
 
     def may_be_late(self, cloud: MemoryCloud, name: str) -> bool:
         """Return whether a write may have passed the lease guard before the newest spec was accepted."""

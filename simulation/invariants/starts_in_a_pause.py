@@ -32,9 +32,9 @@ class Pauses:
             self._starts(cloud, f"{after.name} gets the generation {after.generation}")
 
     def _starts(self, cloud: MemoryCloud, what: str) -> None:
-        loop, history = self._context.loop, self._context.history(cloud)
-        if history.paused is None or history.paused_on != cloud.ports.config.branch:
+        loop, paused = self._context.loop, self._context.history(cloud).paused
+        if paused is None:
             return
-        since, until = history.paused
+        since, until = paused
         if loop.actor.since > since + NOTICED and (until is None or loop.clock() < until - CLOCKS):
             raise RuleViolated("paused", f"{what} in a pause since {since}")

@@ -17,7 +17,7 @@ from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from simulation.desired_state import WINDOW, DesiredCluster
 from simulation.event_loop import MAX_SKEW, EventLoop
-from simulation.history import FleetHistory
+from simulation.history import Histories
 from simulation.oracle import Oracle, is_going
 from simulation.rule import untrue
 from simulation.shown.findings import CALM_SECONDS, is_applied, saved_late, silent
@@ -29,9 +29,9 @@ RENAMED = "it looks like a rename of "
 
 
 class ShownClusters:
-    """Compares the views of clusters; ``histories`` are those of the fleets, by name."""
+    """Compares the views of clusters; ``histories`` are those of the apps."""
 
-    def __init__(self, loop: EventLoop, oracle: Oracle, histories: Mapping[str, FleetHistory]) -> None:
+    def __init__(self, loop: EventLoop, oracle: Oracle, histories: Histories) -> None:
         self._loop, self._oracle, self._histories = loop, oracle, histories
 
     def compare(self, cloud: MemoryCloud, name: str) -> None:
@@ -53,7 +53,7 @@ class ShownClusters:
         self._conditions(cloud, record)
         if "spec" in detail:
             self._spec(cloud, record, detail, why)
-        history = self._histories[cloud.ports.config.fleet]
+        history = self._histories[cloud]
         calm = self._loop.calm_seconds > CALM_SECONDS and self._loop.clock() > history.goes_on_at
         if calm and record.job.active:
             self._message_waits(cloud, record)
@@ -74,7 +74,7 @@ class ShownClusters:
 
     def _too_large(self, cloud: MemoryCloud, name: str) -> None:
         """Check that a cluster that is shown as too large is so at the commit that was planned last."""
-        commit, history = cloud.state.fleet().commit, self._histories[cloud.ports.config.fleet]
+        commit, history = cloud.state.fleet().commit, self._histories[cloud]
         asked = history.desired(commit).clusters.get(name) if commit else None
         if asked is None or not asked.large:
             raise untrue(cloud, f"{name} is shown as too large, and {commit[:8]} does not have it so")
@@ -83,7 +83,7 @@ class ShownClusters:
         """Check a cluster without a record: it is shown as deleted, or as one that git does not create."""
         if phase not in (schema.DELETED, schema.NOT_CREATED):
             raise untrue(cloud, f"{name} is shown as {phase}, and it has no record")
-        fleet, history = cloud.state.fleet(), self._histories[cloud.ports.config.fleet]
+        fleet, history = cloud.state.fleet(), self._histories[cloud]
         if fleet.planning or not fleet.commit:
             return
         desired = history.desired(fleet.commit)
@@ -132,7 +132,7 @@ class ShownClusters:
 
     def _spec(self, cloud: MemoryCloud, record: ClusterRecord, detail: Any, why: schema.Why) -> None:
         """Check that the accepted spec is what git has at the commit that was planned last."""
-        fleet, history = cloud.state.fleet(), self._histories[cloud.ports.config.fleet]
+        fleet, history = cloud.state.fleet(), self._histories[cloud]
         if fleet.planning or not fleet.commit or record.deleting:
             return
         desired, name, commit = history.desired(fleet.commit), record.name, fleet.commit[:8]

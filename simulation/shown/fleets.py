@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections import defaultdict
-from collections.abc import Mapping
 from datetime import datetime
 
 from rich.console import Console
@@ -18,7 +17,7 @@ from shared.app.api.views.plans import plan_view
 from shared.app.api.views.rollouts import rollouts_view
 from shared.cluster.failures.errors import TooLarge
 from simulation.event_loop import EventLoop
-from simulation.history import AzureHistory, FleetHistory
+from simulation.history import AzureHistory, Histories
 from simulation.oracle import Oracle
 from simulation.platforms import GUARDED, HAS
 from simulation.rule import untrue
@@ -33,10 +32,14 @@ PLANNED_SECONDS = 900.0
 
 
 class ShownFleets:
-    """Compares the views of fleets; ``histories`` are those of the fleets, by name."""
+    """Compares the views of fleets; ``histories`` are those of the apps."""
 
     def __init__(
-        self, loop: EventLoop, oracle: Oracle, azure: AzureHistory, histories: Mapping[str, FleetHistory]
+        self,
+        loop: EventLoop,
+        oracle: Oracle,
+        azure: AzureHistory,
+        histories: Histories,
     ) -> None:
         self._loop, self._oracle, self._azure, self._histories = loop, oracle, azure, histories
         self._listed: defaultdict[MemoryCloud, ListedClusters] = defaultdict(ListedClusters)
@@ -47,10 +50,9 @@ class ShownFleets:
     def compare(self, cloud: MemoryCloud) -> None:
         """Compare the views of a fleet with its records, git and Azure."""
         view, fleet = fleet_view(cloud.ports, view=self._listed[cloud]), cloud.state.fleet()
-        history = self._histories[cloud.ports.config.fleet]
-        own = history.paused if history.paused_on == cloud.ports.config.branch else None
-        if own is not None and not view["paused"] and _lasts(own, self._loop.clock()):
-            raise silent(cloud, f"the fleet is paused since {own[0]}, and nothing says so")
+        history = self._histories[cloud]
+        if history.paused is not None and not view["paused"] and _lasts(history.paused, self._loop.clock()):
+            raise silent(cloud, f"the fleet is paused since {history.paused[0]}, and nothing says so")
         if view["problem"] and not view["fleetSuggestedAction"]:
             raise silent(cloud, f"{view['problem']}: without an action")
         if fleet.problem is not None and fleet.problem.kind == TooLarge.__name__:
@@ -98,7 +100,7 @@ class ShownFleets:
 
     def _planned(self, cloud: MemoryCloud, view: schema.FleetView) -> None:
         """Check, in peace, that a push is planned in time, and that what waits comes to an end."""
-        history, head = self._histories[cloud.ports.config.fleet], cloud.repository.head("main")
+        history, head = self._histories[cloud], cloud.repository.head("main")
         age = (self._loop.clock() - history.pushed_at).total_seconds()
         late = age > PLANNED_SECONDS and self._loop.clock() > history.goes_on_at
         if view["commit"] != head and late and not (view["problem"] or _waits(view)):
@@ -117,7 +119,7 @@ class ShownFleets:
         complete = progress["ready"] == progress["total"] and not progress["firstProblem"]
         if not complete and not plan["status"].startswith("success"):
             return
-        fleet, desired = cloud.ports.config.fleet, self._histories[cloud.ports.config.fleet].desired(commit)
+        fleet, desired = cloud.ports.config.fleet, self._histories[cloud].desired(commit)
         if plan["status"].startswith("success") and desired.invalid:
             raise untrue(cloud, f"{commit[:8]}: {plan['status']}, and its fleet.yaml is invalid")
         if plan["status"].startswith("success") and any(

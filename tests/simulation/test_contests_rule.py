@@ -32,7 +32,9 @@ class Taken:
         chance, fleet = random.Random(0), config.fleet
         loop = EventLoop(chance, [self.first, self.second], verbose=False)
         azure = AzureHistory(loop.clock)
-        context = Context(loop, Oracle(loop.azure, self.first.kubernetes), azure, {fleet: FleetHistory()})
+        context = Context(
+            loop, Oracle(loop.azure, self.first.kubernetes), azure, {self.first: FleetHistory()}
+        )
         self.rule = AzureWrites(context, Workloads(self.first.kubernetes, chance.choice))
         self.rule.contests.met(self.second, FleetHistory())
         azure.created(key_of(ONE), fleet)

@@ -34,7 +34,7 @@ class NotifierRecord:
         history.add(COMMIT, RequestedFleet())
         history.moved(COMMIT, self.loop.clock())
         oracle, azure = Oracle(self.loop.azure, self.cloud.kubernetes), AzureHistory(self.loop.clock)
-        self.rule = Rule(Context(self.loop, oracle, azure, {self.cloud.ports.config.fleet: history}))
+        self.rule = Rule(Context(self.loop, oracle, azure, {self.cloud: history}))
         pushed = history.moved_at(COMMIT)
         self.cloud.state.remember_delivery("a webhook", self.loop.clock(), head=COMMIT, pushed=pushed)
         self.rule.announced(self.cloud, COMMIT, pushed)

@@ -34,7 +34,7 @@ class Fleet:
             history.add(commit, RequestedFleet(staging=(SECOND,)))
             history.moved(commit, self.loop.clock())
         oracle, azure = Oracle(self.loop.azure, self.cloud.kubernetes), AzureHistory(self.loop.clock)
-        context = Context(self.loop, oracle, azure, {self.cloud.ports.config.fleet: history})
+        context = Context(self.loop, oracle, azure, {self.cloud: history})
         self.rule = RolloutRules(context)
 
     def start(self, cluster: str, commit: str, reached: datetime) -> None:

@@ -36,7 +36,7 @@ class Reviewed:
         workloads = Workloads(self.cloud.kubernetes, chance.choice)
         self.operators = Operators(loop, oracle, azure, workloads, self.cloud, ("a",))
         self.reviewers = Reviewers(0, self.operators)
-        histories = {self.operators.fleet: self.operators.history}
+        histories = {self.operators.cloud: self.operators.history}
         self.rule = Records(Context(loop, oracle, azure, histories))
         self.operators.push(PROTECTED)
 

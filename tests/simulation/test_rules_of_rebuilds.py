@@ -144,7 +144,7 @@ def test_all_is_not_well_while_a_rebuild_was_not_carried_out() -> None:
 def test_a_generation_is_above_the_lost_one(old: int, new: int, *, right: bool) -> None:
     fleet = Fleet()
     context = Context(
-        fleet.loop, fleet.oracle, fleet.history, {fleet.operators.fleet: fleet.operators.history}
+        fleet.loop, fleet.oracle, fleet.history, {fleet.operators.cloud: fleet.operators.history}
     )
     rule, key = RebuildInvariant(context), key_of(fleet.record.desired.id)
     rule.lost(fleet.cloud, Loss(fleet.loop.clock(), {key: 0}, {"a": old}))
