@@ -26,6 +26,7 @@ with lasting():
     from handlers.sign_in import SignIn
     from shared import logs
     from shared.app.door import watched
+    from shared.load_settings import load_settings
     from shared.masking import Masker, platform_secrets
     from shared.platform.builds.build import Builds
     from shared.ports import Azure, Ports, Probe, State, Telemetry
@@ -36,7 +37,7 @@ with lasting():
     from shared.reachable_addresses import networks_of
     from shared.resource_ids import ClusterId
     from shared.setting_texts import check_hosts, registry_addresses, vault_addresses
-    from shared.settings import Settings, load_settings, secret_text
+    from shared.settings import Settings, secret_text
 
 if TYPE_CHECKING:
     from azure.core.credentials import TokenCredential

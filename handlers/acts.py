@@ -19,7 +19,7 @@ from shared.app.api.audit import AuditedAct
 from shared.app.http_result import HttpResult, rejected
 from shared.cluster.history import DRILL, LIVE
 from shared.ports import Ports
-from shared.rollouts.rollout import ActKind
+from shared.rollouts.rollout_acts import ActKind
 
 
 def add_acts(routes: Routes, ports: Ports) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr
 
 from shared.app.api.access import Role
 from shared.cluster.failures.retry import with_limits
@@ -31,13 +30,8 @@ from shared.setting_texts import (
     Schedule,
     Teams,
     Vaults,
-    standard_webhooks_key,
     vault_addresses,
 )
-
-
-class SettingsError(Exception):
-    """The settings are invalid; the message names each invalid one and what is expected."""
 
 
 class App(StrEnum):
@@ -178,6 +172,11 @@ class Settings(BaseModel):
         return self._approval_keys
 
     @property
+    def named_approval_keys(self) -> dict[str, SecretStr]:
+        """The same keys by the names of their settings."""
+        return {f"APPROVAL_KEY_{name}": value for name, value in self.approval_keys.items()}
+
+    @property
     def apps(self) -> Sequence[App]:
         """The apps whose functions this one runs."""
         return tuple(App) if self.roadstead_app is None else (self.roadstead_app,)
@@ -256,7 +255,7 @@ class Settings(BaseModel):
         """The settings that are set, by name; of a secret, 24 bits of a hash, which show that it changed."""
         values = {name.upper(): getattr(self, name) for name in type(self).model_fields}
         values |= {f"NOTIFY_{name}": value for name, value in self.notify.items()}
-        values |= _named_approval_keys(self)
+        values |= self.named_approval_keys
         return {
             name: _trace(self.roadstead_fleet, name, value) if isinstance(value, SecretStr) else str(value)
             for name, value in values.items()
@@ -288,10 +287,6 @@ def _group(resource: str) -> GroupId | None:
     return GroupId(parts[2], parts[4]) if resource else None
 
 
-TIMED = ("PLAN_SCHEDULE", "RESEND_SCHEDULE", "RETENTION_SCHEDULE")
-"""What an app with timers needs: the host puts these settings into the triggers."""
-
-
 def _trace(fleet: str, name: str, secret: SecretStr) -> str:
     """Return too few bits of a secret's hash to find it by guessing, or that it is none.
 
@@ -307,95 +302,3 @@ def _trace(fleet: str, name: str, secret: SecretStr) -> str:
 def secret_text(secret: SecretStr | None) -> str:
     """Return a secret's value, "" when it is not set."""
     return secret.get_secret_value() if secret else ""
-
-
-def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
-    """Read the settings; raise SettingsError with every invalid one.
-
-    The case of a name does not matter, and an empty value counts as not set.
-    """
-    given = {name.lower(): value for name, value in environment.items() if value}
-    try:
-        settings = Settings.model_validate(given)
-    except ValidationError as error:
-        # The values are left out of the message: one of them may be a secret. Six fields are none.
-        wrong = [f"{'.'.join(map(str, e['loc'])).upper()}: {_expected({**e})}" for e in error.errors()]
-        raise SettingsError("wrong settings: " + "; ".join(wrong)) from None
-    settings._notify = _named_secrets("notify_", given)
-    settings._approval_keys = _named_secrets("approval_key_", given)
-    _refuse_unresolved(settings)
-    _refuse_wrong_approval_keys(settings)
-    _refuse_missing(settings)
-    _refuse_shared_keys(settings)
-    return settings
-
-
-def _named_secrets(prefix: str, given: Mapping[str, str]) -> Mapping[str, SecretStr]:
-    """Return the settings whose names begin so, by the rest of their names."""
-    names = (name for name in given if name.startswith(prefix))
-    return {name[len(prefix) :].upper(): SecretStr(given[name]) for name in names}
-
-
-def _expected(detail: Mapping[str, Any]) -> str:
-    """Return what a setting must be, from an error of pydantic."""
-    kind, limits = detail["type"], detail.get("ctx", {})
-    expected = {
-        "missing": "is required",
-        "greater_than_equal": f"must be {limits.get('ge', 0):g} or more",
-        "less_than_equal": f"must be {limits.get('le', 0):g} or less",
-        "literal_error": f"must be {limits.get('expected')}",
-        "too_short": f"must have {limits.get('min_length')} characters or more",
-        "string_pattern_mismatch": f"must match {limits.get('pattern')}",
-        "enum": f"must be {limits.get('expected')}",
-        "int_parsing": "must be an integer",
-        "float_parsing": "must be a number",
-        "value_error": str(limits.get("error")),
-    }
-    return expected.get(kind, str(detail["msg"]))
-
-
-def _refuse_unresolved(settings: Settings) -> None:
-    """Refuse a Key Vault reference that Azure could not resolve: its text is no secret."""
-    values = {name.upper(): getattr(settings, name) for name in type(settings).model_fields}
-    for name, value in (values | _named_approval_keys(settings)).items():
-        if isinstance(value, SecretStr) and value.get_secret_value().startswith("@Microsoft.KeyVault("):
-            raise SettingsError(f"{name}: the Key Vault reference is not resolved; check the app's rights")
-
-
-def _refuse_wrong_approval_keys(settings: Settings) -> None:
-    """Refuse the key of a system that is none: every approval of the system would be unsigned."""
-    for name, value in _named_approval_keys(settings).items():
-        try:
-            standard_webhooks_key(value.get_secret_value())
-        except ValueError as error:
-            raise SettingsError(f"{name}: {error}") from None
-
-
-def _named_approval_keys(settings: Settings) -> dict[str, SecretStr]:
-    return {f"APPROVAL_KEY_{name}": value for name, value in settings.approval_keys.items()}
-
-
-def _refuse_shared_keys(settings: Settings) -> None:
-    """Refuse one key for two roles."""
-    given = [role for role in Role if getattr(settings, f"api_key_{role.lower()}")]
-    if len(settings.api_keys) < len(given):
-        raise SettingsError(
-            "API_KEY_READER, _OPERATOR, _APPROVER and _ADMIN: each role needs a key of its own"
-        )
-
-
-def _refuse_missing(settings: Settings) -> None:
-    app = (settings.github_app_id, settings.github_app_private_key, settings.github_app_installation_id)
-    missing: list[str] = []
-    if settings.github_token is None and not all(app):
-        missing.append(
-            "GITHUB_TOKEN, or GITHUB_APP_ID, GITHUB_APP_PRIVATE_KEY and GITHUB_APP_INSTALLATION_ID"
-        )
-    if settings.servicebus is None and settings.servicebus__fullyqualifiednamespace is None:
-        missing.append("ServiceBus__fullyQualifiedNamespace (or ServiceBus, a connection string)")
-    if settings.tables_connection_string is None and settings.tables_endpoint is None:
-        missing.append("TABLES_ENDPOINT (or TABLES_CONNECTION_STRING)")
-    if App.CONTROL in settings.apps:  # the host itself would start without the function of such a timer
-        missing += [name for name in TIMED if not getattr(settings, name.lower())]
-    if missing:
-        raise SettingsError("missing settings: " + "; ".join(missing))

@@ -15,13 +15,13 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared import logs
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.history import Act
+from shared.load_settings import load_settings
 from shared.masking import Masker
 from shared.notifications.digest import Links, body_of, messages
 from shared.notifications.kinds import NotificationKind
 from shared.notifications.notification import Notification
 from shared.notifications.routes import Route, RouteType
 from shared.ports.masked import masked
-from shared.settings import load_settings
 from tests.support.notifications import fact
 from tests.support.replaced_ports import around
 

@@ -21,6 +21,7 @@ from shared.cluster.failures.errors import Unavailable
 from shared.cluster.history import Act, Event
 from shared.cluster.record import ClusterRecord
 from shared.cluster.stored_record import to_json
+from shared.load_settings import load_settings
 from shared.masking import Masker, platform_secrets
 from shared.notifications.notification import Notification
 from shared.notifications.record import NotifierRecord
@@ -31,7 +32,7 @@ from shared.ports.masked import NAMES, masked
 from shared.ports.process import in_threads
 from shared.ports.state import Proposal, SweepRecord
 from shared.rollouts.rollout import Rollout
-from shared.settings import Settings, load_settings
+from shared.settings import Settings
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE
 from tests.support.pipeline_runs import push

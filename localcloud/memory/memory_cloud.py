@@ -32,6 +32,7 @@ from localcloud.kubernetes.world.controllers import Delays
 from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
 from localcloud.memory.connections import Connections
 from localcloud.memory.crashes import Counter, Crash, Tripwire
+from localcloud.memory.memory_app import handle, run_timers
 from localcloud.memory.memory_builds import BUILDS
 from localcloud.memory.memory_channels import MemoryChannels
 from localcloud.memory.memory_endpoints import MemoryEndpoints
@@ -45,33 +46,14 @@ from localcloud.servicebus.world.broker_values import (
     SessionLockLost,
 )
 from localcloud.tables.memory_state import MemoryState
-from shared.app import tries
-from shared.app.check import check as checks
 from shared.app.door import NotReady, enter, receive
-from shared.app.examination import examine
-from shared.app.followed import plan_moved_sources
 from shared.app.http_result import HttpResult
 from shared.app.intake import reported
 from shared.app.intake.flux_event import EventKeys
-from shared.app.notifier import notifier
-from shared.app.planner import planner
-from shared.app.planner.recovery import end_recovery
-from shared.app.proposals import promote, proposals
-from shared.app.pull_requests import pull_requests
-from shared.app.readiness import readiness
-from shared.app.recovery import dead_letters, missed_work
-from shared.app.sweep import events, sweep
-from shared.app.worker import worker
+from shared.app.recovery import dead_letters
+from shared.app.sweep import events
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.job import JobQueue
-from shared.cluster.queues.messages import (
-    EXAMINATION,
-    CheckMessage,
-    JobMessage,
-    ReadinessMessage,
-    message_of_worker,
-    request_of,
-)
 from shared.kubernetes.sync_objects import PATH
 from shared.ports import FleetConfig, Ports, Timing
 from shared.ports.azure import GetKubeconfig
@@ -83,37 +65,7 @@ TIMER_SECONDS = 300.0
 QUEUES = ("plans", "jobs", "changes", "deletes", "previews")
 EVENTS = "events"
 """The queue of Azure's events, which has no sessions."""
-_PROMOTES = dict.fromkeys(("promote", "promotion"), promote)
-_APPS = {"jobs": "worker", "deletes": "deleter"}
-_HANDLERS: Mapping[str, Any] = {"sweep": sweep, "propose": proposals, "notify": notifier, **_PROMOTES}
-"""Whom a message of the queue ``plans`` is for, if not for the planner."""
-_TIMERS = (
-    end_recovery,
-    missed_work.plan_missed_head,
-    missed_work.wake_notifier,
-    missed_work.resend_overdue,
-)
 JOB_QUEUES = tuple(queue.value for queue in JobQueue)
-
-
-def _handle(queue: str, body: bytes, ports: Ports) -> None:
-    """Hand a message to whom it is for."""
-    if EXAMINATION in body:
-        examine(_APPS.get(queue, "control"), ports)
-    elif queue == "plans":
-        request = request_of(body)
-        _HANDLERS.get(request.kind, planner).handle(request, ports)
-    elif queue == "previews":
-        request = request_of(body)
-        (tries if request.kind == "try" else pull_requests).handle(request, ports)
-    else:
-        message = message_of_worker(body)
-        if isinstance(message, CheckMessage):
-            checks.handle(message, ports)
-        elif isinstance(message, ReadinessMessage):
-            readiness.handle(message, ports)
-        elif isinstance(message, JobMessage):
-            worker.handle(message, JobQueue(queue), ports)
 
 
 class MemoryCloud:
@@ -310,21 +262,7 @@ class MemoryCloud:
 
     def run_timers(self, ports: Ports) -> None:
         """Run the timers once, on an instance that handles anything."""
-        try:
-            inside = enter(ports)
-        except NotReady:
-            return
-        for timer in (
-            end_recovery,
-            missed_work.plan_missed_head,
-            plan_moved_sources,
-            missed_work.wake_notifier,
-            missed_work.resend_overdue,
-        ):
-            try:
-                timer(inside)
-            except (Crash, ReconcileError):
-                continue  # a timer that fails runs again at its next time
+        run_timers(ports)
 
     def deliver(self, queue: str, lock: SessionLock, ports: Ports) -> None:
         """Deliver the next message of an accepted session, and complete or abandon it as the Functions host
@@ -335,7 +273,7 @@ class MemoryCloud:
             self.broker.release_session(queue, lock)
             return
         try:
-            receive(queue, lock.session, delivery.message.draft.body, partial(_handle, queue), ports)
+            receive(queue, lock.session, delivery.message.draft.body, partial(handle, queue), ports)
         except Crash:
             return  # the locks stay until they end, as after kill -9
         except (ReconcileError, ValueError):

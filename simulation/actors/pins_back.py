@@ -8,7 +8,7 @@ from functools import partial
 
 from shared.app.api.acts.rollout import act_on_rollout
 from shared.ports import Ports
-from shared.rollouts.rollout import ActKind
+from shared.rollouts.rollout_acts import ActKind
 from simulation.actors.upkeep import ActorUpkeep
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators

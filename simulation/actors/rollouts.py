@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 
 from shared.app.api.acts.rollout import act_on_rollout
 from shared.cluster.failures.errors import ReconcileError, Unavailable
-from shared.rollouts.rollout import ActKind, Rollout, RolloutState
+from shared.rollouts.rollout import Rollout, RolloutState
+from shared.rollouts.rollout_acts import ActKind
 from shared.rollouts.waits import spent_checks
 from simulation.actors.blocked_upgrades import BlockedUpgrades
 from simulation.actors.kinds import ROLLOUTS

@@ -19,7 +19,8 @@ from shared.app.api.acts.rollout import act_on_rollout
 from shared.app.api.acts.system_approval import receive_approval
 from shared.app.http_result import HttpResult
 from shared.ports import Ports
-from shared.rollouts.rollout import ActKind, Rollout
+from shared.rollouts.rollout import Rollout
+from shared.rollouts.rollout_acts import ActKind
 from simulation.event_loop import EventLoop
 from simulation.history import StageApproval
 from simulation.operators import Operators

@@ -16,7 +16,8 @@ from shared.cluster.recipes import Step, deadline
 from shared.cluster.record import READY, ClusterRecord
 from shared.cluster.record_parts import Condition, Phase
 from shared.cluster.reporting.summary import summary_of
-from shared.cluster.transitions.acceptance import accept_change, accept_delete, accept_retry, start_correction
+from shared.cluster.transitions.acceptance import accept_change, accept_delete, accept_retry
+from shared.cluster.transitions.apply_comparison import start_correction
 from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.language.model.cluster.drift import DriftAction
 from tests.support.cluster_records import NOW, later, record

@@ -17,7 +17,7 @@ import function_app
 from shared.notifications.digest import Outgoing
 from shared.notifications.kinds import Severity
 from shared.notifications.routes import Route, RouteType
-from shared.settings import load_settings
+from shared.load_settings import load_settings
 route = Route("ops", RouteType.SLACK, "OPS")
 message = Outgoing("1", "example", "a test", Severity.INFO, "", (), ())
 function_app.build_ports(load_settings()).channels.send(route, message)

@@ -16,7 +16,7 @@ from shared.app.api.views.drift import drift_of_cluster
 from shared.cluster.failures.errors import ReconcileError, Stale, Unavailable
 from shared.cluster.record import ClusterRecord
 from shared.ports import DeadLetter, Message, Ports
-from shared.rollouts.rollout import ActKind
+from shared.rollouts.rollout_acts import ActKind
 from tests.support import fleet_files
 from tests.support.function_calls import ADMIN, functions
 from tests.support.one_cluster import ONE, cluster, files

@@ -12,8 +12,8 @@ from azure.functions.timer import TimerRequest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.health import GRACE
 from shared.cluster.failures.errors import Unavailable
+from shared.load_settings import load_settings
 from shared.ports import FleetConfig
-from shared.settings import load_settings
 from tests.support import fleet_files
 from tests.support.function_calls import ADMIN, started
 from tests.support.pipeline_runs import push

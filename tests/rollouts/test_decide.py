@@ -11,7 +11,8 @@ from shared.cluster.record_parts import Phase
 from shared.rollouts.calendar import Freeze
 from shared.rollouts.decide import decide
 from shared.rollouts.report import describe, describe_wait, remedy
-from shared.rollouts.rollout import ActKind, RolloutState, StageDecision, act_on
+from shared.rollouts.rollout import RolloutState, StageDecision
+from shared.rollouts.rollout_acts import ActKind, act_on
 from shared.rollouts.strategy import DEFAULT_GROUPS, GroupRule, StageRule
 from shared.rollouts.waits import StartWait, WaitReason
 from tests.support.rollout_fleets import NOW, Fleet, stage

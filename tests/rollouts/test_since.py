@@ -9,7 +9,8 @@ import pytest
 
 from shared.cluster.record_parts import Phase
 from shared.rollouts.calendar import Freeze, Window
-from shared.rollouts.rollout import ActKind, StageDecision, act_on
+from shared.rollouts.rollout import StageDecision
+from shared.rollouts.rollout_acts import ActKind, act_on
 from shared.rollouts.strategy import GroupRule, RefusedStrategy
 from shared.rollouts.waits import StartWait, WaitReason
 from tests.support.rollout_fleets import NOW, Fleet, stage

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from shared.rollouts.calendar import SPREAD, Freeze, Window
 from shared.rollouts.report import describe_wait, remedy, state_of
-from shared.rollouts.rollout import ActKind, RolloutState, StageDecision, act_on
+from shared.rollouts.rollout import RolloutState, StageDecision
+from shared.rollouts.rollout_acts import ActKind, act_on
 from shared.rollouts.strategy import DEFAULT_GROUPS, GroupRule
 from shared.rollouts.waits import WaitReason
 from tests.support.rollout_fleets import NOW, Fleet, stage

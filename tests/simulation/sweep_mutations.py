@@ -28,7 +28,7 @@ from shared.cluster.divergence.verification import Verification
 from shared.cluster.findings.conditions import with_in_sync
 from shared.cluster.queues.messages import ReportRequest
 from shared.cluster.record import ClusterRecord
-from shared.cluster.transitions import acceptance
+from shared.cluster.transitions import acceptance, apply_comparison
 from shared.cluster.transitions.acceptance import accept_retry
 from shared.language.model.cluster.drift import DriftAction
 from shared.language.pin import PIN_BRANCHES
@@ -79,7 +79,7 @@ def a_digest_says_nothing(patch: pytest.MonkeyPatch) -> None:
 
 
 def drift_is_never_taken_back(patch: pytest.MonkeyPatch) -> None:
-    original = acceptance.apply_comparison
+    original = apply_comparison.apply_comparison
 
     def kept(record: ClusterRecord, decided: Any, *given: Any, **named: Any) -> ClusterRecord:
         after = original(record, decided, *given, **named)
@@ -101,7 +101,7 @@ def a_correction_writes_the_other_differences_too(patch: pytest.MonkeyPatch) -> 
     def whole(record: ClusterRecord, *, now: datetime, **_: Any) -> ClusterRecord:
         return accept_retry(record, now=now)
 
-    patch.setattr(acceptance, "accept_retry", whole)
+    patch.setattr(apply_comparison, "accept_retry", whole)
 
 
 def a_correction_is_repeated_indefinitely(patch: pytest.MonkeyPatch) -> None:
@@ -113,7 +113,8 @@ def a_cluster_that_differs_says_that_it_is_in_sync(patch: pytest.MonkeyPatch) ->
         after = with_in_sync(record, None, now, **rest)
         return replace(after, divergence=replace(after.divergence, drift=drift))
 
-    patch.setattr(acceptance, "with_in_sync", in_sync)
+    for module in (acceptance, apply_comparison):
+        patch.setattr(module, "with_in_sync", in_sync)
 
 
 def a_correction_begins_in_a_suspension(patch: pytest.MonkeyPatch) -> None:
@@ -148,7 +149,7 @@ def an_approval_counts_for_any_correction(patch: pytest.MonkeyPatch) -> None:
 
 
 def an_approved_correction_is_not_started(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(acceptance, "released", lambda decided: decided)
+    patch.setattr(apply_comparison, "released", lambda decided: decided)
 
 
 def a_difference_that_lasts_leaves_the_commit_a_success(patch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,8 @@ from shared.app.api.acts.rollout import act_on_rollout
 from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import SOURCE
 from shared.language.pin import Pin
-from shared.rollouts.rollout import ActKind, Rollout
+from shared.rollouts.rollout import Rollout
+from shared.rollouts.rollout_acts import ActKind
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push
 

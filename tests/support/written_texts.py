@@ -13,9 +13,9 @@ import pytest
 from handlers.sign_in import KEY as KEY_HEADER
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.pull_requests.markdown import prose
+from shared.load_settings import load_settings
 from shared.masking import Masker
 from shared.ports.masked import masked
-from shared.settings import load_settings
 from tests.support import fleet_files
 from tests.support.function_calls import APPROVAL_KEYS, KEYS, functions
 from tests.support.sample import sample

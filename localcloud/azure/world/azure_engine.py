@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.activity_log import ActivityEvents
@@ -32,8 +31,7 @@ from localcloud.azure.world.arm_resources import (
     Timings,
     WriteAnswer,
 )
-from localcloud.azure.world.catalog import NODE_IMAGES, SUBSCRIPTION, cluster_version, pool_version
-from localcloud.azure.world.clusters.credentials import has_entra
+from localcloud.azure.world.catalog import SUBSCRIPTION, cluster_version
 from localcloud.azure.world.clusters.managed_clusters import (
     check_cluster,
     created_cluster,
@@ -41,8 +39,8 @@ from localcloud.azure.world.clusters.managed_clusters import (
     resource_uid,
     updated_cluster,
 )
+from localcloud.azure.world.completions import complete_cluster, complete_pool, set_state
 from localcloud.azure.world.event_grid import EventGrid
-from localcloud.azure.world.pools import rollbacks
 from localcloud.azure.world.pools.aks_nodes import nodes_of
 from localcloud.azure.world.pools.pool_changes import pools_after_update, pools_of_new_cluster
 from localcloud.azure.world.pools.pool_power import is_stopped_alone
@@ -301,9 +299,9 @@ class AzureEngine:
             self._note_deleted(operation.due, self.clusters.pop(operation.cluster))
             self.plane.stop(cluster.id)
         elif operation.pool:
-            self._complete_pool(cluster, operation)
+            complete_pool(self, cluster, operation, self._clock())
         else:
-            self._complete_cluster(cluster, operation)
+            complete_cluster(self, cluster, operation, self._clock())
 
     def set_power(self, cluster: ArmCluster, code: str) -> None:
         """Run or stop a cluster: its nodes and its API come and go.
@@ -316,91 +314,12 @@ class AzureEngine:
         self.report_nodes(cluster)
         self.plane.set_power(cluster.id, on=code == "Running")
 
-    def _complete_cluster(self, cluster: ArmCluster, operation: ArmOperation) -> None:
-        self.set_all_states(cluster, "Canceled" if operation.kind == "abort" else operation.status)
-        if operation.error:
-            cluster.properties["status"] = _failure(operation)
-            return
-        if operation.kind in ("stop", "start"):
-            self.set_power(cluster, "Stopped" if operation.kind == "stop" else "Running")
-        if operation.kind in ("stop", "start", "abort"):
-            return
-        properties = cluster.properties
-        version = cluster_version(
-            cluster.id.name, properties["kubernetesVersion"], properties["currentKubernetesVersion"]
-        )
-        properties["currentKubernetesVersion"] = version
-        for name in cluster.pools:
-            self._move_version(cluster, name, operation.fault)
-        cluster.up = set(cluster.pools)
-        if cluster.kubeconfig:
-            self.report_nodes(cluster)
-        else:
-            cluster.kubeconfig = self.plane.start(cluster.id, nodes_of(cluster))
-        self.plane.set_entra(cluster.id, on=has_entra(properties))
-
     def _note_deleted(self, now: datetime, cluster: ArmCluster) -> None:
         until = now + timedelta(seconds=self.timings.listed_after_delete)
         self._deleted = {key: noted for key, noted in self._deleted.items() if noted[0] > now}
         self._deleted[key_of(cluster.id)] = (until, cluster)
 
-    def _complete_pool(self, cluster: ArmCluster, operation: ArmOperation) -> None:
-        pool = cluster.pools[operation.pool]
-        aborted = operation.kind == "abort-pool"
-        set_state(pool, "Canceled" if aborted else operation.status, self.schedule.unique())
-        if aborted:
-            rollbacks.cancel(pool)
-            return
-        vanishes = operation.fault.vanishes and not _is_last_system_pool(cluster, operation.pool)
-        if operation.kind == "delete-pool" or vanishes:
-            del cluster.pools[operation.pool]
-            cluster.up.discard(operation.pool)
-            cluster.lagging.pop(operation.pool, None)
-        elif operation.error:
-            pool["status"] = _failure(operation)
-            rollbacks.cancel(pool)
-            return
-        else:
-            if not rollbacks.is_complete(pool):
-                self._move_version(cluster, operation.pool, operation.fault)
-            if operation.kind == "upgrade-pool":
-                rollbacks.remember(pool, self._clock())
-                pool["nodeImageVersion"] = NODE_IMAGES[-1]
-            cluster.up.add(operation.pool)
-        self.report_nodes(cluster)
-
-    def _move_version(self, cluster: ArmCluster, name: str, fault: OperationFault) -> None:
-        """Set a pool to its version, and its nodes too unless a fault makes them lag behind."""
-        pool, control_plane = cluster.pools[name], cluster.properties["currentKubernetesVersion"]
-        current = pool["currentOrchestratorVersion"]
-        moved = pool_version(name, pool["orchestratorVersion"], control_plane, current)
-        if fault.lags == name and moved != current:
-            cluster.lagging[name] = current
-        else:
-            cluster.lagging.pop(name, None)
-        if moved != current:
-            rollbacks.remember(pool, self._clock())
-            pool |= {"currentOrchestratorVersion": moved, "nodeImageVersion": NODE_IMAGES[-1]}
-
     def report_nodes(self, cluster: ArmCluster) -> None:
         """Report the nodes of a cluster to its control plane."""
         if cluster.kubeconfig:
             self.plane.set_nodes(cluster.id, nodes_of(cluster))
-
-
-def _is_last_system_pool(cluster: ArmCluster, name: str) -> bool:
-    """Return whether a pool is the last System pool, which AKS does not delete."""
-    return not any(p["mode"] == "System" for other, p in cluster.pools.items() if other != name)
-
-
-def set_state(holder: dict[str, Any], state: str, etag: str = "") -> None:
-    """Set the provisioning state, clear an earlier failure, and set the ETag when there is one."""
-    holder["provisioningState"] = state
-    holder.pop("status", None)
-    if etag:
-        holder["eTag"] = etag
-
-
-def _failure(operation: ArmOperation) -> dict[str, Any]:
-    code, message = operation.error or ("", "")
-    return {"provisioningError": {"code": code, "message": message, **operation.fault.more}}

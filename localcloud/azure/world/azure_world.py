@@ -17,7 +17,7 @@ from localcloud.azure.world.access.role_assignments import RoleAssignments
 from localcloud.azure.world.arm_errors import AksError, ArmError, no_pool
 from localcloud.azure.world.arm_keys import group_key, key_of
 from localcloud.azure.world.arm_resources import Timings, WriteAnswer, WriteCondition
-from localcloud.azure.world.azure_engine import AzureEngine, set_state
+from localcloud.azure.world.azure_engine import AzureEngine
 from localcloud.azure.world.body_shapes import (
     read_cluster,
     read_pool,
@@ -29,6 +29,7 @@ from localcloud.azure.world.clusters.managed_clusters import check_pools
 from localcloud.azure.world.clusters.managed_namespaces import NamespaceRequests
 from localcloud.azure.world.clusters.power import PowerOperations
 from localcloud.azure.world.clusters.upkeep import MaintenanceRequests
+from localcloud.azure.world.completions import set_state
 from localcloud.azure.world.flux.kubernetes_configuration import KubernetesConfiguration
 from localcloud.azure.world.interventions import Interventions
 from localcloud.azure.world.offers import Offers

@@ -21,7 +21,8 @@ from shared.plan.plan import Plan
 from shared.ports import FleetRecord, Ports
 from shared.rollouts.decide import Decision
 from shared.rollouts.report import state_of
-from shared.rollouts.rollout import ActKind, Rollout, RolloutState
+from shared.rollouts.rollout import Rollout, RolloutState
+from shared.rollouts.rollout_acts import ActKind
 from shared.sentences import some_of
 
 log = logging.getLogger(__name__)

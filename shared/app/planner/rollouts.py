@@ -38,14 +38,12 @@ from shared.rollouts.estimate import with_completed
 from shared.rollouts.line import moves
 from shared.rollouts.of_plan import rollout_of_plan, with_holds
 from shared.rollouts.rollout import (
-    ActKind,
     Decisions,
     Rollout,
     RolloutState,
     StageDecision,
-    act_on,
-    is_as_asked,
 )
+from shared.rollouts.rollout_acts import ActKind, act_on, is_as_asked
 from shared.rollouts.selected import NOTHING
 from shared.rollouts.shut import NOTHING as ALWAYS_OPEN
 from shared.rollouts.shut import calendar_of

@@ -25,7 +25,7 @@ from shared.cluster.queues.messages import EVENT, SweepRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import correction_event
 from shared.cluster.reporting.measurements import of_read, of_reservation
-from shared.cluster.transitions.acceptance import start_correction
+from shared.cluster.transitions.apply_comparison import start_correction
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json
 from shared.logs import about_record

@@ -32,10 +32,8 @@ from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.events import correction_event, drift_event, events_between, restarted_event
 from shared.cluster.transitions.acceptance import (
     accept_retry,
-    apply_comparison,
-    apply_finding,
-    start_correction,
 )
+from shared.cluster.transitions.apply_comparison import apply_comparison, apply_finding, start_correction
 from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json, digest_of

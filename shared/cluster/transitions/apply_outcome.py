@@ -30,7 +30,7 @@ from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retr
 from shared.cluster.recipes import CONDITIONS, STEPS, Recipe, Step, deadline, next_step
 from shared.cluster.record import READY, ClusterRecord, working_phase
 from shared.cluster.record_parts import NOTHING_REMOVED, Condition, ConditionReason, Phase
-from shared.cluster.transitions.acceptance import apply_finding
+from shared.cluster.transitions.apply_comparison import apply_finding
 from shared.frozen import replace
 from shared.language.stored_cluster import StoredCluster
 from shared.masking import cut

@@ -15,7 +15,8 @@ from shared.app.api.views.rollouts import rollout_view
 from shared.app.planner.planner import handle
 from shared.cluster.queues.message_parts import RolloutAct
 from shared.cluster.queues.messages import ActRequest
-from shared.rollouts.rollout import ActKind, Decisions, Rollout, StageDecision
+from shared.rollouts.rollout import Decisions, Rollout, StageDecision
+from shared.rollouts.rollout_acts import ActKind
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around
 from tests.support.sample import sample

@@ -10,7 +10,8 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts import rollout as acts
 from shared.app.api.acts.rollout import act_on_rollout
 from shared.app.intake.accept import accept
-from shared.rollouts.rollout import ActKind, RolloutState
+from shared.rollouts.rollout import RolloutState
+from shared.rollouts.rollout_acts import ActKind
 from tests.support.pipeline_runs import pushed
 from tests.support.staged_fleets import DEV, PROD, act, changed, ready_fleet, rollout_of, staged, tags
 

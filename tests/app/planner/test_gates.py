@@ -14,7 +14,8 @@ from shared.app.api.views.rollouts import rollout_view, rollouts_view
 from shared.app.api.views.why import why_view
 from shared.cluster.failures.errors import Unauthorized
 from shared.cluster.queues.messages import CLOCKS_DIFFER
-from shared.rollouts.rollout import ActKind, RolloutState
+from shared.rollouts.rollout import RolloutState
+from shared.rollouts.rollout_acts import ActKind
 from tests.support.pipeline_runs import push, status
 from tests.support.staged_fleets import (
     ALL_AT_ONCE,

@@ -13,7 +13,7 @@ from shared.plan.hold_kinds import HoldKind
 from shared.plan.plan import Action, Item
 from shared.ports.azure import GetCluster
 from shared.rollouts.calendar import SPREAD
-from shared.rollouts.rollout import ActKind
+from shared.rollouts.rollout_acts import ActKind
 from tests.support.pipeline_runs import phases, push, status
 from tests.support.replaced_ports import on_azure
 from tests.support.staged_fleets import DEFAULT, FREEZE, ready_fleet, staged

@@ -6,7 +6,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.rollout import act_on_rollout
 from shared.app.api.views.rollouts import rollout_view
 from shared.cluster.record_parts import Phase
-from shared.rollouts.rollout import ActKind
+from shared.rollouts.rollout_acts import ActKind
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around
 from tests.support.staged_fleets import DEV, PROD, changed, ready_fleet, staged, tags

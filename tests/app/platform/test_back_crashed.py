@@ -8,7 +8,7 @@ from localcloud.memory.crashes import Counter
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.rollout import act_on_rollout
 from shared.cluster.record_parts import Phase
-from shared.rollouts.rollout import ActKind
+from shared.rollouts.rollout_acts import ActKind
 from tests.support.crash_points import crash_points, wire
 from tests.support.pinned_fleets import NAMES, PORTS, at_once, files, pulled
 from tests.support.pipeline_runs import phases, push, status

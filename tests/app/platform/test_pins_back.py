@@ -9,7 +9,8 @@ from shared.app.api.acts.rollout import act_on_rollout
 from shared.app.api.views.plans import plan_view
 from shared.app.api.views.why import why_view
 from shared.cluster.record_parts import Phase
-from shared.rollouts.rollout import ActKind, RolloutState
+from shared.rollouts.rollout import RolloutState
+from shared.rollouts.rollout_acts import ActKind
 from tests.support.pipeline_runs import phases, push, status
 from tests.support.staged_fleets import (
     DEV,

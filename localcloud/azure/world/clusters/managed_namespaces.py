@@ -17,8 +17,9 @@ from typing import Any
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.arm_errors import AksError, no_resource
 from localcloud.azure.world.arm_resources import ArmCluster, ArmOperation, OperationFault, WriteAnswer
-from localcloud.azure.world.azure_engine import AzureEngine, set_state
+from localcloud.azure.world.azure_engine import AzureEngine
 from localcloud.azure.world.body_shapes import read_namespace
+from localcloud.azure.world.completions import set_state
 from localcloud.common.control_plane import InsideCluster
 from localcloud.common.json_copy import copied
 from shared.json_tree import Json

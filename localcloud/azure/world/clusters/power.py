@@ -9,7 +9,8 @@ from __future__ import annotations
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.arm_errors import no_pool, not_allowed
 from localcloud.azure.world.arm_resources import ArmCluster, WriteAnswer
-from localcloud.azure.world.azure_engine import AzureEngine, set_state
+from localcloud.azure.world.azure_engine import AzureEngine
+from localcloud.azure.world.completions import set_state
 from localcloud.common.json_copy import copied
 from shared.resource_ids import ClusterId
 

@@ -7,7 +7,7 @@ from typing import Any
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.arm_errors import ArmError, no_pool, no_resource
 from localcloud.azure.world.arm_resources import WriteAnswer
-from localcloud.azure.world.azure_engine import AzureEngine, set_state
+from localcloud.azure.world.azure_engine import AzureEngine
 from localcloud.azure.world.body_shapes import read_maintenance
 from localcloud.azure.world.catalog import (
     DEFAULT_VERSION,
@@ -21,6 +21,7 @@ from localcloud.azure.world.catalog import (
     upgrades,
 )
 from localcloud.azure.world.clusters.maintenance import maintenance_document
+from localcloud.azure.world.completions import set_state
 from localcloud.azure.world.pools.rollbacks import recently_used
 from localcloud.common.json_copy import copied
 from shared.json_tree import Json

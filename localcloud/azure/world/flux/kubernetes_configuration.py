@@ -15,8 +15,9 @@ from typing import Any
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.arm_errors import AksError, ArmError, no_resource
 from localcloud.azure.world.arm_resources import ArmCluster, ArmOperation, OperationFault, WriteAnswer
-from localcloud.azure.world.azure_engine import NEVER, AzureEngine, set_state
+from localcloud.azure.world.azure_engine import NEVER, AzureEngine
 from localcloud.azure.world.body_shapes import read_configuration, read_extension
+from localcloud.azure.world.completions import set_state
 from localcloud.azure.world.flux import flux_agents
 from localcloud.azure.world.refusals import extension_rules
 from localcloud.azure.world.refusals.rule import RefusalRule, RequestedWrite, check

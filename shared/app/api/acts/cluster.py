@@ -30,11 +30,10 @@ from shared.cluster.reporting.events import (
     taken_over_event,
 )
 from shared.cluster.transitions.acceptance import (
-    accept_correction,
-    accept_drift,
     accept_replay,
     accept_takeover,
 )
+from shared.cluster.transitions.apply_comparison import accept_correction, accept_drift
 from shared.kubernetes_versions import is_version
 from shared.notifications.notification import correction_approved
 from shared.ports import Ports

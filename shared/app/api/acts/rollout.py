@@ -21,7 +21,8 @@ from shared.masking import cut
 from shared.ports import Ports
 from shared.rollouts.decide import Decision
 from shared.rollouts.report import state_of
-from shared.rollouts.rollout import ActKind, Rollout, RolloutState, Stage
+from shared.rollouts.rollout import Rollout, RolloutState, Stage
+from shared.rollouts.rollout_acts import ActKind
 
 WRONG_STAGE = 'the body must be {"stage": "name"}'
 WRONG_CLUSTER = 'the body must be {"cluster": "name"}'

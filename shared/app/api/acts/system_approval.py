@@ -28,7 +28,8 @@ from shared.cluster.queues.message_parts import RolloutAct
 from shared.cluster.queues.messages import ActRequest
 from shared.masking import cut
 from shared.ports import Ports
-from shared.rollouts.rollout import ActKind, Rollout
+from shared.rollouts.rollout import Rollout
+from shared.rollouts.rollout_acts import ActKind
 from shared.setting_texts import standard_webhooks_key
 
 MAX_BODY_BYTES = 16 * 1024

@@ -18,7 +18,8 @@ from shared.rollouts.begin import as_now
 from shared.rollouts.decide import Decision, decide, standing_still
 from shared.rollouts.estimate import Estimate, GroupWork, describe_estimate, estimate
 from shared.rollouts.report import describe, describe_wait, remedy, state_of
-from shared.rollouts.rollout import ActKind, CheckState, Rollout, RolloutState
+from shared.rollouts.rollout import CheckState, Rollout, RolloutState
+from shared.rollouts.rollout_acts import ActKind
 from shared.rollouts.waits import MemberStanding, StartWait, WaitReason, checks_due
 
 _OF_A_GROUP = (
