@@ -8,18 +8,17 @@ import pytest
 from playwright.sync_api import Browser
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from localcloud.runtime.tools import ToolError
 from tests.support.browsers import started
-from tests.support.chromium import chromium, is_required
+from tests.support.chromium import NoChromium, chromium, is_required
 from tests.support.console_fleet import busy_fleet
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Start Chromium; where none can be installed, the walks are skipped, but not in CI."""
+    """Start Chromium. For a machine that npm has none for, the walks are skipped, but not in CI."""
     try:
         chromium()
-    except ToolError as error:
+    except NoChromium as error:
         if is_required():
             raise
         pytest.skip(f"no Chromium: {error}")

@@ -9,7 +9,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, ready, record
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import phases, push, with_two_removed
 from tests.support.roadstead_command import roadstead
 from tests.support.served_api import served
 from tests.support.staged_fleets import NAMESPACE, ready_fleet, staged
@@ -19,12 +19,7 @@ from tests.support.sweeps import sweep
 @pytest.fixture
 def cloud() -> MemoryCloud:
     """A cloud whose last commit has removed two of three clusters, more than the budget."""
-    made = MemoryCloud()
-    push(made, fleet_files.fleet("one", "two", "three"))
-    made.run()
-    push(made, fleet_files.fleet("three"))
-    made.run()
-    return made
+    return with_two_removed()
 
 
 def test_deletes_can_be_approved_however_old_their_plan_is(cloud: MemoryCloud, url: str) -> None:

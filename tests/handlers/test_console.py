@@ -17,7 +17,7 @@ from shared.app.console.recent import SECONDS, recent
 from tests.support import fleet_files
 from tests.support.console_pages import Shown, browse, shown
 from tests.support.function_calls import ADMIN_KEY
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import push, with_two_removed
 from tests.support.staged_fleets import ready_fleet, staged, tags
 
 APPROVED = """\
@@ -40,12 +40,7 @@ def staged_cloud() -> MemoryCloud:
 
 @pytest.fixture
 def cloud() -> MemoryCloud:
-    made = MemoryCloud()
-    push(made, fleet_files.fleet("one", "two", "three"))
-    made.run()
-    push(made, fleet_files.fleet("three"))
-    made.run()
-    return made
+    return with_two_removed()
 
 
 def text_of(reply: func.HttpResponse) -> str:

@@ -8,10 +8,18 @@ from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from tests.support.activity import ANN
-from tests.support.one_cluster import ONE
+from tests.support.one_cluster import ONE, pool, ready
 
 SUBSCRIPTION = f"/subscriptions/{ONE.subscription}"
 GROUP = f"{SUBSCRIPTION}/resourceGroups/{ONE.resource_group}"
+
+
+def hearing() -> MemoryCloud:
+    """Return a cloud with a Ready cluster, whose app hears what happens in Azure from now on."""
+    made = ready(pool(count=2))
+    made.clock.advance(3600)
+    made.hear_events()
+    return made
 
 
 def heard(cloud: MemoryCloud, seconds: float = 60) -> None:

@@ -36,6 +36,10 @@ FONTS = """\
 """The same letters on every machine, so that a picture of a page changes with the page alone."""
 
 
+class NoChromium(ToolError):
+    """npm has no Chromium for this machine, and none is installed."""
+
+
 @dataclass(frozen=True)
 class Chromium:
     """A program, and the variables of its environment."""
@@ -46,11 +50,11 @@ class Chromium:
 
 @cache
 def chromium() -> Chromium:
-    """Return the Chromium of this machine; raise ToolError, with the reason, where there is none."""
+    """Return the Chromium of this machine; raise NoChromium where there can be none."""
     if not _is_served():
         found = next(filter(None, map(shutil.which, NAMES)), None)
         if found is None:
-            raise ToolError("npm has Chromium for Linux on x86-64 alone, and none is installed here")
+            raise NoChromium("npm has Chromium for Linux on x86-64 alone, and none is installed here")
         return Chromium(found, {})
     _install()
     environment = {"LD_LIBRARY_PATH": str(UNPACKED / "lib"), "FONTCONFIG_PATH": str(UNPACKED / "fonts")}
@@ -94,7 +98,9 @@ def _install() -> None:
 if __name__ == "__main__":
     try:
         chromium()
-    except ToolError as error:
+    except NoChromium as error:
         if is_required():
             sys.exit(str(error))
         print(f"The console is not tested in a browser: {error}")
+    except ToolError as error:
+        sys.exit(str(error))

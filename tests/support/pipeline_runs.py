@@ -105,3 +105,13 @@ def without_group_index(cloud: MemoryCloud) -> None:
         deliver(queue, lock, replace(ports, state=state) if queue == "deletes" else ports)
 
     cloud.deliver = lost  # type: ignore[method-assign]
+
+
+def with_two_removed() -> MemoryCloud:
+    """Return a cloud whose last commit has removed two of three clusters, more than the budget."""
+    made = MemoryCloud()
+    push(made, fleet_files.fleet("one", "two", "three"))
+    made.run()
+    push(made, fleet_files.fleet("three"))
+    made.run()
+    return made

@@ -32,6 +32,7 @@ from localcloud.azure.world.arm_resources import (
     WriteAnswer,
 )
 from localcloud.azure.world.catalog import SUBSCRIPTION, cluster_version
+from localcloud.azure.world.clusters.credentials import has_entra
 from localcloud.azure.world.clusters.managed_clusters import (
     check_cluster,
     created_cluster,
@@ -39,7 +40,7 @@ from localcloud.azure.world.clusters.managed_clusters import (
     resource_uid,
     updated_cluster,
 )
-from localcloud.azure.world.completions import complete_cluster, complete_pool, set_state
+from localcloud.azure.world.completions import complete_pool, failure, move_version, set_state
 from localcloud.azure.world.event_grid import EventGrid
 from localcloud.azure.world.pools.aks_nodes import nodes_of
 from localcloud.azure.world.pools.pool_changes import pools_after_update, pools_of_new_cluster
@@ -299,9 +300,10 @@ class AzureEngine:
             self._note_deleted(operation.due, self.clusters.pop(operation.cluster))
             self.plane.stop(cluster.id)
         elif operation.pool:
-            complete_pool(self, cluster, operation, self._clock())
+            if complete_pool(cluster, operation, self.schedule.unique(), self._clock()):
+                self.report_nodes(cluster)
         else:
-            complete_cluster(self, cluster, operation, self._clock())
+            self._complete_cluster(cluster, operation)
 
     def set_power(self, cluster: ArmCluster, code: str) -> None:
         """Run or stop a cluster: its nodes and its API come and go.
@@ -313,6 +315,29 @@ class AzureEngine:
             holder["powerState"] = {"code": code}
         self.report_nodes(cluster)
         self.plane.set_power(cluster.id, on=code == "Running")
+
+    def _complete_cluster(self, cluster: ArmCluster, operation: ArmOperation) -> None:
+        self.set_all_states(cluster, "Canceled" if operation.kind == "abort" else operation.status)
+        if operation.error:
+            cluster.properties["status"] = failure(operation)
+            return
+        if operation.kind in ("stop", "start"):
+            self.set_power(cluster, "Stopped" if operation.kind == "stop" else "Running")
+        if operation.kind in ("stop", "start", "abort"):
+            return
+        properties = cluster.properties
+        version = cluster_version(
+            cluster.id.name, properties["kubernetesVersion"], properties["currentKubernetesVersion"]
+        )
+        properties["currentKubernetesVersion"] = version
+        for name in cluster.pools:
+            move_version(cluster, name, operation.fault, self._clock())
+        cluster.up = set(cluster.pools)
+        if cluster.kubeconfig:
+            self.report_nodes(cluster)
+        else:
+            cluster.kubeconfig = self.plane.start(cluster.id, nodes_of(cluster))
+        self.plane.set_entra(cluster.id, on=has_entra(properties))
 
     def _note_deleted(self, now: datetime, cluster: ArmCluster) -> None:
         until = now + timedelta(seconds=self.timings.listed_after_delete)

@@ -163,7 +163,8 @@ def test_a_correction_of_what_fails_waits_for_no_soak() -> None:
     assert on(cloud, good) == {*DEV}
 
 
-def test_a_commit_that_is_refused_is_on_no_cluster_after_a_newer_one() -> None:
+def soaking_again() -> MemoryCloud:
+    """Return a fleet whose first stage soaks with a commit, and whose newest one takes that back."""
     cloud = ready_fleet(SOAKED)
     push(cloud, numbered(1))
     wait(cloud, 120)
@@ -171,6 +172,11 @@ def test_a_commit_that_is_refused_is_on_no_cluster_after_a_newer_one() -> None:
     wait(cloud, 30)
     push(cloud, numbered(1))
     wait(cloud, 0.2)
+    return cloud
+
+
+def test_a_commit_that_is_refused_is_on_no_cluster_after_a_newer_one() -> None:
+    cloud = soaking_again()
     refused = push(cloud, numbered(3) | {"platform/bad.yaml": BAD})
     wait(cloud, 1)
     assert status(cloud, refused)[0] == "failure"
@@ -211,13 +217,7 @@ def test_a_removal_by_a_newer_commit_waits_for_an_approval_where_clusters_still_
 
 
 def test_what_only_an_earlier_commit_removes_needs_no_approval_in_the_plan_of_the_head() -> None:
-    cloud = ready_fleet(SOAKED)
-    push(cloud, numbered(1))
-    wait(cloud, 120)
-    push(cloud, numbered(2))
-    wait(cloud, 30)
-    push(cloud, numbered(1))
-    wait(cloud, 0.2)
+    cloud = soaking_again()
     removing = push(cloud, with_file("other.yaml", OTHER, staged(SOAKED)))
     wait(cloud, 1)
     assert plan_of(cloud, removing).deletes_needing_approval == {*DEV, *PROD}

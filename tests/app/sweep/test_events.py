@@ -22,7 +22,7 @@ from shared.cluster.queues.messages import SweepRequest, request_of
 from shared.notifications.kinds import NotificationKind
 from shared.ports.azure import GetCluster
 from tests.support.activity import ANN, BOB, asked, changes
-from tests.support.azure_events import GROUP, SUBSCRIPTION, counted_state, event, heard, tagged
+from tests.support.azure_events import GROUP, SUBSCRIPTION, counted_state, event, heard, hearing, tagged
 from tests.support.collected_telemetry import watched
 from tests.support.notified import kinds, notified_fleet
 from tests.support.one_cluster import ONE, files, pool, pools, ready, record
@@ -33,11 +33,7 @@ from tests.support.sweeps import change_pool_by_hand, drifted, in_sync, reads_of
 
 @pytest.fixture
 def cloud() -> MemoryCloud:
-    """A cloud with a Ready cluster, whose app hears what happens in Azure from now on."""
-    made = ready(pool(count=2))
-    made.clock.advance(3600)
-    made.hear_events()
-    return made
+    return hearing()
 
 
 def test_an_edit_by_hand_is_shown_within_a_minute_with_who_at_the_price_of_one_read(

@@ -13,18 +13,14 @@ from localcloud.servicebus.world.broker_values import Draft
 from shared.app.sweep.events import handle
 from shared.azure.drift.events import MOST_BYTES
 from tests.support.activity import ANN
-from tests.support.azure_events import GROUP, SUBSCRIPTION, event, heard, tagged
-from tests.support.one_cluster import ONE, pool, ready, record
+from tests.support.azure_events import GROUP, SUBSCRIPTION, event, heard, hearing, tagged
+from tests.support.one_cluster import ONE, record
 from tests.support.sweeps import drifted
 
 
 @pytest.fixture
 def cloud() -> MemoryCloud:
-    """A cloud with a Ready cluster, whose app hears what happens in Azure from now on."""
-    made = ready(pool(count=2))
-    made.clock.advance(3600)
-    made.hear_events()
-    return made
+    return hearing()
 
 
 @pytest.mark.parametrize(
