@@ -19,6 +19,7 @@ from shared import masking
 from shared.masking import Masker
 from shared.process_memory import collect_rarely
 from tests.support import warm_processes
+from tests.support.chromium import lacking
 from tests.support.sample import DEEP, SEED, examples, sample
 
 LONG = 4
@@ -58,6 +59,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say what repeats the order, the examples and the samples of this run."""
     what = "every case" if DEEP else "a sample of what takes long; `make deep` runs every case"
     terminalreporter.write_line(f"SEED={SEED}: {what}")
+    if lacking():
+        terminalreporter.write_line(f"The console was not tested in a browser: {lacking()}")
 
 
 @pytest.hookimpl(trylast=True)

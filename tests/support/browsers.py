@@ -19,7 +19,7 @@ SECONDS = 10
 
 @contextmanager
 def started() -> Iterator[Browser]:
-    """Yield a browser; raise NoChromium where there can be none."""
+    """Yield a browser; raise ToolError where there can be none."""
     installed = chromium()
     with sync_playwright() as playwright:
         # Root, as in a container, has no sandbox; the pages are those of the app alone.

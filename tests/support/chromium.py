@@ -36,10 +36,6 @@ FONTS = """\
 """The same letters on every machine, so that a picture of a page changes with the page alone."""
 
 
-class NoChromium(ToolError):
-    """npm has no Chromium for this machine, and none is installed."""
-
-
 @dataclass(frozen=True)
 class Chromium:
     """A program, and the variables of its environment."""
@@ -48,14 +44,20 @@ class Chromium:
     environment: dict[str, str]
 
 
+def lacking() -> str:
+    """Return why this machine can have no Chromium, "" where it can."""
+    if _is_served() or _installed():
+        return ""
+    return "npm has Chromium for Linux on x86-64 alone, and none is installed here"
+
+
 @cache
 def chromium() -> Chromium:
-    """Return the Chromium of this machine; raise NoChromium where there can be none."""
+    """Return the Chromium of this machine; raise ToolError where there can be none."""
+    if lacking():
+        raise ToolError(lacking())
     if not _is_served():
-        found = next(filter(None, map(shutil.which, NAMES)), None)
-        if found is None:
-            raise NoChromium("npm has Chromium for Linux on x86-64 alone, and none is installed here")
-        return Chromium(found, {})
+        return Chromium(_installed(), {})
     _install()
     environment = {"LD_LIBRARY_PATH": str(UNPACKED / "lib"), "FONTCONFIG_PATH": str(UNPACKED / "fonts")}
     return Chromium(str(UNPACKED / "chromium"), environment)
@@ -70,6 +72,10 @@ def axe() -> str:
 def is_required() -> bool:
     """Return whether a machine without Chromium is a defect: the one that decides about a commit."""
     return bool(os.environ.get("CI"))
+
+
+def _installed() -> str:
+    return next(filter(None, map(shutil.which, NAMES)), "")
 
 
 def _is_served() -> bool:
@@ -97,10 +103,7 @@ def _install() -> None:
 
 if __name__ == "__main__":
     try:
-        chromium()
-    except NoChromium as error:
-        if is_required():
-            sys.exit(str(error))
-        print(f"The console is not tested in a browser: {error}")
+        if not lacking() or is_required():
+            chromium()
     except ToolError as error:
         sys.exit(str(error))
