@@ -12,13 +12,12 @@ from tests.authority.platform_commits import (
     COMMITS,
     NAMESPACES,
     ROOT,
-    Platform,
     PlatformCommit,
     deployment,
-    difference,
     listed,
 )
 from tests.authority.real_flux import RealFlux, eventually, real_flux
+from tests.authority.real_platform import Platform, difference
 
 pytestmark = pytest.mark.timeout(900)
 TABLE = Path(__file__).with_name("platform_commits.md")
