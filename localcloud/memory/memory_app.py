@@ -36,13 +36,6 @@ _PROMOTES = dict.fromkeys(("promote", "promotion"), promote)
 _APPS = {"jobs": "worker", "deletes": "deleter"}
 _HANDLERS: Mapping[str, Any] = {"sweep": sweep, "propose": proposals, "notify": notifier, **_PROMOTES}
 """Whom a message of the queue ``plans`` is for, if not for the planner."""
-_TIMERS = (
-    end_recovery,
-    missed_work.plan_missed_head,
-    plan_moved_sources,
-    missed_work.wake_notifier,
-    missed_work.resend_overdue,
-)
 
 
 def handle(queue: str, body: bytes, ports: Ports) -> None:
@@ -71,7 +64,14 @@ def run_timers(ports: Ports) -> None:
         inside = enter(ports)
     except NotReady:
         return
-    for timer in _TIMERS:
+    timers = (
+        end_recovery,
+        missed_work.plan_missed_head,
+        plan_moved_sources,
+        missed_work.wake_notifier,
+        missed_work.resend_overdue,
+    )
+    for timer in timers:
         try:
             timer(inside)
         except (Crash, ReconcileError):

@@ -11,7 +11,7 @@ from tests.simulation.all_mutations import ALL, MOST_SEEDS
 from tests.simulation.mutations import Mutation
 from tests.support.sample import sample
 
-MUTATIONS = 10
+MUTATIONS = 4
 
 
 @pytest.mark.timeout(300)
@@ -21,13 +21,11 @@ MUTATIONS = 10
 def test_the_simulation_fails_when(mutation: Mutation, monkeypatch: pytest.MonkeyPatch) -> None:
     mutation.remove(monkeypatch)
     for seed in mutation.seeds(MOST_SEEDS):
-        violated = mutation.violated(seed)
-        if violated:
-            assert violated in mutation.rules
+        if mutation.violated(seed) in mutation.rules:
             monkeypatch.undo()
             assert not mutation.violated(seed)
             return
-    pytest.fail(f"{MOST_SEEDS} seeds passed without the rule")
+    pytest.fail(f"{MOST_SEEDS} seeds do not break {' or '.join(sorted(mutation.rules))}")
 
 
 def test_every_mutation_removes_something_that_is_there() -> None:
