@@ -70,6 +70,42 @@ def test_the_package_has_what_the_core_tools_upload_and_the_libraries(folder: Pa
     assert packed == ours | {".python_packages/lib/site-packages/cronsim/__init__.py": b"VERSION = 1\n"}
 
 
+def test_the_bytecode_of_what_a_start_imports_is_in_the_package_and_the_same_each_time(
+    tmp_path: Path,
+) -> None:
+    app, libraries = tmp_path / "app", library(tmp_path / "libraries")
+    app.mkdir()
+    (app / ".funcignore").write_text("local.settings*.json")
+    (app / "local.settings.example.json").write_text('{"Values": {"NEEDED": "yes"}}')
+    (app / "function_app.py").write_text("import os, cronsim\nassert os.environ['NEEDED'] == 'yes'\n")
+    (app / "not_imported.py").write_text("")
+    zips = (tmp_path / "first.zip", tmp_path / "second.zip")
+    for path in zips:
+        assert package.write_package(path, libraries, app, python=sys.executable)
+    assert zips[0].read_bytes() == zips[1].read_bytes()
+    with zipfile.ZipFile(zips[0]) as zipped:
+        compiled = {name: zipped.read(name) for name in zipped.namelist() if name.endswith(".pyc")}
+    tag = sys.implementation.cache_tag
+    assert set(compiled) == {
+        f"__pycache__/function_app.{tag}.pyc",
+        f"{package.LIBRARIES}/cronsim/__pycache__/__init__.{tag}.pyc",
+    }
+    assert {code[4:8] for code in compiled.values()} == {b"\1\0\0\0"}  # PEP 552: a hash that nobody checks
+
+
+def test_a_package_whose_app_cannot_be_imported_here_has_no_bytecode_and_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / ".funcignore").write_text("")
+    (tmp_path / "local.settings.example.json").write_text('{"Values": {}}')
+    (tmp_path / "function_app.py").write_text("import a_library_of_linux\n")
+    target = tmp_path.parent / "app.zip"
+    assert not package.write_package(target, tmp_path / "none", tmp_path, python=sys.executable)
+    with zipfile.ZipFile(target) as zipped:
+        assert not any(name.endswith(".pyc") for name in zipped.namelist())
+    assert "a_library_of_linux" in capsys.readouterr().err
+
+
 def test_the_bill_of_materials_satisfies_the_published_schema(folder: Path) -> None:
     text = (folder / f"roadstead-{package.version()}.cdx.json").read_text()
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None

@@ -1,7 +1,8 @@
 """What a release publishes: ``python -m tools.package FOLDER`` writes it, the same bytes for the same commit.
 
 - ``roadstead-VERSION.zip``: the files of the function app, built: with the libraries of the lock, so that a
-  deployment asks no package index, and ``bin/kustomize``, which builds what Flux applies;
+  deployment asks no package index, with ``bin/kustomize``, which builds what Flux applies, and with the
+  bytecode of what a start imports;
 - ``roadstead-VERSION.cdx.json``: the bill of materials (CycloneDX) of what then runs;
 - ``SHA256SUMS``: the digests of both.
 """
@@ -11,11 +12,12 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import sys
 import tempfile
 import tomllib
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from uuid import UUID
@@ -29,6 +31,7 @@ from cyclonedx.schema import OutputFormat, SchemaVersion
 from packageurl import PackageURL
 
 from shared.adapters.kustomize import OWN
+from tools.bytecode import compile_start, example_settings, interpreter
 from tools.kustomize import MODULE, NotBrought, bring, version_of
 from tools.libraries import NotInstalled, install
 from tools.lock import DECLARED, Locked, locked
@@ -51,12 +54,17 @@ def main(arguments: Sequence[str]) -> int:
         bring(OWN, os.environ.get("KUSTOMIZE", ""))
         with tempfile.TemporaryDirectory(prefix="libraries-") as libraries:
             install(ROOT / "requirements.txt", runtime(), Path(libraries))
-            write(folder, Path(libraries))
+            compiled = write(folder, Path(libraries), interpreter(runtime()))
     except (NotBrought, NotInstalled) as error:
         print(error, file=sys.stderr)
         return 1
     print(*sorted(path.name for path in folder.iterdir()), sep="\n")
     print(said_of(OWN))
+    if not compiled:
+        print(
+            f"The package has no bytecode, so that each start of an instance takes twice as long: build it "
+            f"with Python {runtime()} on Linux."
+        )
     return 0
 
 
@@ -70,15 +78,19 @@ def said_of(program: Path) -> str:
     )
 
 
-def write(folder: Path, libraries: Path) -> None:
-    """Write the files of a release to a folder, with the installed libraries of another one."""
+def write(folder: Path, libraries: Path, python: str = "") -> bool:
+    """Write the files of a release to a folder, with the installed libraries of another one.
+
+    ``python`` compiles what a start imports; return whether it did.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     name = f"roadstead-{version()}"
     package, bill = folder / f"{name}.zip", folder / f"{name}.cdx.json"
-    write_package(package, libraries)
+    compiled = write_package(package, libraries, python=python)
     bill.write_text(bill_of_materials())
     digests = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in (package, bill)]
     (folder / "SHA256SUMS").write_text("".join(digests))
+    return compiled
 
 
 def version() -> str:
@@ -95,17 +107,39 @@ def deployed(folder: Path) -> Iterator[Path]:
             yield from (file for file in files if file.is_file() and "__pycache__" not in file.parts)
 
 
-def write_package(target: Path, libraries: Path, folder: Path = ROOT) -> None:
-    """Write the zip file of the function app: no clock or machine has an influence on it."""
-    installed = sorted(path for path in libraries.rglob("*") if path.is_file())
+def write_package(target: Path, libraries: Path, folder: Path = ROOT, python: str = "") -> bool:
+    """Write the zip file of the function app: no clock or machine has an influence on it.
+
+    ``python`` compiles what a start imports; return whether it did.
+    """
     files = {path.relative_to(folder): path for path in deployed(folder)}
-    files |= {LIBRARIES / path.relative_to(libraries): path for path in installed}
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as package:
+    files |= {LIBRARIES / path.relative_to(libraries): path for path in _files_of(libraries)}
+    with (
+        tempfile.TemporaryDirectory(prefix="bytecode-") as bytecode,
+        zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as package,
+    ):
+        compiled = bool(python) and _compile(files, python, folder, Path(bytecode))
+        files |= {path.relative_to(bytecode): path for path in _files_of(Path(bytecode))}
         for name, path in files.items():
             entry = zipfile.ZipInfo(name.as_posix(), FIRST_MOMENT)
             entry.external_attr, entry.create_system = PROGRAM_MODE if name == PROGRAM else MODE, 3
             entry.compress_type = zipfile.ZIP_DEFLATED
             package.writestr(entry, path.read_bytes())
+    return compiled
+
+
+def _files_of(folder: Path) -> Sequence[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _compile(files: Mapping[Path, Path], python: str, root: Path, target: Path) -> bool:
+    """Compile what a start imports of the files, by their names in the package, as they lie in Azure."""
+    with tempfile.TemporaryDirectory(prefix="app-") as app:
+        for name, path in files.items():
+            placed = Path(app) / name
+            placed.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, placed)
+        return compile_start(Path(app).resolve(), LIBRARIES, python, target, example_settings(root))
 
 
 def runtime() -> str:
