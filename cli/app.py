@@ -98,6 +98,7 @@ COMMANDS: Sections = {
         "dead-letters": Entry(
             "cli.commands.watch.dead_letters:dead_letters", "List or dismiss dead letters."
         ),
+        "mcp": Entry("cli.commands.watch.mcp:mcp", "Let an assistant read the fleet."),
     },
     "Act on a fleet": {
         "approve": Entry(

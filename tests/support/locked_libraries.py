@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent.parent
 LOCK = (ROOT / "requirements.txt").read_text()
 LOCKED = [Requirement(line) for line in re.findall(r"^([A-Za-z0-9].*?) *\\?$", LOCK, re.MULTILINE)]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-EXTRAS = ("entra", "setup")
+EXTRAS = ("entra", "mcp", "setup")
 """What the command can have besides; the rest is for developers."""
 COMMAND = [
     Requirement(line)
