@@ -159,7 +159,7 @@ def install(manifests: Sequence[Json], live: LiveObjects, api: KubernetesApi) ->
     applied = apply_differing(
         [manifest for manifest in manifests if manifest["kind"] == "Namespace"], live, api
     )
-    record_components(manifests, live, api)
+    record_components(manifests, api)
     definitions = [manifest for manifest in manifests if manifest["kind"] == DEFINITION]
     defined = apply_definitions(definitions, live, api)
     if isinstance(defined, Wait):
