@@ -9,7 +9,7 @@ import logging
 from datetime import UTC, date, datetime, time, timedelta
 
 from shared.ports import Ports, State
-from shared.ports.exports import Exports
+from shared.ports.services import Exports
 from shared.ports.state.app import LONG_AGO
 
 log = logging.getLogger(__name__)

@@ -19,9 +19,17 @@ from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret
 from shared.language.resolve.problems import Problem, nearest, problem_at
 from shared.language.yaml.nodes import Mark
 from shared.platform.builds.build import Builds, Built, Document, unlimited
-from shared.platform.builds.configs import Place, Values, configs_in
 from shared.platform.builds.declared import declared
-from shared.platform.builds.substitution import BadSubstitution, invalid_names, names_in, parsed, substituted
+from shared.platform.builds.substitution import (
+    BadSubstitution,
+    Place,
+    Values,
+    configs_in,
+    invalid_names,
+    names_in,
+    parsed,
+    substituted,
+)
 from shared.platform.inventory import BuiltObject, Inventory, ObjectId, Owner
 from shared.platform.pins import Roots, roots_of
 from shared.platform.source.documents import UnreadableFile, documents, field_of, manifests
