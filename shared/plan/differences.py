@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from operator import itemgetter
 from typing import Any, Literal
 
@@ -13,14 +13,11 @@ from shared.azure.changes.conditions import Surroundings
 from shared.azure.changes.effects import planned_effect
 from shared.azure.changes.field_effects import Effect
 from shared.azure.running_versions import CONTROL_PLANE, Running
-from shared.frozen import dataclass, replace
+from shared.frozen import dataclass
 from shared.json_tree import Children, Json, Path, children, differing, path_text
-from shared.kubernetes_versions import is_version, needs_upgrade, runs_newer, stays_newer
+from shared.kubernetes_versions import is_version, needs_upgrade, stays_newer
 from shared.language.pin import short_commit
 from shared.masking import without_secrets
-from shared.plan.hold_kinds import HoldKind
-from shared.plan.holds import Hold
-from shared.plan.plan import Item, Plan, RecordedState
 
 _PIN = re.compile(r"(systems\[[^\]]*\]\.)?pin\.([a-z]+)")
 _POOL = re.compile(r"nodePools\[([^\]]*)\](.*)", re.DOTALL)
@@ -162,30 +159,3 @@ def _short(value: Any) -> str:
         return text
     safe = without_secrets(text)
     return safe if len(safe) <= 80 else f"{safe[:38]}...{safe[-39:]}"
-
-
-# Versions that git has lowered below what runs: they stay, and a plan says so.
-
-
-def with_versions_that_run(plan: Plan, recorded: Mapping[str, RecordedState]) -> Plan:
-    """Return an earlier plan with the holds of versions that follow from what clusters run now.
-
-    A cluster that was created again runs the version that git has, so no other version stays.
-    """
-    return replace(plan, items=tuple(_as_it_runs(item, recorded.get(item.cluster)) for item in plan.items))
-
-
-def _as_it_runs(item: Item, record: RecordedState | None) -> Item:
-    if not item.keeps_version or record is None or not record.running.control_plane:
-        return item
-    return replace(item, hold=next(versions_that_stay(item.changes, record), None))
-
-
-def versions_that_stay(changes: Iterable[FieldChange], record: RecordedState) -> Iterator[Hold]:
-    """Yield the hold of each version that the commit lowers below the one that runs."""
-    for change in changes:
-        runs = record.running.version_at(change.path.removeprefix("spec."))
-        lowered = change.effect is Effect.NEVER_LOWERED and runs_newer(change.new, change.old)
-        if lowered and runs_newer(change.new, runs):
-            details = {"field": change.path, "runs": runs, "git": change.new}
-            yield Hold(HoldKind.VERSION_STAYS, details)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from shared.app.check.companions import CompanionReading, with_companions
-from shared.app.check.reading import Reading
+from shared.app.check.readings import Reading
 from shared.app.check.secrets import has_secrets
 from shared.app.notifications import notifications_of
 from shared.app.outbox import next_check_of, unlike

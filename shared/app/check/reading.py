@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from shared.app.access.azure_state import FAILED_STATES, profiles_of, provisioning_error, state_of
 from shared.app.access.context import StepContext
+from shared.app.check.readings import Reading, Reporting, as_far_as_known
 from shared.app.check.secrets import may_apply
 from shared.app.worker.steps.flux.applied import LiveObjects, apply_over, is_as_applied
 from shared.app.worker.steps.flux.extension import is_suspended, wanted_configurations
@@ -22,16 +23,13 @@ from shared.azure.flux_extension import (
     reported_revision,
 )
 from shared.cluster.failures.errors import Dependency
-from shared.cluster.findings.conditions import is_unfinished
-from shared.cluster.record import ClusterRecord
-from shared.cluster.record_parts import Phase
-from shared.frozen import dataclass, replace
+from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes import flux_objects, health
 from shared.kubernetes.flux_instance import INSTANCE, OWNER, instance_readiness
 from shared.kubernetes.flux_objects import EXTENSION_NAME, ref_of
 from shared.kubernetes.flux_readiness import FluxFailure, Progressing, Ready, Suspended, last_applied
-from shared.kubernetes.health import CHANGED, MISSING, PATIENCE, SUSPENDED, Fault, changed, in_order, missing
+from shared.kubernetes.health import PATIENCE, SUSPENDED, Fault, changed, in_order, missing
 from shared.kubernetes.inside import API_VERSION, DEPLOYMENT, WORKLOADS, Count, Inside, workload_faults
 from shared.kubernetes.sync_objects import (
     ALERT,
@@ -46,57 +44,6 @@ from shared.language.model.cluster.flux_source import MAIN
 from shared.ports import KubernetesApi
 from shared.ports.azure import GetCluster, GetExtension, ListFluxConfigurations
 from shared.resource_ids import ObjectRef
-
-# What a check has read of a cluster, and what may be said of one whose job failed.
-
-
-@dataclass(frozen=True)
-class Reporting:
-    """Since when Flux is to report what it does, and when a source had something new last, None for never."""
-
-    since: datetime
-    newest: datetime | None
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What is wrong in a cluster, what hurts most first, and what it has.
-
-    ``nodes`` and ``objects`` of Flux were read. ``facts`` is the ConfigMap with the facts of the cluster, as
-    Roadstead applied it; None where there is none. ``reporting`` is None where Flux reports nothing.
-    ``revision`` is what the first Kustomization says it applied last, "" for nothing, and None where Azure
-    does not say it. ``from_azure``: nothing was read inside; ``nodes`` are then node pools, as Azure shows
-    them.
-    """
-
-    flux: Sequence[Fault]
-    platform: Sequence[Fault]
-    objects: int
-    nodes: int
-    inside: Inside
-    facts: Json | None = None
-    reporting: Reporting | None = None
-    from_azure: bool = False
-    revision: str | None = None
-
-
-# What a check says of a cluster whose last job failed or is suspended: not everything may be applied.
-
-_APPLIED = frozenset({CHANGED, MISSING})
-
-
-def as_far_as_known(faults: Iterable[Fault], record: ClusterRecord) -> list[Fault]:
-    """Return the faults; what the last job may not have applied is not called a change by somebody."""
-    if not is_unfinished(record):
-        return list(faults)
-    job = "is suspended" if record.phase is Phase.SUSPENDED else "has failed"
-    return [_by_job(fault, job) if fault.reason in _APPLIED else fault for fault in faults]
-
-
-def _by_job(fault: Fault, job: str) -> Fault:
-    what = "it does not exist" if fault.reason == MISSING else "it is not as git has it"
-    return replace(fault, message=f"{what}, and the job that applies it {job}")
-
 
 # What a check reads of a cluster whose Flux is Microsoft's extension: in Azure alone, nothing inside.
 

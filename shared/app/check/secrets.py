@@ -10,7 +10,7 @@ import logging
 from dataclasses import dataclass, field
 
 from shared.app.access.context import StepContext
-from shared.app.check.reading import as_far_as_known
+from shared.app.check.readings import as_far_as_known
 from shared.app.worker.steps.bootstrap_secrets import VaultReads
 from shared.app.worker.steps.flux.applied import apply_over, is_as_applied
 from shared.cluster.failures.errors import ReconcileError, SecretMissing

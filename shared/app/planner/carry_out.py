@@ -13,7 +13,7 @@ from shared.app.notifications import store_act
 from shared.app.outbox import send, send_all
 from shared.app.planner.compute import ComputedPlan
 from shared.app.planner.handover import hand_over
-from shared.app.planner.pins.pin_branches import write_pins
+from shared.app.planner.pins.plan_pins import write_pins
 from shared.app.planner.plan_problems import answer_approval
 from shared.app.planner.upgrade_gate import readings_before
 from shared.app.repository import save_fingerprints

@@ -16,7 +16,7 @@ from datetime import timedelta
 
 from shared.app.planner.compute import ComputedPlan
 from shared.app.planner.pins.line import with_line
-from shared.app.planner.pins.pin_branches import with_form
+from shared.app.planner.pins.plan_pins import with_form
 from shared.app.planner.rollouts import RolloutStart, starting_of
 from shared.app.repository import PlanInputs, read_some
 from shared.cluster.failures.errors import ReconcileError

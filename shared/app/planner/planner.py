@@ -19,7 +19,7 @@ from shared.app.planner.compute import compute_plan
 from shared.app.planner.handover import begin, may_be_saved
 from shared.app.planner.partial_plan import partial_plan_of
 from shared.app.planner.pins.line import planned_line
-from shared.app.planner.pins.pin_branches import with_form
+from shared.app.planner.pins.plan_pins import with_form
 from shared.app.planner.plan_problems import report_failed_plan, report_outage, report_unreadable
 from shared.app.planner.recovery import begin_recovery
 from shared.app.planner.reporter import report, report_again

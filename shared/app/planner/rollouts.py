@@ -27,7 +27,7 @@ from shared.cluster.queues.messages import PromoteRequest, ReportRequest, Rollou
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.summary import summary_of
 from shared.frozen import dataclass, replace
-from shared.plan.differences import with_versions_that_run
+from shared.plan.kept_versions import with_versions_that_run
 from shared.plan.plan import Action, Item, Plan
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import Override

@@ -15,15 +15,9 @@ from shared.language.model.node_pool_system import DnsOverride
 from shared.language.resolve.problems import Path
 from shared.language.resolve.rules import access_rules, network_rules, size_rules
 from shared.language.resolve.rules.access_rules import own_zone
+from shared.language.resolve.rules.automatic_presets import other_than_preset
 from shared.language.resolve.rules.network_rules import hosted_subnets, in_own_network
-from shared.language.resolve.rules.refusal import (
-    Broken,
-    ClusterRule,
-    PoolRule,
-    completed,
-    most_nodes,
-    other_than_preset,
-)
+from shared.language.resolve.rules.refusal import Broken, ClusterRule, PoolRule, completed, most_nodes
 from shared.language.resolve.rules.size_rules import trusted_launch
 
 
