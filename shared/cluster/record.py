@@ -184,19 +184,13 @@ class ClusterRecord:
 
     @property
     def recreated(self) -> bool:
-        """Whether a sweep found that the cluster is missing, and its policy has it created again.
-
-        Where the job had failed before, that is left to an operator.
-        """
+        """Whether a sweep found that the cluster is missing, and its policy has it created again."""
         missing = self.finding == ClusterMissing.__name__ and self.job.earlier is None
         return missing and self._policy_recreates and not self.exemption
 
     @property
     def started_again(self) -> bool:
-        """Whether a sweep found that the cluster is stopped, and its policy has it started again.
-
-        Where the job had failed before, that is left to an operator.
-        """
+        """Whether a sweep found that the cluster is stopped, and its policy has it started again."""
         stopped = self.finding == ClusterStopped.__name__ and self.job.earlier is None
         return stopped and self.may_start and not self.exemption
 

@@ -72,10 +72,7 @@ def is_from_us(live: Json) -> bool:
 
 
 def versions_in(secret: BootstrapSecret, live: Json) -> Mapping[str, str] | None:
-    """Return the version of each key that a Secret has, None where it was applied for another entry.
-
-    That is where it takes a key from another vault or another secret, or has another type, label or key.
-    """
+    """Return the version of each key that a Secret has, None where it was applied for another entry."""
     annotations = live["metadata"].get("annotations") or {}
     try:
         sources = json.loads(annotations.get(VERSIONS) or "{}")

@@ -116,10 +116,7 @@ CONTROLLERS = ("source-controller", "kustomize-controller")
 
 
 def with_identity(components: Sequence[Json], client_id: str, *, tenant_id: str = "") -> tuple[Json, ...]:
-    """Return the components of Flux with controllers that act as an identity of Azure.
-
-    ``tenant_id``: objects of Flux name the accounts of the controllers, which then need the tenant.
-    """
+    """Return the components of Flux with controllers that act as an identity of Azure."""
     named = identity_annotations(client_id, tenant_id)
     return tuple(
         _acting(component, client_id, named) if _concerned(component) else component

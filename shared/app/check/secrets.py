@@ -66,10 +66,7 @@ def has_secrets(record: ClusterRecord) -> bool:
 
 
 def check_secrets(context: StepContext, reads: VaultReads) -> SecretsFound | None:
-    """Return what is so of the bootstrap secrets, None for a cluster without; apply their new versions.
-
-    Raise a ReconcileError when the cluster cannot be read.
-    """
+    """Return what is so of the bootstrap secrets, None for a cluster without; apply their new versions."""
     if not has_secrets(context.record):
         return None
     secrets = context.desired.spec.bootstrap_secrets

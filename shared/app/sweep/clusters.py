@@ -94,10 +94,7 @@ TOGETHER = 200
 
 
 def request_checks(names: Sequence[str], part: SweepRequest, ports: Ports) -> None:
-    """Ask that clusters are read one by one about which a list decides nothing.
-
-    ``part`` has its subscription where it lacks them.
-    """
+    """Ask that clusters are read one by one about which a list decides nothing."""
     for first in range(0, len(names), TOGETHER):
         some = tuple(names[first : first + TOGETHER])
         send(SweepRequest(sweep=part.sweep, clusters=some, subscription=part.subscription), ports)

@@ -192,10 +192,7 @@ def _list(
 
 
 def _missed(news: Sequence[str], subscription: str, ports: Ports) -> tuple[str, ...]:
-    """Return the clusters of which a sweep found something new, and no event had announced anything.
-
-    Nothing is missed of a subscription of which no event has ever come.
-    """
+    """Return the clusters of which a sweep found something new, and no event had announced anything."""
     changes = {known.cluster: known for known in ports.state.changes() if known.changes}
     place = f"/subscriptions/{subscription}/"
     if not any(known.changes[-1].resource.startswith(place) for known in changes.values()):
@@ -253,10 +250,7 @@ def _by_subscription(summaries: Sequence[ClusterSummary]) -> Mapping[str, Sequen
 
 
 def _with_hidden(record: SweepRecord, *, subscription: str, names: Sequence[str]) -> SweepRecord:
-    """Return the record with the clusters that the list of a subscription should not have lacked.
-
-    Several messages may have read them.
-    """
+    """Return the record with the clusters that the list of a subscription should not have lacked."""
     listings = (
         replace(listing, hidden=tuple(sorted({*listing.hidden, *names})))
         if listing.subscription == subscription

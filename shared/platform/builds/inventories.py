@@ -50,10 +50,7 @@ Fact = Callable[[str], str | None]
 
 
 class Inventories:
-    """Makes the inventories of the clusters at one commit; ``tree`` has the contents that they reach.
-
-    ``check`` is called before each build, and may raise: see ``Builds.of``.
-    """
+    """Makes the inventories of the clusters at one commit; ``tree`` has the contents that they reach."""
 
     def __init__(
         self,
@@ -111,10 +108,7 @@ def _place(secret: BootstrapSecret) -> tuple[str, str]:
 
 
 class _Maker:
-    """Makes one inventory; ``used`` are the names of facts that it depends on.
-
-    ``has_facts``: the ConfigMap with the facts is on the cluster; Microsoft's extension has none.
-    """
+    """Makes one inventory; ``used`` are the names of facts that it depends on."""
 
     def __init__(
         self,

@@ -33,10 +33,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class GroupMember:
-    """A cluster that lives in a resource group, is to live there, or is about to delete it.
-
-    ``uid`` distinguishes clusters of one name.
-    """
+    """A cluster that lives in a resource group, is to live there, or is about to delete it."""
 
     cluster: str
     uid: str
@@ -116,10 +113,7 @@ class Clusters(TableRepository):
         return (entity for entity in found if entity is not None)
 
     def save(self, record: ClusterRecord) -> ClusterRecord:
-        """Write the record over the version in ``record.etag`` ("": only if there is none); raise Stale.
-
-        Returns the record with its new etag.
-        """
+        """Write the record over the version in ``record.etag`` ("": only if there is none); raise Stale."""
         summary = summary_of(record)
         properties = {
             "active": record.job.active,

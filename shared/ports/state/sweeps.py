@@ -92,10 +92,7 @@ class SweepRecord:
     etag: str = field(default="", compare=False)
 
     def listed_at(self, subscription: str, cluster: str = "") -> datetime | None:
-        """Return when the clusters of a subscription were listed last, None for never.
-
-        Of a ``cluster`` about which that list decided nothing, it is the list before.
-        """
+        """Return when the clusters of a subscription were listed last, None for never."""
         listing = next((own for own in self.listings if own.subscription == subscription.lower()), None)
         if listing is None:
             return None

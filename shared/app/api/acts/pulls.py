@@ -224,10 +224,7 @@ class RollbackAsked:
 
 
 def open_rollback(asked: RollbackAsked, head: Head, ports: Ports) -> Pull:
-    """Open the pull request, or return the one that is open; raise Conflict for a branch of somebody else.
-
-    A branch that was merged, and reverted since, has no commit for another pull request: it gets one.
-    """
+    """Open the pull request, or return the one that is open; raise Conflict for a branch of somebody else."""
     of_upgrade = f"{asked.cluster}/{asked.pool}-{rollback_tag(asked.target.last_used)}"
     branch, path = f"{ROLLBACKS}{ports.config.fleet}/{of_upgrade}", cluster_path(asked.cluster)
     tip = ports.git_host.tip(branch)

@@ -262,10 +262,7 @@ def log_view(environment: str, ports: Ports) -> schema.Log | None:
 
 
 def _pulled(record: ClusterRecord, item: Item | None, newest: str) -> str:
-    """Return the commit that a cluster has, "" where Flux follows its source by itself, or another one.
-
-    ``item`` is what the newest plan, of the commit ``newest``, does to it.
-    """
+    """Return the commit that a cluster has, "" where Flux follows its source by itself, or another one."""
     pin = Pin.of(record.document)
     if pin is None:
         return record.document["spec"]["flux"].get("commit") or ""

@@ -116,10 +116,7 @@ def _withheld(error: Withheld) -> Wait:
 
 
 def run_step(record: ClusterRecord, ports: Ports, *, inside: bool = False) -> Outcome:
-    """Run the step that the record is at, unless the cluster has to wait; let errors of the ports pass.
-
-    ``inside``: the message began inside the cluster.
-    """
+    """Run the step that the record is at, unless the cluster has to wait; let errors of the ports pass."""
     context, step = StepContext.of(record, ports), record.job.step.name
     instead = orphaned(context) or _refused(context) or suspended(context)
     if instead:

@@ -88,10 +88,7 @@ def pinned_to(context: StepContext, api: KubernetesApi) -> str:
 
 
 def other_source(context: StepContext) -> list[str]:
-    """Return the fields in which the cluster's Flux objects have another source or path than the manifest.
-
-    To pin what follows the branch is no difference, nor is a pin that goes forward.
-    """
+    """Return the fields in which the cluster's Flux objects have another source or path than the manifest."""
     api = context.kubernetes()
     unpinned = sync_objects(context.desired.with_pin(None), None)
     differences = [

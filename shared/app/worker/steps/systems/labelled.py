@@ -38,10 +38,7 @@ class LabelledLists:
         return (api_version, kind) not in self._unknown
 
     def get(self, ref: ObjectRef) -> Json | None:
-        """Return an object, None also of a kind that the cluster does not serve.
-
-        One without the label is read by itself.
-        """
+        """Return an object, None also of a kind that the cluster does not serve."""
         if not self.knows(ref.api_version, ref.kind):
             return None
         found = self._found[(ref.api_version, ref.kind)].get(ref)

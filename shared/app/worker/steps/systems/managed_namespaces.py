@@ -238,10 +238,7 @@ class NamespaceRun:
         return wait_for(self.context, f"Azure is writing the {what}", put, written)
 
     def _deleted(self, names: Collection[str], keeps: Keeps) -> Outcome | None:
-        """Delete the first of these in Azure; its delete policy says what becomes of the namespace.
-
-        ``keeps`` has the fields that must be written before, None for none.
-        """
+        """Delete the first of these in Azure; its delete policy says what becomes of the namespace."""
         for name in names:
             if keeps(self.live[name]) is not None:
                 return reverted_fields(f"the managed namespace {name}", ["deletePolicy"])
