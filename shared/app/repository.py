@@ -202,10 +202,6 @@ class ResolvedCommit:
     followed: tuple[Followed, ...] = ()
     others: Mapping[str, Tree] = field(default_factory=dict)
 
-    def tree_of(self, source: str) -> Tree | None:
-        """Return the tree of a source, None for one that was not read."""
-        return self.others.get(source) if source else self.tree
-
 
 def resolved(
     commit: str,

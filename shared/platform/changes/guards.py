@@ -203,11 +203,6 @@ class PlatformChange:
         """Whether it is invalid: it would stop what Flux applies, or empty it."""
         return any(not guard.needs_approval for guard in self.guards)
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether no object differs; a new commit may still be pinned."""
-        return not self.consequences
-
 
 def judge(before: Inventory, after: Inventory, budget: int) -> PlatformChange:
     """Return what happens to a cluster whose Flux applies ``before`` when it gets ``after``."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from shared.app.worker.steps.flux.applied import LiveObjects
 from shared.json_tree import Json
-from shared.kubernetes.field_ownership import MANAGER, appliers
+from shared.kubernetes.field_ownership import MANAGER, appliers, is_applied_by_us
 from shared.kubernetes.flux_instance import INSTANCE
 from shared.kubernetes.flux_lockdown import is_locked_down
 from shared.kubernetes.flux_objects import (
@@ -14,7 +14,6 @@ from shared.kubernetes.flux_objects import (
     in_order_of_removal,
     inventory_of,
     is_applied,
-    is_ours,
     listed_in,
     ref_of,
     removable,
@@ -34,11 +33,6 @@ def record_components(manifests: Sequence[Json], api: KubernetesApi) -> None:
     _save((listed_in(live) if live else frozenset()) | removable(manifests), live, api)
 
 
-def _applied_by_us(live: Json) -> bool:
-    """Return whether Roadstead applied the object; a copy of one has our annotation, and another manager."""
-    return is_ours(live) and MANAGER in appliers(live)
-
-
 def remove_former(manifests: Sequence[Json], api: KubernetesApi) -> str:
     """Remove what the inventory has and the components lack; return what was done, "" for nothing.
 
@@ -52,7 +46,7 @@ def remove_former(manifests: Sequence[Json], api: KubernetesApi) -> str:
     kept: dict[ObjectRef, str] = {}
     for ref in former:
         found = api.get(ref)
-        if found is None or not _applied_by_us(found):
+        if found is None or not is_applied_by_us(found):
             continue
         others = sorted(appliers(found) - {MANAGER})
         if others:

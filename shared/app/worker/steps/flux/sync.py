@@ -11,14 +11,13 @@ from shared.cluster.failures.errors import InvalidManifest
 from shared.cluster.findings.health import corrects_flux
 from shared.cluster.outcomes import Done, Fail, Outcome
 from shared.json_tree import Json
-from shared.kubernetes.field_ownership import MANAGER, appliers
+from shared.kubernetes.field_ownership import MANAGER, appliers, is_applied_by_us
 from shared.kubernetes.flux_objects import (
     INVENTORY,
     KUSTOMIZATION,
     NAMESPACE,
     ComponentsError,
     components,
-    is_ours,
     listed_in,
     ref_of,
 )
@@ -170,5 +169,5 @@ def _sync_objects_of(api: KubernetesApi) -> Iterator[Json]:
     sources = (ObjectRef(SOURCE_API, kind, "", NAMESPACE) for kind in SOURCE_KINDS)
     for place in (ALERT, PROVIDER, KUSTOMIZATION, *sources):
         for live in LiveObjects([], api).kin(place):
-            if is_ours(live) and MANAGER in appliers(live) and "deletionTimestamp" not in live["metadata"]:
+            if is_applied_by_us(live) and "deletionTimestamp" not in live["metadata"]:
                 yield live
