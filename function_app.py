@@ -31,9 +31,8 @@ with lasting():
     from shared.platform.builds.build import Builds
     from shared.ports import Azure, Ports, Probe, State, Telemetry
     from shared.ports.azure import GetKubeconfig
-    from shared.ports.exports import NoExports
     from shared.ports.masked import masked
-    from shared.ports.services import NoTelemetry
+    from shared.ports.services import NoExports, NoTelemetry
     from shared.reachable_addresses import networks_of
     from shared.resource_ids import ClusterId
     from shared.setting_texts import check_hosts, registry_addresses, vault_addresses

@@ -18,8 +18,7 @@ from shared.platform.builds.build import Builds, NoKustomize
 from shared.platform.builds.inventories import Inventories
 from shared.platform.inventory import Inventory
 from shared.platform.pins import roots_of
-from shared.platform.source.spelling import near_path
-from shared.platform.source.tree import Tree
+from shared.platform.source.tree import Tree, near_path
 from shared.platform.validation import findings
 from shared.sentences import many
 

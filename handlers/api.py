@@ -23,10 +23,10 @@ from shared.app.api.acts.fleet import dead_letters_view
 from shared.app.api.audit import audit_view
 from shared.app.api.openapi import document
 from shared.app.api.parts import PAGE, ClusterPage
-from shared.app.api.views import clusters, drift, offers, plans, systems, tree, versions, why
+from shared.app.api.views import clusters, drift, offers, plans, tree, versions, why
 from shared.app.api.views.cluster_list import ClusterSelection, Sort
-from shared.app.api.views.commits import log_view
 from shared.app.api.views.notifications import routes_view
+from shared.app.api.views.plans import log_view
 from shared.app.api.views.readiness import readiness_view, unknown_names
 from shared.app.api.views.rollouts import rollout_view, rollouts_view
 from shared.app.doctor import doctor_view
@@ -96,7 +96,7 @@ WHOLE: Mapping[str, Callable[[Ports], View]] = {
     "rollouts": rollouts_view,
     "promotions": plans.promotions_view,
     "versions": versions.versions_view,
-    "systems": systems.systems_view,
+    "systems": versions.systems_view,
 }
 """The reads that show one thing whole, by their routes."""
 OF_CLUSTER: Mapping[str, Callable[[str, Ports], View | None]] = {

@@ -41,10 +41,7 @@ def about(**fields: object) -> Iterator[None]:
 
 
 def about_record(record: ClusterRecord) -> AbstractContextManager[None]:
-    """Add to every log line meanwhile which cluster it is about, and at what its job is, or ended.
-
-    ``attempt`` is that of the step: of one that has ended the last, of any other the present or next one.
-    """
+    """Add to every log line meanwhile which cluster it is about, and at what its job is, or ended."""
     job = record.job
     return about(
         cluster=record.name,
@@ -56,10 +53,7 @@ def about_record(record: ClusterRecord) -> AbstractContextManager[None]:
 
 
 def configure(mask: Mask, fleet: str = "") -> None:
-    """Set the level of the client libraries; mask every log record, and add what it is about.
-
-    A second call replaces the mask and the fleet of the first.
-    """
+    """Set the level of the client libraries; mask every log record, and add what it is about."""
     for name in _CHATTY:
         logging.getLogger(name).setLevel(logging.WARNING)
     of_all = {"fleet": fleet} if fleet else {}

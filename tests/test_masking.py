@@ -19,8 +19,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.azure import import_cluster
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.history import Act, Event
-from shared.cluster.record import ClusterRecord
-from shared.cluster.stored_record import to_json
+from shared.cluster.record import ClusterRecord, to_json
 from shared.load_settings import load_settings
 from shared.masking import Masker, platform_secrets
 from shared.notifications.notification import Notification

@@ -76,10 +76,7 @@ def service_bus_client(
     namespace: str | None = None,
     credential: TokenCredential | None = None,
 ) -> ServiceBusClient:
-    """Return a client without retries: by connection string if there is one, otherwise by identity.
-
-    ``namespace`` is the fully qualified name, as "fleet.servicebus.windows.net".
-    """
+    """Return a client without retries: by connection string if there is one, otherwise by identity."""
     options = client_options()
     if connection_string:
         return ServiceBusClient.from_connection_string(connection_string, **options)

@@ -130,10 +130,7 @@ class StorageTable:
                 return
 
     def put(self, partition: str, entities: Mapping[str, Properties]) -> None:
-        """Write entities by key over any existing ones.
-
-        One entity needs no transaction, which costs the client library twice as much as a single write.
-        """
+        """Write entities by key over any existing ones."""
         client = self._client
         for batch in _batches(_keyed(partition, key, entity) for key, entity in entities.items()):
             with _translated():

@@ -32,10 +32,7 @@ _LIST = (
 
 
 def doctor_view(reading: HealthReading, ports: Ports, asked: datetime | None = None) -> schema.DoctorView:
-    """Return the last examination of each app, and all findings, those of control's health among them.
-
-    An app that has not answered since ``asked`` is a finding.
-    """
+    """Return the last examination of each app, and all findings, those of control's health among them."""
     known = {row.app: row for row in ports.state.examinations()}
     findings = [(row.app, finding) for row in known.values() for finding in row.findings]
     findings += absent(known, asked or reading.at - OLD, reading.at)

@@ -120,10 +120,7 @@ def _is_unresolved(setting: str) -> None:
 
 
 def _subscriptions(ports: Ports) -> list[str]:
-    """Return the subscriptions with clusters, and those that shared files name.
-
-    An app whose fleet's record is of a newer version examines itself all the same.
-    """
+    """Return the subscriptions with clusters, and those that shared files name."""
     found = {summary.place.subscription.lower() for summary in ports.state.summaries()}
     with suppress(Unreadable):
         found |= {*ports.state.fleet().rules.subscriptions}

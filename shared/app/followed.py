@@ -158,10 +158,7 @@ def artifact_files(source: str, digest: str, ports: Ports) -> SourceFiles:
 
 
 def artifact_tree(source: str, digest: str, ports: Ports) -> Tree:
-    """Return the files of an artifact; raise UnreadableArtifact, also where its registry does not give it.
-
-    Nobody else's plan waits for a registry.
-    """
+    """Return the files of an artifact; raise UnreadableArtifact, also where its registry does not give it."""
     try:
         return artifact_files(source, digest, ports).tree
     except ReconcileError as error:

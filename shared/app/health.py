@@ -201,10 +201,7 @@ class Health:
         self._read_at = ended + READ_SHARE * (ended - began)
 
     def _ask(self, probes: Mapping[str, Callable[[], Any]]) -> tuple[dict[str, Any], dict[str, str]]:
-        """Return the answers and the problems of the services, each by name.
-
-        What answers only after a reading says how it was then, which may be long ago.
-        """
+        """Return the answers and the problems of the services, each by name."""
         executor = self._executor = self._executor or ThreadPoolExecutor(len(probes) + 1, "health")
         asked = [name for name in probes if name not in self._calls or self._calls[name].done()]
         self._calls |= {name: executor.submit(probes[name]) for name in asked}

@@ -110,10 +110,7 @@ def asked_of_azure(items: Iterable[Item], clusters: Mapping[str, Desired]) -> li
 def what_is_short(
     asked: Sequence[Desired], records: Mapping[str, ClusterRecord], ports: Ports
 ) -> tuple[str, ...]:
-    """Return a sentence for each thing that these clusters need and Azure does not have, or not enough of.
-
-    It is there after the time of one slow list at most, whatever Azure does.
-    """
+    """Return a sentence for each thing that these clusters need and Azure does not have, or not enough of."""
     places = sorted({RegionId(*wanted.place) for wanted in asked})
     looked, more = places[:REGIONS], len(places) - REGIONS
     clusters = [wanted for wanted in asked if RegionId(*wanted.place) in looked]
@@ -144,10 +141,7 @@ def what_is_short(
 
 
 def offer_to(request: Request, ports: Ports) -> tuple[Offer, tuple[str, ...]]:
-    """Return what Azure has for one cluster, and the subjects of which it did not say anything.
-
-    The lists are those of its subscription and region, which the process keeps.
-    """
+    """Return what Azure has for one cluster, and the subjects of which it did not say anything."""
     said = _read([*dict.fromkeys(_offered([request]))], ports, ports.elapsed() + SECONDS)
     unread = tuple(_subject(call) for call, answer in said.items() if answer is None)
     return _offer(request.place, _subnets(said), said), unread
@@ -178,10 +172,7 @@ def _allowed(requests: Sequence[Request], needs: Collection[Need], worker: str) 
 
 
 def _principals(needs: Iterable[Need], said: Said) -> Mapping[tuple[str, str], ListGrants]:
-    """Return the list of what each identity of clusters may do, by subscription and identity.
-
-    There are as many as ``LISTS`` of a subscription and region leave; the others stay unknown.
-    """
+    """Return the list of what each identity of clusters may do, by subscription and identity."""
     known = dict[str, str]()
     for call, answer in said.items():
         known |= (answer or {}) if isinstance(call, ListIdentities) else {}

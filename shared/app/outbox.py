@@ -194,10 +194,7 @@ def _are_gone(clusters: Sequence[str], ports: Ports) -> bool:
 
 
 def request_replacing_plan(record: ClusterRecord, ports: Ports) -> None:
-    """Request a plan when a cluster is Ready for which the delete of the one that it replaces waits.
-
-    ``record`` is that of a cluster whose job has ended.
-    """
+    """Request a plan when a cluster is Ready for which the delete of the one that it replaces waits."""
     if "replaces" in record.document and record.ready:
         _request_if_awaited([record], ports.state.fleet(), ports)
 

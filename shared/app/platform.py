@@ -189,10 +189,7 @@ def _until(ports: Ports) -> Callable[[], None]:
 
 
 def _differs(cluster: Desired, record: ClusterRecord | None, commit: str) -> bool:
-    """Return whether Flux may apply something else to a cluster: its pin moves, or its manifest says so.
-
-    ``commit`` is what the plan takes of its source.
-    """
+    """Return whether Flux may apply something else to a cluster: its pin moves, or its manifest says so."""
     if record is None:
         return cluster.pin is not None and cluster.pin.commit == commit
     moves = Pin.of(record.document) != cluster.pin
@@ -281,10 +278,7 @@ def _facts(record: ClusterRecord | None) -> Mapping[str, str] | None:
 
 
 class _Earlier:
-    """What Flux applies to clusters now, by the commits of their pins.
-
-    ``note`` says what is not known, which is beyond ``MOST_COMMITS``.
-    """
+    """What Flux applies to clusters now, by the commits of their pins."""
 
     def __init__(self, builds: Builds, check: Callable[[], None], ports: Ports) -> None:
         self._builds, self._check, self._ports = builds, check, ports

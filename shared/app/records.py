@@ -142,10 +142,7 @@ def _send_all(saved: ClusterRecord, then: Sequence[Envelope], ports: Ports) -> C
 
 
 def with_rebuild_time(record: ClusterRecord, outcome: Done, ports: Ports) -> Done:
-    """Return the outcome that makes a cluster Ready for the first time, with how long that took.
-
-    It is said of a cluster that was rebuilt, and of one that replaces another.
-    """
+    """Return the outcome that makes a cluster Ready for the first time, with how long that took."""
     old = str(record.document.get("replaces", ""))
     later = record.observed_generation or record.deleting or record.recovering
     if later or not (record.rebuilt_for or old):

@@ -195,19 +195,12 @@ def read_some(commit: str, known: Mapping[str, KnownCluster], ports: Ports) -> D
 
 @dataclass(frozen=True)
 class ResolvedCommit:
-    """What a commit asks for, and its tree with what was read to find the files that Flux pulls.
-
-    ``followed`` are the other sources that its clusters follow, with their trees in ``others``.
-    """
+    """What a commit asks for, and its tree with what was read to find the files that Flux pulls."""
 
     desired: DesiredFleet
     tree: Tree
     followed: tuple[Followed, ...] = ()
     others: Mapping[str, Tree] = field(default_factory=dict)
-
-    def tree_of(self, source: str) -> Tree | None:
-        """Return the tree of a source, None for one that was not read."""
-        return self.others.get(source) if source else self.tree
 
 
 def resolved(
@@ -277,11 +270,7 @@ def read_tree(
     more: Iterable[str] = (),
     whole: bool = False,
 ) -> Tree:
-    """Return the tree of a commit with all files that Flux pulls from these folders, and ``more`` of them.
-
-    ``before`` is the tree as it was read already, and ``whole`` as for ``pulled``. Raise an error of the git
-    host.
-    """
+    """Return the tree of a commit with all files that Flux pulls from these folders, and ``more`` of them."""
     files = before.files if before else read_files(commit, ports)
     contents = dict(before.contents) if before else dict[str, bytes]()
     read = partial(_contents, commit, files, ports, unlimited)

@@ -180,10 +180,7 @@ class UnreadableRecord:
 
 
 class RecordList(list[T]):
-    """What a list has that can be read; ``unreadable`` are the records that it lacks.
-
-    For who concludes something from what a list lacks, a record that cannot be read is there.
-    """
+    """What a list has that can be read; ``unreadable`` are the records that it lacks."""
 
     def __init__(self, found: Iterable[T] = (), unreadable: Iterable[UnreadableRecord] = ()) -> None:
         super().__init__(found)

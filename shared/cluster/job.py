@@ -12,10 +12,7 @@ from shared.frozen import dataclass, field, replace
 
 @dataclass(frozen=True)
 class Failure:
-    """The last error of a step: its class, the service's message and ids, since when, and how often.
-
-    ``entry`` is the key of the entry of the catalogue that documents it, "" for none.
-    """
+    """The last error of a step: its class, the service's message and ids, since when, and how often."""
 
     kind: str
     message: str
@@ -28,10 +25,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Lease:
-    """The worker that runs the step now, and until when no other worker may.
-
-    ``due`` is when the message that the worker handles was due.
-    """
+    """The worker that runs the step now, and until when no other worker may."""
 
     owner: str
     until: datetime
@@ -99,10 +93,7 @@ class ContestKind(StrEnum):
 
 @dataclass(frozen=True)
 class Contest:
-    """What an operator's takeover decides: who else may manage the cluster, as its tags said.
-
-    ``installations`` are the ids of the others, "" for an unknown one; ``life`` is the life of the cluster.
-    """
+    """What an operator's takeover decides: who else may manage the cluster, as its tags said."""
 
     kind: ContestKind
     installations: tuple[str, ...] = ()
@@ -214,10 +205,7 @@ class Job:
 
 
 def due(at: datetime, delay: Delay, leased_until: datetime | None, now: datetime) -> datetime:
-    """Return the time from which a message has an effect whose step is to run at a time.
-
-    A step that nothing delays is due at once, also by a clock that is a little behind.
-    """
+    """Return the time from which a message has an effect whose step is to run at a time."""
     at = min(now, at) if delay is Delay.NONE else at
     return at if leased_until is None else max(at, leased_until)
 

@@ -24,9 +24,10 @@ from shared.cluster.failures.errors import (
     Unhealthy,
     classes,
 )
+from shared.cluster.forms import StoredText, WrongText
 from shared.cluster.history import Event
 from shared.cluster.job import Delay, Job
-from shared.cluster.recipes import CONDITIONS, Step
+from shared.cluster.recipes import CONDITIONS, STEPS, Step
 from shared.cluster.record_parts import (
     NOTHING_REMOVED,
     AzureLife,
@@ -37,7 +38,7 @@ from shared.cluster.record_parts import (
     Phase,
     Removals,
 )
-from shared.frozen import dataclass, field
+from shared.frozen import dataclass, field, replace
 from shared.language.desired import Desired
 from shared.language.pin import Pin
 from shared.language.stored_cluster import StoredCluster
@@ -183,19 +184,13 @@ class ClusterRecord:
 
     @property
     def recreated(self) -> bool:
-        """Whether a sweep found that the cluster is missing, and its policy has it created again.
-
-        Where the job had failed before, that is left to an operator.
-        """
+        """Whether a sweep found that the cluster is missing, and its policy has it created again."""
         missing = self.finding == ClusterMissing.__name__ and self.job.earlier is None
         return missing and self._policy_recreates and not self.exemption
 
     @property
     def started_again(self) -> bool:
-        """Whether a sweep found that the cluster is stopped, and its policy has it started again.
-
-        Where the job had failed before, that is left to an operator.
-        """
+        """Whether a sweep found that the cluster is stopped, and its policy has it started again."""
         stopped = self.finding == ClusterStopped.__name__ and self.job.earlier is None
         return stopped and self.may_start and not self.exemption
 
@@ -270,3 +265,41 @@ def working_phase(record: ClusterRecord) -> Phase:
     if record.deleting:
         return Phase.DELETING
     return Phase.UPDATING if record.observed_generation else Phase.PROVISIONING
+
+
+# The record of a cluster as it is stored.
+
+_STORED = StoredText[ClusterRecord](ClusterRecord)
+_PLACE = ("subscriptionId", "resourceGroup", "location", "kubernetesVersion")
+"""The texts of a spec that are read without a check of the whole spec."""
+
+
+def to_json(record: ClusterRecord) -> str:
+    """Return the stored form, without the etag."""
+    return _STORED.write(record, "etag")
+
+
+def from_json(text: str, etag: str) -> ClusterRecord:
+    """Read the stored form; raise WrongText."""
+    record = _STORED.read(text)
+    _check(record)
+    return replace(record, etag=etag)
+
+
+def _check(record: ClusterRecord) -> None:
+    """Raise WrongText where the parts of a record do not fit together, or its document is not one."""
+    if record.job.step.name not in STEPS[record.job.recipe]:
+        raise WrongText("job.step.name is no step of job.recipe")
+    spec = record.document.get("spec")
+    if record.document.get("name") != record.name:
+        raise WrongText("document.name is not name")
+    if not isinstance(spec, Mapping):
+        raise WrongText("document.spec is missing, or has a wrong type")
+    for name in _PLACE:
+        if not isinstance(spec.get(name), str):
+            raise WrongText(f"document.spec.{name} is missing, or has a wrong type")
+
+
+def with_etag(record: ClusterRecord, etag: str) -> ClusterRecord:
+    """Return the record as the version that was saved."""
+    return replace(record, etag=etag)

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from shared.json_tree import Json, digest_of
-from shared.kubernetes.field_ownership import MANAGER, appliers, changed_by_others
-from shared.kubernetes.flux_objects import DIGEST, NAMESPACE, is_ours
+from shared.kubernetes.field_ownership import changed_by_others
+from shared.kubernetes.flux_objects import DIGEST, NAMESPACE
 from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret
 from shared.resource_ids import ObjectRef
 
@@ -66,16 +66,8 @@ def namespace_object(name: str) -> Json:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
-def is_from_us(live: Json) -> bool:
-    """Return whether Roadstead applied a Secret; a copy of one has our annotation, and another manager."""
-    return is_ours(live) and MANAGER in appliers(live)
-
-
 def versions_in(secret: BootstrapSecret, live: Json) -> Mapping[str, str] | None:
-    """Return the version of each key that a Secret has, None where it was applied for another entry.
-
-    That is where it takes a key from another vault or another secret, or has another type, label or key.
-    """
+    """Return the version of each key that a Secret has, None where it was applied for another entry."""
     annotations = live["metadata"].get("annotations") or {}
     try:
         sources = json.loads(annotations.get(VERSIONS) or "{}")

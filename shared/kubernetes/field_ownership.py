@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from shared.json_tree import Json
+from shared.kubernetes.flux_objects import is_ours
 from shared.kubernetes.flux_readiness import REQUESTED_AT
 from shared.sentences import some_of
 
@@ -133,6 +134,11 @@ def appliers(live: Json) -> frozenset[str]:
     """Return the managers that apply an object, as Flux and we do, without those who install by hand."""
     managers = {str(entry.get("manager")) for entry in _entries(live) if _applies(entry)}
     return frozenset(managers - INSTALLERS)
+
+
+def is_applied_by_us(live: Json) -> bool:
+    """Return whether Roadstead applied an object; a copy of one has our annotation, and another manager."""
+    return is_ours(live) and MANAGER in appliers(live)
 
 
 def managers_besides(live: Json, manager: str, *, whole: bool) -> list[str]:

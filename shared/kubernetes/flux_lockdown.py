@@ -116,10 +116,7 @@ CONTROLLERS = ("source-controller", "kustomize-controller")
 
 
 def with_identity(components: Sequence[Json], client_id: str, *, tenant_id: str = "") -> tuple[Json, ...]:
-    """Return the components of Flux with controllers that act as an identity of Azure.
-
-    ``tenant_id``: objects of Flux name the accounts of the controllers, which then need the tenant.
-    """
+    """Return the components of Flux with controllers that act as an identity of Azure."""
     named = identity_annotations(client_id, tenant_id)
     return tuple(
         _acting(component, client_id, named) if _concerned(component) else component
@@ -197,7 +194,7 @@ def identity_kept(components: Sequence[Json]) -> tuple[Json, ...]:
                 f"{name}: its image has no version of 1.7 or later, and before Flux 2.7 nothing keeps the "
                 "teams of this cluster from acting as spec.flux.workloadIdentity; pin Flux 2.7 or later"
             )
-        if any(f"{_GATE}=false" in arg for arg in _container_args(controller)):
+        if any(f"{_GATE}=false" in arg for arg in _args(controller)):
             raise ComponentsError(
                 f"{name}: the feature gate {_GATE} is false, and so nothing keeps the teams of this cluster "
                 "from acting as spec.flux.workloadIdentity; remove it from the arguments"
@@ -247,10 +244,6 @@ def _version(deployment: Json) -> tuple[int, int]:
     first = deployment["spec"]["template"]["spec"]["containers"][0]
     found = _VERSION.search(str(first.get("image") or ""))
     return (int(found[2]), int(found[3])) if found else (0, 0)
-
-
-def _container_args(deployment: Json) -> Sequence[str]:
-    return deployment["spec"]["template"]["spec"]["containers"][0].get("args") or ()
 
 
 def _defines_field(document: Json) -> bool:

@@ -60,10 +60,7 @@ def is_on_host(url: str, host: str) -> bool:
 
 
 def is_git_on(url: str, host: str) -> bool:
-    """Return whether a git repository is on a server, which it names for HTTPS or for SSH.
-
-    The port of SSH is another one than that of HTTPS, so it does not count.
-    """
+    """Return whether a git repository is on a server, which it names for HTTPS or for SSH."""
     if not url.startswith("ssh://"):
         return is_on_host(url, host)
     try:

@@ -41,10 +41,7 @@ from shared.resource_ids import ObjectRef
 
 @dataclass(frozen=True)
 class DeploymentRollout:
-    """A Deployment that does not run its newest version yet; ``failed``: it exceeded its deadline.
-
-    ``refused`` is why the API server refuses its pods, "" where it does not.
-    """
+    """A Deployment that does not run its newest version yet; ``failed``: it exceeded its deadline."""
 
     name: str
     message: str
@@ -117,10 +114,7 @@ _ROOT = frozenset({NAMESPACE, INSTANCE.name, EXTENSION_NAME})
 
 @dataclass(frozen=True)
 class Fault:
-    """An object that is not as it should be: why in one word, and a sentence without its subject.
-
-    ``since`` is the time that the object shows, None for none.
-    """
+    """An object that is not as it should be: why in one word, and a sentence without its subject."""
 
     ref: ObjectRef
     reason: str
@@ -305,10 +299,7 @@ def node_faults(nodes: Sequence[Json], now: datetime) -> Iterator[Fault]:
 
 
 def in_order(faults: Sequence[Fault]) -> list[Fault]:
-    """Return the faults with what hurts most first, by ``RANKS``; among equals what is missing.
-
-    What waits for others is last.
-    """
+    """Return the faults with what hurts most first, by ``RANKS``; among equals what is missing."""
 
     def place(fault: Fault) -> tuple[bool, tuple[int, int], bool, str]:
         waits = fault.reason == WAITS_FOR_ANOTHER

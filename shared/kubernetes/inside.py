@@ -92,10 +92,7 @@ COMPONENT, NODE = "Component", "Node"
 
 @dataclass(frozen=True)
 class UnhealthyObject:
-    """An object that is not healthy: why in one word and in a sentence, and since when.
-
-    ``since`` is the time that the object itself shows, or else that of the first check that found it so.
-    """
+    """An object that is not healthy: why in one word and in a sentence, and since when."""
 
     kind: str
     name: str
@@ -164,10 +161,7 @@ class Count:
     def pools(
         self, nodes: Sequence[Json], label: str, renamed: Mapping[str, str], faults: Iterable[Fault]
     ) -> Iterator[Part]:
-        """Yield the nodes of each pool, which a label of theirs names, by the names that git has for them.
-
-        ``renamed`` are those names of the pools that have others in Azure.
-        """
+        """Yield the nodes of each pool, which a label of theirs names, by the names that git has for them."""
         pools: defaultdict[str, list[Json]] = defaultdict(list)
         for node in nodes:
             name = str((node["metadata"].get("labels") or {}).get(label, ""))
@@ -228,10 +222,7 @@ _OTHER = re.compile(r"[^A-Za-z0-9]")
 
 
 def facts_of(desired: Desired, live: Json) -> dict[str, str]:
-    """Return the facts of a cluster that Azure shows like this, by their names, without empty ones.
-
-    ``live`` is ARM's managed cluster.
-    """
+    """Return the facts of a cluster that Azure shows like this, by their names, without empty ones."""
     properties = live.get("properties") or {}
     issuer = (properties.get("oidcIssuerProfile") or {}).get("issuerURL")
     identity = live.get("identity") or {}

@@ -20,7 +20,6 @@ from shared.kubernetes.flux_objects import (
     FACTS,
     KUSTOMIZATION,
     NAMESPACE,
-    SECRET,
     SOURCE,
     GitCredentials,
     stamped,
@@ -130,11 +129,6 @@ def as_requested_before(manifest: Json, live: Json | None) -> dict[str, Any]:
     ours = {name: value for name, value in kept.items() if value is not None}
     annotations = {**(metadata.get("annotations") or {}), **ours}
     return {**manifest, "metadata": {**metadata, "annotations": annotations}}
-
-
-def is_sync_object(ref: ObjectRef) -> bool:
-    """Return whether an object may be a sync object of a cluster, and so is no component of Flux."""
-    return ref in (SECRET, FACTS, PROVIDER, ALERT) or ref.kind in (KUSTOMIZATION.kind, *SOURCE_KINDS)
 
 
 def has_app_credentials(flux: Flux) -> bool:

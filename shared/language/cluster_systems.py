@@ -119,10 +119,7 @@ def by_name(systems: Systems) -> dict[str, Json]:
 
 
 def without_invalid(wanted: Systems, recorded: Systems, invalid: Collection[str] | None) -> list[Json]:
-    """Return the systems of a cluster, with those whose manifests are ``invalid`` as they are recorded.
-
-    None: nothing is known of any manifest, so that every recorded system stays.
-    """
+    """Return the systems of a cluster, with those whose manifests are ``invalid`` as they are recorded."""
     before = by_name(recorded)
     retained = {name: document for name, document in before.items() if invalid is None or name in invalid}
     return joined(wanted, retained, before)

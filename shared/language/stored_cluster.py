@@ -222,10 +222,7 @@ def _problem(error: Mapping[str, Any]) -> str:
 
 
 def normalised(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a stored form as it would be written now: a default that was added since is no change.
-
-    A form that is invalid by the current rules is returned unchanged.
-    """
+    """Return a stored form as it would be written now: a default that was added since is no change."""
     try:
         spec = {"spec": dumped_spec(StoredCluster(document).spec)}
     except ValidationError:

@@ -25,11 +25,7 @@ RETRIES = RetryPolicy(30, 1800, None)
 
 
 def due(known: NotifierRecord, route: str, now: datetime) -> Sequence[Notification]:
-    """Return what a route gets now, oldest first; nothing before its time.
-
-    A message whose delivery was started comes first, and alone. The end of a problem waits, but not for long,
-    while others of its group are open.
-    """
+    """Return what a route gets now, oldest first; nothing before its time."""
     state = known.routes[route]
     if _waits(state, now):
         return ()
@@ -71,10 +67,7 @@ def begin(known: NotifierRecord, route: str, facts: Sequence[str]) -> NotifierRe
 def delivered(
     known: NotifierRecord, route: str, facts: Iterable[str], now: datetime, *, first: bool = True
 ) -> NotifierRecord:
-    """Return after a message with some notifications was delivered to a route.
-
-    The ``first`` of a digest decides when the next digest is.
-    """
+    """Return after a message with some notifications was delivered to a route."""
     state, sent = known.routes[route], set(facts)
     after = replace(
         state,
@@ -99,10 +92,7 @@ def failed(
     wait: float | None,
     jitter: float,
 ) -> NotifierRecord:
-    """Return after a route's channel has failed, with the class and the message of the error.
-
-    ``wait`` is what the service asks for in seconds; otherwise the pause doubles. ``jitter`` is in [0, 1).
-    """
+    """Return after a route's channel has failed, with the class and the message of the error."""
     state = known.routes[route]
     before = state.outage
     attempts = before.attempts + 1 if before else 1

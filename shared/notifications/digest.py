@@ -41,10 +41,7 @@ class Links:
 
 @dataclass(frozen=True)
 class DigestGroup:
-    """Notifications of one kind, with one class of error, in one region.
-
-    ``began``: these are ends of problems that began in the same digest, and have what each of them was.
-    """
+    """Notifications of one kind, with one class of error, in one region."""
 
     facts: tuple[Notification, ...]
     began: bool = False

@@ -120,7 +120,7 @@ KINDS: Mapping[NotificationKind, About] = {
     NotificationKind.SWEEP: About(
         Severity.WARNING,
         *("subscription", "subscriptions", "that a sweep could not list as a whole", "listed again"),
-        "The list of a subscription's clusters concludes nothing, or lacks clusters.",
+        "The list of a subscription's clusters concludes nothing, or lacks very many clusters.",
     ),
     NotificationKind.ORPHAN: About(
         Severity.WARNING,

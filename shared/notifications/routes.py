@@ -38,10 +38,7 @@ class Route:
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def takes(self, fact: Notification) -> bool:
-        """Return whether the route gets a notification; one of the fleet has no environment and no labels.
-
-        Named events come whatever their severity.
-        """
+        """Return whether the route gets a notification; one of the fleet has no environment and no labels."""
         wanted = fact.kind in self.events if self.events else fact.severity.rank >= self.severity.rank
         return (
             wanted

@@ -136,10 +136,7 @@ def _effect(path: str, old: Any, new: Any, specs: tuple[Json, Json]) -> Effect:
 
 
 def _fields(path: Path, old: Any, new: Any) -> Children | None:
-    """Pair the fields of two values; also those of an object that is added or removed as a whole.
-
-    An item of a named list that is added or removed, such as a node pool, is one difference.
-    """
+    """Pair the fields of two values; also those of an object that is added or removed as a whole."""
     is_item = bool(path) and path[-1].endswith("]")
     objects = bool(old or new) and all(value is None or isinstance(value, Mapping) for value in (old, new))
     if objects and not is_item:

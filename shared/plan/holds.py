@@ -231,11 +231,6 @@ class Hold:
         return self.kind in _BY_APPROVAL
 
     @property
-    def of_systems(self) -> bool:
-        """Whether it keeps systems on a cluster, and not the whole cluster as it is."""
-        return self.kind in _OF_SYSTEMS
-
-    @property
     def keeps_pin(self) -> bool:
         """Whether Flux keeps the commit that it has, and all else of the cluster is carried out."""
         return self.kind in _OF_PINS

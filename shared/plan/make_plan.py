@@ -47,10 +47,7 @@ from shared.process_memory import no_garbage_collection
 
 
 def asks_for_rebuild(cluster: Desired, record: RecordedState) -> bool:
-    """Return whether a manifest asks for another life of its cluster.
-
-    A record that is recovering does not know for which rebuild the present life was created.
-    """
+    """Return whether a manifest asks for another life of its cluster."""
     return cluster.rebuild > record.rebuilt_for and not record.recovering
 
 
@@ -69,10 +66,7 @@ def deletes_of(
 
 
 def guard_of_delete(spec: Mapping[str, Any], deletes: int, budget: int, now: datetime) -> Hold | None:
-    """Return the guard that holds the delete of a cluster with this accepted spec, None when none does.
-
-    ``deletes`` is how many clusters the commit deletes, for good or for a rebuild.
-    """
+    """Return the guard that holds the delete of a cluster with this accepted spec, None when none does."""
     suspended = _suspension(spec, now)
     if suspended:
         return suspended
@@ -93,10 +87,7 @@ def hold_of_rebuild(
     approved: bool,
     now: datetime,
 ) -> Hold | None:
-    """Return the guard that holds a rebuild, None when none does; no approval counts without a fleet.yaml.
-
-    A manifest that suspends the cluster would leave the place of the deleted one empty.
-    """
+    """Return the guard that holds a rebuild, None when none does; no approval counts without a fleet.yaml."""
     if desired.guards is None:
         return Hold(HoldKind.INVALID_FLEET_FILE).of_rebuild(cluster.rebuild)
     if approved:
@@ -221,10 +212,7 @@ def _of_attached(item: Item, desired: DesiredFleet, recorded: Mapping[str, Recor
 
 
 def _is_settled(cluster: Desired, record: RecordedState) -> bool:
-    """Return whether a cluster is as it is recorded, and its job is neither a delete nor to be repeated.
-
-    That is so for nearly every cluster of a fleet, so a plan asks it first.
-    """
+    """Return whether a cluster is as it is recorded, and its job is neither a delete nor to be repeated."""
     same = cluster.digest == record.digest and not cluster.rebuild
     return same and not (record.deleting or record.retryable_failure)
 
@@ -278,10 +266,7 @@ def _wanted(
 
 
 def _rebuild(cluster: Desired, record: RecordedState, desired: DesiredFleet, hold: Hold | None) -> Item:
-    """Return the item of a cluster whose manifest asks for another one in its place.
-
-    Where the present one is being deleted already, its delete continues, whoever asked for it.
-    """
+    """Return the item of a cluster whose manifest asks for another one in its place."""
     name = cluster.name
     if record.deleting:
         return _awaits_deletion(record, name)

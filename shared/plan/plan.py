@@ -327,11 +327,7 @@ def above_any(at: datetime) -> int:
 def held_since(
     plan: Plan, earlier: Plan | None, since: Mapping[str, datetime], now: datetime
 ) -> Mapping[str, datetime]:
-    """Return since when each cluster's item is on hold.
-
-    ``earlier`` is the plan before, of this commit or of another one, and ``since`` what it said. An item that
-    is on hold for another kind of reason than there is so since ``now``.
-    """
+    """Return since when each cluster's item is on hold."""
     before = {item.cluster: item.hold.kind for item in earlier.items if item.hold} if earlier else {}
     return {
         item.cluster: min(since.get(item.cluster, now), now)

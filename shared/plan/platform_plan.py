@@ -132,10 +132,7 @@ def _lost(causes: list[str], first: Guard) -> dict[str, str]:
 
 
 def retained_by(guards: Mapping[str, Sequence[Guard]]) -> RetainedSystems | None:
-    """Return the systems of a cluster that stay because of guards, by their names; None for none.
-
-    While one of them is refused, no approval releases the others.
-    """
+    """Return the systems of a cluster that stay because of guards, by their names; None for none."""
     found = [guard for some in guards.values() for guard in some]
     if not found:
         return None
@@ -165,10 +162,7 @@ def _some(texts: list[str]) -> Iterator[str]:
 def changes_flux(
     desired: DesiredFleet, recorded: Mapping[str, RecordedState], held: Iterable[str]
 ) -> frozenset[str]:
-    """Return the clusters whose manifests say themselves what a hold of their pins keeps from Flux.
-
-    Such a change of a path or a Kustomization waits with the pin, and with it all of the cluster's change.
-    """
+    """Return the clusters whose manifests say themselves what a hold of their pins keeps from Flux."""
     clusters = desired.clusters
     return frozenset(
         name

@@ -29,10 +29,7 @@ Replacing = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Replacement:
-    """A removed cluster that others are to replace, or were; ``kind`` is what that holds.
-
-    ``named`` is the cluster that a new one names instead, "" for none.
-    """
+    """A removed cluster that others are to replace, or were; ``kind`` is what that holds."""
 
     by: tuple[str, ...]
     kind: HoldKind
@@ -42,10 +39,7 @@ class Replacement:
 def replaced_in(
     desired: DesiredFleet, recorded: Mapping[str, RecordedState], before: Replacing
 ) -> Mapping[str, Replacement]:
-    """Return what a commit says of the clusters that it does not have.
-
-    ``before`` is what the plan before knew.
-    """
+    """Return what a commit says of the clusters that it does not have."""
     present = desired.clusters.keys() | desired.invalid.keys()
     removed = recorded.keys() - present
     if not removed:
@@ -64,10 +58,7 @@ def replaced_in(
 
 
 def _names_nobody(cluster: Desired, recorded: Collection[str], present: Collection[str]) -> bool:
-    """Return whether a cluster replaces one that the fleet does not have: it was deleted, or is misspelt.
-
-    One that is rebuilt may have replaced another one long ago.
-    """
+    """Return whether a cluster replaces one that the fleet does not have: it was deleted, or is misspelt."""
     old = cluster.replaces
     return bool(old) and old not in recorded and old not in present and not cluster.rebuild
 
@@ -79,10 +70,7 @@ def _in_doubt(
     present: Collection[str],
     unknown: Collection[Desired],
 ) -> Replacement | None:
-    """Return what holds the delete of a cluster that nobody names, None for nothing.
-
-    A new cluster may have meant it; what an earlier commit had replace it may be gone.
-    """
+    """Return what holds the delete of a cluster that nobody names, None for nothing."""
     earlier = {*before.get(old, ())}
     for cluster in unknown:
         if cluster.name not in recorded or cluster.name in earlier:
@@ -128,10 +116,7 @@ def holds_in_doubt(replaced: Mapping[str, Replacement]) -> Mapping[str, Hold]:
 
 
 def remembered(replaced: Mapping[str, Replacement], items: Collection[Item]) -> Replacing:
-    """Return what the next plan has to know: git alone does not say what an earlier commit had replace.
-
-    A delete that was approved has nothing to wait for any more.
-    """
+    """Return what the next plan has to know: git alone does not say what an earlier commit had replace."""
     held = {item.cluster for item in items if item.action is Action.ON_HOLD}
     waits = HoldKind.AWAITS_REPLACEMENT
     return {old: found.by for old, found in replaced.items() if found.kind is waits or old in held}

@@ -57,10 +57,7 @@ def keeping(desired: Desired, before: Systems, names: Collection[str]) -> Desire
 def to_remove(
     before: Systems, after: Systems, earlier: Mapping[str, tuple[str, ...]]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the namespaces to remove on a cluster, by system: those that it had and has no longer.
-
-    ``earlier`` is what still had to be removed. A namespace that any system has now is never removed.
-    """
+    """Return the namespaces to remove on a cluster, by system: those that it had and has no longer."""
     wanted = {name for document in after for name in document["namespaces"]}
     gone: dict[str, tuple[str, ...]] = dict(earlier)
     for loss in losses(before, after):

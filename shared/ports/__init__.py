@@ -20,7 +20,6 @@ from shared.language.resolve.work import PLAN_WORK
 from shared.platform.builds.build import Builds
 from shared.platform.pins import FleetSource
 from shared.ports.azure import Azure
-from shared.ports.exports import Exports, NoExports
 from shared.ports.git_host import BranchHead, Capability, CommitStatus, GitHost, TreeEntry
 from shared.ports.kubernetes import Kubernetes, KubernetesApi, Page
 from shared.ports.process import Comparisons, KnownAnswers, Stays, Together, TokenCache, in_threads
@@ -39,7 +38,9 @@ from shared.ports.pull_requests import (
 from shared.ports.services import (
     Channels,
     Endpoints,
+    Exports,
     Message,
+    NoExports,
     NoRegistries,
     NoTelemetry,
     Probe,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -151,3 +151,60 @@ class Probe(Protocol):
     def probe(self) -> None:
         """Call the service with our credential, and change nothing there; raise a ReconcileError."""
         ...
+
+
+# The port of kustomize: a program that builds what Flux applies from a folder.
+
+
+class Kustomize(Protocol):
+    """Builds folders without a network, and without anything of the machine but the files that it gets."""
+
+    @property
+    def version(self) -> str:
+        """What builds, as a person reads it: ``kustomize v5.7.1``; "" where that is unknown."""
+        ...
+
+    def build(self, files: Mapping[str, bytes], folder: str) -> bytes:
+        """Return the YAML that kustomize makes of a folder of these files, by their paths.
+
+        Files may be outside the folder, as in kustomize-controller, and never outside ``files``: the caller
+        has refused entries that lead elsewhere. Plugins and helm are off. Raise ``BuildFailed`` of
+        ``shared.platform.builds.build`` with kustomize's own message, in which paths are those of ``files``;
+        also for a build that takes too long, too much memory or too much output. Raise ``NoKustomize``
+        where the program does not start.
+        """
+        ...
+
+
+# The port of exports: files of lines outside the tables, each written once, and never changed by the app.
+
+
+class Exports(Protocol):
+    """The exports of all fleets of a container, by names such as FLEET/2026-01-31.jsonl."""
+
+    def names(self, prefix: str) -> Collection[str]:
+        """Return the names that begin with a text."""
+        ...
+
+    def write(self, name: str, lines: Iterable[str]) -> None:
+        """Write a file, in parts as the lines come; one that is there already stays as it is."""
+        ...
+
+    def lines(self, name: str) -> Iterator[str]:
+        """Yield the lines of a file, read in parts."""
+        ...
+
+
+class NoExports:
+    """What an app without a container has: nothing is written, and nothing is there."""
+
+    def names(self, prefix: str) -> Collection[str]:  # noqa: ARG002
+        """Return nothing."""
+        return ()
+
+    def write(self, name: str, lines: Iterable[str]) -> None:
+        """Write nothing."""
+
+    def lines(self, name: str) -> Iterator[str]:  # noqa: ARG002
+        """Yield nothing."""
+        return iter(())

@@ -101,10 +101,7 @@ class Table(Protocol):
         ...
 
     def remove(self, keys: Iterable[Key]) -> int:
-        """Remove entities of any version, at most ``MOST_REMOVED``; return how many.
-
-        One that does not exist counts as removed.
-        """
+        """Remove entities of any version, at most ``MOST_REMOVED``; return how many."""
         ...
 
 

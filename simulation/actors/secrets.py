@@ -13,8 +13,8 @@ from datetime import timedelta
 
 from localcloud.memory.memory_cloud import QUEUES
 from shared.app.outbox import request_whole_check
+from shared.cluster.record import to_json
 from shared.cluster.record_parts import Phase
-from shared.cluster.stored_record import to_json
 from simulation.actors.kinds import SECRETS
 from simulation.actors.upkeep import ActorUpkeep
 from simulation.event_loop import EventLoop

@@ -7,9 +7,8 @@ from datetime import timedelta
 from localcloud.azure.world.arm_keys import key_of
 from localcloud.memory.memory_cloud import JOB_QUEUES, MemoryCloud
 from shared.cluster.failures.errors import FluxUnhealthy
-from shared.cluster.record import ClusterRecord, of_health
+from shared.cluster.record import ClusterRecord, of_health, to_json
 from shared.cluster.record_parts import Phase
-from shared.cluster.stored_record import to_json
 from shared.kubernetes_versions import runs_newer
 from simulation.desired_state import DesiredCluster
 from simulation.invariants.context import Context

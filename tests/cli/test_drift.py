@@ -10,7 +10,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.failures.errors import Unauthorized, Unavailable
 from shared.kubernetes.flux_objects import KUSTOMIZATION
-from shared.ports.azure.activity_log import ListActivity
+from shared.ports.azure.clusters import ListActivity
 from tests.support.checks import check
 from tests.support.clusters_elsewhere import attached
 from tests.support.drift_proposals import PROPOSE

@@ -24,9 +24,9 @@ from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.job import AcceptedWrite, Lease, WaitingOn, WaitKind, WriteKind, start_step
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.cluster.recipes import STEPS, Recipe, Step, deadline
+from shared.cluster.record import from_json, to_json
 from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.events import events_between
-from shared.cluster.stored_record import from_json, to_json
 from shared.cluster.transitions.acceptance import accept_change
 from shared.cluster.transitions.apply_outcome import MAX_RESTARTS, apply_outcome, release
 from tests.support.cluster_records import NOW, later, record

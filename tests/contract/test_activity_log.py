@@ -11,7 +11,7 @@ from localcloud.azure.world.access.directory import FUNCTION_APP
 from shared.azure.drift.activity import writes_in
 from shared.cluster.failures.errors import Dependency, ReconcileError
 from shared.ports.azure import DeletePool, PatchCluster, PutPool
-from shared.ports.azure.activity_log import ListActivity, events_between
+from shared.ports.azure.clusters import ListActivity, events_between
 from shared.resource_ids import SubscriptionId
 from tests.support.azure_ports import CLUSTER, SUBSCRIPTION, Azure, pool
 

@@ -18,7 +18,7 @@ from shared.app.recovery.exports import export_days, restore
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.history import Act
 from shared.ports import FleetConfig, Ports, State
-from shared.ports.exports import Exports, NoExports
+from shared.ports.services import Exports, NoExports
 from shared.ports.state.app import ACTS
 from shared.ports.state.clusters import CLUSTERS
 from shared.ports.state.exported import EXPORTED, line_of, values_of

@@ -51,7 +51,7 @@ from shared.ports.azure import (
     QueryPolicyStates,
     every_document,
 )
-from shared.ports.azure.activity_log import ListActivity
+from shared.ports.azure.clusters import ListActivity
 from shared.resource_ids import ManagedIdentityId, RegionId, SubscriptionId
 from tests.support.azure_ports import CLUSTER, StaticCredential
 from tests.support.cluster_records import NOW

@@ -8,7 +8,7 @@ import pytest
 
 from localcloud.tables.memory_state import MemoryState
 from shared.cluster.failures.errors import Stale, Unreadable
-from shared.cluster.stored_record import to_json
+from shared.cluster.record import to_json
 from shared.ports import DeadLetter, FleetRecord
 from shared.ports.state.app import DEAD_LETTERS
 from shared.ports.state.clusters import CLUSTERS, EVENTS, FLEETS

@@ -8,7 +8,6 @@ import pytest
 
 from shared.app.api.acts import pulls as proposed
 from shared.app.worker.steps.node_pools import pools as node_pools
-from shared.app.worker.steps.node_pools import rollback as carried_out
 from shared.azure import cluster_body
 from shared.azure.node_pools import body as node_pool_body
 from shared.azure.node_pools.rollback import runs
@@ -22,14 +21,14 @@ def a_rollback_is_proposed_whatever_azure_demands(patch: pytest.MonkeyPatch) -> 
 
 
 def a_rollback_is_written_whatever_azure_demands(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(carried_out, "_hold", lambda *_: None)
+    patch.setattr(node_pools, "_hold", lambda *_: None)
 
 
 def a_rollback_is_carried_out_as_often_as_it_is_read(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(carried_out, "is_pending", lambda target, profile: not runs(target, profile))
+    patch.setattr(node_pools, "is_pending", lambda target, profile: not runs(target, profile))
 
 
-def no_rollback_is_carried_out(patch: pytest.MonkeyPatch) -> None:
+def no_rollback_is_node_pools(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(node_pools, "rollback_of", lambda *_: None)
 
 
@@ -45,6 +44,6 @@ ROLLBACK_MUTATIONS = (
     mutation(a_rollback_is_proposed_whatever_azure_demands, ROLLBACKS, RULE),
     mutation(a_rollback_is_written_whatever_azure_demands, ROLLBACKS, RULE),
     mutation(a_rollback_is_carried_out_as_often_as_it_is_read, ROLLBACKS, RULE),
-    mutation(no_rollback_is_carried_out, ROLLBACKS, RULE),
+    mutation(no_rollback_is_node_pools, ROLLBACKS, RULE),
     mutation(a_pool_that_was_rolled_back_follows_its_cluster_again, ROLLBACKS, RULE),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.ports.azure.activity_log import ListActivity
+from shared.ports.azure.clusters import ListActivity
 from tests.support.one_cluster import ONE, record
 from tests.support.replaced_ports import on_azure
 from tests.support.sweeps import change_pool_by_hand

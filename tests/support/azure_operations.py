@@ -8,7 +8,8 @@ from typing import Any
 from localcloud.azure.world.access.policy_assignments import DEFINITIONS
 from localcloud.common.clock import ManualClock
 from shared.ports import azure
-from shared.ports.azure import AzureCall, activity_log, states_of
+from shared.ports.azure import AzureCall, states_of
+from shared.ports.azure.clusters import events_between
 from shared.resource_ids import ManagedIdentityId, RegionId, SubscriptionId
 from tests.support.arm_bodies import window
 from tests.support.azure_ports import CLUSTER, SUBSCRIPTION, body, pool
@@ -59,6 +60,6 @@ def example(kind: type[AzureCall[Any]]) -> AzureCall[Any]:
         "assignment": "00000000-0000-0000-0000-0000000000bb",
         "filter": states_of(["a"])
         if kind.name == "query_policy_states"
-        else activity_log.events_between(ManualClock()(), ManualClock()()),
+        else events_between(ManualClock()(), ManualClock()()),
     }
     return kind(**{field.name: given[field.name] for field in fields(kind)})

@@ -164,10 +164,7 @@ class ArmAzure:
 
 
 def _client_of(service: str) -> Any:
-    """Import the library of a service when it is first used: the import takes tenths of a second.
-
-    Without a service, return what sends requests by itself.
-    """
+    """Import the library of a service when it is first used: the import takes tenths of a second."""
     if not service:
         return ArmRequests
     if service == "resource":

@@ -32,10 +32,7 @@ _LIFETIME = timedelta(minutes=5)
 
 
 class KubernetesConnections:
-    """Opens and caches connections; ``kubeconfig`` fetches a kubeconfig, ``aad_token`` a token.
-
-    Clusters that are not in Azure may be in any of the ``networks``, or anywhere without one.
-    """
+    """Opens and caches connections; ``kubeconfig`` fetches a kubeconfig, ``aad_token`` a token."""
 
     def __init__(
         self,

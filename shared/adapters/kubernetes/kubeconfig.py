@@ -75,10 +75,7 @@ def _decoded(section: Mapping[str, str], name: str) -> bytes:
 
 
 class SeenCertificates:
-    """The certificates that a client has seen: the authorities that it trusts, and that of the server.
-
-    ``refused`` says why the client leaves an address alone, before it sends anything; "" where it does not.
-    """
+    """The certificates that a client has seen: the authorities that it trusts, and that of the server."""
 
     def __init__(self, refused: Callable[[str], str] = lambda _: "") -> None:
         self._ends: dict[str, datetime] = {}

@@ -151,10 +151,7 @@ def reverted_fields(what: str, paths: Sequence[str]) -> Fail:
 def running_of(
     live: Json, owner: Owner, flux: AppliedRevision | None, before: RunningVersions | None = None
 ) -> RunningVersions:
-    """Return what runs, as Azure shows the cluster; what Flux has applied is not shown there.
-
-    The names that ``before`` has of pools which Azure lacks now remain.
-    """
+    """Return what runs, as Azure shows the cluster; what Flux has applied is not shown there."""
     served = azure_names(live, owner, before).items()
     renamed = {name: pool for pool, names in served for name in names if name != pool}
     nodes = sum(map(nodes_of, profiles_of(live)))

@@ -13,27 +13,27 @@ clock, which may jump while a worker is frozen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
-from typing import Any, NoReturn, TypeVar
+from collections.abc import Callable
+from datetime import timedelta
+from functools import wraps
+from typing import Any, NoReturn, TypeVar, cast
 
 from shared.app.access.leased_record import LeasedRecord, LeaseLost
 from shared.cluster.failures.errors import Unavailable
 from shared.frozen import dataclass, field, replace
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import ref_of
-from shared.kubernetes.kubeconfig import ApiServer, Certificate, Kubeconfig
+from shared.kubernetes.kubeconfig import ApiServer, Kubeconfig
 from shared.ports import (
     Azure,
     BranchHead,
     GitHost,
     Kubernetes,
     KubernetesApi,
-    Page,
     Ports,
 )
 from shared.ports.azure import AzureCall
-from shared.resource_ids import ClusterId, ObjectRef
+from shared.resource_ids import ClusterId
 
 # The Kubernetes API of the clusters with a guard before every write.
 
@@ -56,87 +56,40 @@ class GuardedKubernetes:
         kubeconfig: Callable[[ClusterId], str] | None = None,
     ) -> KubernetesApi:
         """Return the API of a cluster, guarded."""
-        return _Api(self.inner.connect(cluster, known=known, kubeconfig=kubeconfig), self.guard)
+        return cast(
+            KubernetesApi, _Api(self.inner.connect(cluster, known=known, kubeconfig=kubeconfig), self.guard)
+        )
 
     def open(self, cluster: ClusterId, kubeconfig: Kubeconfig) -> KubernetesApi:
         """Return the API of a cluster that is not in Azure, guarded."""
-        return _Api(self.inner.open(cluster, kubeconfig), self.guard)
+        return cast(KubernetesApi, _Api(self.inner.open(cluster, kubeconfig), self.guard))
 
 
-@dataclass(frozen=True)
+_VERBS = {
+    "replace": "write",
+    **{name: name for name in ("apply", "create", "delete", "cordon", "uncordon", "evict")},
+}
+"""The methods that write, with their verbs; every other one reads."""
+
+
 class _Api:
-    inner: KubernetesApi
-    guard: Guard
+    def __init__(self, inner: KubernetesApi, guard: Guard) -> None:
+        self._inner, self._guard = inner, guard
 
-    def server(self) -> ApiServer | None:
-        return self.inner.server()
+    def __getattr__(self, name: str) -> Any:
+        call, verb = getattr(self._inner, name), _VERBS.get(name)
+        if verb is None:
+            return call
 
-    def certificates(self) -> Sequence[Certificate]:
-        return self.inner.certificates()
+        @wraps(call)
+        def guarded(*args: Any, **kwargs: Any) -> Any:
+            if not kwargs.get("dry_run"):
+                self._guard(
+                    verb, "/".join(args) if name == "evict" else next(iter((*args, *kwargs.values())))
+                )
+            return call(*args, **kwargs)
 
-    def check(self) -> None:
-        self.inner.check()
-
-    def get(self, ref: ObjectRef) -> Json | None:
-        return self.inner.get(ref)
-
-    def apply(self, manifest: Json, *, dry_run: bool = False) -> Json:
-        if not dry_run:
-            self.guard("apply", manifest)
-        return self.inner.apply(manifest, dry_run=dry_run)
-
-    def create(self, manifest: Json) -> Json:
-        self.guard("create", manifest)
-        return self.inner.create(manifest)
-
-    def replace(self, live: Json, *, status: bool = False) -> Json:
-        self.guard("write", live)
-        return self.inner.replace(live, status=status)
-
-    def delete(self, live: Json) -> None:
-        self.guard("delete", live)
-        self.inner.delete(live)
-
-    def list(
-        self, api_version: str, kind: str, *, namespace: str = "", labels: str = "", fields: str = ""
-    ) -> Sequence[Json]:
-        return self.inner.list(api_version, kind, namespace=namespace, labels=labels, fields=fields)
-
-    def page(
-        self,
-        api_version: str,
-        kind: str,
-        *,
-        namespace: str = "",
-        labels: str = "",
-        fields: str = "",
-        after: str = "",
-        metadata_only: bool = False,
-    ) -> Page:
-        return self.inner.page(
-            api_version,
-            kind,
-            namespace=namespace,
-            labels=labels,
-            fields=fields,
-            after=after,
-            metadata_only=metadata_only,
-        )
-
-    def metric(self, name: str) -> Sequence[str]:
-        return self.inner.metric(name)
-
-    def cordon(self, node: str, at: datetime) -> None:
-        self.guard("cordon", node)
-        self.inner.cordon(node, at)
-
-    def uncordon(self, node: str) -> None:
-        self.guard("uncordon", node)
-        self.inner.uncordon(node)
-
-    def evict(self, namespace: str, pod: str) -> None:
-        self.guard("evict", f"{namespace}/{pod}")
-        self.inner.evict(namespace, pod)
+        return guarded
 
 
 MARGIN = 1 / 3

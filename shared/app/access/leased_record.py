@@ -48,10 +48,7 @@ class LeasedRecord:
         self.record, self.stored, self.since = record, False, self._ports.elapsed()
 
     def secure(self) -> None:
-        """Ensure, before a write, that the state has our lease and nobody else's; raise LeaseLost.
-
-        That takes one read, or the save of what is not stored yet.
-        """
+        """Ensure, before a write, that the state has our lease and nobody else's; raise LeaseLost."""
         requested = request_write(self.record)
         if self.stored and requested is self.record:
             self._confirm()

@@ -213,10 +213,7 @@ class RateLimiter:
         return reserve(bucket, share, now=now)[1] <= now + EARLY
 
     def _take_now(self, key: str, share: Limit, now: datetime, most: int) -> bool:
-        """Take up to ``most`` tokens, one for now and the rest for the cache; return if there was one.
-
-        A small change does not compete with the workers of a large one: it tries that once.
-        """
+        """Take up to ``most`` tokens, one for now and the rest for the cache; return if there was one."""
         if self._ports.token_cache.take(key, now):
             return True
         taken = 0
@@ -257,10 +254,7 @@ class RateLimiter:
             self._ports.token_cache.put(key, tokens, now + timedelta(seconds=BATCH_SECONDS))
 
     def _change(self, key: str, change: Callable[[Bucket, datetime], Bucket], tries: int = TRIES) -> bool:
-        """Write a bucket by compare-and-swap, unless nothing changes; False when each try lost the race.
-
-        ``change`` gets the time of each try.
-        """
+        """Write a bucket by compare-and-swap, unless nothing changes; False when each try lost the race."""
         state = self._ports.state
         within, most = BACKOFF
         for _ in range(tries):
@@ -279,10 +273,7 @@ class RateLimiter:
         return False
 
     def _correct(self, error: Throttled, limits: Sequence[Limit], subscription: str) -> None:
-        """Empty the buckets that may have refused the call: all of its buckets, unless the code names one.
-
-        An error here never hides the refusal: the next refusal writes the bucket.
-        """
+        """Empty the buckets that may have refused the call: all of its buckets, unless the code names one."""
         unaffected = {_OF_ARM: [AKS_OTHER], _OF_AKS: [ARM_READ, ARM_WRITE, ARM_DELETE]}.get(error.code, [])
         refused = [limit for limit in limits if limit not in unaffected]
         seconds = error.retry_after or RETRY_AFTER

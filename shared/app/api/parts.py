@@ -69,11 +69,7 @@ Stored = TypeVar("Stored", bound=_Dated)
 def whole_moments(
     read: Callable[[int, datetime | None], Sequence[Stored]], limit: int, before: datetime | None
 ) -> tuple[list[Stored], str | None]:
-    """Return a page of what is listed by its time, newest first, and the ``before`` of the next one.
-
-    ``before`` distinguishes whole milliseconds, so a page never ends within one: it may have a few more
-    than ``limit``.
-    """
+    """Return a page of what is listed by its time, newest first, and the ``before`` of the next one."""
     found = list(read(limit, before))
     if len(found) < limit:
         return found, None
@@ -104,10 +100,7 @@ RESUME = "`roadstead resume` ends the pause."
 def fleet_problem(
     fleet: FleetRecord, now: datetime, newest: PlanRecord | None = None
 ) -> schema.FleetProblemView:
-    """Return what prevents a newer commit from being carried out, and what an operator can do about it.
-
-    That is a pause, too. With the newest plan, an invalid fleet.yaml is such a problem too.
-    """
+    """Return what prevents a newer commit from being carried out, and what an operator can do about it."""
     underway = f"{fleet.planning[:8]}: {fleet.handed_over}" if fleet.handed_over else ""
     pause = fleet.paused(now)
     problem, action = "", ""
@@ -157,10 +150,7 @@ def items_of(plan_record: PlanRecord | None) -> Mapping[str, Item]:
 
 
 def not_created(items: Mapping[str, Item], state: Clusters) -> list[str]:
-    """Return the clusters that a plan does not create because their manifests are invalid.
-
-    Reads the record of each that was being deleted at the time of the plan.
-    """
+    """Return the clusters that a plan does not create because their manifests are invalid."""
     return [name for name, item in items.items() if item.is_new_and_invalid and _is_absent(item, state)]
 
 

@@ -84,10 +84,7 @@ def _advanced(paths: PathsCheck, fleet: FleetRecord, ports: Ports) -> PathsCheck
 def _following(
     paths: PathsCheck, changed: Set[str] | None, fleet: FleetRecord, ports: Ports
 ) -> Sequence[str]:
-    """Return the clusters at rest whose Flux applies a folder that changed, by name, after earlier runs.
-
-    Without ``changed`` each folder may have.
-    """
+    """Return the clusters at rest whose Flux applies a folder that changed, by name, after earlier runs."""
     unverified = _unverified(paths, fleet)
     return sorted(
         record.name

@@ -121,10 +121,7 @@ def _postpone(waiting: list[ClusterRecord], message: CheckMessage, ports: Ports)
 
 
 def _affordable(record: ClusterRecord, waiting: list[ClusterRecord], limiter: RateLimiter) -> bool:
-    """Return whether what a cluster needs of Azure may be read; a limit is a subscription's.
-
-    That is a kubeconfig, or its maintenance windows.
-    """
+    """Return whether what a cluster needs of Azure may be read; a limit is a subscription's."""
     if record.desired.is_attached:
         return True
     subscription = record.desired.id.subscription

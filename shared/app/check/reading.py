@@ -256,10 +256,7 @@ def _all(api: KubernetesApi, api_version: str, kind: str) -> Sequence[Json]:
 def _component_faults(
     context: StepContext, components: Sequence[Json], api: KubernetesApi, listed: Sequence[Json]
 ) -> Sequence[Fault]:
-    """Return the components that are missing or changed, and the Deployments among them that do not run.
-
-    ``listed`` are all Deployments of the cluster.
-    """
+    """Return the components that are missing or changed, and the Deployments among them that do not run."""
     refs = [flux_objects.ref_of(manifest) for manifest in components]
     live = LiveObjects(refs, api)
     for ref in refs:

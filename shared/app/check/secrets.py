@@ -19,7 +19,8 @@ from shared.cluster.findings.health import HEALTHY, HealthCondition, HealthFindi
 from shared.cluster.record import ClusterRecord
 from shared.json_tree import Json
 from shared.kubernetes import health
-from shared.kubernetes.bootstrap_secrets import fields_of_others, is_from_us, secret_ref, versions_in
+from shared.kubernetes.bootstrap_secrets import fields_of_others, secret_ref, versions_in
+from shared.kubernetes.field_ownership import is_applied_by_us
 from shared.kubernetes.health import Fault
 from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret
 from shared.ports import KubernetesApi, Ports
@@ -66,10 +67,7 @@ def has_secrets(record: ClusterRecord) -> bool:
 
 
 def check_secrets(context: StepContext, reads: VaultReads) -> SecretsFound | None:
-    """Return what is so of the bootstrap secrets, None for a cluster without; apply their new versions.
-
-    Raise a ReconcileError when the cluster cannot be read.
-    """
+    """Return what is so of the bootstrap secrets, None for a cluster without; apply their new versions."""
     if not has_secrets(context.record):
         return None
     secrets = context.desired.spec.bootstrap_secrets
@@ -91,7 +89,7 @@ def _check(
         found.faults.append(health.missing(ref))
         return
     versions, others = versions_in(secret, live), fields_of_others(secret, live)
-    if not is_from_us(live) or versions is None or others:
+    if not is_applied_by_us(live) or versions is None or others:
         found.faults.append(health.changed(ref, ", ".join(others)))
         return
     try:

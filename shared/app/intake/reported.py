@@ -95,10 +95,7 @@ def _is_known(record: ClusterRecord) -> bool:
 
 
 def _end_wait(record: ClusterRecord, ports: Ports) -> None:
-    """Let a step run now that waits for what happens inside the cluster.
-
-    One that runs, or that a limit or an error delays, goes on as it is.
-    """
+    """Let a step run now that waits for what happens inside the cluster."""
     change(record.name, partial(_at_once, now=ports.clock()), ports, known=(record,))
 
 

@@ -63,10 +63,7 @@ class Push:
 
 @dataclass(frozen=True)
 class PullChanged:
-    """A pull request into the tracked branch changed: its commit ``head``, its base, or its state.
-
-    ``proposal``: its branch has the name of one that proposes drift, and ``promotion`` of one that promotes.
-    """
+    """A pull request into the tracked branch changed: its commit ``head``, its base, or its state."""
 
     delivery: str
     digest: str

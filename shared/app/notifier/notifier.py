@@ -95,10 +95,7 @@ LETTERS = 100
 
 
 def handle(request: NotifyRequest, ports: Ports) -> None:
-    """Send the routes what is due; postpone it while the state or a queue does not answer.
-
-    Raise Retryable when it cannot be postponed, or was too often.
-    """
+    """Send the routes what is due; postpone it while the state or a queue does not answer."""
     try:
         _handle(ports)
     except Retryable as error:

@@ -155,14 +155,14 @@ def _of_token(
 
 def _of_sweep(sweep: SweepRecord, known: NotifierRecord, now: datetime) -> Iterator[Notification]:
     for listing in sweep.listings:
-        if listing.problems:
+        if listing.problem:
             problem = Notification(
                 id=f"{NotificationKind.SWEEP}:{listing.subscription}:{_moment(listing.at)}",
                 kind=NotificationKind.SWEEP,
                 key=f"sweep:{listing.subscription}",
                 subject=listing.subscription,
                 at=listing.at or sweep.started or now,
-                detail=brief(listing.problems),
+                detail=brief(listing.problem),
                 action=SWEEPS,
             )
             yield known.facts.get(known.open.get(problem.key, ""), problem)  # each list has another time

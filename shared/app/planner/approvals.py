@@ -48,10 +48,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class ReviewAnswer:
-    """What the reviews say; ``approval`` if one approves, ``retry`` if the host may answer later.
-
-    The ``act`` of an approval is saved before anything follows from it.
-    """
+    """What the reviews say; ``approval`` if one approves, ``retry`` if the host may answer later."""
 
     check: ReviewCheck
     approval: Approval | None = None
@@ -90,10 +87,7 @@ def reading_again(
 
 
 def approved_request(request: ReviewRequest, ports: Ports) -> PlanRequest | None:
-    """Return the request to plan with the approval of a review, None where none approves.
-
-    ``request`` announces a review of the pull request that was merged as its commit.
-    """
+    """Return the request to plan with the approval of a review, None where none approves."""
     fleet, teams = ports.state.fleet(), ports.reviewers
     plan_record = ports.state.plan(request.commit) if teams and request.commit == fleet.commit else None
     deletes = _deletes(plan_record, ports)
@@ -121,10 +115,7 @@ def _save(read: PlanRecord, check: ReviewCheck, ports: Ports) -> None:
 
 
 def _deletes(plan_record: PlanRecord | None, ports: Ports) -> Mapping[str, datetime]:
-    """Return the deletes of a plan that need approval.
-
-    None if one of them is no longer recorded, or if no review may release it.
-    """
+    """Return the deletes of a plan that need approval."""
     names = plan_record.plan.deletes_needing_approval if plan_record else frozenset[str]()
     items = plan_record.plan.items if plan_record else ()
     if not all(item.hold.by_review for item in items if item.hold and item.cluster in names):
@@ -212,10 +203,7 @@ def _act_of(approval: Approval, review: Review, host: str, now: datetime) -> Act
 
 @dataclass(frozen=True)
 class ApprovedPlan:
-    """A plan, the approval that it has, and what the reviews say if it holds a delete.
-
-    ``act`` is that of a review which approves, ``again`` the message that has the reviews read again.
-    """
+    """A plan, the approval that it has, and what the reviews say if it holds a delete."""
 
     plan: Plan
     approval: Approval | None = None

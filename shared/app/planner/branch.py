@@ -133,10 +133,7 @@ def _is_descendant(ports: Ports, commit: str, earlier: str) -> bool:
 def _leave(
     request: ToPlan, head: BranchHead, decided: HeadDecision, before: FleetRecord, ports: Ports
 ) -> None:
-    """Save what is known of a head that is not planned now, and have it read again or reported again.
-
-    Requests that confirm the same head at the same time continue as one message.
-    """
+    """Save what is known of a head that is not planned now, and have it read again or reported again."""
     again = decided.again
     what = f"is read again at {again.read_from}" if again else "is planned already"
     log.info("commit %s %s", head.commit[:8], what)

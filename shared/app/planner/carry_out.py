@@ -1,7 +1,4 @@
-"""A computed plan is carried out: saved, handed over, and then recorded as planned.
-
-Every part is an "ensure": after a crash between any two lines, running it again completes the work.
-"""
+"""A computed plan is carried out: saved, handed over, and then recorded as planned."""
 
 from __future__ import annotations
 
@@ -72,10 +69,7 @@ def carry_out(computed: ComputedPlan, approval: Approval | None, ports: Ports) -
 
 
 def carry_out_part(computed: ComputedPlan, ports: Ports) -> None:
-    """Start the clusters of a partial plan; raise Stale.
-
-    What is not as it was planned, and what is left after the time of an invocation, is for the whole plan.
-    """
+    """Start the clusters of a partial plan; raise Stale."""
     if _is_paused(computed.fleet, ports):
         return
     _begin(computed, ports)

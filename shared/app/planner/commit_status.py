@@ -201,10 +201,7 @@ def _problem(item: Item, record: ClusterSummary | None) -> str:
 
 
 def reached(item: Item, record: ClusterSummary | None, *, newest: bool) -> bool:
-    """Return whether a cluster is as an item of a plan asks, or as a later plan does.
-
-    ``newest``: no later commit was planned.
-    """
+    """Return whether a cluster is as an item of a plan asks, or as a later plan does."""
     if item.awaits_deletion and record is not None:
         if record.uid != item.uid:
             return record.observed_generation > 0  # a later commit had it created again

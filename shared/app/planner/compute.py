@@ -64,10 +64,7 @@ class ComputedPlan:
 def compute_plan(
     request: ToPlan, unfinished: str, inputs: PlanInputs, fleet: FleetRecord, ports: Ports
 ) -> ComputedPlan:
-    """Return the plan of ``fleet.planning``; ``unfinished`` is the commit that was being planned before.
-
-    That is "" for none.
-    """
+    """Return the plan of ``fleet.planning``; ``unfinished`` is the commit that was being planned before."""
     head, now = fleet.planning, ports.clock()
     earlier = ports.state.plan(head)
     before = earlier.plan if earlier else None

@@ -41,10 +41,7 @@ log = logging.getLogger(__name__)
 
 
 def begin(head: BranchHead, fleet: FleetRecord, gaps: Gaps, ports: Ports) -> FleetRecord:
-    """Save that a head is being planned, and return the fleet's record; raise Stale.
-
-    From now on, the saves of any other planner fail. ``gaps`` are those with this head.
-    """
+    """Save that a head is being planned, and return the fleet's record; raise Stale."""
     started = replace(
         fleet,
         planning=head.commit,
@@ -60,10 +57,7 @@ def begin(head: BranchHead, fleet: FleetRecord, gaps: Gaps, ports: Ports) -> Fle
 
 
 def _begun(head: str, fleet: FleetRecord, now: datetime) -> Handover:
-    """Return the progress of a plan that begins after what the fleet's record says of the last one.
-
-    It keeps what another planner may still save, until the first check says what this one saves.
-    """
+    """Return the progress of a plan that begins after what the fleet's record says of the last one."""
     if fleet.handover is None:
         return Handover(now, now)
     if fleet.planning != head:
@@ -72,10 +66,7 @@ def _begun(head: str, fleet: FleetRecord, now: datetime) -> Handover:
 
 
 def _identified(fleet: FleetRecord, ports: Ports) -> FleetRecord:
-    """Return the fleet's record with the id of the app, and with those that it had before.
-
-    An id of the settings outlives the tables. Where there is none, each state makes one for itself.
-    """
+    """Return the fleet's record with the id of the app, and with those that it had before."""
     before = fleet.app.installation
     mine = ports.config.installation or before or ports.unique()
     former = fleet.app.former if before in ("", mine) else (*fleet.app.former, before)
@@ -232,10 +223,7 @@ def _start(item: Item, *, computed: ComputedPlan, later: Mapping[str, datetime],
 def _started(
     item: Item, record: ClusterRecord | None, computed: ComputedPlan, at: datetime | None, now: datetime
 ) -> Transition | None:
-    """Return the record with an item accepted, whose job may start ``at`` a time, and its event.
-
-    None if it was accepted before, or if the record is newer.
-    """
+    """Return the record with an item accepted, whose job may start ``at`` a time, and its event."""
     plan_record, wanted = computed.plan_record, computed.inputs.desired
     commit, desired = plan_record.plan.commit, wanted.clusters.get(item.cluster)
     accepted = accept(item, record, desired, commit=commit, now=now)

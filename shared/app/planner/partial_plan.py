@@ -41,10 +41,7 @@ WHOLE_AFTER = timedelta(hours=1)
 
 
 def partial_plan_of(before: FleetRecord, fleet: FleetRecord, ports: Ports) -> ComputedPlan | None:
-    """Return the plan of the clusters that start now, None where the whole plan is needed.
-
-    ``before`` is the fleet's record as it was when this planner started, and ``fleet`` as it has saved it.
-    """
+    """Return the plan of the clusters that start now, None where the whole plan is needed."""
     head = fleet.planning
     if not _continues(head, before, ports):
         return None

@@ -107,10 +107,7 @@ def _handle(request: QueueRequest, ports: Ports) -> None:
 
 
 def _plan_and_report(request: ToPlan, ports: Ports, *, some: bool = False) -> None:
-    """Plan the head, if a read of the branch says so, and have what is new reported.
-
-    ``some``: only the clusters of its rollout that may start are needed.
-    """
+    """Plan the head, if a read of the branch says so, and have what is new reported."""
     fleet = ports.state.fleet()
     newer = newer_epoch(fleet, ports)
     if newer:

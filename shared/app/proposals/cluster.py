@@ -63,10 +63,7 @@ class _Turn:
 
 
 def settle(proposal: Proposal, digest: str, *, room: bool, head: Head, ports: Ports) -> None:
-    """Do what a cluster's drift asks for, of which ``digest`` is stored, "" for none.
-
-    Raise NoRoom where that is a new pull request and there is no room for one, and NotShown.
-    """
+    """Do what a cluster's drift asks for, of which ``digest`` is stored, "" for none."""
     pull = ports.git_host.pull(proposal.number) if proposal.number else None
     turn = _Turn(seen(proposal, pull), pull, digest, room, head, ports)
     record = ports.state.cluster(proposal.cluster)

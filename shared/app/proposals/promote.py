@@ -39,10 +39,7 @@ log = logging.getLogger(__name__)
 
 
 def handle(request: PromoteRequest | PromotionRequest, ports: Ports) -> None:
-    """Bring the pull requests of promotions up to date; postpone that while a service does not answer.
-
-    A pause postpones what no person asked for. Raise Retryable when it cannot be postponed.
-    """
+    """Bring the pull requests of promotions up to date; postpone that while a service does not answer."""
     if isinstance(request, PromoteRequest) and pause_now(ports):
         send(request, ports, after=AGAIN_SECONDS)
         return

@@ -44,10 +44,7 @@ NAMED = 3
 
 
 def handle(request: ProposeRequest, ports: Ports) -> None:
-    """Bring the pull requests about drift up to date; postpone that while a service does not answer.
-
-    A pause postpones it, too. Raise Retryable when it cannot be postponed: the next sweep asks again.
-    """
+    """Bring the pull requests about drift up to date; postpone that while a service does not answer."""
     if pause_now(ports):
         send(request, ports, after=AGAIN_SECONDS)
         return

@@ -85,10 +85,7 @@ def seen(proposal: Proposal, pull: Pull | None) -> Proposal:
 
 
 def proposable(stored: Drift, now: Drift) -> tuple[list[DriftedField], tuple[OmittedField, ...]] | None:
-    """Return the fields to propose as Azure has them now; None where that is not what a sweep stored.
-
-    Of a value that may contain a secret, a masked form is stored: it is left out.
-    """
+    """Return the fields to propose as Azure has them now; None where that is not what a sweep stored."""
     known = {field.path: field for field in _proposed(stored)}
     found, secret = [], []
     for field in _proposed(now):

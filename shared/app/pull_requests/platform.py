@@ -19,10 +19,7 @@ NOTES_SHOWN = 5
 def platform_parts(
     sections: Sequence[Section], note: str = "", notes: Sequence[Problem] = ()
 ) -> Iterator[str]:
-    """Yield the changes of Flux on the clusters, what is refused or needs an approval first.
-
-    ``note`` says what built them, and what was not built; ``notes`` are what may be wrong.
-    """
+    """Yield the changes of Flux on the clusters, what is refused or needs an approval first."""
     if note:
         yield f"Flux: {prose(note)}."
     for section in sections[:SECTIONS_SHOWN]:

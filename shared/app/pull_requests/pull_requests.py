@@ -141,11 +141,7 @@ def _plan_newer_head(reported: Pull, request: PreviewRequest, ports: Ports) -> N
 
 
 def mark_outdated(commit: str, ports: Ports) -> None:
-    """Mark the comments of the newest open pull requests as out of date after a new commit.
-
-    Takes one call, and for each pull request one to read our comment and one to write it. Errors are only
-    logged, because they must not prevent a plan.
-    """
+    """Mark the comments of the newest open pull requests as out of date after a new commit."""
     try:
         for pull in ports.git_host.open_pulls(ports.config.branch)[:OUTDATED_PULLS]:
             existing = ports.git_host.comment(pull.number, comment.marker(ports.config.fleet))
@@ -267,10 +263,7 @@ def _rollout(
     under_way: str,
     ports: Ports,
 ) -> Rollout | None:
-    """Return the rollout that a merge would have now, after the one that is ``under_way``; None for none.
-
-    The labels are known, and no trailer: the message of the merge is still to be written.
-    """
+    """Return the rollout that a merge would have now, after the one that is ``under_way``; None for none."""
     if desired.rollout is None or not updates_of(plan):
         return None
     before, its_plan = ports.state.rollout(under_way), ports.state.plan(under_way)

@@ -105,10 +105,7 @@ def _report(
 def _handle(
     message: _Message | None, record: ClusterRecord | None, received: ReceivedDeadLetter, ports: Ports
 ) -> bool:
-    """Act on a message by its kind; return whether the message need not be saved.
-
-    ``record`` is that of a job's message, None where there is none.
-    """
+    """Act on a message by its kind; return whether the message need not be saved."""
     if isinstance(message, JobMessage):
         _fail_job(message, record, received, ports)
         return True

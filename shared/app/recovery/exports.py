@@ -9,7 +9,7 @@ import logging
 from datetime import UTC, date, datetime, time, timedelta
 
 from shared.ports import Ports, State
-from shared.ports.exports import Exports
+from shared.ports.services import Exports
 from shared.ports.state.app import LONG_AGO
 
 log = logging.getLogger(__name__)
@@ -19,11 +19,7 @@ LATE = timedelta(hours=1)
 
 
 def export_days(ports: Ports) -> str:
-    """Write the days that are over and not exported yet, as one file with the name of the last of them.
-
-    Return its name, "" where there is nothing to do. A second run of a day does nothing; a file that is there
-    stays. The first one has everything.
-    """
+    """Write the days that are over and not exported yet, as one file with the name of the last of them."""
     fleet, exports = ports.config.fleet, ports.exports
     last = (ports.clock() - LATE).date() - timedelta(days=1)
     done = max(map(_day, exports.names(f"{fleet}/")), default=None)
@@ -37,10 +33,7 @@ def export_days(ports: Ports) -> str:
 
 
 def restore(fleet: str, state: State, exports: Exports, since: date) -> tuple[int, int]:
-    """Insert what is missing, from the exports since a day; return how much was missing, and how much not.
-
-    The newest export comes first, so that of what was written several times the last version is inserted.
-    """
+    """Insert what is missing, from the exports since a day; return how much was missing, and how much not."""
     restored = there = 0
     for name in sorted(exports.names(f"{fleet}/"), reverse=True):
         if _day(name) >= since:

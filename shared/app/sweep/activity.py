@@ -22,7 +22,7 @@ from shared.cluster.findings.conditions import act_known, with_act
 from shared.cluster.record import ClusterRecord, finding_of_sweep
 from shared.masking import cut
 from shared.ports import Ports
-from shared.ports.azure.activity_log import ListActivity, events_between
+from shared.ports.azure.clusters import ListActivity, events_between
 from shared.ports.state import Listing
 from shared.resource_ids import SubscriptionId
 

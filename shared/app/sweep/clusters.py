@@ -94,10 +94,7 @@ TOGETHER = 200
 
 
 def request_checks(names: Sequence[str], part: SweepRequest, ports: Ports) -> None:
-    """Ask that clusters are read one by one about which a list decides nothing.
-
-    ``part`` has its subscription where it lacks them.
-    """
+    """Ask that clusters are read one by one about which a list decides nothing."""
     for first in range(0, len(names), TOGETHER):
         some = tuple(names[first : first + TOGETHER])
         send(SweepRequest(sweep=part.sweep, clusters=some, subscription=part.subscription), ports)
@@ -105,9 +102,8 @@ def request_checks(names: Sequence[str], part: SweepRequest, ports: Ports) -> No
 
 @dataclass(frozen=True)
 class ListCheck:
-    """The clusters that exist although a list lacks them, whether a record changed, and whose, for a list."""
+    """Whether a record changed, and whose, for a list."""
 
-    lacking: Sequence[str]
     changed: bool
     news: Sequence[str] = ()
 
@@ -122,7 +118,6 @@ def check(part: SweepRequest, end: float, sources: Sources, ports: Ports) -> Lis
     limiter = RateLimiter(None, ports, part.reservations)
     activity = ActivityLog(ports, {listing.subscription: listing for listing in ports.state.sweep().listings})
     absent: list[str] = []
-    lacking: list[str] = []
     changing: list[str] = []
     news: list[str] = []
     changed = False
@@ -154,8 +149,6 @@ def check(part: SweepRequest, end: float, sources: Sources, ports: Ports) -> Lis
         if live is None and not part.absent and record.finding != ClusterMissing.__name__:
             absent.append(name)
             continue
-        if live is not None and part.subscription:
-            lacking.append(name)
         try:
             is_news = conclude(record, live, sources, activity, ports)
             changed = is_news or changed
@@ -177,7 +170,7 @@ def check(part: SweepRequest, end: float, sources: Sources, ports: Ports) -> Lis
         again = {"clusters": tuple(changing), "reservations": {}}
         busy_again = part.next_attempt().model_copy(update=again)
         send(busy_again, ports, after=BUSY_SECONDS * 2**part.attempt)
-    return ListCheck(lacking, changed, news)
+    return ListCheck(changed, news)
 
 
 @again

@@ -48,10 +48,7 @@ def conclude_from_list(
 
 
 def conclude_still_missing(name: str, sources: Sources, activity: ActivityLog, ports: Ports) -> bool:
-    """Conclude what is known meanwhile of a cluster that was found missing, and that a list lacks as well.
-
-    Two reads have shown that before, so nothing is read again. Return whether anything is new.
-    """
+    """Conclude what is known meanwhile of a cluster that was found missing, and that a list lacks as well."""
     record = readable(name, ports.state)
     if record is None or record.finding != ClusterMissing.__name__:
         return False

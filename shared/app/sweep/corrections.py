@@ -104,10 +104,7 @@ def compare(record: ClusterRecord, shown: Sighting) -> SweepComparison:
 
 
 def correct(before: ClusterRecord, compared: SweepComparison, shown: Sighting) -> Transition:
-    """Return the record with the job that the policy starts, unless something holds it, and what is sent.
-
-    ``before`` is the record before the comparison. What was found out about the differences is in its record.
-    """
+    """Return the record with the job that the policy starts, unless something holds it, and what is sent."""
     events = [*compared.events]
     after, what = _corrected(before, compared, shown)
     if compared.of_values:
@@ -257,10 +254,7 @@ def _error_of(failure: Failure) -> ReconcileError:
 
 
 def _in_suspension(record: ClusterRecord, found: SweepVerdict | None, now: datetime) -> ClusterRecord:
-    """Return the record of a suspended cluster with what is so; its job goes on waiting.
-
-    Its next sweep compares it, also if it is as it was before by then.
-    """
+    """Return the record of a suspended cluster with what is so; its job goes on waiting."""
     in_sync = record.condition(IN_SYNC)
     if found is None:
         after = apply_finding(record, None, now)

@@ -64,10 +64,7 @@ def compare(
     activity: ActivityLog,
     ports: Ports,
 ) -> ListComparison:
-    """Conclude what a whole list of a subscription shows of the clusters at rest that should be there.
-
-    ``installations`` are the ids of this app, the present one first, ``started`` when the list was asked for.
-    """
+    """Conclude what a whole list of a subscription shows of the clusters at rest that should be there."""
     lacking, newer, operated, strange, changed = [], [], [], list[str](), False
     news = list[str]()
     for summary in summaries:

@@ -46,10 +46,7 @@ class Sources:
         self._left = MOST_MANIFESTS
 
     def added(self, record: ClusterRecord) -> ClusterRecord:
-        """Return the record with the source of each value of git that differs and has none yet.
-
-        An answer that the git host does not give loses no report: the next sweep asks again.
-        """
+        """Return the record with the source of each value of git that differs and has none yet."""
         drift = record.divergence.drift
         if drift is None or not self._left or not any(map(_lacks_source, drift.fields)):
             return record

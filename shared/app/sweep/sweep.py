@@ -51,7 +51,7 @@ MOST_MISSED = 20
 SWEEP_SECONDS = 120.0
 """After so many seconds another message continues: less than half of ``functionTimeout``."""
 MOST_LACKING = 200
-"""How many clusters that a list lacks are read by themselves; the next sweep begins with the others.
+"""How many clusters that a list lacks are read by themselves; later sweeps read others.
 A list that lacks more may be of a subscription in which the app has lost its role: Azure then answers with an
 empty list."""
 
@@ -76,8 +76,6 @@ def _handle(part: SweepRequest, ports: Ports) -> None:
     sources = Sources(fleet.commit, ports)
     if part.clusters:
         checked = check(part, end, sources, ports)
-        if checked.lacking:
-            _save(partial(_with_hidden, subscription=part.subscription, names=checked.lacking), ports)
         missed = _missed(checked.news, part.subscription, ports) if checked.news else ()
         if missed:
             _save(
@@ -125,7 +123,7 @@ def _sweep(
     def listed(record: SweepRecord) -> SweepRecord:
         known = {listing.subscription: listing for listing in record.listings}
         listings = known | {key: _with_misses(item, known.get(key)) for key, item in after.items()}
-        named = {key for key in fleet.rules.subscriptions if key in listings and not listings[key].problems}
+        named = {key for key in fleet.rules.subscriptions if key in listings and not listings[key].problem}
         kept = [item for key, item in sorted(listings.items()) if key in {*of_fleet, *named} or item.orphans]
         return replace(
             record,
@@ -162,15 +160,14 @@ def _list(
         listed = read_list(before.subscription, limiter.over(ports))
     except RateLimited as limited:
         postpone(part, limited, limiter, ports)
-        return replace(before, problem=str(limited), hidden=()), False
+        return replace(before, problem=str(limited)), False
     except ReconcileError as error:
         log.warning("the clusters of %s cannot be listed: %s: %s", before.subscription, error.kind, error)
         retry(part, error, ports)
         problem = f"its clusters cannot be listed: {error.kind}: {error}"
-        return replace(before, problem=problem, hidden=()), False
+        return replace(before, problem=problem), False
     activity = ActivityLog(ports, {before.subscription: before})
     compared = compare(listed, summaries, installations, started, sources, activity, ports)
-    compared = replace(compared, lacking=_in_turn(compared.lacking, before))
     request_checks(compared.lacking[:MOST_LACKING], part, ports)
     request_checks(compared.newer, part.model_copy(update={"subscription": ""}), ports)
     orphans = orphans_of(listed, summaries, before, started, limiter.over(ports))
@@ -192,10 +189,7 @@ def _list(
 
 
 def _missed(news: Sequence[str], subscription: str, ports: Ports) -> tuple[str, ...]:
-    """Return the clusters of which a sweep found something new, and no event had announced anything.
-
-    Nothing is missed of a subscription of which no event has ever come.
-    """
+    """Return the clusters of which a sweep found something new, and no event had announced anything."""
     changes = {known.cluster: known for known in ports.state.changes() if known.changes}
     place = f"/subscriptions/{subscription}/"
     if not any(known.changes[-1].resource.startswith(place) for known in changes.values()):
@@ -233,16 +227,6 @@ def _with_missed(
     return replace(record, listings=tuple(listings))
 
 
-def _in_turn(lacking: Sequence[str], before: Listing) -> Sequence[str]:
-    """Return the clusters that a list lacks in the order in which they are read.
-
-    It begins after the last one that the sweep before read, so that none is left out; where that one
-    read all of them it does not matter with which it begins.
-    """
-    last = before.undecided[:MOST_LACKING][-1:]
-    return sorted(lacking, key=lambda name: (bool(last) and name <= last[0], name))
-
-
 def _by_subscription(summaries: Sequence[ClusterSummary]) -> Mapping[str, Sequence[ClusterSummary]]:
     """Return the clusters of each subscription; those whose records no longer exist are in none."""
     found: defaultdict[str, list[ClusterSummary]] = defaultdict(list)
@@ -250,20 +234,6 @@ def _by_subscription(summaries: Sequence[ClusterSummary]) -> Mapping[str, Sequen
         if summary.place.subscription:
             found[summary.place.subscription.lower()].append(summary)
     return found
-
-
-def _with_hidden(record: SweepRecord, *, subscription: str, names: Sequence[str]) -> SweepRecord:
-    """Return the record with the clusters that the list of a subscription should not have lacked.
-
-    Several messages may have read them.
-    """
-    listings = (
-        replace(listing, hidden=tuple(sorted({*listing.hidden, *names})))
-        if listing.subscription == subscription
-        else listing
-        for listing in record.listings
-    )
-    return replace(record, listings=tuple(listings))
 
 
 @again

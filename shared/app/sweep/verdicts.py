@@ -102,10 +102,7 @@ def is_suspect(summary: ClusterSummary, live: Json | None, owner: Owner) -> bool
 
 
 def is_incomplete(summary: ClusterSummary, asked_since: datetime, now: datetime) -> bool:
-    """Return whether a sweep reads the record again of a cluster that it found missing or stopped.
-
-    Its exemption has ended, or nobody was known who did it when it was found, at ``asked_since`` or later.
-    """
+    """Return whether a sweep reads the record again of a cluster that it found missing or stopped."""
     ended = bool(summary.absence.exempt_until) and now.date() > date.fromisoformat(
         summary.absence.exempt_until
     )
@@ -115,10 +112,7 @@ def is_incomplete(summary: ClusterSummary, asked_since: datetime, now: datetime)
 
 
 def owner_of(summary: ClusterSummary, installations: Sequence[str], config: FleetConfig) -> Owner:
-    """Return the tags of a cluster as far as its summary knows them; its record knows more.
-
-    ``installations`` are the ids of this app, the present one first.
-    """
+    """Return the tags of a cluster as far as its summary knows them; its record knows more."""
     mine = next(iter(installations), "")
     return Owner(
         config.fleet,

@@ -181,10 +181,7 @@ def _run(record: ClusterRecord, ports: Ports) -> None:
 
 
 def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
-    """Run a step; return whether ``leased`` is at the one that follows it at once.
-
-    No step follows that would start after ``last_start``.
-    """
+    """Run a step; return whether ``leased`` is at the one that follows it at once."""
     limiter, access = RateLimiter(leased.record, ports), ClusterAccess(leased.record)
     inside = access.over(limiter.over(with_lease_guard(leased, ports)))
     stay, first = Stay(leased, ports, access, last_start), leased.found.job.step.name
@@ -263,10 +260,7 @@ def _is_last_step(record: ClusterRecord) -> bool:
 
 
 def _outcome(record: ClusterRecord, ports: Ports, first: Step) -> Outcome:
-    """Run the record's step; turn an error into the outcome of its class.
-
-    ``first`` is the step with which the message began.
-    """
+    """Run the record's step; turn an error into the outcome of its class."""
     step = record.job.step
     if step.abandoned_leases >= MAX_ABANDONED_LEASES:
         problem = f"the worker died {step.abandoned_leases} times in {step.name}, or was cut off"

@@ -70,10 +70,7 @@ class Verification:
         return replace(self, digest=digest, added=added)
 
     def names_of(self, field: DriftedField) -> tuple[str, ...]:
-        """Return the names of what somebody added at a field, none for a difference of another kind.
-
-        A version that somebody raised is none: git follows it, since AKS never goes back.
-        """
+        """Return the names of what somebody added at a field, none for a difference of another kind."""
         if not field.left_alone or is_version(field.path):
             return ()
         many = f"{field.path}." if _TAINTS.fullmatch(field.path) else None

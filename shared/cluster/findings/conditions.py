@@ -115,10 +115,7 @@ _CLOSED = frozenset(kind.__name__ for kind in (ClusterMissing, ClusterStopped, C
 
 
 def is_at_rest(record: ClusterRecord) -> bool:
-    """Return whether sweeps compare a cluster: it was verified Ready, and no job changes it.
-
-    That is so of an idle one, of one whose later job has failed, and of a suspended one.
-    """
+    """Return whether sweeps compare a cluster: it was verified Ready, and no job changes it."""
     unchanged = record.failed or record.phase is Phase.SUSPENDED
     return record.idle or (unchanged and record.was_ready and not record.deleting)
 
@@ -157,18 +154,12 @@ def is_closed(record: ClusterRecord) -> bool:
 
 
 def is_exempt(record: ClusterRecord) -> bool:
-    """Return whether what a sweep found of a whole cluster is ignored: an exemption has it so.
-
-    A job that had failed before is no part of that.
-    """
+    """Return whether what a sweep found of a whole cluster is ignored: an exemption has it so."""
     return bool(record.exemption and found_of(record)) and record.job.earlier is None
 
 
 def shown_phase(record: ClusterRecord) -> Phase:
-    """Return the phase that people see: a cluster is not Failed that an exemption has missing or stopped.
-
-    One outside Azure is released, and not deleted.
-    """
+    """Return the phase that people see: a cluster is not Failed that an exemption has missing or stopped."""
     if record.phase is Phase.DELETING and record.desired.is_attached:
         return Phase.RELEASING
     return Phase.EXEMPT if record.finding and is_exempt(record) else record.phase

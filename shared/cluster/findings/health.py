@@ -57,10 +57,7 @@ class HealthFinding:
 
 
 def checked(record: ClusterRecord, findings: Iterable[HealthFinding], now: datetime) -> ClusterRecord:
-    """Return the record with the conditions that a check found.
-
-    One that is why the cluster is not Ready, and is still so, verifies that again.
-    """
+    """Return the record with the conditions that a check found."""
     for found in findings:
         message, generation = cut(found.message, MESSAGE_LIMIT), record.observed_generation
         record = with_condition(

@@ -58,10 +58,7 @@ class Readiness:
 def readiness_of(
     record: ClusterRecord, seen: Observation | None, room: Room | None, to: str, now: datetime
 ) -> Readiness:
-    """Return whether a cluster is ready; ``seen`` is the last reading of its present life, None for none.
-
-    ``room`` is what Azure had for it then, None for a cluster elsewhere.
-    """
+    """Return whether a cluster is ready; ``seen`` is the last reading of its present life, None for none."""
     if seen is None:
         return Readiness(to, unknown=("nobody has read it yet",))
     running = record.observation.running

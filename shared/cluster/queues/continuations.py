@@ -52,10 +52,7 @@ def continuations_of(records: Iterable[ClusterRecord]) -> list[Continuation]:
 
 
 def served_until(continuations: Iterable[Continuation], queue: JobQueue, now: datetime) -> datetime | None:
-    """Return the newest time for which a message of a queue is being handled, None when none is.
-
-    A queue serves messages about in the order in which they are due: those of a later time still wait.
-    """
+    """Return the newest time for which a message of a queue is being handled, None when none is."""
     mine = (continuation for continuation in continuations if continuation.queue is queue)
     leased = (
         continuation

@@ -54,10 +54,7 @@ class Envelope:
 
 
 def continuation(record: ClusterRecord, now: datetime, copy: str = "") -> tuple[Envelope, ...]:
-    """Return the message that a record waits for, at its time; nothing for a job that has ended.
-
-    Duplicate detection drops an extra one, but for a ``copy`` of another name.
-    """
+    """Return the message that a record waits for, at its time; nothing for a job that has ended."""
     return continuation_at(record, record.job.due(now), now, copy)
 
 

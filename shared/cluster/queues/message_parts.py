@@ -44,10 +44,7 @@ class RolloutAct(Wire):
 
 
 class PromotionAsked(Wire):
-    """That a person wants an environment to get what is proven in another one: who, and when.
-
-    ``what`` is empty for everything that differs.
-    """
+    """That a person wants an environment to get what is proven in another one: who, and when."""
 
     source: str
     target: str

@@ -63,10 +63,7 @@ def trial_ended_event(record: ClusterRecord, trial: Trial) -> Event:
 
 
 def pin_back_event(record: ClusterRecord, pins: Mapping[str, Pin], by: str, reason: str) -> Event:
-    """Return the event of a cluster that goes back to earlier pins, because somebody aborted a rollout.
-
-    ``pins`` are those of the cluster, as "", and of its systems.
-    """
+    """Return the event of a cluster that goes back to earlier pins, because somebody aborted a rollout."""
     moved = (
         f"{f'the pin of {name}' if name else 'its pin'} goes back from {short_commit(pin.before)} to "
         f"{short_commit(pin.commit)}"
@@ -171,10 +168,7 @@ def _value(text: str) -> str:
 def events_between(
     before: ClusterRecord, after: ClusterRecord, outcome: Outcome, *, request_ids: Sequence[str] = ()
 ) -> Iterator[Event]:
-    """Yield an event for each step's end, each write and each change; none for a wait that continues.
-
-    ``request_ids`` are the service's ids of the step's writes.
-    """
+    """Yield an event for each step's end, each write and each change; none for a wait that continues."""
     for reason, message, warning in _descriptions(before, after, outcome, wrote=bool(request_ids)):
         event = _event(after, reason, message, warning=warning)
         yield _of_step(event, before, (*request_ids, *_refused(outcome)))

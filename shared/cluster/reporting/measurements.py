@@ -244,10 +244,7 @@ def of_plan(commit: str, began: datetime, ended: datetime, result: str) -> Itera
 
 
 def of_fleet(summaries: Sequence[ClusterSummary], gaps: Gaps) -> Iterator[Measurement]:
-    """Yield how many clusters are in each phase, and so on, from summaries with details.
-
-    There is a 0 for what no cluster has: a gauge keeps a value that nothing replaces.
-    """
+    """Yield how many clusters are in each phase, and so on, from summaries with details."""
     phases = Counter(summary.shown_phase for summary in summaries)
     for phase in Phase:
         yield Measurement(CLUSTERS, phases[phase], {"phase": phase})

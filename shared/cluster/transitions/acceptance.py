@@ -139,10 +139,7 @@ def accept_delete(record: ClusterRecord, *, commit: str, now: datetime, generati
 
 
 def accept_retry(record: ClusterRecord, *, now: datetime, left: tuple[str, ...] = ()) -> ClusterRecord:
-    """Return the record with its job started again; the spec and its generation stay.
-
-    ``left`` are the differences from git that the job leaves as they are.
-    """
+    """Return the record with its job started again; the spec and its generation stay."""
     job = job_after(record.job, record.job.recipe, now=now, lease=record.job.lease, left=left)
     return with_summary(
         replace(

@@ -38,10 +38,7 @@ _FINDINGS = frozenset(kind.__name__ for kind in classes(NoLongerReady))
 def apply_comparison(
     record: ClusterRecord, decided: Sequence[DriftDecision], verified: Verification, *, now: datetime
 ) -> ClusterRecord:
-    """Return the record after a comparison; ``verified`` is what the cluster has now.
-
-    A comparison that finds what the one before found changes no time and no sequence.
-    """
+    """Return the record after a comparison; ``verified`` is what the cluster has now."""
     drift = drift_from(decided, record.divergence.drift, now, life=record.uid, generation=record.generation)
     after = with_in_sync(record, drift, now)
     after = replace(after, observation=replace(after.observation, verified=verified))

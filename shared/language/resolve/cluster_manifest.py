@@ -34,10 +34,7 @@ SPEC = ("spec",)
 
 @dataclass(frozen=True)
 class MergedManifest:
-    """A cluster's manifest merged over its layers, without ``class`` and ``environment`` in its spec.
-
-    ``problems`` are those of the cluster's file that the merged manifest no longer shows.
-    """
+    """A cluster's manifest merged over its layers, without ``class`` and ``environment`` in its spec."""
 
     node: Node
     base: Base

@@ -76,10 +76,7 @@ class DesiredFleet:
         return ResolvedCluster(self.clusters[name], node) if node else None
 
     def source(self, cluster: str, path: str) -> str:
-        """Return the "file:line" of a field of a cluster, "" when it is unknown.
-
-        ``path`` is a field as in a plan. A field that no file sets has the line of the object around it.
-        """
+        """Return the "file:line" of a field of a cluster, "" when it is unknown."""
         system = _SYSTEM.match(path)
         if system:
             tenant = self.systems.get(system[1])

@@ -36,10 +36,7 @@ MAX_INHERITANCE = 16
 
 @dataclass(frozen=True)
 class Layer:
-    """One shared file's part of a cluster's spec. ``parent`` is the class that a class inherits from.
-
-    ``production`` is the node with which an environment declares itself production.
-    """
+    """One shared file's part of a cluster's spec. ``parent`` is the class that a class inherits from."""
 
     spec: Node = EMPTY
     parent: str = ""
@@ -54,10 +51,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Base:
-    """All layers below the clusters of one class and environment, merged.
-
-    ``size`` is the number of values in the layers.
-    """
+    """All layers below the clusters of one class and environment, merged."""
 
     node: Node
     production: Node | None
@@ -66,10 +60,7 @@ class Base:
 
     @cached_property
     def finished(self) -> Mapping[int, Any]:
-        """The validated models of its parts by the id of their node, found once a cluster is resolved.
-
-        Clusters that do not change a part share its model, which saves time and memory.
-        """
+        """The validated models of its parts by the id of their node, found once a cluster is resolved."""
         return _finished(self.node)
 
 
@@ -151,10 +142,7 @@ def lineage(name: str, classes: Mapping[str, Layer]) -> list[Layer]:
 
 
 def _finished(spec: Node) -> dict[int, Any]:
-    """Return the values of the merged layers that are the same for every cluster, by the id of their node.
-
-    These are the models of parts that are valid by themselves, and plain values without placeholders.
-    """
+    """Return the values of the merged layers that are the same for every cluster, by the id of their node."""
     finished: dict[int, Any] = dict(_plain_parts(spec))
     for name, info in ClusterSpec.model_fields.items():
         node, model = spec.child(info.alias or name), next(models_in(info.annotation), None)

@@ -65,10 +65,7 @@ class Placeholders:
         return value or braces[0]
 
     def problems(self, node: Node, never: Collection[str] = ()) -> list[Problem]:
-        """Return a problem for every placeholder that is misspelt or has no value in the cluster.
-
-        ``never`` are those that no cluster of its provider has.
-        """
+        """Return a problem for every placeholder that is misspelt or has no value in the cluster."""
         wrong = (
             (node.find(path).mark, (path, name))
             for path, text in texts(node)
@@ -160,10 +157,7 @@ class LoadedFile(Generic[Shared]):
 def load(
     path: str, model: type[Shared], contents: Contents, work: Work, share: int, *, name: str = ""
 ) -> LoadedFile[Shared]:
-    """Return the manifest of a shared file; its metadata.name must be ``name`` where that is given.
-
-    ``share`` is how many units of work the file may take in any case.
-    """
+    """Return the manifest of a shared file; its metadata.name must be ``name`` where that is given."""
     content = contents[path]
     if not work.admits(units_of(content), share):
         start = Mark(path, 1, 1)
@@ -285,10 +279,7 @@ def _by_step(nodes: Sequence[Node]) -> Mapping[str, list[Node]]:
 
 
 def unmatched_removals(layer: Node, below: LayersBelow, at: Path, root: Node) -> list[Problem]:
-    """Return a problem for each removal of a name that no layer below has.
-
-    ``at`` is where the layer is in its file, whose root is ``root``.
-    """
+    """Return a problem for each removal of a name that no layer below has."""
     unmatched = (
         (node.mark, path) for path, node in _removals(layer, ()) if str(path[-1]) not in below.at(path[:-1])
     )

@@ -61,10 +61,7 @@ def problem_at(mark: Mark, field: str, message: str) -> Problem:
 
 
 def described(places: Iterable[tuple[Mark, T]], describe: Callable[[Mark, T], Problem]) -> list[Problem]:
-    """Return the problems at these places: the first ones of each file described, the others counted.
-
-    A description may cost much more than to find the place, and nobody reads thousands of them.
-    """
+    """Return the problems at these places: the first ones of each file described, the others counted."""
     files: dict[str, list[tuple[Mark, T]]] = {}
     for mark, what in places:
         files.setdefault(mark.file, []).append((mark, what))
@@ -151,10 +148,7 @@ def field_of(path: Path, root: Node) -> str:
 
 
 def nearest(name: str, fields: Iterable[str]) -> str:
-    """Return the name that was probably meant, "" when none is similar.
-
-    Of thousands of names, only those with the same first letter and nearly the same length are compared.
-    """
+    """Return the name that was probably meant, "" when none is similar."""
     fields = list(fields)
     same = next((field for field in fields if field.lower() == name.lower()), "")
     if len(fields) > CANDIDATES:

@@ -36,10 +36,7 @@ class KnownCluster:
 
 
 def fingerprint_of(inputs: str, digest: str) -> str:
-    """Return the fingerprint of a document that was resolved from these inputs, "" for unknown inputs.
-
-    A push computes one for each cluster of the fleet.
-    """
+    """Return the fingerprint of a document that was resolved from these inputs, "" for unknown inputs."""
     return hashlib.sha256(f"{inputs}\n{digest}".encode()).hexdigest()[:16] if inputs else ""
 
 
@@ -52,10 +49,7 @@ class Inputs:
         self._bases: dict[tuple[str, str], str] = {}
 
     def of(self, cluster: Desired) -> str:
-        """Return the name, blob ids and hash of layers of a cluster, "" when one of its inputs is missing.
-
-        The cluster's own file, which names its class and environment, is among the inputs.
-        """
+        """Return the name, blob ids and hash of layers of a cluster, "" when one of its inputs is missing."""
         name = cluster.name
         own = self._files.blobs.get(cluster_path(name), "")
         components = None if cluster.has_extension else cluster.components_path
@@ -137,10 +131,7 @@ MOST = 5_000
 
 @dataclass(frozen=True)
 class Common:
-    """The first cluster with a spec, and the own fields of its layers.
-
-    ``size`` is the most that its stored form takes.
-    """
+    """The first cluster with a spec, and the own fields of its layers."""
 
     cluster: Desired
     own: Mapping[str, Any]
@@ -155,10 +146,7 @@ class Common:
         return {**manifest, "spec": spec}
 
     def with_own(self, name: str, metadata: ClusterMetadata, fields: BaseModel) -> Desired:
-        """Return the cluster with the name, the metadata and the own fields of another manifest.
-
-        Both have the same ones: the names of own fields are part of what the clusters have in common.
-        """
+        """Return the cluster with the name, the metadata and the own fields of another manifest."""
         values = fields.__dict__
         given = {field: values[field] for field in fields.model_fields_set}
         annotations = metadata.annotations

@@ -33,10 +33,7 @@ SHOWN_OF_CYCLE = 8
 
 @dataclass(frozen=True)
 class _Chain:
-    """How many classes a class inherits from, and the first class of these that inherits from too many.
-
-    ``cycle`` is the beginning of the circle that the class is in, and ``members`` how many it has.
-    """
+    """How many classes a class inherits from, and the first class of these that inherits from too many."""
 
     length: int = 0
     first_beyond: str = ""
@@ -47,10 +44,7 @@ class _Chain:
 def inheritance_problems(
     marks: Mapping[str, Mark], classes: Mapping[str, Layer]
 ) -> Iterator[tuple[str, Problem]]:
-    """Yield each class with the problem of its chain; ``marks`` has the place of each ``spec.class``.
-
-    Every class that inherits from too many has the problem of the first one in its chain, at its place.
-    """
+    """Yield each class with the problem of its chain; ``marks`` has the place of each ``spec.class``."""
     chains = _chains(classes)
     for name, mark in marks.items():
         chain, parent = chains[name], classes[name].parent

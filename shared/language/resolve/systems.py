@@ -70,10 +70,7 @@ def with_systems(
     tenants: Mapping[str, Tenant],
     recorded: Mapping[str, Systems],
 ) -> dict[str, Desired]:
-    """Return the clusters with their systems; those of invalid manifests stay as they are ``recorded``.
-
-    A cluster that has none, and had none, costs nothing.
-    """
+    """Return the clusters with their systems; those of invalid manifests stay as they are ``recorded``."""
     paths, wrong = files.of(SYSTEMS)
     unread = {*paths, *wrong} - tenants.keys()
     invalid = None if "" in wrong or files.unreadable else unread
@@ -93,10 +90,7 @@ def with_systems(
 
 
 def _selected(system: System, clusters: Mapping[str, Desired]) -> Iterator[str]:
-    """Yield the clusters of a system; its labels select none in which Roadstead applies nothing itself.
-
-    So whoever adds such a cluster changes no team's system; naming one is an error.
-    """
+    """Yield the clusters of a system; its labels select none in which Roadstead applies nothing itself."""
     selector = system.spec.clusters
     wanted, names = selector.match_labels, frozenset(selector.names)
     for name, cluster in clusters.items():

@@ -97,10 +97,7 @@ def _may_be_completed(detail: Any, place: Node) -> bool:
 
 
 def _path(detail: Any, model: type[BaseModel]) -> Path:
-    """Return the path of an error without pydantic's steps for validators and invalid keys.
-
-    A default that is invalid has the name of the field in Python, and not the one in the manifest.
-    """
+    """Return the path of an error without pydantic's steps for validators and invalid keys."""
     steps = (step for step in detail["loc"] if step != "[key]")
     path = tuple(step for step in steps if isinstance(step, int) or not step.startswith("function-"))
     info = _model_at(path[:-1], model).model_fields.get(str(path[-1])) if path else None

@@ -45,10 +45,7 @@ class NotEditable(Exception):
 
 
 def with_value(text: str, path: Sequence[str], value: Any) -> str:
-    """Return a file with a value at a path; a step ``[name]`` is the item of a list that has this name.
-
-    Objects and items on the way are added where the file does not have them.
-    """
+    """Return a file with a value at a path; a step ``[name]`` is the item of a list that has this name."""
     return _Edit(text).put(path, value)
 
 

@@ -171,10 +171,7 @@ def without_removed(node: Node) -> Node:
 
 
 def plain_value(node: Node, fill: Callable[[str], str], finished: Mapping[int, Any]) -> Any:
-    """Return the value without places, nulls and removed items, with its strings filled in.
-
-    ``finished`` has values to use unchanged, by the id of their node.
-    """
+    """Return the value without places, nulls and removed items, with its strings filled in."""
     value = node.value
     if isinstance(value, str):
         return fill(value) if "{" in value else value

@@ -106,10 +106,7 @@ overflow in the C parser."""
 
 
 class YamlError(Exception):
-    """The content is not one YAML document that can be stored: the reason and the place.
-
-    ``field`` is the path of the value, "" for the file as a whole.
-    """
+    """The content is not one YAML document that can be stored: the reason and the place."""
 
     def __init__(self, message: str, mark: Mark, field: str = "") -> None:
         super().__init__(message)

@@ -119,10 +119,7 @@ class Builds:
         source: SourceName = FLEET_SOURCE,
         check: Callable[[], None] = unlimited,
     ) -> Built:
-        """Return what Flux builds of a folder of a tree that has the contents, for a Kustomization's spec.
-
-        ``check`` is called before each build; it may raise NoTime, or an error of the caller's.
-        """
+        """Return what Flux builds of a folder of a tree that has the contents, for a Kustomization's spec."""
         with self._lock:
             return self._of(tree, folder, spec, source, check)
 
@@ -187,10 +184,7 @@ class Builds:
         fields: dict[str, Any],
         check: Callable[[], None],
     ) -> tuple[Document, ...]:
-        """Return the objects as Flux builds them, each with its file.
-
-        Kustomize notes files in annotations. Where something sees these, the folder is built twice.
-        """
+        """Return the objects as Flux builds them, each with its file."""
 
         def run(kustomization: Json) -> list[str]:
             check()
@@ -221,10 +215,7 @@ _OPTIONS = (
 
 
 def generated(tree: Tree, folder: str, options: Json) -> tuple[str, dict[str, Any]]:
-    """Return the kustomization file that Flux writes for a folder: its path and its fields.
-
-    Raise UnreadableFile where the one in the folder cannot be read.
-    """
+    """Return the kustomization file that Flux writes for a folder: its path and its fields."""
     path = tree.kustomization_in(folder)
     prefix = f"{folder}/" if folder else ""
     if path:

@@ -11,10 +11,7 @@ _GROUP = KUSTOMIZE_API.partition("/")[0]
 
 
 def declared(desired: Desired, source: SourceName = FLEET_SOURCE) -> tuple[Owner, ...]:
-    """Return the Kustomizations of a cluster that apply folders of a source, nothing of them built.
-
-    Microsoft's extension puts the name of its configuration, which is that of the source, before each name.
-    """
+    """Return the Kustomizations of a cluster that apply folders of a source, nothing of them built."""
     prefix = f"{source.name}-" if desired.has_extension else ""
     return tuple(
         Owner(ObjectId(_GROUP, ref.kind, ref.namespace, f"{prefix}{ref.name}"), spec)

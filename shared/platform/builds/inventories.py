@@ -19,9 +19,17 @@ from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret
 from shared.language.resolve.problems import Problem, nearest, problem_at
 from shared.language.yaml.nodes import Mark
 from shared.platform.builds.build import Builds, Built, Document, unlimited
-from shared.platform.builds.configs import Place, Values, configs_in
 from shared.platform.builds.declared import declared
-from shared.platform.builds.substitution import BadSubstitution, invalid_names, names_in, parsed, substituted
+from shared.platform.builds.substitution import (
+    BadSubstitution,
+    Place,
+    Values,
+    configs_in,
+    invalid_names,
+    names_in,
+    parsed,
+    substituted,
+)
 from shared.platform.inventory import BuiltObject, Inventory, ObjectId, Owner
 from shared.platform.pins import Roots, roots_of
 from shared.platform.source.documents import UnreadableFile, documents, field_of, manifests
@@ -42,10 +50,7 @@ Fact = Callable[[str], str | None]
 
 
 class Inventories:
-    """Makes the inventories of the clusters at one commit; ``tree`` has the contents that they reach.
-
-    ``check`` is called before each build, and may raise: see ``Builds.of``.
-    """
+    """Makes the inventories of the clusters at one commit; ``tree`` has the contents that they reach."""
 
     def __init__(
         self,
@@ -103,10 +108,7 @@ def _place(secret: BootstrapSecret) -> tuple[str, str]:
 
 
 class _Maker:
-    """Makes one inventory; ``used`` are the names of facts that it depends on.
-
-    ``has_facts``: the ConfigMap with the facts is on the cluster; Microsoft's extension has none.
-    """
+    """Makes one inventory; ``used`` are the names of facts that it depends on."""
 
     def __init__(
         self,

@@ -20,8 +20,7 @@ from shared.platform.source.documents import (
 )
 from shared.platform.source.reach import Reach
 from shared.platform.source.references import FIELDS, KUSTOMIZE_GROUP
-from shared.platform.source.spelling import misspelt
-from shared.platform.source.tree import KUSTOMIZATION_FILES, Tree
+from shared.platform.source.tree import KUSTOMIZATION_FILES, Tree, misspelt
 
 _KUSTOMIZE = "kustomize.config.k8s.io/"
 _FIELDS = {name.lower() for name in FIELDS}

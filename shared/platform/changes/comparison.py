@@ -28,10 +28,7 @@ _NOT_SHOWN = "metadata.annotations"
 
 @dataclass(frozen=True)
 class FieldDifference:
-    """A field that differs: its path, and both values as short text, "" for no value.
-
-    A value of a Secret is "(secret)" on the sides that have one.
-    """
+    """A field that differs: its path, and both values as short text, "" for no value."""
 
     path: str
     old: str
@@ -142,10 +139,7 @@ def _objects(before: Owner | None, after: Owner | None) -> Iterator[ObjectChange
 
 
 def _with_renames(found: Mapping[ObjectId, OwnerChange]) -> Mapping[ObjectId, OwnerChange]:
-    """Add to each Kustomization that comes or goes the one on the other side with the same path.
-
-    Where the path differs too, the same objects say that it is the same one; each is paired once.
-    """
+    """Add to each Kustomization that comes or goes the one on the other side with the same path."""
     gone = [change for change in found.values() if change.sign == "-"]
     new = [change for change in found.values() if change.sign == "+"]
     pairs: dict[ObjectId, ObjectId] = {}
@@ -181,10 +175,7 @@ def object_differences(old: Json, new: Json) -> tuple[FieldDifference, ...]:
 
 
 def value_differences(old: Any, new: Any) -> Iterator[tuple[Path, Any, Any]]:
-    """Yield the path of every pair of leaves that differ, with both values; None is no value.
-
-    Items of a list are paired by name where each has one of its own, otherwise by place.
-    """
+    """Yield the path of every pair of leaves that differ, with both values; None is no value."""
     return differing(old, new, below=_below, equal=lambda _, left, right: left == right)
 
 

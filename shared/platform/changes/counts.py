@@ -31,10 +31,7 @@ def removed_kinds(change: PlatformChange) -> Iterator[DefinedKind]:
 
 @dataclass(frozen=True)
 class Total:
-    """What is counted on some clusters together; ``at`` is the oldest of these times, None for none.
-
-    ``unknown`` is on how many of ``clusters`` nobody knows it; ``more``: there may be more.
-    """
+    """What is counted on some clusters together; ``at`` is the oldest of these times, None for none."""
 
     objects: int
     clusters: int

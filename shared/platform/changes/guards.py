@@ -203,18 +203,9 @@ class PlatformChange:
         """Whether it is invalid: it would stop what Flux applies, or empty it."""
         return any(not guard.needs_approval for guard in self.guards)
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether no object differs; a new commit may still be pinned."""
-        return not self.consequences
-
 
 def judge(before: Inventory, after: Inventory, budget: int) -> PlatformChange:
-    """Return what happens to a cluster whose Flux applies ``before`` when it gets ``after``.
-
-    ``before`` is what the cluster has applied, and not what the commit before has. ``budget`` is how many
-    objects may be deleted without an approval.
-    """
+    """Return what happens to a cluster whose Flux applies ``before`` when it gets ``after``."""
     comparison = compare(before, after)
     found = tuple(_with_side_effects(found, comparison) for found in consequences(comparison))
     moving, known = moving_parts(after), frozenset(moving_parts(before))

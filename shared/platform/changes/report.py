@@ -91,11 +91,7 @@ def sections_of(
     order: Sequence[str] = (),
     counts: Counts | None = None,
 ) -> tuple[Section, ...]:
-    """Return the changes of clusters by what they have in common; what is refused or needs approval first.
-
-    ``environments`` are those of the clusters, "" for none, and ``order`` is that of the fleet. ``counts`` is
-    what clusters have counted, None where none can be asked.
-    """
+    """Return the changes of clusters by what they have in common; what is refused or needs approval first."""
     having: dict[int, tuple[PlatformChange, list[str]]] = {}  # many clusters share one
     for cluster in sorted(changes):
         having.setdefault(id(changes[cluster]), (changes[cluster], []))[1].append(cluster)

@@ -19,10 +19,15 @@ from shared.platform.rules.conflicts import (
 from shared.platform.rules.dependencies import cycles, missing_dependencies
 from shared.platform.rules.finding import ClusterPlatform, Files, Finding
 from shared.platform.rules.kinds import kinds_of_charts, wrong_fields, wrong_kinds
-from shared.platform.rules.names import missing_namespaces, unknown_namespaces, wrong_labels, wrong_names
+from shared.platform.rules.names import (
+    missing_namespaces,
+    too_large,
+    unknown_namespaces,
+    wrong_labels,
+    wrong_names,
+)
 from shared.platform.rules.ownership import owned_by_roadstead, two_owners
 from shared.platform.rules.places import place_of, place_of_text
-from shared.platform.rules.readiness import keeps_everything, reports_early
 from shared.platform.rules.references import (
     blocked_references,
     missing_charts,
@@ -32,9 +37,13 @@ from shared.platform.rules.references import (
     without_rights,
 )
 from shared.platform.rules.secrets import plain_credentials, plain_secrets, undecrypted_secrets
-from shared.platform.rules.sizes import too_large
 from shared.platform.rules.variables import defaults_in_scripts, missing_variables
-from shared.platform.rules.waiting import suspended_dependencies, waits_in_vain
+from shared.platform.rules.waiting import (
+    keeps_everything,
+    reports_early,
+    suspended_dependencies,
+    waits_in_vain,
+)
 from shared.platform.rules.workloads import impossible_objects
 
 __all__ = ["RULES", "ClusterPlatform", "Files", "Finding", "Findings", "Rule", "findings_of", "placed"]

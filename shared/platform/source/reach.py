@@ -38,8 +38,15 @@ from shared.platform.source.references import (
     of_patch,
     of_plugin,
 )
-from shared.platform.source.spelling import meant, misspelt
-from shared.platform.source.tree import KUSTOMIZATION_FILES, MOST_IGNORE_FILES, Tree, folder_of, joined
+from shared.platform.source.tree import (
+    KUSTOMIZATION_FILES,
+    MOST_IGNORE_FILES,
+    Tree,
+    folder_of,
+    joined,
+    meant,
+    misspelt,
+)
 
 MOST_WORK = 100_000
 """How many files may be looked at to follow the paths of a cluster; beyond, the whole tree counts."""

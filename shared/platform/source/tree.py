@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 
 from shared.frozen import dataclass, field
+from shared.language.resolve.problems import nearest
 from shared.language.resolve.repository_layout import Files
 
 IGNORE_FILE = ".sourceignore"
@@ -252,3 +253,30 @@ def glob_pattern(glob: str) -> re.Pattern[str] | None:
         return re.compile(text + (f".*{others[-1]}" if others else ""), re.DOTALL)
     except re.error:
         return None
+
+
+# What somebody probably meant by a path that is not there, or whose case is another.
+
+
+def misspelt(path: str) -> str:
+    """Return what is wrong with a kustomization file whose name is written in another case."""
+    name = path.rpartition("/")[2]
+    right = "kustomization.yml" if name.lower().endswith(".yml") else "kustomization.yaml"
+    return f"{path} is no kustomization file to kustomize; rename it to {right}"
+
+
+def meant(tree: Tree, target: str) -> str:
+    """Return a hint with the file or folder that was probably meant."""
+    near = near_path(tree, target)
+    return f"; did you mean {near}?" if near else ""
+
+
+def near_path(tree: Tree, target: str) -> str:
+    """Return the file or folder that was probably meant by a path, "" when none is similar."""
+    parent, _, name = target.rpartition("/")
+    while parent and not tree.is_folder(parent):
+        parent, _, name = parent.rpartition("/")
+    prefix = f"{parent}/" if parent else ""
+    names = list(dict.fromkeys(path[len(prefix) :].split("/")[0] for path in tree.below(parent)))
+    near = nearest(name, names)
+    return prefix + near if near else ""

@@ -15,7 +15,6 @@ an example.
 
 from __future__ import annotations
 
-from shared.ports.azure.activity_log import ListActivity
 from shared.ports.azure.calls import Azure, AzureCall, Page, PageCall, Write, WriteResponse, every_document
 from shared.ports.azure.clusters import (
     Conditional,
@@ -25,6 +24,7 @@ from shared.ports.azure.clusters import (
     GetGroup,
     GetKubeconfig,
     GetTags,
+    ListActivity,
     ListClusters,
     ListResources,
     PatchCluster,

@@ -10,7 +10,7 @@ from functools import partial
 from operator import attrgetter, itemgetter
 from typing import TypeVar
 
-from shared.cluster import stored_record
+from shared.cluster import record as stored
 from shared.cluster.failures.errors import Unreadable
 from shared.cluster.forms import CLUSTER, RecordList, StoredText, UnreadableRecord, WrongText
 from shared.cluster.history import Event
@@ -33,10 +33,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class GroupMember:
-    """A cluster that lives in a resource group, is to live there, or is about to delete it.
-
-    ``uid`` distinguishes clusters of one name.
-    """
+    """A cluster that lives in a resource group, is to live there, or is about to delete it."""
 
     cluster: str
     uid: str
@@ -116,20 +113,17 @@ class Clusters(TableRepository):
         return (entity for entity in found if entity is not None)
 
     def save(self, record: ClusterRecord) -> ClusterRecord:
-        """Write the record over the version in ``record.etag`` ("": only if there is none); raise Stale.
-
-        Returns the record with its new etag.
-        """
+        """Write the record over the version in ``record.etag`` ("": only if there is none); raise Stale."""
         summary = summary_of(record)
         properties = {
             "active": record.job.active,
             "continuation": _CONTINUATION.write(continuation_of(record)),
             "summary": _SUMMARY.write(summary, "details"),
             "details": _DETAILS.write(summary.details),
-            **packed(stored_record.to_json(record), self.entity_bytes),
+            **packed(stored.to_json(record), self.entity_bytes),
         }
         etag = self._tables[CLUSTERS].write(self._fleet, record.name, properties, record.etag)
-        return stored_record.with_etag(record, etag)
+        return stored.with_etag(record, etag)
 
     def delete(self, record: ClusterRecord) -> None:
         """Delete the record if it is still this version; raise Stale. One that does not exist is success."""
@@ -247,7 +241,7 @@ _DETAILS = StoredText[SummaryDetails | None](SummaryDetails)
 
 
 def _record(entity: Entity) -> ClusterRecord:
-    record = stored_record.from_json(text_of(entity), entity.etag)
+    record = stored.from_json(text_of(entity), entity.etag)
     if record.name != entity["RowKey"]:
         raise WrongText("name is that of another record")
     if entity.get("active") is not record.job.active:

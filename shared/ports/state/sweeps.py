@@ -9,7 +9,6 @@ from shared.cluster.forms import RecordList
 from shared.frozen import dataclass, field
 from shared.ports.state.clusters import FLEETS
 from shared.ports.state.reading import TableRepository, TextKind
-from shared.sentences import some_of
 
 NAMED = 3
 """How many clusters a problem names."""
@@ -37,8 +36,8 @@ class Listing:
     is why the activity log could not be read when a sweep asked for it last, "" where it could.
     ``undecided`` are the clusters of which that list could not show a difference: an operation ran on them,
     it lacked them, or their record was about as new. ``before`` is when the list before it was asked for.
-    ``hidden`` are those that exist although that list lacked them. ``missed`` are the clusters on which a
-    sweep found a change that no event of Azure had announced, since ``missed_since``: the newest ones.
+    ``missed`` are the clusters on which a sweep found a change that no event of Azure had announced, since
+    ``missed_since``: the newest ones.
     """
 
     subscription: str
@@ -48,15 +47,8 @@ class Listing:
     activity: str = ""
     undecided: tuple[str, ...] = ()
     before: datetime | None = None
-    hidden: tuple[str, ...] = ()
     missed: tuple[str, ...] = ()
     missed_since: datetime | None = None
-
-    @property
-    def problems(self) -> str:
-        """The problem and the clusters that it hides, as a sentence, "" for none."""
-        hidden = f"its list lacks clusters that exist: {some_of(self.hidden, NAMED)}" if self.hidden else ""
-        return "; ".join(filter(None, (self.problem, hidden)))
 
 
 @dataclass(frozen=True)
@@ -92,10 +84,7 @@ class SweepRecord:
     etag: str = field(default="", compare=False)
 
     def listed_at(self, subscription: str, cluster: str = "") -> datetime | None:
-        """Return when the clusters of a subscription were listed last, None for never.
-
-        Of a ``cluster`` about which that list decided nothing, it is the list before.
-        """
+        """Return when the clusters of a subscription were listed last, None for never."""
         listing = next((own for own in self.listings if own.subscription == subscription.lower()), None)
         if listing is None:
             return None

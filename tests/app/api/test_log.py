@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.views import commits
-from shared.app.api.views.commits import log_view
+from shared.app.api.views.plans import SHOWN, log_view
 from shared.app.planner.pins.distances import AFTER
 from tests.support import fleet_files
 from tests.support.function_calls import call
@@ -119,7 +118,7 @@ def test_a_commit_that_the_branch_lost_and_one_that_is_far_behind_have_no_distan
 
 def test_the_calls_to_git_are_bounded_whatever_clusters_and_commits_there_are() -> None:
     cloud = fleet()
-    for number in range(2 * commits.SHOWN):
+    for number in range(2 * SHOWN):
         cloud.repository.commit({f"platform/{number}.yaml": b""})
     calls, host = list[str](), cloud.ports.git_host
 
@@ -133,8 +132,8 @@ def test_the_calls_to_git_are_bounded_whatever_clusters_and_commits_there_are() 
     names = ("read_head", "changes_since", "files_between", "tree", "changes", "is_descendant")
     around(cloud, "git_host", **{name: counted(name) for name in names})
     found = view(cloud)
-    assert (len(found["commits"]), found["more"]) == (commits.SHOWN, commits.SHOWN)
-    assert calls == ["read_head", "changes_since", *["files_between"] * commits.SHOWN]
+    assert (len(found["commits"]), found["more"]) == (SHOWN, SHOWN)
+    assert calls == ["read_head", "changes_since", *["files_between"] * SHOWN]
 
 
 def test_clusters_whose_flux_follows_a_branch_by_itself_have_no_commit() -> None:

@@ -18,8 +18,8 @@ from shared.azure.companions.managed_namespaces import NamespaceCompanion
 from shared.azure.companions.policies import PolicyCompanion
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.findings.health import HealthCondition
+from shared.cluster.record import from_json, to_json
 from shared.cluster.record_parts import Phase
-from shared.cluster.stored_record import from_json, to_json
 from shared.ports.azure import (
     ListFederatedCredentials,
     ListMaintenance,

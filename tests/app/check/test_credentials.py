@@ -12,8 +12,8 @@ from localcloud.kubernetes.world.writes.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api import schema
 from shared.app.api.views.tree import tree_view
+from shared.cluster.record import to_json
 from shared.cluster.record_parts import Phase
-from shared.cluster.stored_record import to_json
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import SECRET, GitCredentials
 from shared.kubernetes.inside import COMPONENT

@@ -8,8 +8,8 @@ from typing import Any
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.clusters import cluster_detail
 from shared.cluster.failures.errors import Unavailable
+from shared.cluster.record import from_json, to_json
 from shared.cluster.record_parts import Phase
-from shared.cluster.stored_record import from_json, to_json
 from shared.ports.azure import ListPolicyAssignments, QueryPolicyStates
 from tests.support.checks import check
 from tests.support.one_cluster import ONE, files, ready, record

@@ -10,7 +10,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api import schema
 from shared.app.api.views.tree import tree_view
-from shared.cluster.stored_record import to_json
+from shared.cluster.record import to_json
 from shared.kubernetes.flux_objects import KUSTOMIZATION
 from shared.kubernetes.inside import NAMED
 from shared.resource_ids import ObjectRef

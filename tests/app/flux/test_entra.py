@@ -11,8 +11,8 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.access.cluster_access import ClusterAccess
 from shared.cluster.failures.errors import Conflict, ReconcileError, Unauthenticated, Unavailable
 from shared.cluster.outcomes import Done, Fail, Outcome, Retry, Wait
+from shared.cluster.record import from_json, to_json
 from shared.cluster.record_parts import Phase
-from shared.cluster.stored_record import from_json, to_json
 from shared.kubernetes.kubeconfig import ApiServer
 from tests.support import one_cluster
 from tests.support.cluster_records import record

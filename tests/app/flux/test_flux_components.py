@@ -8,8 +8,7 @@ from typing import Any
 from localcloud.kubernetes.world.kinds import BUILT_IN
 from localcloud.kubernetes.world.object_store import At, WriteMode
 from localcloud.memory.crashes import Counter, Tripwire
-from localcloud.memory.memory_cloud import MemoryCloud
-from shared.kubernetes.flux_objects import INVENTORY, SECRET, GitCredentials, listed_in
+from shared.kubernetes.flux_objects import INVENTORY, listed_in
 from shared.resource_ids import ObjectRef
 from tests.support.flux_components import (
     NAMESPACE,
@@ -56,25 +55,24 @@ def test_an_object_that_is_not_ours_is_not_removed_although_the_inventory_lists_
     assert api(cloud).get(CONTROLLER) is None
 
 
-def test_a_component_without_a_namespace_is_no_former_one_of_a_version_without_an_inventory() -> None:
-    here = {**named("ConfigMap", "here"), "metadata": {"name": "here"}}
-    cloud = installed(here)
-    kind = next(kind for kind in BUILT_IN if kind.kind == "ConfigMap")
-    world(cloud).delete(At(kind, INVENTORY.name, NAMESPACE))
-    said = brought(cloud, fleet(here, named("ConfigMap", "other")))
-    assert api(cloud).get(ObjectRef("v1", "ConfigMap", "here", "default"))
-    assert "removed" not in said
-
-
 def test_a_copy_that_somebody_made_with_our_annotations_is_not_removed() -> None:
     cloud = installed(*OLD)
     kind = next(kind for kind in BUILT_IN if kind.kind == "ConfigMap")
-    metadata = {"name": "a-copy", "annotations": live(cloud, SETTINGS)["metadata"]["annotations"]}
-    world(cloud).create(kind, NAMESPACE, {"metadata": metadata, "data": {"theirs": "1"}})
-    world(cloud).delete(At(kind, INVENTORY.name, NAMESPACE))
+    copied = {"name": SETTINGS.name, "annotations": live(cloud, SETTINGS)["metadata"]["annotations"]}
+    world(cloud).delete(At(kind, SETTINGS.name, NAMESPACE))
+    world(cloud).create(kind, NAMESPACE, {"metadata": copied, "data": {"theirs": "1"}})
     brought(cloud, fleet(named("ConfigMap", "other")))
-    assert live(cloud, ObjectRef("v1", "ConfigMap", "a-copy", NAMESPACE))["data"] == {"theirs": "1"}
-    assert api(cloud).get(SETTINGS) is None
+    assert live(cloud, SETTINGS)["data"] == {"theirs": "1"}
+    assert api(cloud).get(CONTROLLER) is None
+
+
+def test_what_an_inventory_that_somebody_deleted_listed_stays() -> None:
+    cloud = installed(*OLD)
+    kind = next(kind for kind in BUILT_IN if kind.kind == "ConfigMap")
+    world(cloud).delete(At(kind, INVENTORY.name, NAMESPACE))
+    said = brought(cloud, fleet(named("ConfigMap", "other")))
+    assert api(cloud).get(SETTINGS) is not None
+    assert "removed" not in said
 
 
 def test_a_former_component_that_another_manager_applies_by_now_stays() -> None:
@@ -97,27 +95,6 @@ def test_a_namespace_is_never_removed() -> None:
     cloud = installed(extra)
     brought(cloud, fleet())
     assert api(cloud).get(ObjectRef("v1", "Namespace", "extra"))
-
-
-def test_what_a_version_without_an_inventory_installed_is_removed_too() -> None:
-    cloud = installed(*OLD)
-    kind = next(kind for kind in BUILT_IN if kind.kind == "ConfigMap")
-    world(cloud).delete(At(kind, INVENTORY.name, NAMESPACE))
-    brought(cloud, fleet(named("ConfigMap", "other")))
-    assert [api(cloud).get(ref) for ref in (CONTROLLER, ACCOUNT, SETTINGS)] == [None, None, None]
-
-
-def test_the_git_credentials_are_no_former_component() -> None:
-    cloud = MemoryCloud(throttle=False)
-    config = replace(cloud.ports.config, git_credentials=GitCredentials("git", "a-token"))
-    cloud.with_ports(lambda ports: replace(ports, config=config))
-    brought(cloud, fleet(*OLD))
-    before = live(cloud, SECRET)
-    kind = next(kind for kind in BUILT_IN if kind.kind == "ConfigMap")
-    world(cloud).delete(At(kind, INVENTORY.name, NAMESPACE))
-    said = brought(cloud, fleet(*OLD, named("Secret", "other")))
-    assert "removed" not in said
-    assert live(cloud, SECRET)["metadata"]["uid"] == before["metadata"]["uid"]
 
 
 def test_a_definition_without_objects_is_removed_and_one_with_objects_stays_until_they_are_deleted() -> None:

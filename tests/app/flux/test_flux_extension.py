@@ -12,8 +12,8 @@ import pytest
 from localcloud.memory.crashes import Crash
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.recipes import Step
+from shared.cluster.record import to_json
 from shared.cluster.record_parts import Phase
-from shared.cluster.stored_record import to_json
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import GitCredentials
 from shared.ports.azure import AzureCall

@@ -19,8 +19,8 @@ from shared.app.api.views.clusters import cluster_view
 from shared.app.api.views.tree import tree_view
 from shared.app.api.views.why import why_view
 from shared.cluster.failures.errors import VaultUnavailable
+from shared.cluster.record import to_json
 from shared.cluster.record_parts import Phase
-from shared.cluster.stored_record import to_json
 from shared.masking import Masker
 from shared.ports.masked import masked
 from tests.support.bootstrap_secrets import AGE, NEXT, VALUE, patched, value_of, with_value

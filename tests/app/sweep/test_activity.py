@@ -16,10 +16,10 @@ from shared.cluster.divergence.drift import ASKED_AGAIN
 from shared.cluster.failures.errors import FluxUnhealthy, Unauthorized, Unavailable
 from shared.cluster.outcomes import Fail
 from shared.cluster.queues.messages import SweepRequest
-from shared.cluster.stored_record import from_json, to_json
+from shared.cluster.record import from_json, to_json
 from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.ports.azure import GetCluster, ListClusters, Page
-from shared.ports.azure.activity_log import ListActivity
+from shared.ports.azure.clusters import ListActivity
 from tests.support import fleet_files
 from tests.support.activity import ANN, BOB, asked, changes, scaled
 from tests.support.one_cluster import ONE, files, pool, pools, ready, record

@@ -13,7 +13,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.missed_work import wake_notifier
 from shared.cluster.queues.messages import SweepRequest
 from shared.ports.azure import GetCluster
-from shared.ports.azure.activity_log import ListActivity
+from shared.ports.azure.clusters import ListActivity
 from tests.support.activity import asked
 from tests.support.fleet_files import all_at_once
 from tests.support.notifications import notifying

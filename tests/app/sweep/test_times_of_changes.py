@@ -10,7 +10,7 @@ from shared.cluster.failures.errors import FluxUnhealthy
 from shared.cluster.outcomes import Fail
 from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.ports.azure import ListClusters, Page
-from shared.ports.azure.activity_log import ListActivity
+from shared.ports.azure.clusters import ListActivity
 from tests.support.activity import ANN, BOB, changes, scaled
 from tests.support.one_cluster import ONE, files, pool, ready, record
 from tests.support.pipeline_runs import push

@@ -10,7 +10,7 @@ from shared.app.api.parts import FIRST_PAGE
 from shared.app.api.views.drift import drift_of_cluster, drift_view
 from shared.app.api.views.why import why_view
 from shared.cluster.failures.errors import Unauthorized
-from shared.ports.azure.activity_log import ListActivity
+from shared.ports.azure.clusters import ListActivity
 from tests.support.activity import ANN, BOB, asked
 from tests.support.one_cluster import ONE, pool, ready, record
 from tests.support.pipeline_runs import status

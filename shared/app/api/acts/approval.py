@@ -28,10 +28,7 @@ MOST = 50
 def require_another_author(
     commit: str, deletes: Sequence[str], rebuilds: Collection[str], addresses: frozenset[str], ports: Ports
 ) -> None:
-    """Refuse an approval by somebody who removed one of the clusters.
-
-    ``rebuilds`` are the clusters of ``deletes`` that are created again, ``addresses`` those of the approver.
-    """
+    """Refuse an approval by somebody who removed one of the clusters."""
     if len(deletes) > MOST:
         raise Refusal(409, f"with APPROVAL_BY_OTHERS an approval has at most {MOST} deletes; remove fewer")
     for name in deletes:

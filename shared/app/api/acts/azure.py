@@ -182,10 +182,7 @@ def _subscriptions(clusters: Iterable[Desired]) -> list[str]:
 
 
 def _list(subscriptions: Sequence[str], ports: Ports) -> tuple[Mapping[str, Json], Mapping[str, str]]:
-    """Return the clusters by their places, and why a subscription could not be listed.
-
-    Several are listed at a time: whoever asks waits for the answer.
-    """
+    """Return the clusters by their places, and why a subscription could not be listed."""
     listed: dict[str, Json] = {}
     unread: dict[str, str] = {}
     found = ports.together(partial(_listed, ports=ports), subscriptions)

@@ -127,10 +127,7 @@ def take_over(name: str, actor: str, ports: Ports, reason: str = "") -> schema.T
 def approve_correction(
     name: str, correction: str, actor: str, ports: Ports, *, reason: str = ""
 ) -> schema.CorrectionReceipt:
-    """Approve the corrections of a cluster that ``correction`` identifies, as ``GET drift`` shows them.
-
-    The same approval twice is one.
-    """
+    """Approve the corrections of a cluster that ``correction`` identifies, as ``GET drift`` shows them."""
     by = operator(actor)
 
     def decide(record: ClusterRecord) -> Transition | ClusterRecord:
@@ -175,10 +172,7 @@ def _why_no_approval(record: ClusterRecord, correction: str, ports: Ports) -> st
 def accept_differences(
     name: str, fields: Mapping[str, str], actor: str, ports: Ports, *, reason: str = ""
 ) -> schema.AcceptanceReceipt:
-    """Accept what somebody added to a cluster: fields with the values of Azure that ``GET drift`` shows.
-
-    They are reported no longer as long as Azure has these values. The same acceptance twice is one.
-    """
+    """Accept what somebody added to a cluster: fields with the values of Azure that ``GET drift`` shows."""
     by = operator(actor)
 
     def decide(record: ClusterRecord) -> Transition | ClusterRecord:

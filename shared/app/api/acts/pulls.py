@@ -18,10 +18,13 @@ from shared.app.http_result import meant
 from shared.app.outbox import send
 from shared.app.proposals.evaluation import evaluate
 from shared.app.proposals.head import Head
+from shared.app.proposals.own_pull import File, new_commit, pull_text
 from shared.app.proposals.promote import refusal
-from shared.app.proposals.rollback_pull import RollbackAsked, open_rollback
+from shared.app.pull_requests.markdown import code, prose, table
+from shared.app.repository import read_files
 from shared.azure.node_pools.replacement import serving
 from shared.azure.node_pools.rollback import (
+    WITHIN,
     Versions,
     asked_for,
     nothing_listed,
@@ -29,6 +32,8 @@ from shared.azure.node_pools.rollback import (
     unmet,
     versions_of,
 )
+from shared.azure.ownership import rollback_tag
+from shared.cluster.divergence.drift import ROLLBACKS
 from shared.cluster.failures.errors import Conflict, ReconcileError
 from shared.cluster.queues.message_parts import PromotionAsked
 from shared.cluster.queues.messages import PromotionRequest
@@ -37,9 +42,10 @@ from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.language.desired import Desired
 from shared.language.model.node_pool import NodePool
+from shared.language.resolve.repository_layout import blob_id, cluster_path
 from shared.language.yaml.editing import NotEditable, with_value
 from shared.masking import cut
-from shared.ports import Ports
+from shared.ports import Ports, Pull, PullText
 from shared.ports.azure import GetCluster, GetPoolUpgradeProfile
 from shared.promotions import What
 
@@ -191,3 +197,64 @@ def _shown(versions: Versions) -> schema.PoolVersions:
 
 def _refuse(why: str) -> NoReturn:
     raise Refusal(409, why)
+
+
+# The pull request of a rollback: a branch for each upgrade that is undone, with one commit.
+#
+# The name of the branch and its content follow from the manifest and from Azure alone. So whoever asks twice,
+# or again after a crash at any line, gets the pull request that is there. Another content is left alone.
+
+
+@dataclass(frozen=True)
+class RollbackAsked:
+    """A rollback that may be proposed: ``before`` is what the pool runs, ``content`` the new manifest."""
+
+    cluster: str
+    pool: str
+    before: Versions
+    target: Versions
+    content: str
+    by: str
+    reason: str = ""
+
+    @property
+    def title(self) -> str:
+        """The first line of the commit and of the pull request."""
+        return f"Roll back {self.cluster}/{self.pool} to Kubernetes {self.target.kubernetes}"
+
+
+def open_rollback(asked: RollbackAsked, head: Head, ports: Ports) -> Pull:
+    """Open the pull request, or return the one that is open; raise Conflict for a branch of somebody else."""
+    of_upgrade = f"{asked.cluster}/{asked.pool}-{rollback_tag(asked.target.last_used)}"
+    branch, path = f"{ROLLBACKS}{ports.config.fleet}/{of_upgrade}", cluster_path(asked.cluster)
+    tip = ports.git_host.tip(branch)
+    merged = tip is not None and ports.git_host.is_descendant(head.commit, tip)
+    if tip is None or merged:
+        versions = f"- Kubernetes {asked.target.kubernetes}\n- {asked.target.image}\n"
+        message = f"{asked.title}\n\nThe pool ran these until {asked.target.moment}:\n\n{versions}"
+        commit = new_commit(File(path, asked.content, message), [head.commit], ports)
+        ports.git_host.move_branch(branch, tip, commit)
+    elif read_files(tip, ports).blobs.get(path) != blob_id(asked.content.encode()):
+        raise Conflict(f"the branch {branch} has another manifest: delete it, then ask again")
+    return ports.git_host.open_pull(branch, ports.config.branch, _text(asked))
+
+
+def _text(asked: RollbackAsked) -> PullText:
+    before, target = asked.before, asked.target
+    rows = [
+        (code("Kubernetes"), code(before.kubernetes), code(target.kubernetes)),
+        (code("node image"), code(before.image), code(target.image)),
+    ]
+    why = f" Reason: {prose(asked.reason)}" if asked.reason else ""
+    pool = code(f"{asked.cluster}/{asked.pool}")
+    until = f"{target.last_used + WITHIN:%Y-%m-%d %H:%M} UTC"
+    parts = [
+        f"{prose(asked.by)} asked to roll the node pool {pool} back to what it ran before its upgrade.{why}",
+        table(("what", "runs", "rolls back to"), rows),
+        f"- **Merge** this before {until}: Azure rolls back within seven days. The worker reads the "
+        "conditions again right before it starts, and holds if one is not met any more.\n"
+        "- AKS replaces every node of the pool, and takes the security patches of the newer versions away. "
+        "Correct the cause, then upgrade again: raise orchestratorVersion and remove rollback.\n"
+        "- **Close** it to change nothing.",
+    ]
+    return pull_text(asked.title, parts)

@@ -56,13 +56,13 @@ SHOWN = 20
 
 def sweep_view(record: SweepRecord) -> schema.Sweep:
     """Return when the fleet was swept, which lists concluded nothing, and the orphans."""
-    problems = [listing for listing in record.listings if listing.problems]
+    problems = [listing for listing in record.listings if listing.problem]
     orphans = [orphan for listing in record.listings for orphan in listing.orphans]
     return projected(
         schema.Sweep,
         record,
         problems=[
-            projected(schema.SweepProblem, listing, problem=listing.problems, listedAt=listing.at)
+            projected(schema.SweepProblem, listing, problem=listing.problem, listedAt=listing.at)
             for listing in problems[:SHOWN]
         ],
         problemCount=len(problems),

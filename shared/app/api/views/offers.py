@@ -18,10 +18,7 @@ NO_SPEC = "clusters must be objects with a name, and the valid spec of a cluster
 
 @answers(200)
 def offers_view(asked: Sequence[Mapping[str, Any]], ports: Ports) -> schema.OffersView:
-    """Return what is short for these clusters; ``asked`` has the name, the spec and ``adopt`` of each.
-
-    What they had before is what their records say. It reads lists, and decides nothing.
-    """
+    """Return what is short for these clusters; ``asked`` has the name, the spec and ``adopt`` of each."""
     clusters = [StoredCluster(cluster) for cluster in asked]
     if any(not cluster.name or _is_wrong(cluster) or cluster.is_attached for cluster in clusters):
         raise Refusal(400, NO_SPEC)

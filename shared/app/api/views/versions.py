@@ -49,3 +49,34 @@ def _versions(summary: ClusterSummary) -> tuple[str, str]:
 def _has(running: str, wanted: str) -> bool:
     """Return whether what runs is the version that git has, which may be without its last number."""
     return running == wanted or running.startswith(f"{wanted}.")
+
+
+# The teams' systems over the whole fleet. It reads summaries alone.
+
+SHOWN = 20
+
+
+def systems_view(ports: Ports) -> schema.SystemsView:
+    """Return each system: whose it is, where it is, and on which clusters something of it is unhealthy."""
+    found: dict[str, schema.SystemView] = {}
+    for summary in ports.state.summaries(details=True):
+        for system in summary.details.systems if summary.details else ():
+            view = found.setdefault(
+                system.name,
+                {
+                    "name": system.name,
+                    "owners": list(system.owners),
+                    "namespaces": list(system.namespaces),
+                    "clusterCount": 0,
+                    "clusters": [],
+                    "unhealthyCount": 0,
+                    "unhealthy": [],
+                },
+            )
+            view["clusterCount"] += 1
+            view["unhealthyCount"] += bool(system.unhealthy)
+            if len(view["clusters"]) < SHOWN:
+                view["clusters"].append(summary.name)
+            if system.unhealthy and len(view["unhealthy"]) < SHOWN:
+                view["unhealthy"].append(summary.name)
+    return {"systems": [found[name] for name in sorted(found)]}

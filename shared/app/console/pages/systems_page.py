@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.app.api.views.systems import systems_view
+from shared.app.api.views.versions import systems_view
 from shared.app.console.visit import Page, Visit
 
 

@@ -56,10 +56,7 @@ def with_distances(
 
 
 def commits_after(commit: str, head: str, host: GitHost) -> Sequence[BranchCommit] | None:
-    """Return the commits of the branch after one, newest first; None for too many, or another history.
-
-    Of a pull request, that is its merge alone.
-    """
+    """Return the commits of the branch after one, newest first; None for too many, or another history."""
     try:
         found = host.changes_since(head, commit, AFTER)
     except Dependency:

@@ -20,10 +20,7 @@ def names_commits(fleet: FleetRecord, ports: Ports) -> bool:
 
 
 def ensure_branch(pin: Pin, host: GitHost) -> None:
-    """Let the branch of a pin point to its commit, also where somebody has moved it.
-
-    Raise Unauthorized where the app may write no branches.
-    """
+    """Let the branch of a pin point to its commit, also where somebody has moved it."""
     tip = host.tip(pin.branch)
     if tip == pin.commit:
         return

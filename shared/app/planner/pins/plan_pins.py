@@ -26,10 +26,7 @@ def with_form(desired: DesiredFleet, fleet: FleetRecord, ports: Ports) -> Desire
 
 
 def write_pins(computed: ComputedPlan, ports: Ports) -> bool:
-    """Write the branches of the pins that a plan hands over; return False where the app may write none.
-
-    That is one read for each, and one write for a new one: nearly always one for a plan.
-    """
+    """Write the branches of the pins that a plan hands over; return False where the app may write none."""
     clusters = computed.inputs.desired.clusters
     acting = (item.cluster for item in computed.plan_record.plan.items if item.acts)
     pins = {clusters[name].pin for name in acting if name in clusters and name not in computed.held}

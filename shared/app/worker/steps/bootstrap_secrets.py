@@ -27,14 +27,13 @@ from shared.kubernetes.bootstrap_secrets import (
     VERSIONS,
     has_values,
     is_base64,
-    is_from_us,
     namespace_object,
     secret_object,
     secret_ref,
     type_of,
     versions_in,
 )
-from shared.kubernetes.field_ownership import MANAGER, appliers, our_entry
+from shared.kubernetes.field_ownership import MANAGER, appliers, is_applied_by_us, our_entry
 from shared.kubernetes.flux_objects import inventory_of, is_applied, listed_in
 from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret
 from shared.language.model.cluster.flux import Flux
@@ -115,7 +114,7 @@ def ensure_secrets(context: StepContext) -> Outcome:
         try:
             manifest = reads.object(secret)
         except ReconcileError as error:
-            if before is None or not is_from_us(before) or versions_in(secret, before) is None:
+            if before is None or not is_applied_by_us(before) or versions_in(secret, before) is None:
                 raise
             kept.append(f"the Secret {secret.place} stays as it is, because {error}")
             continue
@@ -135,7 +134,7 @@ def _refused(secret: BootstrapSecret, manifest: Json, live: Json | None) -> Term
     """Return why a Secret of the cluster is not written over."""
     if live is None:
         return None
-    if not is_from_us(live) and not has_values(live, manifest):
+    if not is_applied_by_us(live) and not has_values(live, manifest):
         text = f"the Secret {secret.place} has other values, and Roadstead did not apply it"
         return NotOwned(f"{text}; delete it, or give the bootstrap secret {secret.name} another secretName")
     if type_of(live) != secret.type:
@@ -204,7 +203,7 @@ def _remove(ref: ObjectRef, api: KubernetesApi) -> str | None:
     live = api.get(ref)
     if live is None:
         return None
-    if not is_from_us(live) or VERSIONS not in (live["metadata"].get("annotations") or {}):
+    if not is_applied_by_us(live) or VERSIONS not in (live["metadata"].get("annotations") or {}):
         return "Roadstead did not apply it"
     others = sorted(appliers(live) - {MANAGER})
     if others:

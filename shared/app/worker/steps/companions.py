@@ -1,7 +1,4 @@
-"""The steps of companions: what differs from the manifest is written, and what git took back is removed.
-
-There is no call for a kind of which neither the manifest nor an earlier one has any.
-"""
+"""The steps of companions: what differs from the manifest is written, and what git took back is removed."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def delete_cluster(context: StepContext) -> Outcome:
     if live is None:
         return Done(f"{what} no longer exists") if context.job.step.rechecking else recheck(context, what)
     last = context.job.step.last_write
-    state, write = state_of(live), _delete_of(live, last)
+    state, write = state_of(live), replace(DELETE, digest=resource_uid(live))
     accepted = last is not None and not is_another_resource(context, live)
     if not owner.owns(live):
         if state == "Deleting" and record.azure.was_tagged and not accepted:
@@ -81,11 +81,6 @@ def delete_cluster(context: StepContext) -> Outcome:
         return held
     written = context.azure(DeleteCluster(context.cluster, etag=etag_of(live)))
     return wait_for(context, "Azure is deleting the cluster", delete, written)
-
-
-def _delete_of(live: Json, last: AcceptedWrite | None) -> AcceptedWrite:
-    """Return the delete of this resource."""
-    return replace(DELETE, digest=resource_uid(live))
 
 
 def _may_have_started(context: StepContext, *, accepted: bool) -> bool:

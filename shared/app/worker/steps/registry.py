@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.contests import NotWritten
 from shared.app.access.context import StepContext
@@ -17,7 +19,6 @@ from shared.app.worker.steps.flux.extension import (
 )
 from shared.app.worker.steps.flux.sync import ensure_sync
 from shared.app.worker.steps.flux.verify import verify
-from shared.app.worker.steps.guards.ending import waits_for_end
 from shared.app.worker.steps.guards.inside import knowing_whose
 from shared.app.worker.steps.guards.recovering import held
 from shared.app.worker.steps.guards.writable import stopped, suspended
@@ -28,17 +29,34 @@ from shared.cluster.failures.errors import (
     AnotherCluster,
     InvalidManifest,
     NamespaceTerminating,
+    ReconcileError,
     Unavailable,
     VaultUnavailable,
     Withheld,
 )
 from shared.cluster.failures.remedies import suggested_action
-from shared.cluster.outcomes import Done, Fail, Outcome, Wait
+from shared.cluster.outcomes import Done, Fail, Outcome, Retry, Wait
 from shared.cluster.recipes import IN_THE_CLUSTER, Step
 from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
+from shared.kubernetes.ending import what_keeps
 from shared.ports import Ports
 from shared.ports.azure import GetCluster
+from shared.resource_ids import ObjectRef
+
+# Writes into a namespace that is being deleted: the namespace shows what keeps it.
+
+
+def waits_for_end(context: StepContext, refused: NamespaceTerminating) -> Retry:
+    """Return the retry of a write that was refused, with what keeps the namespace; one read."""
+    reason = ""
+    with suppress(ReconcileError):  # the refusal is what counts
+        live = context.kubernetes().get(ObjectRef("v1", "Namespace", refused.namespace))
+        reason = what_keeps(live) if live is not None else ""
+    if reason:
+        refused.args = (f"{refused}; {reason}",)
+    return Retry(refused)
+
 
 _STEPS: dict[Step, StepFunction] = {
     **ENSURES,
@@ -98,10 +116,7 @@ def _withheld(error: Withheld) -> Wait:
 
 
 def run_step(record: ClusterRecord, ports: Ports, *, inside: bool = False) -> Outcome:
-    """Run the step that the record is at, unless the cluster has to wait; let errors of the ports pass.
-
-    ``inside``: the message began inside the cluster.
-    """
+    """Run the step that the record is at, unless the cluster has to wait; let errors of the ports pass."""
     context, step = StepContext.of(record, ports), record.job.step.name
     instead = orphaned(context) or _refused(context) or suspended(context)
     if instead:

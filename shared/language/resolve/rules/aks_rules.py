@@ -368,10 +368,7 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
 
 
 def broken_rules(spec: ClusterSpec, *, adopted: bool = False) -> Iterator[tuple[Path, str]]:
-    """Yield the field and the message of each rule that a cluster breaks.
-
-    Of one that is ``adopted``, git may leave out what Azure has.
-    """
+    """Yield the field and the message of each rule that a cluster breaks."""
     yield from other_than_preset(spec)
     whole = spec if adopted else completed(spec)
     for rule in CLUSTER_RULES:

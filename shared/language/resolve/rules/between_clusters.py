@@ -39,11 +39,7 @@ LimitFinding = tuple[Path, str]
 def over_limits(
     clusters: Mapping[str, Desired], recorded: Mapping[str, StoredCluster], quotas: Sequence[ClusterQuota]
 ) -> Mapping[str, list[LimitFinding]]:
-    """Return, by cluster, what exceeds a limit of Azure.
-
-    ``recorded`` are the clusters of the commit that are recorded, as they are; one that is not among
-    ``clusters`` is invalid, and stays in Azure as it is.
-    """
+    """Return, by cluster, what exceeds a limit of Azure."""
     found: dict[str, list[LimitFinding]] = {}
     for name, finding in (*_credentials(clusters, recorded), *_clusters(clusters, recorded, quotas)):
         found.setdefault(name, []).append(finding)
@@ -278,19 +274,13 @@ _SAID = re.compile(rb"""%b["']?\s*:\s*["']?([a-z0-9-]+)""" % re.escape(REPLACES.
 def replaced_clusters(
     clusters: Mapping[str, Desired], gone: Mapping[str, StoredCluster]
 ) -> Mapping[str, StoredCluster]:
-    """Return the clusters that are not in the commit any more, and that one of its clusters replaces.
-
-    Their names in Azure are taken, and they count in Azure's limits.
-    """
+    """Return the clusters that are not in the commit any more, and that one of its clusters replaces."""
     named = {cluster.replaces for cluster in clusters.values() if cluster.replaces}
     return {name: gone[name] for name in sorted(named & gone.keys())}
 
 
 def said_to_replace(name: str, content: bytes) -> frozenset[str]:
-    """Return the clusters that the invalid manifest of ``name`` may replace.
-
-    It may not be YAML at all, so its text counts too. One too many only holds the delete of a cluster.
-    """
+    """Return the clusters that the invalid manifest of ``name`` may replace."""
     if REPLACES.encode() not in content:
         return frozenset()
     said = {found.decode() for found in _SAID.findall(content)}

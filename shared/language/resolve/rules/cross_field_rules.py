@@ -140,10 +140,7 @@ _LONGEST_GROUP = 80
 
 
 def findings(spec: ClusterSpec, *, adopted: bool = False) -> Iterator[Finding]:
-    """Yield the violations in a spec whose fields are all valid by themselves.
-
-    Of an ``adopted`` cluster, git may leave out what Azure has.
-    """
+    """Yield the violations in a spec whose fields are all valid by themselves."""
     if isinstance(spec, ExistingSpec):
         yield from findings_elsewhere(spec)
         return

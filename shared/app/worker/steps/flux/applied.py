@@ -111,10 +111,7 @@ def apply_differing(
 def apply_over(
     live: Json | None, manifest: Json, api: KubernetesApi, *, entirely: bool = False, resumes: bool = False
 ) -> ApplyResult:
-    """Apply an object over what the cluster has, unless that would change nothing.
-
-    What the object does not show by itself costs an apply as a dry run.
-    """
+    """Apply an object over what the cluster has, unless that would change nothing."""
     if live is None:
         api.apply(manifest)
         return ApplyResult(1)

@@ -43,10 +43,7 @@ def apply_definitions(
 
 
 def established(manifests: Sequence[Json], found: LiveObjects, api: KubernetesApi) -> Wait | None:
-    """Return the wait for definitions that the API server does not serve, None when it serves all.
-
-    One that was established when it was found is so still.
-    """
+    """Return the wait for definitions that the API server does not serve, None when it serves all."""
     pending = [ref for ref in map(ref_of, manifests) if not _established(found.get(ref))]
     now = LiveObjects(pending, api)
     for ref in pending:
@@ -152,14 +149,11 @@ def live_of(manifests: Sequence[Json], api: KubernetesApi) -> LiveObjects:
 
 
 def install(manifests: Sequence[Json], live: LiveObjects, api: KubernetesApi) -> Wait | str:
-    """Apply the components in the order in which they need each other; return what was done, or the wait.
-
-    What runs something comes last: it may need every definition.
-    """
+    """Apply the components in the order in which they need each other; return what was done, or the wait."""
     applied = apply_differing(
         [manifest for manifest in manifests if manifest["kind"] == "Namespace"], live, api
     )
-    record_components(manifests, live, api)
+    record_components(manifests, api)
     definitions = [manifest for manifest in manifests if manifest["kind"] == DEFINITION]
     defined = apply_definitions(definitions, live, api)
     if isinstance(defined, Wait):

@@ -134,10 +134,7 @@ def _left_alone(context: StepContext, wanted: Mapping[str, Json], found: Mapping
 
 
 def other_source(context: StepContext) -> list[str]:
-    """Return the fields in which a cluster that is to be adopted has another source or path in Azure.
-
-    To pin what follows the branch is no difference, nor is a pin that goes forward.
-    """
+    """Return the fields in which a cluster that is to be adopted has another source or path in Azure."""
     found = context.azure(ListFluxConfigurations(context.cluster))
     unpinned = configuration_bodies(context.desired.with_pin(None), None)
     differences = [

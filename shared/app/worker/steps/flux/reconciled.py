@@ -118,10 +118,7 @@ def _children(
     parents: Iterable[_ObjectState],
     revisions: Mapping[_Source, str],
 ) -> Iterator[_ObjectState]:
-    """Yield the objects of Flux that our Kustomizations applied, and those that these applied in turn.
-
-    What somebody suspended is at rest.
-    """
+    """Yield the objects of Flux that our Kustomizations applied, and those that these applied in turn."""
     manifests = flux_objects.components(context.ports.git_host.blob(context.desired.components))
     objects = [document for kind in kinds_of_flux(context, manifests) for document in api.list(*kind)]
     for live in _descendants(objects, {(parent.ref.namespace, parent.ref.name) for parent in parents}):

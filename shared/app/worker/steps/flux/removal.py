@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from shared.app.worker.steps.flux.applied import LiveObjects
 from shared.json_tree import Json
-from shared.kubernetes.bootstrap_secrets import SECRETS_INVENTORY, VERSIONS
-from shared.kubernetes.field_ownership import MANAGER, appliers
+from shared.kubernetes.field_ownership import MANAGER, appliers, is_applied_by_us
 from shared.kubernetes.flux_instance import INSTANCE
 from shared.kubernetes.flux_lockdown import is_locked_down
 from shared.kubernetes.flux_objects import (
@@ -15,12 +14,10 @@ from shared.kubernetes.flux_objects import (
     in_order_of_removal,
     inventory_of,
     is_applied,
-    is_ours,
     listed_in,
     ref_of,
     removable,
 )
-from shared.kubernetes.sync_objects import is_sync_object
 from shared.kubernetes.system_objects import SYSTEM
 from shared.language.desired import Desired
 from shared.ports import KubernetesApi
@@ -30,38 +27,10 @@ from shared.sentences import many, some_of
 SHOWN = 5
 
 
-def record_components(manifests: Sequence[Json], found: LiveObjects, api: KubernetesApi) -> None:
+def record_components(manifests: Sequence[Json], api: KubernetesApi) -> None:
     """Add the components to the inventory, before they are applied; those of earlier files stay in it."""
     live = api.get(INVENTORY)
-    wanted = removable(manifests)
-    before = listed_in(live) if live is not None else _installed_before(wanted, found)
-    _save(before | wanted, live, api)
-
-
-def _installed_before(wanted: Collection[ObjectRef], found: LiveObjects) -> frozenset[ObjectRef]:
-    """Return what a version of Roadstead without an inventory applied, where the components are.
-
-    A component that names no namespace counts only where its kind has none.
-    """
-    return frozenset(
-        ref_of(document)
-        for ref in wanted
-        for document in found.kin(ref)
-        if _applied_by_us(document)
-        and ref_of(document).namespace == ref.namespace
-        and not _of_other_steps(document)
-    )
-
-
-def _of_other_steps(live: Json) -> bool:
-    """Return whether an object is one of the sync objects, or of bootstrap secrets."""
-    ref, annotations = ref_of(live), live["metadata"].get("annotations") or {}
-    return is_sync_object(ref) or ref == SECRETS_INVENTORY or VERSIONS in annotations
-
-
-def _applied_by_us(live: Json) -> bool:
-    """Return whether Roadstead applied the object; a copy of one has our annotation, and another manager."""
-    return is_ours(live) and MANAGER in appliers(live)
+    _save((listed_in(live) if live else frozenset()) | removable(manifests), live, api)
 
 
 def remove_former(manifests: Sequence[Json], api: KubernetesApi) -> str:
@@ -77,7 +46,7 @@ def remove_former(manifests: Sequence[Json], api: KubernetesApi) -> str:
     kept: dict[ObjectRef, str] = {}
     for ref in former:
         found = api.get(ref)
-        if found is None or not _applied_by_us(found):
+        if found is None or not is_applied_by_us(found):
             continue
         others = sorted(appliers(found) - {MANAGER})
         if others:

@@ -11,14 +11,13 @@ from shared.cluster.failures.errors import InvalidManifest
 from shared.cluster.findings.health import corrects_flux
 from shared.cluster.outcomes import Done, Fail, Outcome
 from shared.json_tree import Json
-from shared.kubernetes.field_ownership import MANAGER, appliers
+from shared.kubernetes.field_ownership import MANAGER, appliers, is_applied_by_us
 from shared.kubernetes.flux_objects import (
     INVENTORY,
     KUSTOMIZATION,
     NAMESPACE,
     ComponentsError,
     components,
-    is_ours,
     listed_in,
     ref_of,
 )
@@ -88,10 +87,7 @@ def pinned_to(context: StepContext, api: KubernetesApi) -> str:
 
 
 def other_source(context: StepContext) -> list[str]:
-    """Return the fields in which the cluster's Flux objects have another source or path than the manifest.
-
-    To pin what follows the branch is no difference, nor is a pin that goes forward.
-    """
+    """Return the fields in which the cluster's Flux objects have another source or path than the manifest."""
     api = context.kubernetes()
     unpinned = sync_objects(context.desired.with_pin(None), None)
     differences = [
@@ -173,5 +169,5 @@ def _sync_objects_of(api: KubernetesApi) -> Iterator[Json]:
     sources = (ObjectRef(SOURCE_API, kind, "", NAMESPACE) for kind in SOURCE_KINDS)
     for place in (ALERT, PROVIDER, KUSTOMIZATION, *sources):
         for live in LiveObjects([], api).kin(place):
-            if is_ours(live) and MANAGER in appliers(live) and "deletionTimestamp" not in live["metadata"]:
+            if is_applied_by_us(live) and "deletionTimestamp" not in live["metadata"]:
                 yield live

@@ -50,10 +50,7 @@ _GATE = (
 
 
 def first_unready(context: StepContext, api: KubernetesApi) -> Outcome | None:
-    """Return the wait for the first system that is not Ready, one that failed first; None when all are.
-
-    What its team suspended is at rest.
-    """
+    """Return the wait for the first system that is not Ready, one that failed first; None when all are."""
     systems = [read_system(system) for system in context.desired.systems]
     if not systems:
         return None

@@ -117,10 +117,7 @@ def joined(context: StepContext, profile: Json) -> Wait | None:
 
 
 def drained(context: StepContext, pool: str, minutes: int) -> Outcome | None:
-    """Move the pods of a pool away; None when no pod is left to move.
-
-    The drain fails when no pod could move for so many ``minutes`` and a budget blocks one.
-    """
+    """Move the pods of a pool away; None when no pod is left to move."""
     api = context.kubernetes()
     leaving = _nodes(api, pool)
     schedulable = [node for node in leaving if not _unschedulable(node)]
@@ -169,10 +166,7 @@ def _evicted(
 
 
 def _drain_since(context: StepContext, old: str, write: AcceptedWrite | None, now: datetime) -> datetime:
-    """Return when the time limit of a drain started.
-
-    An eviction starts it again, unless the same pods were evicted before.
-    """
+    """Return when the time limit of a drain started."""
     waiting, step = context.job.step.waiting_on, context.job.step
     if waiting is None or (waiting.kind, waiting.key) != (WaitKind.DRAIN, old):
         return now

@@ -22,7 +22,6 @@ from shared.app.access.contests import read_ours
 from shared.app.access.context import StepContext
 from shared.app.worker.steps.guards.writable import not_ready, send, wait_for, was_accepted
 from shared.app.worker.steps.node_pools import drain
-from shared.app.worker.steps.node_pools.rollback import rollback_of
 from shared.azure.changes.upgrades import minor, next_version
 from shared.azure.changes.writes import ImmutableChange, PlannedWrite, pool_is_stopped
 from shared.azure.cluster_body import control_plane, newer_than_requested, upgrade_pending
@@ -44,6 +43,15 @@ from shared.azure.node_pools.replacement import (
     serving,
     stage_of,
 )
+from shared.azure.node_pools.rollback import (
+    Versions,
+    asked_for,
+    is_pending,
+    recently_used,
+    rollback_write,
+    runs,
+    unmet,
+)
 from shared.cluster.failures.errors import Immutable, InvalidManifest, NotOwned
 from shared.cluster.job import AcceptedWrite, WriteKind
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Wait
@@ -51,7 +59,7 @@ from shared.cluster.recipes import Step
 from shared.json_tree import Json
 from shared.kubernetes_versions import image_older
 from shared.language.model.node_pool import NodePool
-from shared.ports.azure import DeletePool, PutPool, UpgradeNodeImage
+from shared.ports.azure import DeletePool, GetPoolUpgradeProfile, PutPool, UpgradeNodeImage
 
 _AUTOSCALER = WriteKind.DISABLE_AUTOSCALER
 _POOL_WRITES = (WriteKind.PUT, WriteKind.DELETE, WriteKind.UPGRADE_NODE_IMAGE)
@@ -280,3 +288,46 @@ def _notes(context: StepContext, live: Json, unwanted: Sequence[Json]) -> list[s
     left = ", ".join(sorted(str(profile["name"]) for profile in unwanted))
     notes = [f"left alone: node pool {left}, not created by Roadstead"] if left else []
     return [*notes, *newer_than_requested(context.desired, context.owner, live)]
+
+
+# The rollback of a node pool in its step: Azure's conditions are read right before the one write.
+#
+# A rollback whose conditions are not met holds this pool, says which ones fail, and reads them again later.
+
+
+def rollback_of(
+    context: StepContext, live: Json, pool: NodePool, profile: Json
+) -> PlannedWrite | Wait | None:
+    """Return the write that rolls a pool back, the wait while it may not, None where there is none."""
+    target = asked_for(pool)
+    if target is None or not is_pending(target, profile):
+        return None
+    if not runs(target, profile):
+        hold = _hold(context, live, pool, profile, target)
+        if hold:
+            return hold
+    return rollback_write(target, profile)
+
+
+def _hold(context: StepContext, live: Json, pool: NodePool, profile: Json, target: Versions) -> Wait | None:
+    name = str(profile["name"])
+    listed = recently_used(context.azure(GetPoolUpgradeProfile(context.cluster, name)))
+    found = unmet(
+        pool.name,
+        target,
+        listed,
+        live,
+        profile,
+        oldest_image=context.desired.spec.min_node_image_version or "",
+        now=context.ports.clock(),
+    )
+    if not found:
+        return None
+    problems = "; ".join(requirement.problem for requirement in found)
+    remedies = "; ".join(dict.fromkeys(requirement.remedy for requirement in found))
+    return Wait(
+        OBSERVE_SECONDS,
+        f"the node pool {name} is not rolled back: {problems}",
+        action_required=f"Take rollback out of the pool {pool.name} in git, or: {remedies}.",
+        open_ended=True,
+    )

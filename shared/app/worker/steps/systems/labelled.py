@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from shared.cluster.failures.errors import Dependency
 from shared.json_tree import Json
-from shared.kubernetes.field_ownership import MANAGER, appliers, managers_besides
-from shared.kubernetes.flux_objects import is_ours, ref_of
+from shared.kubernetes.field_ownership import MANAGER, is_applied_by_us, managers_besides
+from shared.kubernetes.flux_objects import ref_of
 from shared.kubernetes.system_objects import KINDS, SYSTEM, system_of
 from shared.ports import KubernetesApi
 from shared.resource_ids import ObjectRef
@@ -38,10 +38,7 @@ class LabelledLists:
         return (api_version, kind) not in self._unknown
 
     def get(self, ref: ObjectRef) -> Json | None:
-        """Return an object, None also of a kind that the cluster does not serve.
-
-        One without the label is read by itself.
-        """
+        """Return an object, None also of a kind that the cluster does not serve."""
         if not self.knows(ref.api_version, ref.kind):
             return None
         found = self._found[(ref.api_version, ref.kind)].get(ref)
@@ -57,11 +54,6 @@ class LabelledLists:
             for ref, live in found.items():
                 if is_applied_by_us(live):
                     yield ref, system_of(live), live
-
-
-def is_applied_by_us(live: Json) -> bool:
-    """Return whether Roadstead applied an object."""
-    return is_ours(live) and MANAGER in appliers(live)
 
 
 def is_bare(namespace: Json) -> bool:

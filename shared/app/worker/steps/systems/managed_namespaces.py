@@ -21,7 +21,7 @@ from shared.app.worker.steps.guards.writable import (
     send,
     wait_for,
 )
-from shared.app.worker.steps.systems.labelled import LabelledLists, is_applied_by_us, is_bare
+from shared.app.worker.steps.systems.labelled import LabelledLists, is_bare
 from shared.azure.companions.managed_namespaces import (
     NamespaceCompanion,
     is_identical,
@@ -33,6 +33,7 @@ from shared.cluster.job import AcceptedWrite, WriteKind
 from shared.cluster.outcomes import Outcome, Wait
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json, digest_of
+from shared.kubernetes.field_ownership import is_applied_by_us
 from shared.kubernetes.system_objects import TENANT
 from shared.language.cluster_systems import ClusterSystem
 from shared.language.model.system import ManagedNamespaces
@@ -238,10 +239,7 @@ class NamespaceRun:
         return wait_for(self.context, f"Azure is writing the {what}", put, written)
 
     def _deleted(self, names: Collection[str], keeps: Keeps) -> Outcome | None:
-        """Delete the first of these in Azure; its delete policy says what becomes of the namespace.
-
-        ``keeps`` has the fields that must be written before, None for none.
-        """
+        """Delete the first of these in Azure; its delete policy says what becomes of the namespace."""
         for name in names:
             if keeps(self.live[name]) is not None:
                 return reverted_fields(f"the managed namespace {name}", ["deletePolicy"])
