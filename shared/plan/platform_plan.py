@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from shared.frozen import dataclass, field, replace
@@ -67,13 +68,15 @@ class PlatformPlan:
     def holds(self, approved: Iterable[str] = ()) -> Mapping[str, Hold]:
         """Return why pins stay where they are, by cluster; an operator ``approved`` some of the removals.
 
-        What is wrong on one cluster keeps the pins of all: a commit is released as a whole, or not at all.
+        What is wrong on one cluster keeps the pins of all that get the commit: it is released as a whole, or
+        not at all.
         """
         refused, given = self._refusal(), {*approved, *self.earlier.approved}
         newest, commits = self.earlier.newest, self.earlier.commits
         own = {name: change for name, change in self.changes.items() if commits.get(name, newest) == newest}
         holds = dict.fromkeys(own, refused) if refused else _removals(own, given, self.counts)
-        return {**holds, **_removals(self.earlier.changes, given, self.counts), **self.held}
+        holds |= _removals(self.earlier.changes, given, self.counts)
+        return {**holds, **self._refused_earlier(), **self.held}
 
     @property
     def is_refused(self) -> bool:
@@ -90,13 +93,15 @@ class PlatformPlan:
         }
 
     def _refusal(self) -> Hold | None:
-        guards = dict.fromkeys(_refusing(self.changes.values()))
-        texts = [*map(str, self.problems), *(f"{guard.cause}; {guard.remedy}" for guard in guards)]
-        if not texts:
-            return None
-        more = number_of(self.problems) + len(guards) - 1
-        rest = f" (and {many(more, 'more problem')})" if more else ""
-        return Hold(HoldKind.PLATFORM_REFUSED, {"problem": f"{texts[0]}{rest}"})
+        return _refused(self.changes.values(), self.problems)
+
+    def _refused_earlier(self) -> Mapping[str, Hold]:
+        """Return why the pins stay of clusters whose stages are to have an earlier commit that is wrong."""
+        by_commit = defaultdict[str, dict[str, PlatformChange]](dict)
+        for name, change in self.earlier.changes.items():
+            by_commit[self.earlier.commits[name]][name] = change
+        found = ((some, _refused(some.values())) for some in by_commit.values())
+        return {name: hold for some, hold in found if hold is not None for name in some}
 
     def sections(self, environments: Mapping[str, str], order: tuple[str, ...]) -> tuple[Section, ...]:
         """Return the changes by what clusters have in common; ``order`` is that of the environments."""
@@ -104,6 +109,16 @@ class PlatformPlan:
 
 
 NO_PLATFORM_CHANGE = PlatformPlan()
+
+
+def _refused(changes: Iterable[PlatformChange], problems: Sequence[Problem] = ()) -> Hold | None:
+    guards = dict.fromkeys(_refusing(changes))
+    texts = [*map(str, problems), *(f"{guard.cause}; {guard.remedy}" for guard in guards)]
+    if not texts:
+        return None
+    more = number_of(problems) + len(guards) - 1
+    rest = f" (and {many(more, 'more problem')})" if more else ""
+    return Hold(HoldKind.PLATFORM_REFUSED, {"problem": f"{texts[0]}{rest}"})
 
 
 def _refusing(changes: Iterable[PlatformChange]) -> Iterator[Guard]:

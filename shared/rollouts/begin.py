@@ -11,7 +11,7 @@ from datetime import datetime
 
 from shared.frozen import dataclass, field, replace
 from shared.language.pin import Pin
-from shared.rollouts.rollout import Decisions, Group, Member, Rollout, RolloutState, Stage
+from shared.rollouts.rollout import Decisions, Group, HeldStage, Member, Rollout, RolloutState, Stage
 from shared.rollouts.strategy import NO_LINE, OTHERS, GroupRule, Line, StageRule, at_least, at_most
 
 BACK = "back"
@@ -56,16 +56,21 @@ class Candidate:
     stays: bool = False
 
 
+Held = Mapping[str, HeldStage]
+"""Stages of which no cluster gets what the commit gives Flux, because guards keep their pins, by name."""
+NONE_HELD: Held = {}
+
+
 @dataclass(frozen=True)
 class LineStages:
     """The stages of the platform as written, and what each of them is to have.
 
-    ``held`` are the clusters of stages that do not get that, because something keeps their pins.
+    ``held`` are those of which no cluster gets that, by their names.
     """
 
     strategy: Sequence[StageRule] = ()
     line: Line = NO_LINE
-    held: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    held: Held = field(default_factory=dict)
 
 
 NO_STAGES = LineStages()
@@ -81,12 +86,14 @@ def begin(
     ahead: Collection[str] = frozenset(),
     platform: LineStages = NO_STAGES,
     split: bool = False,
+    held: Held = NONE_HELD,
 ) -> Rollout:
     """Return the rollout of a commit; ``earlier`` is the one that it supersedes, None for none.
 
     Clusters that no stage selects are in a last one. Those that are ``ahead`` of a pause have the same stages
     before all others. In a ``split`` rollout the clusters of which nothing but the pin moves have stages of
-    their own, by the ``platform``, for which no other cluster waits.
+    their own, by the ``platform``, for which no other cluster waits. In any other one a stage that moves pins
+    waits for stages of the strategy before it that are ``held``.
     """
     known = {member.cluster: member for member in earlier.members} if earlier else {}
     back = {
@@ -109,15 +116,20 @@ def begin(
                 members += _members(clusters, len(stages), number)
             name = f"{AHEAD if passing else ''}{rule.name}"
             bounds = tuple(group for group, _ in groups)
-            stages.append(_stage(rule, name, bounds, ahead=passing))
-    before, after = "", _after(platform, in_line, left) if split else {}
+            moves = not split and any(map(moves_pin, own))
+            waits = _held_before(rule.name, [known.name for known in strategy], held) if moves else ()
+            stages.append(replace(_stage(rule, name, bounds, ahead=passing), held=waits))
+    before, after = "", _after(platform, left) if split else {}
     for rule, own in _staged(platform.strategy, in_line):
         groups = list(_grouped(rule.groups, own))
         for number, (_, clusters) in enumerate(groups):
             members += _members(clusters, len(stages), number)
         target = next(target.commit for target in platform.line.targets if target.stage == rule.name)
         stage = _stage(rule, f"{target[:8]}:{rule.name}", tuple(group for group, _ in groups), ahead=False)
-        stages.append(replace(stage, commit=target, apart=target != before, after=after[rule.name]))
+        same = [known.stage for known in platform.line.targets if known.commit == target]
+        waits = _held_before(rule.name, same, platform.held)
+        stage = replace(stage, commit=target, apart=target != before, after=after[rule.name], held=waits)
+        stages.append(stage)
         before = target
     stages += [_stage(rule, rule.name, (), ahead=False) for rule in strategy if not rule.groups]
     paused = earlier.people.paused if earlier and earlier.state in UNDER_WAY else None
@@ -128,25 +140,33 @@ def begin(
     return _with_what_goes_on(rollout, earlier) if earlier and in_line else rollout
 
 
-def _after(
-    platform: LineStages, in_line: Sequence[Candidate], others: Sequence[Candidate]
-) -> Mapping[str, tuple[str, ...]]:
+def moves_pin(candidate: Candidate) -> bool:
+    """Return whether a commit moves the pin of a cluster, or an earlier rollout has moved it there."""
+    return (candidate.later or candidate.earlier is not None) and not candidate.stays
+
+
+def stages_with(strategy: Sequence[StageRule], candidates: Sequence[Candidate]) -> frozenset[str]:
+    """Return the names of the stages that have some of these clusters."""
+    return frozenset(rule.name for rule, _ in _staged(strategy, candidates))
+
+
+def _held_before(stage: str, names: Sequence[str], held: Held) -> tuple[HeldStage, ...]:
+    """Return those of the stages before one of which no cluster gets the commit; ``names`` are in order."""
+    before = names[: names.index(stage)] if stage in names else names
+    return tuple(held[name] for name in before if name in held)
+
+
+def _after(platform: LineStages, others: Sequence[Candidate]) -> Mapping[str, tuple[str, ...]]:
     """Return which other clusters each stage of the platform waits for, all of its commit and before it.
 
-    They get it with other changes, or later. Where no cluster of a stage gets it, they are those whose pins
-    something keeps: no cluster shows then that it works.
+    They get it with other changes, or later.
     """
-    mixed = [candidate for candidate in others if candidate.later or candidate.earlier]
-    mixed = [candidate for candidate in mixed if not candidate.stays]
+    mixed = [candidate for candidate in others if moves_pin(candidate)]
     own = {rule.name: some for rule, some in _staged(platform.strategy, mixed)}
-    moved = [candidate for candidate in in_line if not candidate.stays]
-    gets = {*own, *(rule.name for rule, _ in _staged(platform.strategy, moved))}
     found, targets = dict[str, tuple[str, ...]](), platform.line.targets
     for place, target in enumerate(targets):
         same = [known.stage for known in targets[:place] if known.commit == target.commit]
-        names = [candidate.cluster for stage in same for candidate in own.get(stage, ())]
-        names += [name for stage in same if stage not in gets for name in platform.held.get(stage, ())]
-        found[target.stage] = tuple(names)
+        found[target.stage] = tuple(candidate.cluster for stage in same for candidate in own.get(stage, ()))
     return found
 
 

@@ -81,7 +81,8 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
         if all(standings.get(name) is not MemberStanding.VERIFIED for name in after_them):
             unready |= {*after_them} & shut.keys()
         if others := [name for name in after_them if name in unready or name not in standings]:
-            opened = opened or StartWait(WaitReason.STAGE, part.name, 0, tuple(others), since=part.reached)
+            opened = opened or _for_others(rollout, part, others, standings)
+        opened = _for_held(rollout, part) or opened
         if opened is None and part.number == 0 and part.stage in begins:
             reached = replace(rollout, passed=tuple(passed)).reached(part.stage) or now
             gate = gate_wait(rollout, part.stage, reached, now)
@@ -154,6 +155,32 @@ def _final_wait(rollout: Rollout, opened: StartWait | None, now: datetime) -> St
     if opened is not None:
         return opened if opened.reason is WaitReason.SOAK else None
     return gate_wait(rollout, last, rollout.reached(last) or now, now)
+
+
+def _for_others(
+    rollout: Rollout, part: _Part, others: Sequence[str], standings: Mapping[str, MemberStanding]
+) -> StartWait:
+    """Return the wait for clusters of an earlier stage that get the commit with other changes, or later."""
+    pin = rollout.stages[part.stage].commit or rollout.commit
+    wait = StartWait(WaitReason.STAGE, part.name, 0, tuple(others), since=part.reached, pin=pin)
+    members = [member for member in rollout.members if member.cluster in others]
+    if not members:
+        return wait
+    stage, group = members[0].stage, members[0].group
+    names = [member.cluster for member in members if (member.stage, member.group) == (stage, group)]
+    failed = tuple(name for name in names if standings[name] is MemberStanding.FAILED)
+    stuck = MemberStanding.FAILED if failed else None
+    wait = replace(wait, stage=rollout.stages[stage].name, group=group, stuck=stuck)
+    return replace(wait, clusters=failed or tuple(names))
+
+
+def _for_held(rollout: Rollout, part: _Part) -> StartWait | None:
+    """Return the wait for an earlier stage that does not get the commit at all, None for none."""
+    held, pin = rollout.held_before(part.stage), rollout.stages[part.stage].commit or rollout.commit
+    if held is None:
+        return None
+    wait = StartWait(WaitReason.GUARD, held.stage, 0, held.clusters, since=part.reached, pin=pin)
+    return replace(wait, guard=held.guard)
 
 
 def _is_left(member: Member, standings: Mapping[str, MemberStanding]) -> bool:

@@ -76,8 +76,18 @@ def line_of(
 
 def splits(line: Line, before: Rollout | None, head: str) -> bool:
     """Return whether the platform goes through stages of its own; the rollout of a head stays so."""
-    known = before.stages if before is not None and before.commit == head else ()
-    return any(commit != head for commit in line.commits) or any(stage.commit for stage in known)
+    known = before if before is not None and before.commit == head else None
+    stays = known is not None and (is_to_split(known) or any(stage.commit for stage in known.stages))
+    return stays or any(commit != head for commit in line.commits)
+
+
+def is_to_split(rollout: Rollout) -> bool:
+    """Return whether stages wait in it for one that does not get the platform: no manifest waits for that.
+
+    A commit that selects its strategy has the stages of that alone.
+    """
+    held = any(stage.held and not stage.commit for stage in rollout.stages)
+    return held and not rollout.choice.selected and not _stands(rollout)
 
 
 def moves(rollout: Rollout, seen: Seen, now: datetime) -> bool:
@@ -88,6 +98,8 @@ def moves(rollout: Rollout, seen: Seen, now: datetime) -> bool:
     """
     ended = rollout.state is RolloutState.COMPLETED and any(stage.commit for stage in rollout.stages)
     if ended and any(target.held for target in rollout.line.targets):
+        return True
+    if is_to_split(rollout):
         return True
     later = (member for member in rollout.members if member.later)
     if any(standing(member, rollout, seen, now) is MemberStanding.VERIFIED for member in later):

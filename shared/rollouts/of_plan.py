@@ -10,11 +10,12 @@ from shared.cluster.reporting.summary import summary_of
 from shared.frozen import dataclass, replace
 from shared.language.desired import Desired, is_attached
 from shared.language.model.rollout import RolloutSpec as Written
+from shared.language.pin import Pin
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.plan.hold_kinds import HoldKind
 from shared.plan.holds import NEVER, RETRY, Hold
 from shared.plan.plan import Action, Item, Plan, RecordedState
-from shared.rollouts.begin import Candidate, LineStages, begin
+from shared.rollouts.begin import Candidate, Held, LineStages, begin, moves_pin, stages_with
 from shared.rollouts.calendar import Closure, Freeze, Start, Window
 from shared.rollouts.candidates import (
     Records,
@@ -29,7 +30,7 @@ from shared.rollouts.candidates import (
 from shared.rollouts.decide import decide
 from shared.rollouts.line import splits
 from shared.rollouts.pins_back import with_gone_back
-from shared.rollouts.rollout import Rollout, RolloutState
+from shared.rollouts.rollout import HeldStage, Rollout, RolloutState
 from shared.rollouts.selected import NOTHING, Choice, CommitRequest, choose
 from shared.rollouts.shut import Calendar, ClusterPlace, calendar_of, place_in, place_of
 from shared.rollouts.strategy import (
@@ -104,14 +105,18 @@ def rollout_of_plan(
     candidates = list(candidates_of(plan, desired.clusters, records, before, before_plan, now, later))
 
     rules = platform_stages(written, desired)
-    kept = _held(plan, rules, desired, later)
-    targets = (replace(target, held=target.stage in kept) for target in line.targets)
-    platform = LineStages(rules, replace(line, targets=tuple(targets)), kept)
+    kept = _kept(plan, desired, records)
+    held = _held(rules, candidates, kept, desired)
+    waiting = {*held, *(stage_in(rules, desired.clusters[name]) for name in later)}
+    targets = (replace(target, held=target.stage in waiting) for target in line.targets)
+    platform = LineStages(rules, replace(line, targets=tuple(targets)), held)
+    own = _held((*stages, StageRule(OTHERS)), candidates, kept, desired)
 
     def with_stages(ahead: frozenset[str]) -> Rollout:
         rollout = begin(
-            plan.commit, stages, candidates, before, now, ahead=ahead, platform=platform, split=split
-        )
+            plan.commit, stages, candidates, before, now,
+            ahead=ahead, platform=platform, split=split, held=own,
+        )  # fmt: skip
         chosen = StrategyChoice(choice.strategy, choice.selected, kind)
         rollout = replace(rollout, choice=chosen, refused=_refused(choice, written, now))
         return _continued(with_windows(rollout, candidates, written), known, records)
@@ -139,16 +144,39 @@ def stage_in(rules: Iterable[StageRule], cluster: Desired) -> str:
     return next(rule.name for rule in rules if rule.selects(*place))
 
 
+def _kept(plan: Plan, desired: DesiredFleet, records: Records) -> Mapping[str, HoldKind]:
+    """Return the clusters that do not get what their stage is to have, and why; other sources have none."""
+    found = dict[str, HoldKind]()
+    for item in plan.items:
+        cluster, record = desired.clusters.get(item.cluster), records.get(item.cluster)
+        if item.hold is None or cluster is None or cluster.pin is None or record is None:
+            continue
+        before = Pin.of(record.document)
+        refused = item.action is Action.REFUSED and before is not None
+        moves = refused and before is not None and before.pulls != cluster.pin.pulls
+        if not cluster.pin.source and (item.keeps_pin or moves):
+            found[item.cluster] = item.hold.kind
+    return found
+
+
 def _held(
-    plan: Plan, rules: Sequence[StageRule], desired: DesiredFleet, later: Collection[str]
-) -> Mapping[str, Sequence[str]]:
-    """Return the clusters that do not get what their stage is to have, by stage; other sources have none."""
-    names = {*later, *(item.cluster for item in plan.items if item.keeps_pin)} & desired.clusters.keys()
-    held = defaultdict[str, list[str]](list)
-    for cluster in (desired.clusters[name] for name in sorted(names)):
-        if cluster.pin is None or not cluster.pin.source:
-            held[stage_in(rules, cluster)].append(cluster.name)
-    return held
+    rules: Sequence[StageRule],
+    candidates: Sequence[Candidate],
+    kept: Mapping[str, HoldKind],
+    desired: DesiredFleet,
+) -> Held:
+    """Return the stages of which no cluster gets what it is to have: nothing shows there that it works."""
+    clusters, guards = defaultdict[str, list[str]](list), dict[str, HoldKind]()
+    for name in sorted(kept):
+        stage = stage_in(rules, desired.clusters[name])
+        clusters[stage].append(name)
+        guards.setdefault(stage, kept[name])
+    gets = stages_with(rules, [candidate for candidate in candidates if moves_pin(candidate)])
+    return {
+        stage: HeldStage(stage, tuple(names), guards[stage])
+        for stage, names in clusters.items()
+        if stage not in gets
+    }
 
 
 def _refused(choice: Choice, written: Written, now: datetime) -> RefusedStrategy | None:
@@ -184,15 +212,17 @@ def _continued(rollout: Rollout, known: Rollout | None, records: Records) -> Rol
     if known is None:
         return rollout
     entered = {known.stages[place].name for place in known.entered}
+    entered |= {rollout.stages[place].name for place in rollout.entered}
+    given = dict.fromkeys((*known.people.approved, *rollout.people.approved))
     if known.people.back is not None:
         generations = {name: record.generation for name, record in records.items()}
         rollout = with_gone_back(rollout, known, generations)
     return replace(
         rollout,
         state=known.state if known.state is RolloutState.ABORTED else rollout.state,
-        people=known.people,
+        people=replace(known.people, approved=tuple(given)),
         refused=known.refused,
-        checked=known.checked,
+        checked=tuple(dict.fromkeys((*known.checked, *rollout.checked))),
         entered=tuple(place for place, stage in enumerate(rollout.stages) if stage.name in entered),
     )
 

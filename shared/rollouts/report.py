@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from shared.language.model.rollout import UPGRADE_READINESS
 from shared.language.pin import short_commit
+from shared.plan.hold_kinds import HoldKind
 from shared.rollouts.decide import Decision
 from shared.rollouts.rollout import (
     CheckState,
@@ -18,7 +19,7 @@ from shared.rollouts.rollout import (
 )
 from shared.rollouts.strategy import FINAL, EndpointCheck, RefusedStrategy
 from shared.rollouts.waits import MemberStanding, StartWait, WaitReason
-from shared.sentences import some_of
+from shared.sentences import many, some_of
 
 NAMED = 3
 _PAUSED = {
@@ -31,6 +32,13 @@ _STUCK = {
     MemberStanding.ASIDE: ", of which too few clusters can take part",
 }
 
+_GUARDS: Mapping[HoldKind | None, str] = {
+    HoldKind.PLATFORM_REMOVAL: "what Flux would remove needs an approval",
+    HoldKind.PLATFORM_REFUSED: "what Flux would apply is invalid",
+    HoldKind.IMMUTABLE_FIELD: "their manifests change what cannot change",
+}
+_APPROVED = (HoldKind.PLATFORM_REMOVAL,)
+
 
 def describe_wait(wait: StartWait, commit: str, *, answers: bool = True) -> str:
     """Return why a cluster waits, as a sentence's predicate.
@@ -39,6 +47,17 @@ def describe_wait(wait: StartWait, commit: str, *, answers: bool = True) -> str:
     """
     group = f"group {wait.group + 1} of stage {wait.stage}"
     match wait.reason:
+        case WaitReason.STAGE if wait.pin:
+            why = ", and have failed" if wait.stuck else ""
+            gets = f"{short_commit(wait.pin)} of the platform with other changes, or after these"
+            return f"waits for clusters of stage {wait.stage} that get {gets}{why}: {_some(wait.clusters)}"
+        case WaitReason.GUARD:
+            count, commit = many(len(wait.clusters), "cluster"), short_commit(wait.pin)
+            why = _GUARDS.get(wait.guard, "their plan says why")
+            return (
+                f"waits for stage {wait.stage}, in which {commit} reaches none of {count}, because {why}:"
+                f" {_some(wait.clusters)}"
+            )
         case WaitReason.STAGE:
             why = _STUCK[wait.stuck] if wait.stuck else ""
             return f"waits for {group}{why}: {_some(wait.clusters)}"
@@ -96,6 +115,13 @@ def remedy(wait: StartWait) -> str:
             return f"It goes on once they can take part, or when {out} has taken one out."
         case WaitReason.STAGE if wait.stuck is None:
             return ""
+        case WaitReason.GUARD:
+            first = wait.clusters[0] if wait.clusters else "CLUSTER"
+            ends = "`roadstead approve` releases it" if wait.guard in _APPROVED else "Push a correction"
+            return (
+                f"{ends}, or revert the commit; `roadstead why {first}` says what is lost. `roadstead rollout"
+                " skip` takes a cluster out, and once all are out, nothing waits for them."
+            )
         case WaitReason.BUDGET | WaitReason.STAGE:
             failed = wait.clusters[0] if wait.clusters else "CLUSTER"
             again, out = f"`roadstead replay {failed}`", f"`roadstead rollout skip {failed}`"
@@ -172,6 +198,7 @@ def state_of(rollout: Rollout, decision: Decision) -> str:
     reasons = {wait.reason for wait in found}
     texts = {
         WaitReason.APPROVAL: "Waiting for approval",
+        WaitReason.GUARD: "Waiting for a stage that a guard holds",
         WaitReason.TIME: "Waiting for the time of a stage",
         WaitReason.CHECK: "Waiting for a check",
         WaitReason.FREEZE: "Waiting for a freeze to end",

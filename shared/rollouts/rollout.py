@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from shared.frozen import dataclass, field, replace
 from shared.language.pin import Pin
+from shared.plan.hold_kinds import HoldKind
 from shared.rollouts.calendar import Freeze, Window
 from shared.rollouts.strategy import (
     NO_GATE,
@@ -53,6 +54,18 @@ class Group:
 
 
 @dataclass(frozen=True)
+class HeldStage:
+    """A stage of which no cluster gets what a commit gives Flux: a ``guard`` keeps the pins of ``clusters``.
+
+    The guard is that of a plan.
+    """
+
+    stage: str
+    clusters: tuple[str, ...]
+    guard: HoldKind
+
+
+@dataclass(frozen=True)
 class Stage:
     """A stage that has clusters; one without groups is the gate after the last one.
 
@@ -63,8 +76,7 @@ class Stage:
     superseded reached it, None if it did not, or if a stage before it has changed since. ``commit`` is
     what it releases where nothing but pins moves in it, "" for what its rollout does. ``apart``: neither it
     nor those after it wait for a stage before it. ``after`` are clusters of stages before it that get the
-    commit, or get it later, with other changes; where no cluster of such a stage does, those that need an
-    approval for it.
+    commit, or get it later, with other changes; ``held`` are stages before it that do not get it at all.
     """
 
     name: str
@@ -80,6 +92,7 @@ class Stage:
     commit: str = ""
     apart: bool = False
     after: tuple[str, ...] = ()
+    held: tuple[HeldStage, ...] = ()
 
     @property
     def plain(self) -> str:
@@ -330,3 +343,20 @@ class Rollout:
     def skips(self, cluster: str) -> bool:
         """Return whether somebody took a cluster out of the rollout."""
         return any(decision.subject == cluster for decision in self.people.skipped)
+
+    def held_before(self, stage: int) -> HeldStage | None:
+        """Return a stage before one that gets nothing of the commit, None for none.
+
+        Clusters that somebody took out keep nobody waiting.
+        """
+        for held in self.stages[stage].held:
+            left = tuple(name for name in held.clusters if not self.skips(name))
+            if left:
+                return replace(held, clusters=left)
+        return None
+
+    @property
+    def clusters(self) -> Sequence[str]:
+        """Its clusters, and those whose pins guards keep: all that somebody can take out."""
+        held = (name for stage in self.stages for known in stage.held for name in known.clusters)
+        return [*dict.fromkeys((*(member.cluster for member in self.members), *held))]

@@ -204,7 +204,8 @@ class StrategyChoice:
 class StageTarget:
     """The ``commit`` of the platform that a stage is to have, and the newest one that it has ``passed``.
 
-    That is "" for none. ``held``: clusters of it do not get the commit, because a guard keeps their pins.
+    That is "" for none. ``held``: clusters of it get the commit after other changes, or none of it gets it,
+    because guards keep their pins.
     """
 
     stage: str

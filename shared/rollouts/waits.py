@@ -12,6 +12,7 @@ from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.frozen import dataclass, replace
 from shared.language.model.rollout import UPGRADE_READINESS
+from shared.plan.hold_kinds import HoldKind
 from shared.rollouts.calendar import Closure, closed
 from shared.rollouts.rollout import (
     CheckState,
@@ -99,6 +100,8 @@ class WaitReason(StrEnum):
 
     STAGE = "stage"
     """An earlier group has clusters that have not ended, or not succeeded."""
+    GUARD = "guard"
+    """No cluster of an earlier stage gets what the commit gives Flux: a guard keeps their pins."""
     SOAK = "soak"
     """An earlier group has succeeded, and is watched for a time."""
     APPROVAL = "approval"
@@ -142,7 +145,9 @@ class StartWait:
     ``stuck`` is where those stand that keep a group from its success in which nothing changes: they have
     failed, or cannot take part; None while something changes.
     ``gate`` is that of a stage that waits for an approval: who gives it, and when. ``pin`` is the commit to
-    which a pin goes back, "" where that is not known.
+    which a pin goes back, "" where that is not known, and in a wait for a stage the one that its clusters
+    get with other changes, or after these. ``guard`` is what keeps the pins of all clusters of a stage, and
+    with that those of later ones.
     """
 
     reason: WaitReason
@@ -161,6 +166,7 @@ class StartWait:
     stuck: MemberStanding | None = None
     gate: Gate = NO_GATE
     pin: str = ""
+    guard: HoldKind | None = None
 
 
 _SOONEST, _LATEST = timedelta(seconds=30), timedelta(minutes=15)

@@ -1,7 +1,7 @@
 """The rules of stages that go on with a commit of the platform while newer ones come.
 
-A stage takes an earlier commit than the head only from the stage before it, and nothing newer while what it
-has is watched: so a team that merges faster than stages soak still reaches the last one.
+A stage takes a commit only from the stage before it, and nothing newer while what it has is watched: so a
+team that merges faster than stages soak still reaches the last one.
 """
 
 from __future__ import annotations
@@ -51,9 +51,8 @@ class LineRules:
             and not goes_back(history, before, after)
         ):
             stage = _stage(rollout, after)
-            if stage is not None and stage.commit and stage.commit != after.commit:
-                self._passed_before(cloud, after, staging, pin)
             if stage is not None and not (stage.back or stage.ahead or rollout.choice.selected):
+                self._passed_before(cloud, after, staging, pin)
                 self._watched(cloud, before, after, staging)
         self._replaced[fleet].add(left)
 

@@ -23,7 +23,7 @@ from shared.plan.plan import Item, Plan
 from shared.plan.platform_plan import PlatformPlan
 from shared.platform.changes import guards
 from shared.platform.changes.effects import Consequence
-from shared.rollouts import line
+from shared.rollouts import line, of_plan
 from shared.rollouts.strategy import Line, StageTarget
 from simulation.actors.kinds import PLATFORM, ROLLOUTS
 from tests.simulation.mutations import mutation
@@ -142,6 +142,10 @@ def a_stage_has_passed_what_it_has_not(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(line, "_standing", lambda *_: line._Standing(passed=True))
 
 
+def a_stage_whose_pins_guards_keep_holds_nobody_back(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(of_plan, "_held", lambda *_: {})
+
+
 def no_plan_follows_a_stage_that_has_passed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(rollouts, "moves", lambda *_: False)
 
@@ -166,6 +170,7 @@ PLATFORM_MUTATIONS = (
     mutation(what_nothing_builds_is_released, PLATFORM, "pin refused"),
     mutation(every_stage_takes_each_commit, f"{PLATFORM} {ROLLOUTS}", "stage starves"),
     mutation(a_stage_has_passed_what_it_has_not, f"{PLATFORM} {ROLLOUTS}", "stage order"),
+    mutation(a_stage_whose_pins_guards_keep_holds_nobody_back, f"{PLATFORM} {ROLLOUTS}", "stage order"),
     mutation(
         no_plan_follows_a_stage_that_has_passed,
         f"{PLATFORM} {ROLLOUTS}",

@@ -35,7 +35,7 @@ from shared.rollouts.begin import UNDER_WAY, superseded
 from shared.rollouts.candidates import updates_of
 from shared.rollouts.decide import Decision, decide
 from shared.rollouts.estimate import with_completed
-from shared.rollouts.line import moves
+from shared.rollouts.line import is_to_split, moves
 from shared.rollouts.of_plan import rollout_of_plan, with_holds
 from shared.rollouts.rollout import (
     Decisions,
@@ -131,6 +131,7 @@ def _of_rollout(staged: StagedPlan, inputs: PlanInputs, ports: Ports) -> StagedP
     changed: tuple[Rollout, ...] = ()
     same = known is not None and known.line.commits == inputs.line.commits
     same = same and known is not None and known.line.refused == inputs.line.refused
+    same = same and known is not None and not is_to_split(known)
     if known is not None and same and _covers(known, updates) and not stuck:
         rollout = known
     else:
@@ -163,7 +164,7 @@ def _of_rollout(staged: StagedPlan, inputs: PlanInputs, ports: Ports) -> StagedP
         fleet=replace(valid, rollout=plan.commit if after.state in _CURRENT else ""),
         held=frozenset(item.cluster for item in updates) - {*decision.start},
         changed=changed if after == stored else (*changed, after),
-        times=() if decision.next_at is None else (decision.next_at,),
+        times=tuple(filter(None, (decision.next_at, now if is_to_split(after) else None))),
     )
 
 

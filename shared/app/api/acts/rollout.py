@@ -175,7 +175,7 @@ def why_not(
         return (
             "no change window, no freeze and no gate with a time or a check is in the strategy of the rollout"
         )
-    if kind is ActKind.SKIP and all(member.cluster != subject for member in rollout.members):
-        hint = meant(subject, (member.cluster for member in rollout.members))
+    if kind is ActKind.SKIP and subject not in rollout.clusters:
+        hint = meant(subject, rollout.clusters)
         return f"{subject[:63]} is not in the rollout of {rollout.commit[:8]}{hint}"
     return ""
