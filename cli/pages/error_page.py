@@ -38,7 +38,9 @@ CODES = """
 AKS and the services behind it answer with these codes. An error that only wraps another one, however deep,
 has the meaning of what is inside; some codes mean one thing or another, by their text. A code that is not
 here is `Unexplained`: Roadstead shows Azure's own message, tries again at long intervals, and fails after
-those attempts; it never blames the manifest for it.
+those attempts; it never blames the manifest for it. Of {named} codes only the name is public: AKS publishes a
+list of them, and neither a page, an issue nor published code shows an answer with one or a sentence on it.
+Their entries say what is assumed.
 
 What AKS needs is {addresses}.
 
@@ -63,7 +65,8 @@ def page() -> str:
         f"| {kind.__name__} | {remedy.meaning} | {reaction(kind)} | {_suggested(kind)} |\n"
         for kind, remedy in REMEDIES.items()
     )
-    azure = f"{CODES.format(addresses=ADDRESSES)}{''.join(_entries())}"
+    named = sum(len(entry.codes) for entry in AZURE.entries if entry.assumes)
+    azure = f"{CODES.format(addresses=ADDRESSES, named=named)}{''.join(_entries())}"
     return f"{HEAD}{''.join(lines)}{azure}{IN_THE_CLUSTER}{''.join(_in_clusters())}"
 
 
@@ -79,8 +82,8 @@ def _entries() -> Iterator[str]:
         action = remedy_for(replace(entries[0], remedy=remedy.replace("{addresses}", "what AKS needs")), "")
         link = next((entry.link for entry in entries if entry.link), "")
         source = f"[page]({link})" if link else "codes of AKS"
-        if not any(entry.read for entry in entries):
-            source = "assumed"
+        if all(entry.assumes for entry in entries):
+            source = f"its name alone. {entries[0].assumes}"
         yield f"| {named} | {kind} | {meaning} | {action} | {actor} | {source} |\n"
 
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from shared.cluster.failures import kubernetes_entries
-from shared.cluster.failures.azure import access, aks, arm, compute, named, network, nodes, rules
+from shared.cluster.failures.azure import (
+    access,
+    aks,
+    arm,
+    compute,
+    features,
+    named,
+    network,
+    nodes,
+    rules,
+)
 from shared.cluster.failures.entry import Entry
 
 
@@ -21,9 +31,8 @@ class Catalogue:
         return next((entry for entry in self.entries if entry.fits(*flat)), None)
 
 
-AZURE = Catalogue(
-    entry for module in (access, aks, arm, compute, named, network, nodes, rules) for entry in module.ENTRIES
-)
+_MODULES = (access, aks, arm, compute, features, named, network, nodes, rules)
+AZURE = Catalogue(entry for module in _MODULES for entry in module.ENTRIES)
 KUBERNETES = Catalogue(kubernetes_entries.ENTRIES)
 _BY_KEY = {entry.key: entry for catalogue in (AZURE, KUBERNETES) for entry in catalogue.entries}
 

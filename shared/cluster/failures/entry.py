@@ -35,8 +35,8 @@ class Entry:
 
     ``kind`` says what happens next. ``meaning`` and ``remedy`` are a sentence each; ``advice`` fills fields
     of the remedy from the service's message, such as "{scope}". ``link`` is the page for a reader, ``source``
-    a path in a repository or a function of a library that says so, and ``read`` whether its text was read;
-    otherwise the entry is assumed.
+    a path in a repository or a function of a library that says so. Where it has the names of the codes alone,
+    ``assumes`` says in a sentence what the entry takes for granted; elsewhere it is "".
     """
 
     key: str
@@ -51,7 +51,7 @@ class Entry:
     wraps: bool = False
     link: str = ""
     source: str = ""
-    read: bool = True
+    assumes: str = ""
 
     def fits(self, code: str, subcode: str, text: str) -> bool:
         """Return whether this entry is for an error; all three are in lower case."""
@@ -77,11 +77,6 @@ def support(page: str, *entries: Entry) -> tuple[Entry, ...]:
     return sourced(f"{_SUPPORT}{page}.md", *entries, link=f"{_LEARN}{page}")
 
 
-def sourced(source: str, *entries: Entry, link: str = "", read: bool = True) -> tuple[Entry, ...]:
-    """Return entries with their source, and a link where people can read it.
-
-    Without ``read``, the source has the codes alone, and what they mean is assumed.
-    """
-    return tuple(
-        replace(entry, source=source, link=entry.link or link, read=entry.read and read) for entry in entries
-    )
+def sourced(source: str, *entries: Entry, link: str = "") -> tuple[Entry, ...]:
+    """Return entries with their source, and a link where people can read it."""
+    return tuple(replace(entry, source=source, link=entry.link or link) for entry in entries)

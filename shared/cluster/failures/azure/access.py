@@ -7,6 +7,7 @@ from shared.cluster.failures.entry import Actor, Entry, sourced, support
 from shared.cluster.failures.errors import (
     Conflict,
     Dependency,
+    InvalidManifest,
     Obstructed,
     QuotaExceeded,
     Refused,
@@ -162,6 +163,72 @@ ENTRIES: tuple[Entry, ...] = (
             Actor.ACCESS,
         ),
         link="https://learn.microsoft.com/azure/aks/azure-disk-customer-managed-keys",
+    ),
+    *sourced(
+        "Azure/aks-deployer pkg/armerror/utils.go: the vault forbids it, or the set does not exist",
+        Entry(
+            "vault/DiskEncryptionSet",
+            Refused,
+            ("DiskEncryptionSetError",),
+            "The disk encryption set does not exist, or may not use its key in the vault.",
+            "Correct the disk encryption set, or its rights on the vault, as the message says.",
+            Actor.SUBSCRIPTION,
+            wraps=True,
+        ),
+        link="https://learn.microsoft.com/azure/aks/azure-disk-customer-managed-keys",
+    ),
+    *sourced(
+        "MicrosoftDocs/azure-aks-docs articles/aks/aks-service-permissions.md",
+        Entry(
+            "access/LogAnalyticsWorkspaceKeyAccessDenied",
+            RoleNotEffective,
+            (
+                "LogAnalyticsWorkspaceKeyAccessDenied",
+                "LogAnalyticsWorkspaceKeyAccessDeniedCrossSubscription",
+            ),
+            "AKS may not read the keys of the Log Analytics workspace.",
+            f"Assign `Log Analytics Contributor` on the workspace{{(scope)}} to {{identity}}. {_LATE}",
+            Actor.ACCESS,
+        ),
+        link="https://learn.microsoft.com/azure/aks/aks-service-permissions",
+    ),
+    *sourced(
+        f"{CODES}: the sentences of codes that end so; and MicrosoftDocs/azure-docs, pages of those features",
+        Entry(
+            "access/FeatureFlag",
+            Refused,
+            (
+                *("FeatureFlagNotEnabled", "CustomNodeConfigFeatureNotSupported"),
+                "HTTPProxyConfigFeatureNotSupported",
+            ),
+            "A feature is not registered in the subscription.",
+            "Register the feature in the message with `az feature register`, then its provider again.",
+            Actor.SUBSCRIPTION,
+            family=True,
+        ),
+    ),
+    *sourced(
+        "answers of Azure Resource Manager in public repositories; tests of Azure/azure-powershell",
+        Entry(
+            "access/Definition",
+            Dependency,
+            ("RoleDefinitionDoesNotExist", "PolicyDefinitionNotFound"),
+            "A role, or a policy, that the manifest assigns does not exist, or Azure does not show it yet.",
+            "Check the id in the message; a new role takes minutes to be visible everywhere.",
+            Actor.ACCESS,
+        ),
+        Entry(
+            "policy/Assignment",
+            InvalidManifest,
+            (
+                *("UndefinedPolicyParameter", "PolicyParameterValueNotAllowed", "MissingPolicyParameter"),
+                "InvalidPolicyAssignmentName",
+            ),
+            "The name or a parameter of an assignment does not fit the definition of its policy.",
+            "Correct the assignment in the message.",
+            Actor.AUTHOR,
+        ),
+        link="https://learn.microsoft.com/azure/governance/policy/concepts/assignment-structure",
     ),
     *support(
         "error-codes/missingsubscriptionregistration-error",

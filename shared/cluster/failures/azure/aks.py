@@ -32,6 +32,7 @@ _UPGRADE = "create-upgrade-delete"
 _BUDGET = (
     "Add replicas to the workload in the message, or let its PodDisruptionBudget allow one more disruption."
 )
+NO_ROOM = "AKS has no room for another control plane of this kind in the region now."
 _DEPRECATED = (
     "A workload or a tool has called {apis} within 12 hours, which the target version of Kubernetes no longer"
     " has."
@@ -100,7 +101,7 @@ ENTRIES: tuple[Entry, ...] = (
                 *("ResourcesOverConstrained", "UnderlayNotFound", "RegionCreatesDisabled"),
                 *("UnderlaysOverConstrained", "AZUnderlaysOverConstrained"),
             ),
-            "AKS has no room for another control plane of this kind in the region now.",
+            NO_ROOM,
             "Wait until there is room, or commit another region.",
             Actor.NOBODY,
         ),

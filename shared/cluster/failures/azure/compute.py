@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.cluster.failures.azure.aks import DEPLOYMENTS, WRAPPERS
+from shared.cluster.failures.azure.aks import CODES, DEPLOYMENTS, NO_ROOM, WRAPPERS
 from shared.cluster.failures.entry import Actor, Entry, sourced, support
 from shared.cluster.failures.errors import InvalidManifest, OutOfCapacity, QuotaExceeded, Refused
 
@@ -167,5 +167,17 @@ ENTRIES: tuple[Entry, ...] = (
             Actor.AUTHOR,
         ),
         link="https://github.com/Azure/AKS/issues/2672",
+    ),
+    *sourced(
+        f"{CODES}: the sentences of UnderlaysOverConstrained and AZUnderlaysOverConstrained",
+        Entry(
+            "compute/OverConstrained",
+            OutOfCapacity,
+            ("OverConstrained",),
+            NO_ROOM,
+            "Wait until there is room, or commit another region.",
+            Actor.NOBODY,
+            family=True,
+        ),
     ),
 )

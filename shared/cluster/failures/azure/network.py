@@ -293,6 +293,35 @@ ENTRIES: tuple[Entry, ...] = (
             wraps=True,
         ),
     ),
+    *sourced(
+        "Azure/AKS-Construction bicep/main.bicep, on rights at the virtual network",
+        Entry(
+            "network/ReconcilePrivateDNS",
+            Obstructed,
+            ("ReconcilePrivateDNS",),
+            "AKS could not link the private DNS zone to the cluster's network.",
+            "Give the identity of the cluster `Network Contributor` on the virtual network, if the message"
+            " names nothing else.",
+            Actor.NETWORK,
+            wraps=True,
+        ),
+        link="https://learn.microsoft.com/azure/aks/private-clusters",
+    ),
+    *sourced(
+        "MicrosoftDocs/azure-aks-docs articles/aks/api-server-vnet-integration.md",
+        Entry(
+            "network/ApiServerSubnet",
+            Obstructed,
+            ("ApiserverSubnetConfigError",),
+            "The subnet of the API server is too small, not delegated to AKS, or closed to the identity of"
+            " the cluster.",
+            "Delegate a subnet of /28 or more to `Microsoft.ContainerService/managedClusters`, and let the"
+            " identity of the cluster use it.",
+            Actor.NETWORK,
+            wraps=True,
+        ),
+        link="https://learn.microsoft.com/azure/aks/api-server-vnet-integration",
+    ),
     *support(
         "create-upgrade-delete/error-code-requestdisallowedbypolicy-delete",
         Entry(

@@ -85,6 +85,15 @@ ENTRIES: tuple[Entry, ...] = (
         link="https://github.com/Azure/AKS/issues/1568",
     ),
     *sourced(
+        "Azure/acs-engine pkg/armhelpers/deploymentError.go: errors of the client",
+        _rule(
+            "Conflicting",
+            "Two values of the manifest do not go together.",
+            "InvalidParameterConflictingProperties ConflictingUserInput",
+        ),
+        link="https://github.com/Azure/acs-engine/blob/master/pkg/armhelpers/deploymentError.go",
+    ),
+    *sourced(
         "MicrosoftDocs/azure-aks-docs articles/aks/stop-cluster-upgrade-api-breaking-changes.md",
         _rule("Request", "AKS cannot take the request as it is.", "ValidationError"),
         link="https://learn.microsoft.com/azure/aks/stop-cluster-upgrade-api-breaking-changes",
