@@ -19,8 +19,8 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from shared.settings import App
+from tools.deployed import deployed
 from tools.lock import locked
-from tools.package import deployed
 
 RUNS = 7
 EMPTY = """

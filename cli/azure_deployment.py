@@ -6,6 +6,7 @@ and the template writes only the secrets that have a value.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shlex
@@ -38,8 +39,21 @@ A message or a record of a newer form waits for an app that knows the form. Cont
 record of the fleet, without which no app goes on: if it were first, all jobs would wait for the others. The
 deleter and the worker write the records of the clusters on which they work, and control leaves those alone.
 """
-NAME = "roadstead"
-"""The name of the deployment: a second one replaces it in the list of the subscription."""
+LONGEST_NAME = 64
+"""Characters of the name of a deployment: learn.microsoft.com/azure/azure-resource-manager/management/
+resource-name-rules."""
+
+
+def deployment_name(fleet: str, part: str = "") -> str:
+    """Return the name of the deployment of a fleet, or of a part of it.
+
+    A deployment replaces the one with its name in the list of the subscription, and Azure refuses the name in
+    another region: so each fleet has names of its own.
+    """
+    name = "-".join(filter(None, ("roadstead", fleet, part)))
+    if len(name) <= LONGEST_NAME:
+        return name
+    return f"{name[: LONGEST_NAME - 9]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 class DeploymentFailed(Exception):
@@ -61,6 +75,11 @@ class Deployment:
     """The zip file of the code."""
 
     @property
+    def fleet(self) -> str:
+        """Return the name of the fleet, "" for a parameter file without one, which Azure refuses."""
+        return str(self.given.get("fleet") or "")
+
+    @property
     def targets(self) -> tuple[str, ...]:
         """Return the ids of the target subscriptions."""
         return tuple(self.given.get("targetSubscriptions") or [self.subscription])
@@ -68,8 +87,9 @@ class Deployment:
     @property
     def place(self) -> tuple[str, ...]:
         """Return the options that say what is deployed where."""
+        name = deployment_name(self.fleet)
         return (
-            *("--name", NAME, "--subscription", self.subscription, "--location", self.location),
+            *("--name", name, "--subscription", self.subscription, "--location", self.location),
             *("--parameters", str(self.parameters)),
         )
 
@@ -174,7 +194,7 @@ def deploy(az: Az, deployment: Deployment) -> dict[str, Any]:
     names = apps_among(outputs["functionAppNames"])
     for app in ORDER:
         publish(az, names[app], outputs["resourceGroupName"], deployment.subscription, deployment.package)
-    az.say(ending(outputs["webhookUrl"], str(deployment.given.get("fleet", "FLEET"))))
+    az.say(ending(outputs["webhookUrl"], deployment.fleet or "FLEET"))
     return outputs
 
 
@@ -204,6 +224,12 @@ def apps_among(names: Sequence[str]) -> dict[str, str]:
             f"the three apps of one fleet are not to be found among: {', '.join(names) or 'no function app'}"
         )
     return {"control": found[0], "worker": f"{found[0]}-worker", "deleter": f"{found[0]}-deleter"}
+
+
+def newest_package(folder: Path = Path("dist")) -> Path:
+    """Return the newest package of ``make package``, or of a release, which need not be there."""
+    found = sorted(folder.glob("roadstead-*.zip"), key=lambda path: path.stat().st_mtime)
+    return found[-1] if found else folder / "roadstead.zip"
 
 
 def version_of(package: Path) -> str:

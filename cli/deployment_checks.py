@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cli.azure_deployment import NAME, Az, Deployment, DeploymentFailed, missing_providers
+from cli.azure_deployment import Az, Deployment, DeploymentFailed, missing_providers
 
 _SIGNED_IN = "sign in as somebody with Owner, or with Contributor and Role Based Access Control Administrator"
 _NAMES = "give another name by the parameter resourceNames; a deleted vault's name is taken until its purge"
@@ -31,6 +31,7 @@ _REMEDIES: Mapping[str, str] = {
 }
 """What mends an error of the preflight, by its code: learn.microsoft.com/azure/azure-resource-manager/
 troubleshooting/common-deployment-errors."""
+_NO_CODE = "deployment"
 _OTHERWISE = "correct the parameter file; learn.microsoft.com/azure/azure-resource-manager/troubleshooting"
 
 
@@ -83,7 +84,7 @@ def errors_in(said: str) -> list[tuple[str, str]]:
     except (ValueError, RecursionError):
         document = None
     found = list(_innermost(document.get("error", document))) if isinstance(document, dict) else []
-    return found or [(NAME, said.strip())]
+    return found or [(_NO_CODE, said.strip())]
 
 
 def _innermost(error: Any) -> Iterator[tuple[str, str]]:
@@ -92,4 +93,4 @@ def _innermost(error: Any) -> Iterator[tuple[str, str]]:
         for detail in details:
             yield from _innermost(detail)
     elif isinstance(error, dict):
-        yield str(error.get("code") or NAME), str(error.get("message") or "it said nothing")
+        yield str(error.get("code") or _NO_CODE), str(error.get("message") or "it said nothing")

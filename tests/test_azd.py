@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 from jsonschema import Draft201909Validator
 
+from cli.azure_deployment import ORDER
 from shared.settings import App
 from tests.support.templates import EVERYTHING, INFRA, of_type, outputs, parameters
 
@@ -35,9 +36,18 @@ def test_there_is_a_service_for_every_app_and_azd_finds_it_by_its_tag() -> None:
         assert name in outputs(), "azd has the outputs of the template in its environment"
 
 
+def test_azd_publishes_in_the_order_of_the_command_and_azure_builds_nothing() -> None:
+    services = AZURE["services"]
+    assert [services[app].get("uses", []) for app in ORDER] == [[], *([before] for before in ORDER[:-1])]
+    for service in services.values():
+        assert (service["remoteBuild"], service["dist"]) == (False, "dist/azd")
+        assert set(service["hooks"]) == {"prepackage"}
+
+
 def test_every_hook_runs_a_script_that_is_there_on_every_system() -> None:
     assert set(AZURE["hooks"]) == {"preprovision", "postup", "predown"}
-    for hook in AZURE["hooks"].values():
+    services = AZURE["services"].values()
+    for hook in (*AZURE["hooks"].values(), *(service["hooks"]["prepackage"] for service in services)):
         posix, windows = (hook[system]["run"].split()[-1] for system in ("posix", "windows"))
         assert posix == windows
         assert (ROOT / posix).is_file()

@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.support.locked_libraries import COMMAND, DECLARED, LOCK, LOCKED, PYTHONS, for_python, names, pins
-from tools.package import deployed
+from tools.deployed import deployed
 
 ROOT = Path(__file__).parent.parent
 OURS = {"cli", "handlers", "localcloud", "shared"}

@@ -19,6 +19,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 from shared.version import VERSION
 from tests.support.locked_libraries import DECLARED, names, pins
 from tools import package
+from tools.deployed import deployed
 from tools.kustomize import MODULE, NotBrought, bring
 from tools.lock import locked
 
@@ -66,7 +67,7 @@ def test_the_package_has_what_the_core_tools_upload_and_the_libraries(folder: Pa
     with zipfile.ZipFile(folder / f"roadstead-{package.version()}.zip") as zipped:
         packed = {name: zipped.read(name) for name in zipped.namelist()}
     assert {"host.json", "function_app.py", "requirements.txt", "handlers/apps.py"} <= set(packed)
-    ours = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in package.deployed(ROOT)}
+    ours = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in deployed(ROOT)}
     assert packed == ours | {".python_packages/lib/site-packages/cronsim/__init__.py": b"VERSION = 1\n"}
 
 

@@ -17,8 +17,7 @@ import sys
 import tempfile
 import tomllib
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from uuid import UUID
 
@@ -32,6 +31,7 @@ from packageurl import PackageURL
 
 from shared.adapters.kustomize import OWN
 from tools.bytecode import compile_start, example_settings, interpreter
+from tools.deployed import deployed
 from tools.kustomize import MODULE, NotBrought, bring, version_of
 from tools.libraries import NotInstalled, install
 from tools.lock import DECLARED, Locked, locked
@@ -96,15 +96,6 @@ def write(folder: Path, libraries: Path, python: str = "") -> bool:
 def version() -> str:
     """Return the version of the project."""
     return str(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"])
-
-
-def deployed(folder: Path) -> Iterator[Path]:
-    """Yield the files that the Core Tools upload: all but what ``.funcignore`` names, at any depth."""
-    ignored = (folder / ".funcignore").read_text().split()
-    for path in sorted(folder.iterdir()):
-        if not any(fnmatchcase(path.name, pattern) for pattern in ignored):
-            files = sorted(path.rglob("*")) if path.is_dir() else [path]
-            yield from (file for file in files if file.is_file() and "__pycache__" not in file.parts)
 
 
 def write_package(target: Path, libraries: Path, folder: Path = ROOT, python: str = "") -> bool:

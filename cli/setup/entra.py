@@ -8,6 +8,9 @@ request for one. Source: learn.microsoft.com/graph/api/application-post-applicat
 from __future__ import annotations
 
 import json
+import re
+import shutil
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,6 +88,44 @@ def add_redirect(az: Az, client_id: str, address: str) -> None:
             *("rest", "--method", "PATCH", "--url", f"{_url()}/{known[0]['id']}", *JSON),
         ),
     )
+
+
+def remember_in_azd(fleet: str, client_id: str, say: Callable[[str], object]) -> bool:
+    """Give the client id to the environment of azd in the folder; return whether azd has it.
+
+    A folder without an environment gets one with the name of the fleet. That of another fleet stays as it is.
+    Source: ``envNewAction`` and ``envSetAction`` of github.com/Azure/azure-dev, cli/azd/cmd/env.go.
+    """
+    if not Path("azure.yaml").is_file() or not shutil.which("azd"):
+        return False
+    known = _azd("env", "get-values", "--output", "json") if Path(".azure/config.json").is_file() else "{}"
+    try:
+        former = json.loads(known or "{}").get("ROADSTEAD_FLEET", fleet)
+    except (AttributeError, ValueError):
+        return False
+    if former != fleet:
+        say(f"The environment of azd is that of the fleet {former}, and stays as it is.")
+        return False
+    if not Path(".azure/config.json").is_file():
+        _azd("env", "new", fleet, "--no-prompt")
+    for name, value in (("ROADSTEAD_FLEET", fleet), ("ROADSTEAD_ENTRA_CLIENT_ID", client_id)):
+        say(f"Give azd {name}.\n  azd env set {name} {value}")
+        _azd("env", "set", name, value)
+    return True
+
+
+def _azd(*arguments: str) -> str:
+    done = subprocess.run(["azd", *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise DeploymentFailed(f"azd {' '.join(arguments[:2])} failed: {done.stderr.strip()}")
+    return done.stdout
+
+
+def remember_in_file(parameters: Path, client_id: str) -> None:
+    """Write the client id into a parameter file, in the place of another one."""
+    line, text = f"param entraClientId = '{client_id}'", parameters.read_text()
+    changed, found = re.subn(r"^param entraClientId = .*$", line, text, count=1, flags=re.MULTILINE)
+    parameters.write_text(changed if found else f"{text.rstrip()}\n\n{line}\n")
 
 
 def consent_page(tenant: str, client_id: str) -> str:

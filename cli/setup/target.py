@@ -8,20 +8,48 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from cli.azure_deployment import NAME, Az, DeploymentFailed, register
+from cli.azure_deployment import Az, DeploymentFailed, deployment_name, register
 from cli.setup.azure_fleet import tagged
 
 APPS = ("control", "worker", "deleter")
+
+
+class Right(StrEnum):
+    """What the apps may do there only if the deployment says so, by the name of its parameter."""
+
+    KUBERNETES_ADMIN = "grantKubernetesAdmin"
+    ACTIVITY_LOG = "readActivityLog"
+    POLICIES = "assignPolicies"
+    NAMESPACES = "manageNamespaces"
+    FEDERATED_CREDENTIALS = "federatedIdentities"
+
+
 OPTIONS = ("grantKubernetesAdmin", "readActivityLog", "assignableRoles", "assignPolicies", "manageNamespaces")
 """What ``access.bicep`` takes under the name that it has in the parameter file."""
 
 
-def add_target(az: Az, *, target: str, own: str, parameters: Path, given: Mapping[str, Any]) -> None:
+@dataclass(frozen=True)
+class Wanted:
+    """What a fleet is to have in a subscription.
+
+    ``given`` has the values of its parameters by their names, ``templates`` is the folder infra, and ``file``
+    the parameter file, "" for none.
+    """
+
+    given: Mapping[str, Any]
+    templates: Path
+    file: str = ""
+
+
+def add_target(az: Az, wanted: Wanted, *, target: str, own: str) -> None:
     """Prepare a subscription for the clusters of a fleet. Raises DeploymentFailed."""
-    fleet, templates = str(given["fleet"]), parameters.parent
+    given, templates = wanted.given, wanted.templates
+    fleet = str(given["fleet"])
     register(az, own, [target])
     types = tagged(az, fleet, own)
     identities = _identities(az, types.get("microsoft.managedidentity/userassignedidentities", []), fleet)
@@ -34,7 +62,8 @@ def add_target(az: Az, *, target: str, own: str, parameters: Path, given: Mappin
         **{name: given[name] for name in OPTIONS if given.get(name)},
     }
     place = ("--subscription", target, "--location", buses[0]["location"])
-    _deploy(az, "Give the apps their roles.", templates / "access.bicep", place, access)
+    name = deployment_name(fleet, "access")
+    _deploy(az, "Give the apps their roles.", templates / "access.bicep", (*place, "--name", name), access)
     if given.get("hearAzureEvents") is not False:
         events = {
             "fleet": fleet,
@@ -42,8 +71,9 @@ def add_target(az: Az, *, target: str, own: str, parameters: Path, given: Mappin
             "appIds": [found["clientId"] for found in identities.values()],
             "tags": {**(given.get("tags") or {}), "roadstead-fleet": fleet},
         }
-        _deploy(az, "Have Azure report what changes there.", templates / "events.bicep", place, events)
-    az.say(_next(target, parameters, given))
+        where = (*place, "--name", deployment_name(fleet, "events"))
+        _deploy(az, "Have Azure report what changes there.", templates / "events.bicep", where, events)
+    az.say(_next(target, wanted))
 
 
 def _identities(az: Az, found: list[dict[str, str]], fleet: str) -> dict[str, dict[str, str]]:
@@ -62,28 +92,24 @@ def _identities(az: Az, found: list[dict[str, str]], fleet: str) -> dict[str, di
 
 def _deploy(az: Az, why: str, template: Path, place: tuple[str, ...], parameters: Mapping[str, Any]) -> None:
     if not template.is_file():
-        raise DeploymentFailed(f"{template} is missing: the parameter file stands in the folder infra")
+        raise DeploymentFailed(
+            f"{template} is missing: the parameter file stands in the folder infra, or --infra names it"
+        )
     values = [f"{name}={json.dumps(value)}" for name, value in parameters.items()]
     az.read(
         why,
-        *("deployment", "sub", "create", "--name", f"{NAME}-{template.stem}", *place),
-        *(
-            "--template-file",
-            str(template),
-            "--parameters",
-            *values,
-            "--query",
-            "properties.provisioningState",
-        ),
+        *("deployment", "sub", "create", *place, "--template-file", str(template)),
+        *("--parameters", *values, "--query", "properties.provisioningState"),
     )
 
 
-def _next(target: str, parameters: Path, given: Mapping[str, Any]) -> str:
+def _next(target: str, wanted: Wanted) -> str:
     """Return what a person does next."""
-    targets = [str(known).lower() for known in given.get("targetSubscriptions") or ()]
+    targets = [str(known).lower() for known in wanted.given.get("targetSubscriptions") or ()]
     if target.lower() in targets:
-        return f"Done: {parameters} has {target} in targetSubscriptions. Manifests may name it."
+        return f"Done: {wanted.file} has {target} in targetSubscriptions. Manifests may name it."
+    place = wanted.file or "the parameter file of the fleet (azd: ROADSTEAD_TARGETS)"
     return (
-        f"Done: manifests may name {target}. Add it to targetSubscriptions in {parameters}, so that the next "
+        f"Done: manifests may name {target}. Add it to targetSubscriptions in {place}, so that the next "
         f"deployment keeps its roles:\n  '{target}'"
     )

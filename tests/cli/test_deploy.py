@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cli.azure_deployment import OF_TARGETS, OWN
+from cli.azure_deployment import LONGEST_NAME, OF_TARGETS, ORDER, OWN, apps_among, deployment_name
 from cli.deployment_checks import errors_in
 from cli.errors import ExitCode
 from tests.support import az_stand_in
@@ -49,7 +49,12 @@ class Place:
 
     def give(self, values: dict[str, str]) -> None:
         """Write the parameter file; the stand-in reads it as JSON."""
-        given = {"secrets": SECRETS, "secretValues": values, "targetSubscriptions": [SUBSCRIPTION, TARGET]}
+        given = {
+            "fleet": "one",
+            "secrets": SECRETS,
+            "secretValues": values,
+            "targetSubscriptions": [SUBSCRIPTION, TARGET],
+        }
         text = json.dumps({name: {"value": value} for name, value in given.items()})
         (self.folder / "fleet.bicepparam").write_text(text)
 
@@ -92,6 +97,24 @@ def test_a_deployment_registers_creates_publishes_and_says_what_is_next(place: P
     assert set(stored["code"]) == set(apps)
     assert outputs(REQUIRED)["webhookUrl"] in done.stdout
     assert "push a commit" in done.stdout
+
+
+def test_who_receives_gets_the_code_before_who_sends(place: Place) -> None:
+    place.deploy()
+    published = [command for command in place.commands() if command.startswith("functionapp deploy ")]
+    names = apps_among(outputs(REQUIRED)["functionAppNames"])
+    assert ORDER == ("deleter", "worker", "control")
+    assert [re.findall(r"--name (\S+)", command) for command in published] == [[names[app]] for app in ORDER]
+
+
+def test_each_fleet_of_a_subscription_has_a_deployment_of_its_own(place: Place) -> None:
+    place.deploy()
+    (created,) = [command for command in place.commands() if command.startswith("deployment sub create")]
+    assert "--name roadstead-one " in created
+    long = "a" * 62
+    names = [deployment_name(f"{long}{end}", part) for end in "bc" for part in ("", "access")]
+    assert len({*names}) == len(names)
+    assert max(map(len, names)) == LONGEST_NAME
 
 
 def test_a_step_is_printed_before_it_runs(place: Place) -> None:
@@ -194,13 +217,25 @@ def test_the_hook_after_everything_lets_browsers_return(place: Place) -> None:
         assert app["web"] == {"redirectUris": ["https://app.example.com/.auth/login/aad/callback"]}
 
 
-def test_the_path_of_the_guide_has_four_commands() -> None:
+def test_each_path_of_the_guide_has_five_commands_with_the_sign_in_of_entra() -> None:
+    path = commands_of("Deploy")
+    entra = "roadstead setup entra FLEET"
+    assert path == ["az login", "azd auth login", entra, "azd up", "roadstead setup github FLEET"]
+    alone = commands_of("Deploy with the Azure CLI alone")
+    looks = [command for command in alone if "--before" in command or "--what-if" in command]
+    rest = [command for command in alone if command not in looks]
+    assert len(looks) == 2
+    assert [command.partition(" infra/")[0] for command in rest] == [
+        *("az login", "cp", "make package", "roadstead deploy", "roadstead setup github FLEET")
+    ]
+
+
+def commands_of(title: str) -> list[str]:
+    """Return the commands of a section of the guide."""
     guide = (ROOT / "docs" / "how-to" / "deploy-to-azure.md").read_text()
-    (path,) = re.findall(r"^## Deploy$(.*?)^## ", guide, re.MULTILINE | re.DOTALL)
-    blocks = re.findall(r"```sh\n(.*?)```", path, re.DOTALL)
-    commands = [line.strip() for block in blocks for line in block.splitlines() if line.strip()]
-    assert commands == ["az login", "azd auth login", "azd up", "roadstead setup github FLEET"]
-    assert "Four commands" in path
+    (section,) = re.findall(rf"^## {title}$(.*?)^## ", guide, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
+    return [line.strip() for block in blocks for line in block.splitlines() if line.strip()]
 
 
 def test_the_hook_before_a_removal_stops_it_and_says_what_stays(place: Place) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cli.errors import ExitCode
-from cli.setup.entra import REDIRECT
+from cli.setup.entra import REDIRECT, remember_in_file
 from shared.app.api.access import Role
 from tests.support.set_up_fleet import FLEET, Run, SetUpFleet, set_up_fleet
 from tests.support.templates import INFRA
@@ -91,6 +91,67 @@ def test_before_the_deployment_there_is_no_address_and_the_deployment_adds_it(fl
         fleet.deploy(entraClientId=application(fleet)["appId"])
         (redirect,) = application(fleet)["web"]["redirectUris"]
         assert redirect.endswith(REDIRECT)
+
+
+AZD = """#!/bin/sh
+echo "$@" >> azd.log
+case "$1 $2" in
+  "env new") mkdir -p .azure && echo '{}' > .azure/config.json ;;
+  "env get-values") cat azd.json ;;
+esac
+"""
+
+
+def with_azd(fleet: SetUpFleet, values: dict[str, str] | None = None) -> list[str]:
+    """Register the sign-in where azd has an environment with these values, or none; return its commands."""
+    (fleet.folder / "azure.yaml").touch()
+    program = fleet.folder / "bin" / "azd"
+    program.write_text(AZD)
+    program.chmod(0o755)
+    if values is not None:
+        (fleet.folder / ".azure").mkdir(exist_ok=True)
+        (fleet.folder / ".azure" / "config.json").write_text("{}")
+        (fleet.folder / "azd.json").write_text(json.dumps(values))
+    (fleet.folder / "azd.log").write_text("")
+    run = entra(fleet)
+    assert run.end() == 0, run.err
+    return (fleet.folder / "azd.log").read_text().splitlines()
+
+
+def test_azd_has_the_client_id_in_its_environment_which_is_created_where_there_is_none(
+    fleet: SetUpFleet,
+) -> None:
+    given = with_azd(fleet)
+    client = application(fleet)["appId"]
+    answers = [f"env set ROADSTEAD_FLEET {FLEET}", f"env set ROADSTEAD_ENTRA_CLIENT_ID {client}"]
+    assert given == [f"env new {FLEET} --no-prompt", *answers]
+    assert with_azd(fleet, {"ROADSTEAD_FLEET": FLEET}) == ["env get-values --output json", *answers]
+    assert with_azd(fleet, {}) == ["env get-values --output json", *answers]
+
+
+def test_the_environment_of_another_fleet_stays_as_it_is(fleet: SetUpFleet) -> None:
+    assert with_azd(fleet, {"ROADSTEAD_FLEET": "another"}) == ["env get-values --output json"]
+
+
+def test_a_deployment_registers_the_sign_in_and_writes_it_into_the_parameter_file(fleet: SetUpFleet) -> None:
+    for file in INFRA.glob("entra-*.json"):
+        shutil.copy(file, fleet.folder)
+    for _ in range(2):
+        fleet.deploy(options=("--entra",))
+        client = application(fleet)["appId"]
+        text = (fleet.folder / "fleet.bicepparam").read_text()
+        assert text.count(f"param entraClientId = '{client}'\n") == text.count("entraClientId") == 1
+        (redirect,) = application(fleet)["web"]["redirectUris"]
+        assert redirect.endswith(REDIRECT)
+
+
+def test_the_client_id_of_the_example_is_replaced(tmp_path: Path) -> None:
+    file = tmp_path / "fleet.bicepparam"
+    shutil.copy(INFRA / "example.bicepparam", file)
+    remember_in_file(file, "an-id")
+    before = (INFRA / "example.bicepparam").read_text().splitlines()
+    changed = [line for line in file.read_text().splitlines() if line not in before]
+    assert changed == ["param entraClientId = 'an-id'"]
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,32 @@ def test_a_second_run_changes_nothing_and_knows_that_the_parameter_is_there(flee
     assert "has 00000000-0000-0000-0000-000000000009 in targetSubscriptions" in again.out
 
 
+def test_options_say_what_a_parameter_file_would(fleet: SetUpFleet) -> None:
+    role = "00000000-0000-0000-0000-000000000005"
+    given = {"readActivityLog": True, "federatedIdentities": [{}], "assignableRoles": [role]}
+    added(fleet, tags={"team": "platform"}, **given)
+    before = fleet.azure()
+    options = ("--allow", "readActivityLog", "--allow", "federatedIdentities", "--assignable-role", role)
+    run = fleet.run(
+        *("setup", "subscription", TARGET, "--fleet", FLEET, "--infra", "."),
+        *(*options, "--tag", "team=platform"),
+    )
+    assert run.end() == 0, run.err
+    assert fleet.azure() == before
+    assert "Add it to targetSubscriptions in the parameter file of the fleet" in run.out
+    assert f"--name roadstead-{FLEET}-access" in fleet.log()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [[], ["fleet.bicepparam", "--fleet", FLEET], ["none.bicepparam"], ["--fleet", FLEET, "--tag", "team"]],
+)
+def test_either_the_file_or_the_name_of_the_fleet_is_given(fleet: SetUpFleet, wrong: list[str]) -> None:
+    (fleet.folder / "fleet.bicepparam").write_text("{}")
+    assert fleet.run("setup", "subscription", TARGET, *wrong).end() == ExitCode.USAGE
+    assert fleet.azure()["access"] == {}
+
+
 def test_without_events_nothing_reports(fleet: SetUpFleet) -> None:
     added(fleet, hearAzureEvents=False)
     assert set(fleet.azure()["access"][TARGET]) == {"access"}

@@ -66,8 +66,7 @@ def _answer(arguments: list[str], given: dict[str, str], state: dict[str, Any]) 
     if group.startswith("account show"):
         return {"id": given.get("--subscription", SUBSCRIPTION), "tenantId": TENANT}
     if group.startswith("bicep build-params"):
-        parameters = json.loads(Path(given["--file"]).read_text())
-        return {"parametersJson": json.dumps({"parameters": parameters})}
+        return {"parametersJson": json.dumps({"parameters": _parameters(given["--file"])})}
     if group.startswith("provider list"):
         return sorted(state["providers"].get(given["--subscription"], []))
     if group.startswith("provider register"):
@@ -86,7 +85,7 @@ def _answer(arguments: list[str], given: dict[str, str], state: dict[str, Any]) 
         name = given["--ids"].rpartition("/")[2]
         return {"principalId": f"principal of {name}", "clientId": f"client of {name}"}
     if group.startswith("deployment sub create"):
-        return _created(json.loads(Path(given["--parameters"]).read_text()), given, state)
+        return _created(_parameters(given["--parameters"]), given, state)
     if group.startswith("resource list"):
         known = json.loads(os.environ.get("AZ_RESOURCES", "[]"))
         tag = f"roadstead-fleet={os.environ.get('AZ_FLEET', '')}"
@@ -121,6 +120,16 @@ def _answer(arguments: list[str], given: dict[str, str], state: dict[str, Any]) 
         state["code"][given["--name"]] = digest
         return {"status": "Success"}
     return f"'{group}' is misspelled or not recognized by the system"
+
+
+def _parameters(file: str) -> dict[str, Any]:
+    """Return the parameters of a file: JSON, and lines of Bicep behind it."""
+    text, *lines = re.split(r"^param ", Path(file).read_text(), flags=re.MULTILINE)
+    found: dict[str, Any] = json.loads(text)
+    for line in lines:
+        name, value = re.fullmatch(r"(\w+) = '([^']*)'\s*", line).groups()  # type: ignore[union-attr]
+        found[name] = {"value": value}
+    return found
 
 
 def _created(parameters: dict[str, Any], given: dict[str, str], state: dict[str, Any]) -> Any:

@@ -83,14 +83,14 @@ class SetUpFleet:
             **{"AZ_SETTINGS": json.dumps(self.settings), "SSL_CERT_FILE": str(self.folder / "ca.pem")},
         }
 
-    def deploy(self, **more: object) -> None:
+    def deploy(self, options: tuple[str, ...] = (), **more: object) -> None:
         """Deploy the fleet, or deploy it again, with a parameter file that has no value of a secret."""
         (self.folder / "code.zip").write_bytes(b"code")
         given = {"fleet": FLEET, "secrets": list(FIRST), "secretValues": {}, **more}
         text = json.dumps({name: {"value": value} for name, value in given.items()})
         (self.folder / "fleet.bicepparam").write_text(text)
-        options = ("--location", "westeurope", "--package", "code.zip")
-        run = self.run("deploy", "fleet.bicepparam", *options)
+        place = ("--location", "westeurope", "--package", "code.zip")
+        run = self.run("deploy", "fleet.bicepparam", *place, *options)
         assert run.end() == 0, run.err
 
     def run(self, *arguments: str, given: str = "") -> Run:

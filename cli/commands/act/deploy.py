@@ -28,6 +28,14 @@ def deploy(
         Path | None,
         typer.Option("--package", metavar="ZIP", help="The code; by default what make package wrote."),
     ] = None,
+    entra: Annotated[
+        bool,
+        typer.Option(
+            "--entra",
+            help="First register the sign-in in Entra, as roadstead setup entra does, and write its client "
+            "id into PARAMETERS.",
+        ),
+    ] = False,
     what_if: Annotated[
         bool, typer.Option("--what-if", help="Show what would change, and change nothing.")
     ] = False,
@@ -38,13 +46,18 @@ def deploy(
     """
     if not parameters.is_file():
         raise UsageError(f"{parameters} is no file; copy infra/example.bicepparam, and change it")
-    code = package or _made()
+    code = package or azure_deployment.newest_package()
     if not code.is_file():
         raise UsageError(f"{code} is no file; give the zip file of a release, or run make package")
+    if entra and what_if:
+        raise UsageError("--entra registers something; --what-if changes nothing")
     az = Az(typer.echo)
     try:
         own = azure_deployment.account(az, subscription)
         given = azure_deployment.given_in(az, parameters)
+        if entra:
+            _register(az, parameters, str(given.get("fleet") or ""))
+            given = azure_deployment.given_in(az, parameters)
         deployment = Deployment(parameters, own, location, given, code)
         if what_if:
             azure_deployment.preview(az, deployment)
@@ -57,6 +70,16 @@ def deploy(
         raise CommandError(f"{error}\nWhat was done stays; run the same command again to go on.") from error
 
 
+def _register(az: Az, parameters: Path, fleet: str) -> None:
+    from cli.setup.entra import NeedsAdministrator, registration, remember_in_file
+
+    try:
+        found = registration(az, fleet, parameters.parent)
+    except NeedsAdministrator as error:
+        raise DeploymentFailed(f"an administrator of the directory has to do this first: {error}") from error
+    remember_in_file(parameters, found.client_id)
+
+
 def _let_browsers_return(az: Az, client_id: str, webhook: str) -> None:
     from cli.setup.entra import NeedsAdministrator, add_redirect
 
@@ -64,9 +87,3 @@ def _let_browsers_return(az: Az, client_id: str, webhook: str) -> None:
         add_redirect(az, client_id, webhook.removesuffix("/api/github"))
     except NeedsAdministrator as error:
         typer.echo(f"An administrator of the directory has to do this, before people sign in:\n  {error}")
-
-
-def _made() -> Path:
-    """Return the newest package of ``make package``."""
-    found = sorted(Path("dist").glob("roadstead-*.zip"), key=lambda path: path.stat().st_mtime)
-    return found[-1] if found else Path("dist/roadstead.zip")

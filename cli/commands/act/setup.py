@@ -18,6 +18,7 @@ from cli.errors import CommandError, ExitCode, UsageError
 from cli.options import seconds
 from cli.setup import azure_fleet
 from cli.setup.github_app import Feature
+from cli.setup.target import Right, Wanted
 
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 Fleet = Annotated[str, typer.Argument(metavar="FLEET", help="The name of the fleet, as in its deployment.")]
@@ -119,6 +120,7 @@ def entra(
         signed_in = az.read("Find the directory.", "account", "show", *_chosen(subscription))
         try:
             found = directory.registration(az, fleet, infra)
+            remembered = directory.remember_in_azd(fleet, found.client_id, typer.echo)
             address = azure_fleet.address_of(az, fleet, signed_in["id"])
             if address:
                 directory.add_redirect(az, found.client_id, address)
@@ -130,12 +132,13 @@ def entra(
             )
             typer.echo(request)
             raise typer.Exit(ExitCode.FAILED) from error
+    for_whom = "azd has it" if remembered else "for the parameter file, or azd (ROADSTEAD_ENTRA_CLIENT_ID)"
     following = (
         "" if address else "\nThen deploy the fleet with it. The deployment lets browsers return to the app."
     )
     page = directory.consent_page(signed_in["tenantId"], found.client_id)
     typer.echo(
-        f"Done. The client id, for the parameter file or azd (ROADSTEAD_ENTRA_CLIENT_ID):\n"
+        f"Done. The client id, {for_whom}:\n"
         f"  param entraClientId = '{found.client_id}'{following}\n"
         f"If people of your directory may not consent for themselves, an administrator does, once:\n  {page}"
     )
@@ -158,27 +161,67 @@ def subscription(
         typer.Argument(metavar="TARGET", help="The subscription that clusters are to be in: its id or name."),
     ],
     parameters: Annotated[
-        Path,
+        Path | None,
         typer.Argument(metavar="PARAMETERS", help="The parameter file of the fleet, in the folder infra."),
-    ],
+    ] = None,
     *,
+    fleet: Annotated[
+        str, typer.Option("--fleet", metavar="FLEET", help="Instead of PARAMETERS: the name of the fleet.")
+    ] = "",
+    allow: Annotated[
+        list[Right] | None,
+        typer.Option("--allow", metavar="PARAMETER", help="With --fleet: what the apps also may do there."),
+    ] = None,
+    assignable: Annotated[
+        list[str] | None,
+        typer.Option("--assignable-role", metavar="ID", help="With --fleet: a role of assignableRoles."),
+    ] = None,
+    tag: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tag",
+            metavar="NAME_AND_VALUE",
+            help="With --fleet: a tag of what is created, such as team=platform.",
+        ),
+    ] = None,
+    events: Annotated[bool, typer.Option(help="With --fleet: have Azure report what changes there.")] = True,
+    infra: Annotated[
+        Path, typer.Option("--infra", metavar="FOLDER", help="With --fleet: the folder of the templates.")
+    ] = Path("infra"),
     subscription: Subscription = "",
 ) -> None:
     """Prepare one more subscription for clusters.
 
-    Registers what is missing there, gives the apps the roles that the parameter file asks for, and has Azure
-    report what changes. You must be allowed to assign roles there. A second run changes nothing.
+    Registers what is missing there, gives the apps the roles that PARAMETERS or the options ask for, and has
+    Azure report what changes. You must be allowed to assign roles there. A second run changes nothing.
     """
     from cli.setup.target import add_target
 
-    if not parameters.is_file():
+    if (parameters is None) == (not fleet):
+        raise UsageError("give PARAMETERS, the file that the fleet was deployed with, or --fleet, its name")
+    if parameters is not None and not parameters.is_file():
         raise UsageError(f"{parameters} is no file; give the one that the fleet was deployed with")
     with _one_line_errors():
         az = Az(typer.echo)
         own = azure_deployment.account(az, subscription)
         found = azure_deployment.account(az, target)
-        given = azure_deployment.given_in(az, parameters)
-        add_target(az, target=found, own=own, parameters=parameters, given=given)
+        if parameters is not None:
+            given = azure_deployment.given_in(az, parameters)
+            wanted = Wanted(given, parameters.parent, str(parameters))
+        else:
+            rights = {right.value: True for right in allow or ()}
+            roles = {"assignableRoles": assignable} if assignable else {}
+            tags = dict(_pair("--tag", pair) for pair in tag or ())
+            given = {"fleet": fleet, "hearAzureEvents": events, "tags": tags, **rights, **roles}
+            wanted = Wanted(given, infra)
+        add_target(az, wanted, target=found, own=own)
+
+
+def _pair(option: str, given: str) -> tuple[str, str]:
+    name, separator, value = given.partition("=")
+    if not (name and separator):
+        raise UsageError(f"{option} {given[:60]!r} must be NAME=VALUE")
+    return name, value
 
 
 def _key(place: str) -> str:
