@@ -22,6 +22,7 @@ def test_one_more_cluster_costs_four_reads_and_a_second_visit_within_seconds_non
     tables: Any = {name: Watched(table, note) for name, table in cloud.state.tables.items()}
     ports = replace(cloud.ports, state=State(tables, FLEET, in_turn))
     browse(ports, "/clusters/one")
+    assert len(reads) == 8, "with four of the whole fleet that all pages share"
     reads.clear()
     assert browse(ports, "/clusters/two").status_code == 200
     assert len(reads) == 4, reads

@@ -11,7 +11,7 @@ from shared.app.api.parts import ClusterPage
 from shared.app.api.views.cluster_list import ClusterSelection, Sort
 from shared.app.api.views.clusters import fleet_view
 from shared.app.api.views.plans import plans_view
-from shared.app.api.views.rollouts import rollout_view, rollouts_view
+from shared.app.api.views.rollouts import rollout_view, rollouts_view, waits_now
 from shared.app.console.pages.rollouts_page import Cells, cells_of
 from shared.app.console.visit import Page, Visit
 from shared.app.health import health_view
@@ -46,9 +46,19 @@ class Need:
 
 def make(visit: Visit) -> Page:
     """Return the page of the whole fleet."""
-    ports = visit.ports
-    fleet = fleet_view(ports, ClusterPage("", 1))
-    failed = fleet_view(
+    ports, state = visit.ports, visit.ports.state
+    visit.ahead(
+        state.summaries,
+        visit.health.read,
+        lambda: plans_view(ports),
+        lambda: state.plan(state.fleet().commit),
+        lambda: waits_now(state.fleet(), ports),
+        state.rollouts,
+        state.sweep,
+        state.count_dead_letters,
+    )
+    # Its counts are those of the whole fleet, its clusters the failed ones.
+    fleet = fleet_view(
         ports,
         ClusterPage("", FAILED_SHOWN),
         ClusterSelection(phases=frozenset({Phase.FAILED, Phase.STALLED}), sort=Sort.PHASE),
@@ -65,13 +75,11 @@ def make(visit: Visit) -> Page:
             "needs": [
                 *_of_fleet(fleet),
                 *_of_rollouts(under_way),
-                *_of_clusters(failed),
+                *_of_clusters(fleet),
                 *_of_app(fleet, health),
             ],
             "view": fleet,
-            "failed_more": max(
-                0, (failed["counts"] or {"matching": 0})["matching"] - len(failed["clusters"])
-            ),
+            "failed_more": max(0, (fleet["counts"] or {"matching": 0})["matching"] - len(fleet["clusters"])),
             "rollouts": [(view, strips_of(view)) for view in under_way],
             "plans": [plan for plan in plans if (plan["plannedAt"] or "") >= since] or plans[:1],
             "health": health,
@@ -102,6 +110,9 @@ def _of_fleet(view: schema.FleetView) -> Iterator[Need]:
         what = f"{_counted(view['correctionCount'], 'cluster')} with a correction of drift: approval needed"
         names = tuple(view["corrections"])
         yield Need(what, "an Approver", names=names, address=("/clusters", names[0]))
+    if view["endingCount"]:
+        what = f"{_counted(view['endingCount'], 'cluster')} with a version or a certificate that ends soon"
+        yield Need(what, "who upgrades the clusters", names=tuple(view["ending"]), address=("/versions",))
 
 
 def _of_rollouts(rollouts: list[schema.RolloutView]) -> Iterator[Need]:
