@@ -205,6 +205,31 @@ def identity() -> Iterator[IdentityServer]:
         yield server
 
 
+def test_a_page_says_that_its_session_has_ended_an_hour_after_the_sign_in(
+    browser: Browser, fleet: MemoryCloud, identity: IdentityServer
+) -> None:
+    passed = [0.0]
+    with (
+        served(fleet.ports, AuthSettings(identity.authority, (API,)), lambda: passed[0]) as url,
+        tab(browser, url) as opened,
+    ):
+        opened.page.clock.install()
+        opened.open("/clusters/shop-weu-1")
+        opened.page.get_by_role("link", name=re.compile("reader")).click()
+        heading = opened.page.get_by_role("heading", level=1)
+        for seconds, status in ((3599.0, (200, 304)), (3600.0, (401,))):
+            passed[0] = seconds
+            with opened.page.expect_response("**/clusters/shop-weu-1") as answer:
+                opened.page.clock.fast_forward(FIVE_SECONDS)
+            assert answer.value.status in status, seconds
+        expect(opened.page.get_by_role("alert")).to_contain_text("Your session has ended")
+        expect(heading).to_have_text("shop-weu-1 Failed")
+        opened.page.get_by_role("link", name="Open the page again").click()
+        opened.page.get_by_role("link", name=re.compile("operator")).click()
+        assert opened.address == "/clusters/shop-weu-1"
+        expect(opened.page.get_by_role("alert")).to_be_hidden()
+
+
 MAY = {
     "reader": set[str](),
     "operator": {"Pause", "Retry"},
