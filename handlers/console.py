@@ -40,6 +40,8 @@ log = logging.getLogger(__name__)
 EASY_AUTH, SESSION, SAID = "AppServiceAuthSession", "__Host-roadstead-session", "roadstead-said"
 """Cookies: App Service's session, ours of a key, and what came of the last form."""
 LONGEST_FORM = 1 << 20
+MOST_SELECTED = 200
+"""For so many clusters of a list, at most, an act is done that is about one."""
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -244,12 +246,38 @@ class Console:
         if act is None or act.method != "POST":
             return self._shown(request, message("No such act", f"There is no act {request.path}.", 404))
         said = body_of([(name, value) for name, value in fields if name not in ("token", "back")])
-        parts = said.get("path", {})
+        parts, names = said.get("path", {}), said.get("clusters", [])
+        if "{name}" in act.path and not parts and 0 < len(names) <= MOST_SELECTED:
+            rest = {name: value for name, value in said.items() if name not in ("path", "clusters")}
+            return self._done_for(act, names, rest, caller, back)
         if "/" in "".join(parts.values()) or not all(parts.values()):
             return self._said(back, act.wrong or "the form lacks something", ok=False)
         return self._done(
             act, parts, {name: value for name, value in said.items() if name != "path"}, caller, back
         )
+
+    def _done_for(
+        self, act: ActRoute, names: Sequence[str], said: Mapping[str, Any], caller: Caller, back: str
+    ) -> func.HttpResponse:
+        """Do for several clusters what the act does for one, each with its own decision and audit."""
+        refused = list[str]()
+        try:
+            enter(self.ports)
+            body = act.body.model_validate(said)
+            for name in dict.fromkeys(names):
+                result = performed(act, {"name": name}, body, caller, self.ports)
+                if not result.ok:
+                    refused.append(str(result.body.get("error", result.status)))
+        except ValidationError:
+            return self._said(back, act.wrong or "the form lacks something", ok=False)
+        except (NotReady, ReconcileError) as error:
+            log.warning("console: the act %s: %s", act.name, error)
+            return self._said(back, f"Not done for all: {error}", ok=False)
+        self.reading.clear()
+        accepted = len({*names}) - len(refused)
+        told = f"Accepted: {_words(act)} of {accepted} of {len({*names})} clusters. "
+        why = f"Refused: {'; '.join(refused)}" if refused else DONE
+        return self._said(back, told + why, ok=not refused)
 
     def _done(
         self, act: ActRoute, parts: Mapping[str, str], said: Mapping[str, Any], caller: Caller, back: str
@@ -267,7 +295,7 @@ class Console:
         self.reading.clear()
         if not result.ok:
             return self._said(back, str(result.body.get("error", result.status)), ok=False)
-        return self._said(back, f"Accepted: {act.name.replace('_', ' ')}. {DONE}", ok=True)
+        return self._said(back, f"Accepted: {_words(act)}. {DONE}", ok=True)
 
     def _said(self, back: str, text: str, *, ok: bool) -> func.HttpResponse:
         said = self.signer.sealed("said", {"text": text[:500], "ok": ok})
@@ -276,6 +304,10 @@ class Console:
 
 
 DONE = "What comes of it shows here within seconds."
+
+
+def _words(act: ActRoute) -> str:
+    return act.name.replace("_", " ")
 
 
 def _token_field(token: str) -> Any:

@@ -9,7 +9,8 @@ client can set. Each rule names its source in Microsoft's documentation:
   sign-in". The clocks may differ by five minutes, as in Microsoft.IdentityModel's
   TokenValidationParameters.
 - ``/.auth/login/aad``, ``post_login_redirect_uri``, ``/.auth/logout`` and the cookie: "Customize sign-ins and
-  sign-outs". A redirect leads to the app itself.
+  sign-outs". A redirect leads to the app itself. A session ends a fixed time after the sign-in: "cookieExpiration"
+  of 'authsettingsV2' with the convention FixedTime, as infra/sign_in.bicep sets it.
 - What happens to a request without an identity, and excluded paths: Microsoft.Web/sites/config
   'authsettingsV2', GlobalValidation. The documentation does not say what AllowAnonymous does with a token
   that is invalid. Here it passes without an identity: the case in which the app alone protects itself.
@@ -22,7 +23,8 @@ from __future__ import annotations
 import base64
 import json
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -63,20 +65,27 @@ class AuthSettings:
     """What authsettingsV2 says; ``authority`` is where the metadata of the issuer is.
 
     ``required``: a request without an identity is redirected to the sign-in, except to an excluded path.
+    ``session_seconds`` is how long a browser stays signed in.
     """
 
     authority: str
     audiences: tuple[str, ...]
     required: bool = False
     excluded_paths: tuple[str, ...] = ()
+    session_seconds: int = 3600
 
 
 class EasyAuth:
-    """Passes requests on to an application, with the identity of the caller."""
+    """Passes requests on to an application, with the identity of the caller; ``elapsed`` are seconds."""
 
-    def __init__(self, application: WSGIApplication, settings: AuthSettings) -> None:
-        self._application, self._settings = application, settings
-        self._sessions: dict[str, Mapping[str, Any]] = {}
+    def __init__(
+        self,
+        application: WSGIApplication,
+        settings: AuthSettings,
+        elapsed: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._application, self._settings, self._elapsed = application, settings, elapsed
+        self._sessions: dict[str, tuple[Mapping[str, Any], float]] = {}
         self._issuer: _Issuer | None = None
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -93,7 +102,7 @@ class EasyAuth:
         """Put the identity into the environment; return a reply for a request that goes no further."""
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         bearer = scheme.lower() == "bearer"
-        claims = self._claims(token) if bearer else self._sessions.get(request.cookies.get(_COOKIE, ""))
+        claims = self._claims(token) if bearer else self._of_session(request.cookies.get(_COOKIE, ""))
         if claims is not None:
             environ |= _identity(claims)
             return None
@@ -102,6 +111,10 @@ class EasyAuth:
         if bearer:
             return Response(status=401, headers={"WWW-Authenticate": "Bearer"})
         return redirect(f"{_LOGIN}?post_login_redirect_uri={quote(request.full_path.rstrip('?'))}")
+
+    def _of_session(self, cookie: str) -> Mapping[str, Any] | None:
+        claims, end = self._sessions.get(cookie, (None, 0.0))
+        return claims if self._elapsed() < end else None
 
     def _claims(self, token: str) -> Mapping[str, Any] | None:
         """Return what a valid token says, None for any other."""
@@ -145,9 +158,10 @@ class EasyAuth:
         if claims is None:
             return Response(status=401)
         session = secrets.token_urlsafe(32)
-        self._sessions[session] = claims
+        lasts = self._settings.session_seconds
+        self._sessions[session] = claims, self._elapsed() + lasts
         reply = redirect(after)
-        reply.set_cookie(_COOKIE, session, httponly=True, samesite="Lax")
+        reply.set_cookie(_COOKIE, session, max_age=lasts, httponly=True, samesite="Lax")
         return reply
 
 

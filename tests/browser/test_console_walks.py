@@ -189,6 +189,9 @@ def test_all_works_without_javascript(browser: Browser) -> None:
         opened.page.get_by_label("Select shop-weu-1").check()
         opened.page.get_by_role("button", name="Compare the selected").click()
         assert "Accepted: refresh" in opened.text
+        opened.page.get_by_label("Select shop-weu-1").check()
+        opened.page.get_by_role("button", name="Replay the selected").click()
+        assert "Accepted: replay of 1 of 1 clusters" in opened.text
         opened.page.locator("details.who summary").click()
         opened.page.get_by_role("button", name="Sign out").click()
         assert opened.address == "/sign-in"
@@ -202,11 +205,36 @@ def identity() -> Iterator[IdentityServer]:
         yield server
 
 
+def test_a_page_says_that_its_session_has_ended_an_hour_after_the_sign_in(
+    browser: Browser, fleet: MemoryCloud, identity: IdentityServer
+) -> None:
+    passed = [0.0]
+    with (
+        served(fleet.ports, AuthSettings(identity.authority, (API,)), lambda: passed[0]) as url,
+        tab(browser, url) as opened,
+    ):
+        opened.page.clock.install()
+        opened.open("/clusters/shop-weu-1")
+        opened.page.get_by_role("link", name=re.compile("reader")).click()
+        heading = opened.page.get_by_role("heading", level=1)
+        for seconds, status in ((3599.0, (200, 304)), (3600.0, (401,))):
+            passed[0] = seconds
+            with opened.page.expect_response("**/clusters/shop-weu-1") as answer:
+                opened.page.clock.fast_forward(FIVE_SECONDS)
+            assert answer.value.status in status, seconds
+        expect(opened.page.get_by_role("alert")).to_contain_text("Your session has ended")
+        expect(heading).to_have_text("shop-weu-1 Failed")
+        opened.page.get_by_role("link", name="Open the page again").click()
+        opened.page.get_by_role("link", name=re.compile("operator")).click()
+        assert opened.address == "/clusters/shop-weu-1"
+        expect(opened.page.get_by_role("alert")).to_be_hidden()
+
+
 MAY = {
     "reader": set[str](),
-    "operator": {"Pause", "Resume", "Retry"},
+    "operator": {"Pause", "Retry"},
     "approver": {"Approve everywhere", "Skip"},
-    "admin": {"Pause", "Resume", "Retry", "Approve everywhere", "Skip"},
+    "admin": {"Pause", "Retry", "Approve everywhere", "Skip"},
 }
 
 

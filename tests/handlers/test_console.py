@@ -14,10 +14,12 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.console.pages import PAGES, SECTIONS
 from shared.app.console.recent import SECONDS, recent
+from shared.cluster.record_parts import Phase
 from tests.support import fleet_files
+from tests.support.console_fleet import busy_fleet
 from tests.support.console_pages import Shown, browse, shown
 from tests.support.function_calls import ADMIN_KEY
-from tests.support.pipeline_runs import push, with_two_removed
+from tests.support.pipeline_runs import phases, push, with_two_removed
 from tests.support.staged_fleets import ready_fleet, staged, tags
 
 APPROVED = """\
@@ -80,7 +82,7 @@ def test_each_page_opens_and_each_link_of_it_leads_to_a_page(staged_cloud: Memor
 
 def test_the_first_page_says_what_needs_whom(cloud: MemoryCloud, staged_cloud: MemoryCloud) -> None:
     assert (
-        "2 deletes of the newest commit: approval needed one, two Who acts: an Approver"
+        "2 deletes of the newest commit: approval needed one , two Who acts: an Approver Look and approve"
         in shown(cloud.ports, "/").text
     )
     commit = staged_cloud.state.fleet().commit
@@ -249,3 +251,25 @@ def test_versions_and_systems_are_objects_of_the_api(cloud: MemoryCloud) -> None
     status, body = call(cloud.ports, "versions")
     assert (status, body["environments"][0]["versions"]) == (200, {"1.36.3": 3}), json.dumps(body)
     assert call(cloud.ports, "systems") == (200, {"systems": []})
+
+
+def test_what_is_done_to_selected_clusters_is_decided_and_audited_for_each() -> None:
+    made = busy_fleet(1)
+    form = {"clusters": ["shop-weu-1", "dev-weu-1", "nobody"], "reason": "the quota is raised"}
+    status, text = send(made, "/clusters", "/acts/replay", form)
+    assert (status, "Accepted: replay of 1 of 3 clusters. Refused: dev-weu-1 has not failed" in text) == (
+        303,
+        True,
+    )
+    acts = {act.clusters: act for act in made.state.acts(9) if act.action == "replay"}
+    assert acts["shop-weu-1",].result == "accepted"
+    assert acts["dev-weu-1",].result.startswith("refused")
+    assert {act.reason for act in acts.values()} == {"the quota is raised"}
+    made.run(900)
+    assert phases(made)["shop-weu-1"] is Phase.READY
+
+
+def test_more_clusters_than_a_page_can_select_are_not_replayed_by_a_form(cloud: MemoryCloud) -> None:
+    many = [f"c{number}" for number in range(201)]
+    send(cloud, "/clusters", "/acts/replay", {"clusters": many})
+    assert not [act for act in cloud.state.acts(9) if act.action == "replay"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from handlers.sign_in import SignIn
@@ -19,12 +20,17 @@ from tests.support.function_calls import KEYS, function_app
 
 
 @contextmanager
-def served(ports: Ports, auth: AuthSettings | None = None) -> Iterator[str]:
-    """Serve the API on ports; yield its address. ``auth`` turns the sign-in on, keys open it always."""
+def served(
+    ports: Ports, auth: AuthSettings | None = None, elapsed: Callable[[], float] = time.monotonic
+) -> Iterator[str]:
+    """Serve the API on ports; yield its address. ``auth`` turns the sign-in on, keys open it always.
+
+    ``elapsed`` are the seconds by which a sign-in ends.
+    """
     sign_in = SignIn("entra" if auth else "keys", platform_verifies=auth is not None, keys=KEYS)
     invoker = Invoker(threads=2)
     web = HttpFunctions(_http(ports, sign_in), invoker, prefix="")
-    with HttpServer(EasyAuth(web, auth) if auth else web) as running:
+    with HttpServer(EasyAuth(web, auth, elapsed) if auth else web) as running:
         yield running.url
     invoker.close(5)
 

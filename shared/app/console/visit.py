@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from shared.app.api.access import Principal
 from shared.app.health import Health
+from shared.cluster.failures.errors import ReconcileError
 from shared.frozen import dataclass
 from shared.ports import Ports
 
@@ -27,6 +29,18 @@ class Visit:
     def asked(self, name: str) -> str:
         """Return a parameter of the query, "" for none."""
         return (self.query.get(name) or "").strip()
+
+    def ahead(self, *reads: Callable[[], Any]) -> None:
+        """Do reads at a time that the page needs, and that are shared: it waits for the slowest one alone.
+
+        What fails here fails again where the page needs it, which then shows why.
+        """
+        self.ports.together(_tried, reads)
+
+
+def _tried(read: Callable[[], Any]) -> None:
+    with suppress(ReconcileError):
+        read()
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,11 @@ def retiring(spec: Mapping[str, Any], today: date, *, running: str = "") -> list
     return sorted(near, key=lambda retirement: (retirement.announced.on, list(map(str, retirement.path))))
 
 
+def support_ends(spec: Mapping[str, Any], *, running: str = "") -> Mapping[str, date]:
+    """Return the last day of support of what a spec asks for, however far away it is, by what it is."""
+    return {announced.what: announced.on for _, announced in _announced(spec, running, date.min)}
+
+
 def retires_on(version: str, today: date) -> date | None:
     """Return the last day of the community's support of a version of Kubernetes, None if it is not known."""
     announced = _kubernetes(version, today, long_term=False)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import date, datetime, timedelta
 
+from shared.azure.availability.retirements import AHEAD, support_ends
 from shared.cluster.divergence.drift import Drift, digest_of_proposal
 from shared.cluster.divergence.trial import Trial
 from shared.cluster.failures.advice import explained
@@ -14,6 +15,7 @@ from shared.cluster.recipes import STEPS, Recipe, Step
 from shared.cluster.record import READY, ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.frozen import dataclass, field
+from shared.kubernetes.kubeconfig import SOON
 from shared.language.cluster_systems import systems_in
 from shared.masking import cut
 
@@ -33,6 +35,15 @@ class SystemSummary:
 
 
 @dataclass(frozen=True)
+class SummaryEnd:
+    """What of a cluster ends on a day, support or a certificate, and from which day on it is warned of."""
+
+    what: str
+    on: date
+    warned: date
+
+
+@dataclass(frozen=True)
 class SummaryDetails:
     """What only some lists select by: the class, the labels, and each condition's status by its type.
 
@@ -48,6 +59,7 @@ class SummaryDetails:
     versions: tuple[str, str] = ("", "")
     images: tuple[str, ...] = ()
     systems: tuple[SystemSummary, ...] = ()
+    ends: tuple[SummaryEnd, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -108,7 +120,9 @@ class ClusterSummary:
     something, for the same reason; None likewise. ``life`` is that of the cluster in Azure, "" where it is
     the ``uid``. ``took`` are the seconds from the start of its last change until it was Ready, 0 where that
     is not known.
-    ``trial`` is the last try, which may be over. ``details`` are None where they were not asked for.
+    ``trial`` is the last try, which may be over. ``warned`` is the first day on which it is warned of
+    something that ends, None where nothing is known to end. ``details`` are None where they were not asked
+    for.
     """
 
     name: str
@@ -131,6 +145,7 @@ class ClusterSummary:
     took: int = 0
     failed_since: datetime | None = None
     trial: Trial | None = None
+    warned: date | None = None
 
     @property
     def tried(self) -> str:
@@ -172,7 +187,7 @@ def reason_of(record: ClusterRecord) -> str:
 
 def summary_of(record: ClusterRecord) -> ClusterSummary:
     """Return the summary of a record."""
-    drift = record.divergence.drift
+    drift, ends = record.divergence.drift, _ends_of(record)
     return ClusterSummary(
         name=record.name,
         uid=record.uid,
@@ -200,6 +215,7 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
             versions=_versions_of(record),
             images=_images_of(record),
             systems=_systems_of(record),
+            ends=ends,
         ),
         divergence=SummaryDivergence(
             digest=record.observation.verified.digest if record.observation.verified else "",
@@ -225,7 +241,28 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         took=_took(record),
         failed_since=_failed_since(record),
         trial=record.divergence.trial,
+        warned=min((end.warned for end in ends), default=None),
     )
+
+
+def _ends_of(record: ClusterRecord) -> tuple[SummaryEnd, ...]:
+    """Return what of a cluster leaves support, and its certificates, as the last check saw them."""
+    observed = record.observation
+    running = observed.running.kubernetes_version if observed.running else ""
+    support = support_ends(record.document["spec"], running=running)
+    certificates = observed.inside.certificates if observed.inside else ()
+    return (
+        *(SummaryEnd(what, on, _before(on, AHEAD)) for what, on in support.items()),
+        *(
+            SummaryEnd(f"certificate of the {certificate.of}", on, _before(on, SOON))
+            for certificate in certificates
+            for on in [certificate.ends.date()]
+        ),
+    )
+
+
+def _before(day: date, span: timedelta) -> date:
+    return date.fromordinal(max(1, day.toordinal() - span.days))
 
 
 def _versions_of(record: ClusterRecord) -> tuple[str, str]:

@@ -207,7 +207,8 @@ class FleetView(FleetProblemView):
     these. ``counts`` is None on such a page, and ``sweep`` on any later page. ``rollout`` says how far the
     rollout is that is under way, "" for none and on a later page. ``unreadable`` are the records of clusters
     that the page lacks because they cannot be read. ``needsReleaseCount`` are the releases of clusters
-    outside Azure among those that need approval.
+    outside Azure among those that need approval. ``ending`` are the first clusters of which something leaves
+    support within 180 days or has left it, or a certificate ends within 30 days or has ended.
     """
 
     fleet: str
@@ -225,6 +226,8 @@ class FleetView(FleetProblemView):
     needsReleaseCount: int
     corrections: list[str]
     correctionCount: int
+    ending: list[str]
+    endingCount: int
     followed: list[FollowedSource]
     failingChannels: list[FailingChannel]
     counts: Counts | None
@@ -259,15 +262,32 @@ class EnvironmentVersions(TypedDict):
     notAsGit: int
 
 
+class EndView(TypedDict):
+    """What leaves support within 180 days, or has left it, or a certificate that ends within 30 days.
+
+    ``on`` is the last day; ``message`` says what to do, and ``source`` is the announcement, "" for a
+    certificate. ``clusters`` are the first of so many.
+    """
+
+    what: str
+    on: str
+    message: str
+    source: str
+    clusterCount: int
+    clusters: list[str]
+
+
 @final
 class VersionsView(TypedDict):
     """``GET versions``; ``supportEnds`` is the last day of the community's support, by version.
 
-    ``note`` says that the table of these days is old, "" otherwise.
+    ``ends`` is what ends soon, or has ended, the soonest first. ``note`` says that the table of these days is
+    old, "" otherwise.
     """
 
     environments: list[EnvironmentVersions]
     supportEnds: dict[str, str]
+    ends: list[EndView]
     note: str
 
 

@@ -136,15 +136,25 @@ class WaitingCluster(TypedDict):
     because: str
 
 
+class RolloutFailure(TypedDict):
+    """A cluster of a rollout that has failed: in which stage, why, and since when."""
+
+    cluster: str
+    stage: str
+    reason: str
+    since: str | None
+
+
 @final
 class RolloutView(RolloutSummary):
     """``GET rollouts/COMMIT``; ``waiting`` is a page of the clusters that do not start now.
 
-    ``estimate`` is None where nothing is left.
+    ``failures`` are the first 100 clusters that have failed. ``estimate`` is None where nothing is left.
     """
 
     estimate: RolloutEstimate | None
     stages: list[RolloutStage]
+    failures: list[RolloutFailure]
     decisions: list[RolloutDecision]
     waiting: list[WaitingCluster]
     next: str | None

@@ -109,6 +109,8 @@ def fleet_view(
     missing = not_created(items, ports.state)
     approvable = sorted(newest.plan.deletes_needing_approval) if newest else []
     corrections = [summary.name for summary in summaries or () if summary.divergence.to_approve]
+    today = ports.clock().date()
+    ending = [summary.name for summary in summaries or () if summary.warned and summary.warned <= today]
     return projected(
         schema.FleetView,
         ports.config,
@@ -125,6 +127,8 @@ def fleet_view(
         needsReleaseCount=len(newest.plan.releases.intersection(approvable)) if newest else 0,
         corrections=corrections[:NEEDS_APPROVAL_SHOWN],
         correctionCount=len(corrections),
+        ending=ending[:NEEDS_APPROVAL_SHOWN],
+        endingCount=len(ending),
         followed=followed_sources(fleet),
         failingChannels=[] if page.after else failing_channels(fleet, ports),
         counts=None if summaries is None else counts_of(summaries, selection),

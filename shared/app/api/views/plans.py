@@ -41,7 +41,8 @@ PROBLEMS_SHOWN = 100
 
 def plans_view(ports: Ports) -> schema.PlansView:
     """Return the plans of the last days, the newest one however old it is, and the corrections to approve."""
-    since, newest = ports.clock() - timedelta(days=PLANS_SHOWN_DAYS), ports.state.fleet().commit
+    today = ports.clock().replace(hour=0, minute=0, second=0, microsecond=0)  # so that visits share the read
+    since, newest = today - timedelta(days=PLANS_SHOWN_DAYS), ports.state.fleet().commit
     plan_records = list(ports.state.plans_since(since)[:PLANS_SHOWN])
     current = None if any(r.plan.commit == newest for r in plan_records) else ports.state.plan(newest)
     if current is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from operator import attrgetter
 
@@ -33,6 +33,7 @@ _OF_A_GROUP = (
     WaitReason.FREEZE,
 )
 
+FAILURES_SHOWN = 100
 _UNFINISHED = (MemberStanding.WAITING, MemberStanding.BUSY, MemberStanding.IN_FLIGHT, MemberStanding.UNKNOWN)
 
 
@@ -54,13 +55,15 @@ def rollout_view(commit: str, ports: Ports, page: ClusterPage = FIRST_PAGE) -> s
     if stored is None:
         return None
     fleet, now = ports.state.fleet(), ports.clock()
-    decision = _decided(stored, fleet, ports.state.summaries(), now)
+    summaries = ports.state.summaries()
+    decision = _decided(stored, fleet, summaries, now)
     rollout = decision.rollout
     names = [name for name in sorted(decision.waits) if name > page.after][: page.limit]
     return {
         **_summary(decision, fleet.rollout),
         "estimate": _estimate(decision, fleet, now),
         "stages": [_stage(rollout, decision, number, now) for number in range(len(rollout.stages))],
+        "failures": _failures(decision, {summary.name: summary for summary in summaries}),
         "decisions": list(_decisions(rollout)),
         "waiting": [waiting_cluster(name, decision.waits[name], commit) for name in names],
         "next": page.next(names),
@@ -239,6 +242,23 @@ def _group(rollout: Rollout, decision: Decision, stage: int, number: int) -> sch
         "setAside": [name for name in own if decision.standings[name] is MemberStanding.ASIDE],
         "passedAt": iso(passed),
     }
+
+
+def _failures(decision: Decision, summaries: Mapping[str, ClusterSummary]) -> list[schema.RolloutFailure]:
+    """Return the clusters that have failed, by stage and name, with what their summaries say."""
+    stages = decision.rollout.stages
+    members = sorted(decision.rollout.members, key=lambda member: (member.stage, member.cluster))
+    failed = [m for m in members if decision.standings[m.cluster] is MemberStanding.FAILED]
+    return [
+        {
+            "cluster": member.cluster,
+            "stage": stages[member.stage].name,
+            "reason": found.reason or found.finding if found else "",
+            "since": iso(found.failed_since) if found else None,
+        }
+        for member in failed[:FAILURES_SHOWN]
+        for found in [summaries.get(member.cluster)]
+    ]
 
 
 def _decisions(rollout: Rollout) -> Iterator[schema.RolloutDecision]:

@@ -1,15 +1,29 @@
-"""What the fleet runs: versions of Kubernetes and of node images by environment. It reads summaries alone."""
+"""What the fleet runs: versions of Kubernetes and of node images by environment, and what of it ends.
+
+It reads summaries, and a record for each thing that ends: it says what to do.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import TypedDict
 
 from shared.app.api import schema
+from shared.app.api.parts import certificates_of, retirements_of
 from shared.azure.availability.retirements import retires_on, stale
+from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.summary import ClusterSummary, SummaryDetails
 from shared.ports import Ports
 
 NOT_READ = SummaryDetails("", {}, {})
+SHOWN = 20
+
+
+class _Told(TypedDict):
+    message: str
+    source: str
 
 
 def versions_view(ports: Ports) -> schema.VersionsView:
@@ -18,7 +32,11 @@ def versions_view(ports: Ports) -> schema.VersionsView:
     versions: defaultdict[str, Counter[str]] = defaultdict(Counter)
     images: defaultdict[str, Counter[str]] = defaultdict(Counter)
     changing: Counter[str] = Counter()
+    ending: defaultdict[tuple[date, str], list[str]] = defaultdict(list)
     for summary in ports.state.summaries(details=True):
+        for end in (summary.details or NOT_READ).ends:
+            if end.warned <= today:
+                ending[end.on, end.what].append(summary.name)
         if summary.place.attached:
             continue
         environment, (wanted, running) = summary.place.environment, _versions(summary)
@@ -38,8 +56,40 @@ def versions_view(ports: Ports) -> schema.VersionsView:
             for environment in sorted(versions)
         ],
         "supportEnds": {version: on.isoformat() for version, on in sorted(support.items()) if on},
+        "ends": _ends(ending, ports),
         "note": stale(today),
     }
+
+
+def _ends(ending: Mapping[tuple[date, str], list[str]], ports: Ports) -> list[schema.EndView]:
+    """Return what ends, soonest first, with what the record of a cluster says about it."""
+    examples = ports.state.clusters_named(sorted({names[0] for names in ending.values()}))
+    told = {record.name: _told(record, ports.clock()) for record in examples}
+    return [
+        {
+            "what": what,
+            "on": on.isoformat(),
+            **told.get(names[0], {}).get((on.isoformat(), what), {"message": "", "source": ""}),
+            "clusterCount": len(names),
+            "clusters": names[:SHOWN],
+        }
+        for (on, what), names in sorted(ending.items())
+    ]
+
+
+def _told(record: ClusterRecord, now: datetime) -> Mapping[tuple[str, str], _Told]:
+    """Return what is said of each thing of a cluster that ends, by its day and what it is."""
+    retirements = {
+        (found["on"], found["what"]): _Told(message=found["message"], source=found["source"])
+        for found in retirements_of(record, now)
+    }
+    certificates = {
+        ((found["endsAt"] or "")[:10], f"certificate of the {found['of']}"): _Told(
+            message=found["message"], source=""
+        )
+        for found in certificates_of(record, now)
+    }
+    return {**retirements, **certificates}
 
 
 def _versions(summary: ClusterSummary) -> tuple[str, str]:

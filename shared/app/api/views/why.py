@@ -21,9 +21,11 @@ from shared.app.api.views.rollouts import waiting_now
 from shared.azure.availability.retirements import stale
 from shared.cluster.failures.remedies import NO_ACTION
 from shared.cluster.findings.conditions import shown_phase
+from shared.cluster.findings.readiness import wanted_version
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.diagnosis import NewestPlan, diagnose, diagnose_absent, diagnose_deleted
 from shared.cluster.reporting.job_diagnosis import Diagnosis
+from shared.kubernetes_versions import needs_upgrade
 from shared.plan.plan import Item
 from shared.ports import Ports
 from shared.ports.state.clusters import readable
@@ -50,7 +52,9 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
         phase, diagnosis = _deleted(name, ports)
     if diagnosis is None:
         return None
-    now, waits = ports.clock(), waiting_now(name, fleet, ports)
+    now, behind = ports.clock(), behind_of(record, item)
+    done = behind is None and record is not None and item is not None and _is_done(record, item)
+    waits = None if done else waiting_now(name, fleet, ports)
     asked = waits["suggestedAction"] if waits else ""
     own = "" if asked and diagnosis.suggested_action == NO_ACTION else diagnosis.suggested_action
     found = retirements_of(record, now) if record else []
@@ -61,7 +65,7 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
         name=name,
         phase=phase,
         doing=diagnosis.activity,
-        behind=behind_of(record, item),
+        behind=behind,
         comparedAt=compared_at(record, ports.state.sweep(), ports.state.changes_of(name)) if record else None,
         lastError=failure_of(record) if record else None,
         plan=_plan_part(newest),
@@ -70,9 +74,20 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
         retirements=found,
         retirementsNote=stale(now.date()) if found else "",
         certificates=certificates_of(record, now) if record else [],
-        readiness=_readiness(record, item, ports) if record else None,
+        readiness=_readiness(record, item, ports) if record and not (done and _runs_wanted(record)) else None,
         acts=acts_on(name, ports),
     )
+
+
+def _is_done(record: ClusterRecord, item: Item) -> bool:
+    """Return whether a cluster has what the newest plan gives it, so that no rollout holds it."""
+    return item.hold is None and item.uid == record.uid and record.generation >= item.generation
+
+
+def _runs_wanted(record: ClusterRecord) -> bool:
+    """Return whether a cluster is known to run the version that git has: it waits for no upgrade."""
+    running = record.observation.running
+    return running is not None and not needs_upgrade(wanted_version(record), running.kubernetes_version)
 
 
 def _readiness(record: ClusterRecord, item: Item | None, ports: Ports) -> schema.ClusterReadiness | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from shared.app.api import schema
-from shared.app.api.views.clusters import cluster_detail, describe_unknown
+from shared.app.api.audit import acts_on
+from shared.app.api.views.clusters import EVENTS_SHOWN, cluster_detail, describe_unknown
 from shared.app.api.views.drift import drift_of_cluster
 from shared.app.api.views.tree import outputs_view, tree_view
 from shared.app.api.views.why import why_view
@@ -26,7 +27,14 @@ class Moment:
 
 def make(visit: Visit) -> Page:
     """Return the page of a cluster, also of one that no longer exists or is not there yet."""
-    name, ports = visit.path["name"], visit.ports
+    name, ports, state = visit.path["name"], visit.ports, visit.ports.state
+    visit.ahead(
+        lambda: state.plan(state.fleet().commit),
+        lambda: state.events(name, EVENTS_SHOWN),
+        lambda: state.changes_of(name),
+        lambda: acts_on(name, ports),
+        state.sweep,
+    )
     detail, why = cluster_detail(name, ports), why_view(name, ports)
     if detail is None or why is None:
         return message("No such cluster", describe_unknown(name, ports), 404)

@@ -11,7 +11,7 @@ from shared.app.api.parts import ClusterPage
 from shared.app.api.views.cluster_list import ClusterSelection, Sort
 from shared.app.api.views.clusters import fleet_view
 from shared.app.api.views.plans import plans_view
-from shared.app.api.views.rollouts import rollout_view, rollouts_view
+from shared.app.api.views.rollouts import rollout_view, rollouts_view, waits_now
 from shared.app.console.pages.rollouts_page import Cells, cells_of
 from shared.app.console.visit import Page, Visit
 from shared.app.health import health_view
@@ -28,8 +28,9 @@ CELLS = 60
 class Need:
     """What needs a person: a sentence, who acts, since when, and where: the parts of the address of a page.
 
-    ``names`` are clusters. ``act`` is the name of an act of the API that a button does, "" for none; ``path``
-    are the parts of its route.
+    ``names`` are clusters, the first of ``count`` where that is more. ``act`` is the name of an act of the
+    API that a button does, "" for none; ``path`` are the parts of its route, and ``query`` selects clusters
+    on their page.
     """
 
     what: str
@@ -42,13 +43,25 @@ class Need:
     label: str = ""
     path: Mapping[str, str] = field(default_factory=dict)
     urgent: bool = False
+    query: Mapping[str, str] = field(default_factory=dict)
+    count: int = 0
 
 
 def make(visit: Visit) -> Page:
     """Return the page of the whole fleet."""
-    ports = visit.ports
-    fleet = fleet_view(ports, ClusterPage("", 1))
-    failed = fleet_view(
+    ports, state = visit.ports, visit.ports.state
+    visit.ahead(
+        state.summaries,
+        visit.health.read,
+        lambda: plans_view(ports),
+        lambda: state.plan(state.fleet().commit),
+        lambda: waits_now(state.fleet(), ports),
+        state.rollouts,
+        state.sweep,
+        state.count_dead_letters,
+    )
+    # Its counts are those of the whole fleet, its clusters the failed ones.
+    fleet = fleet_view(
         ports,
         ClusterPage("", FAILED_SHOWN),
         ClusterSelection(phases=frozenset({Phase.FAILED, Phase.STALLED}), sort=Sort.PHASE),
@@ -65,13 +78,11 @@ def make(visit: Visit) -> Page:
             "needs": [
                 *_of_fleet(fleet),
                 *_of_rollouts(under_way),
-                *_of_clusters(failed),
+                *_of_clusters(fleet),
                 *_of_app(fleet, health),
             ],
             "view": fleet,
-            "failed_more": max(
-                0, (failed["counts"] or {"matching": 0})["matching"] - len(failed["clusters"])
-            ),
+            "failed_more": max(0, (fleet["counts"] or {"matching": 0})["matching"] - len(fleet["clusters"])),
             "rollouts": [(view, strips_of(view)) for view in under_way],
             "plans": [plan for plan in plans if (plan["plannedAt"] or "") >= since] or plans[:1],
             "health": health,
@@ -93,15 +104,23 @@ def _of_fleet(view: schema.FleetView) -> Iterator[Need]:
     if view["needsApprovalCount"]:
         what = f"{_counted(view['needsApprovalCount'], 'delete')} of the newest commit: approval needed"
         names, address = tuple(view["needsApproval"]), ("/plans", view["commit"])
-        yield Need(what, "an Approver", names=names, address=address)
+        count = view["needsApprovalCount"]
+        yield Need(what, "an Approver", names=names, address=address, label="Look and approve", count=count)
     if view["notCreatedCount"]:
         what = f"{_counted(view['notCreatedCount'], 'cluster')} not created: the manifest is invalid"
         names, address = tuple(view["notCreated"]), ("/plans", view["commit"])
-        yield Need(what, "who writes the manifest", names=names, address=address)
+        yield Need(
+            what, "who writes the manifest", names=names, address=address, count=view["notCreatedCount"]
+        )
     if view["correctionCount"]:
         what = f"{_counted(view['correctionCount'], 'cluster')} with a correction of drift: approval needed"
         names = tuple(view["corrections"])
-        yield Need(what, "an Approver", names=names, address=("/clusters", names[0]))
+        count, address = view["correctionCount"], ("/clusters", names[0])
+        yield Need(what, "an Approver", names=names, address=address, label="Look and approve", count=count)
+    if view["endingCount"]:
+        what = f"{_counted(view['endingCount'], 'cluster')} with a version or a certificate that ends soon"
+        names, count = tuple(view["ending"]), view["endingCount"]
+        yield Need(what, "who upgrades the clusters", names=names, address=("/versions",), count=count)
 
 
 def _of_rollouts(rollouts: list[schema.RolloutView]) -> Iterator[Need]:
@@ -114,7 +133,13 @@ def _of_rollouts(rollouts: list[schema.RolloutView]) -> Iterator[Need]:
                 what = f"The rollout of {commit} waits for an approval of the stage {stage['name']}"
                 role = f"an {gate['role']}" if gate["role"] else ""
                 who = f"{gate['owner']}, {role}".strip(", ")
-                yield Need(what, who, gate["reachedAt"], gate["reason"], address)
+                since, label = gate["reachedAt"], "Look and approve"
+                yield Need(what, who, since, gate["reason"], address=address, label=label)
+        spent = sum(len(group["failed"]) for stage in view["stages"] for group in stage["groups"])
+        if view["state"] == "Waiting" and spent:
+            what = f"The rollout of {commit} is halted: {_counted(spent, 'cluster')} failed"
+            who = "an Operator retries them, or an Approver skips them"
+            yield Need(what, who, None, view["progress"], (), address, urgent=True)
         if view["state"].startswith(("Paused", "Stopped")):
             yield Need(
                 f"The rollout of {commit}: {view['state'].lower()}",
@@ -125,20 +150,30 @@ def _of_rollouts(rollouts: list[schema.RolloutView]) -> Iterator[Need]:
 
 
 def _of_clusters(view: schema.FleetView) -> Iterator[Need]:
-    """Yield the clusters that nobody works on: their jobs have failed."""
+    """Yield the clusters that nobody works on: their jobs have failed, those with the same cause together."""
+    found: dict[tuple[str, str, str], list[schema.ClusterSummaryView]] = {}
     for cluster in view["clusters"]:
         failure: Mapping[str, Any] = cluster["failure"] or {}
-        yield Need(
-            f"{cluster['name']}: {cluster['phase']}",
-            failure.get("who", ""),
-            failure.get("since") or cluster["since"],
-            cluster["actionRequired"] or failure.get("meaning") or cluster["reason"],
-            address=("/clusters", cluster["name"]),
-            act="replay",
-            label="Replay",
-            path={"name": cluster["name"]},
-            urgent=True,
-        )
+        detail = cluster["actionRequired"] or failure.get("meaning") or cluster["reason"]
+        found.setdefault((cluster["phase"], failure.get("who", ""), detail), []).append(cluster)
+    for (phase, who, detail), same in found.items():
+        names = tuple(cluster["name"] for cluster in same)
+        since = min(filter(None, map(_failed_since, same)), default=None)
+        if len(names) == 1:
+            replay, path = ("replay", "Replay"), {"name": names[0]}
+            yield Need(
+                f"{names[0]}: {phase}", who, since, detail, (), ("/clusters", *names), *replay, path, True
+            )
+        else:
+            what = f"{_counted(len(names), 'cluster')}: {phase}, for the same reason"
+            yield Need(
+                what, who, since, detail, names, label="Select them", query={"phase": phase}, urgent=True
+            )
+
+
+def _failed_since(cluster: schema.ClusterSummaryView) -> str | None:
+    failure = cluster["failure"]
+    return (failure["since"] if failure else None) or cluster["since"]
 
 
 def _of_app(view: schema.FleetView, health: Mapping[str, Any]) -> Iterator[Need]:
@@ -152,7 +187,8 @@ def _of_app(view: schema.FleetView, health: Mapping[str, Any]) -> Iterator[Need]
         what = f"Notifications by the route {channel['route']} fail"
         yield Need(what, "who runs Roadstead", channel["since"], channel["problem"])
     if view["deadLetterCount"]:
-        yield Need(f"{_counted(view['deadLetterCount'], 'message')} in a dead-letter queue", "an Operator")
+        what = f"{_counted(view['deadLetterCount'], 'message')} in a dead-letter queue"
+        yield Need(what, "an Operator", address=("/activity",))
     sweep = view["sweep"]
     for problem in sweep["problems"] if sweep else ():
         what = f"The clusters of the subscription {problem['subscription']} cannot be listed"

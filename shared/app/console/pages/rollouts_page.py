@@ -11,6 +11,7 @@ from shared.app.api.views.rollouts import rollout_view, rollouts_view
 from shared.app.console.visit import Page, Visit, message
 from shared.frozen import dataclass
 from shared.masking import cut
+from shared.rollouts.rollout_acts import ActKind
 
 WAITING_SHOWN = 50
 CELLS = 1000
@@ -35,6 +36,16 @@ class Waiting:
     wait: schema.WaitingCluster
     since: str | None
 
+    @property
+    def sentence(self) -> str:
+        """Who waits for what."""
+        count, waits = len(self.clusters), self.wait["waits"]
+        if count == 1:
+            return f"1 cluster {waits}"
+        return (
+            f"{count} clusters {'wait' + waits.removeprefix('waits') if waits.startswith('waits') else waits}"
+        )
+
 
 def make(visit: Visit) -> Page:
     """Return the list, newest first."""
@@ -49,7 +60,16 @@ def make_one(visit: Visit) -> Page:
         missing = f"The commit {cut(commit, 40)} has no rollout: it changes no cluster in stages."
         return message("No such rollout", missing, 404)
     stages = [(stage, [(group, cells_of([group])) for group in stage["groups"]]) for stage in view["stages"]]
-    values = {"view": view, "stages": stages, "waiting": waiting_of(view["waiting"])}
+    failures: dict[str, list[schema.RolloutFailure]] = {}
+    for failure in view["failures"]:
+        failures.setdefault(failure["stage"], []).append(failure)
+    values = {
+        "view": view,
+        "stages": stages,
+        "failures": failures,
+        "paused": any(decision["act"] == ActKind.PAUSE for decision in view["decisions"]),
+        "waiting": waiting_of(view["waiting"]),
+    }
     return Page(f"Rollout of {commit[:8]}", "rollout_page.html", values)
 
 

@@ -2,29 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
+from shared.app.api.parts import ClusterPage
+from shared.app.api.views.cluster_list import ClusterSelection
+from shared.app.api.views.readiness import readiness_view
 from shared.app.api.views.versions import versions_view
 from shared.app.console.visit import Page, Visit
+from shared.app.health import health_view
 from shared.azure.availability.retirements import AHEAD
+from shared.kubernetes_versions import numbers
+
+ROWS = 50
+"""Of so many clusters it is shown whether they are ready for a version."""
 
 
 def make(visit: Visit) -> Page:
     """Return the matrix of versions and images by environment."""
+    visit.ahead(lambda: versions_view(visit.ports), visit.health.read)
     view, today = versions_view(visit.ports), visit.ports.clock().date()
-    environments = view["environments"]
+    environments, environment, to = view["environments"], visit.asked("environment"), visit.asked("to")
+    versions, readiness = _columns([found["versions"] for found in environments]), None
+    if environment or to:
+        selection = ClusterSelection(environment=environment)
+        readiness = readiness_view(visit.ports, ClusterPage("", ROWS), selection, to)
+    clusters = readiness["clusters"] if readiness else []
     return Page(
         "Versions",
         "versions_page.html",
         {
             "view": view,
-            "versions": _columns([found["versions"] for found in environments]),
+            "versions": versions,
             "images": _columns([found["images"] for found in environments]),
+            "today": today.isoformat(),
+            "tokens": health_view(visit.health.read()).body["credentials"],
+            "environment": environment,
+            "to": to,
+            "next_version": _next_minor(versions),
+            "readiness": readiness,
+            "names": [found["name"] for found in clusters],
+            "states": Counter(found["state"] for found in clusters),
             "ends": {version: _end(on, today) for version, on in view["supportEnds"].items()},
         },
     )
+
+
+def _next_minor(versions: Sequence[str]) -> str:
+    """Return the minor after the newest that runs, "" where none is known."""
+    newest = max((numbers(version)[:2] for version in versions), default=())
+    return f"{newest[0]}.{newest[1] + 1}" if len(newest) == 2 else ""
 
 
 def _columns(counts: list[dict[str, int]]) -> list[str]:
