@@ -120,9 +120,11 @@ class Controllers:
 
     def run(self) -> None:
         """Run the controllers until nothing changes any more."""
+        if self._busy:
+            return
         failing = (set(self._world.missing_images), list(self._world.refused))
         due = (self._next is not None and self._world.clock() >= self._next) or self._failing != failing
-        if self._busy or (not due and self._seen == self._world.version):
+        if not due and self._seen == self._world.version:
             return
         self._busy, self._failing = True, failing
         try:

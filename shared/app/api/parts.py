@@ -274,7 +274,7 @@ def iso(moment: datetime | None) -> str | None:
 
 Shape = TypeVar("Shape")
 _MISSING = object()
-_JSON = (str, int, float, bool, NoneType)
+_JSON = frozenset({str, int, float, bool, NoneType})
 
 
 def projected(shape: type[Shape], *sources: object, **computed: Any) -> Shape:
@@ -285,13 +285,11 @@ def projected(shape: type[Shape], *sources: object, **computed: Any) -> Shape:
     source that is None, what no other one has is empty: null, or "". Otherwise it is an AttributeError.
     """
     fields = _fields(cast("Any", shape))
-    if len(computed) > sum(field.name in computed for field in fields):
+    if not computed.keys() <= fields.keys():
         raise TypeError(f"{shape.__name__} has not all of {', '.join(computed)}")
     found = {
-        field.name: _plain(
-            computed[field.name] if field.name in computed else _found(field, sources), field.part
-        )
-        for field in fields
+        name: _plain(computed[name] if name in computed else _found(field, sources), field.part)
+        for name, field in fields.items()
     }
     return cast("Shape", found)
 
@@ -307,8 +305,8 @@ class _ShapeField:
 
 
 @cache
-def _fields(shape: type[Any]) -> Sequence[_ShapeField]:
-    return [_field(name, hint) for name, hint in get_type_hints(shape).items()]
+def _fields(shape: type[Any]) -> Mapping[str, _ShapeField]:
+    return {name: _field(name, hint) for name, hint in get_type_hints(shape).items()}
 
 
 def _field(name: str, hint: Any) -> _ShapeField:
@@ -335,9 +333,11 @@ def _found(field: _ShapeField, sources: Sequence[object]) -> object:
 
 
 def _plain(value: object, part: type[Any] | None = None) -> object:
+    if type(value) in _JSON:
+        return value
     if isinstance(value, Enum):
         return value.value
-    if isinstance(value, _JSON):
+    if isinstance(value, str | int | float):
         return value
     if isinstance(value, datetime):
         return iso(value)

@@ -92,11 +92,13 @@ def applied(live: Mapping[str, Any] | None, wanted: Mapping[str, Any], writer: W
     before = entries.get(mine.key)
     unchanged = before is not None and before.fields == mine.fields
     entries[mine.key] = before if unchanged and before is not None else mine
-    merged = merge(kind, live or {}, config)
+    if live is None:
+        return _write(config, entries)
+    merged = merge(kind, live, config)
     if before is not None:
         owned = frozenset[Path]().union(*(entry.fields for entry in entries.values()))
         merged = remove(kind, merged, _dropped(before.fields - mine.fields, owned), owned)
-    changed, removed = _difference(kind, live or {}, merged)
+    changed, removed = _difference(kind, live, merged)
     others = [entry for key, entry in entries.items() if key != mine.key]
     if not writer.force:
         _refuse(others, changed)
