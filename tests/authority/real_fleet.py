@@ -24,7 +24,7 @@ from tests.support.fleet_operator import Operator
 
 NAME = "one"
 COMPONENTS = "flux/gotk-components.yaml"
-READY_SECONDS = 150.0
+READY_SECONDS = 300.0
 _READS = frozenset({"get", "list", "watch"})
 _QUESTIONS = "/apis/authorization.k8s.io/"
 
@@ -67,12 +67,13 @@ class RealFleet:
         self.operator.wait_for_status(commit, "success", seconds=READY_SECONDS)
         return commit
 
-    def conditions(self) -> str:
-        """Return what the conditions of the cluster say."""
-        found = self.operator.api.get(f"clusters/{NAME}")["conditions"]
-        return "; ".join(
-            f"{document['type']}={document['status']}: {document['message']}" for document in found
-        )
+    def planned(self) -> str:
+        """Return what the newest plan says of the cluster."""
+        return str(self.operator.api.get(f"clusters/{NAME}")["plan"]["reason"])
+
+    def revision(self) -> str:
+        """Return what Flux has applied."""
+        return str(self.operator.api.get(f"clusters/{NAME}")["fluxRevision"])
 
     def reason(self) -> str:
         """Return what the cluster waits for, "" before it is planned."""

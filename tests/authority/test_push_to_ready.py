@@ -12,13 +12,11 @@ import pytest
 from shared.resource_ids import ObjectRef
 from tests.authority.flux_components import NAMESPACE, components, retired_controller
 from tests.authority.programs import KUSTOMIZE
-from tests.authority.real_fleet import RealFleet, real_fleet
+from tests.authority.real_fleet import READY_SECONDS, RealFleet, real_fleet
 
 pytestmark = pytest.mark.timeout(1200)
 ALONE = {"namespaces", "configmaps", "secrets", "clusterroles", "gitrepositories", "kustomizations"}
 """Of these kinds Roadstead has one object; what it has several of is listed."""
-CHECK_SECONDS = 480.0
-"""A check after a commit begins minutes later, so that Flux has applied it."""
 SOURCE = ObjectRef("source.toolkit.fluxcd.io/v1", "GitRepository", "flux-system", "flux-system")
 OWNER = ObjectRef("v1", "ConfigMap", "platform-info", "platform")
 
@@ -57,26 +55,20 @@ def test_a_private_repository_is_read_with_the_credentials_of_the_app(fleet: Rea
         assert source["spec"]["secretRef"] == {"name": "flux-system"}
 
 
-def test_a_commit_that_changes_only_the_platform_is_pulled_and_one_that_breaks_it_is_found(
+def test_a_commit_that_changes_only_the_platform_is_pulled_and_one_that_is_invalid_is_not(
     fleet: RealFleet,
 ) -> None:
     files = fleet.files()
     fleet.without_credentials(allowed=False)
     fleet.ready(files)
     changed = files | {"platform/more.yaml": _config_map("more", "pulled")}
+    pulled = fleet.ready(changed)
+    assert _data(fleet, "more") == {"is": "pulled"}
+    refused = fleet.operator.push(changed | {"platform/broken.yaml": b"a: ["})
+    fleet.operator.wait_for_status(refused, "failure", seconds=READY_SECONDS)
+    assert "broken.yaml" in fleet.planned()
+    assert pulled in fleet.revision()
     fleet.ready(changed)
-    fleet.operator.wait(lambda: _data(fleet, "more") == {"is": "pulled"}, "Flux applies it", seconds=120)
-    commit = fleet.operator.push(changed | {"platform/broken.yaml": b"a: ["})
-    fleet.operator.wait(
-        lambda: "broken.yaml" in fleet.conditions(), "the check finds it", seconds=CHECK_SECONDS, every=2
-    )
-    fleet.operator.push(changed)
-    fleet.operator.wait(
-        lambda: "broken.yaml" not in fleet.conditions(),
-        f"{commit[:8]} is over",
-        seconds=CHECK_SECONDS,
-        every=2,
-    )
 
 
 def test_a_branch_that_does_not_exist_is_named_until_it_does(fleet: RealFleet) -> None:
@@ -88,8 +80,10 @@ def test_a_branch_that_does_not_exist_is_named_until_it_does(fleet: RealFleet) -
 def test_a_commit_that_flux_cannot_apply_is_not_ready_until_it_is_repaired(fleet: RealFleet) -> None:
     files = fleet.files()
     fleet.ready(files)
-    fleet.operator.push(files | {"platform/broken.yaml": b"a: [", **_changed(fleet)})
-    fleet.wait_for_reason("Kustomization", "broken.yaml")
+    lost = _config_map("lost", "nowhere").replace(b"namespace: platform", b"namespace: not-there")
+    commit = fleet.operator.push(files | {"platform/lost.yaml": lost, **_changed(fleet)})
+    fleet.wait_for_reason("Kustomization", "not-there")
+    assert fleet.operator.status(commit) != "success"
     fleet.ready(files | _changed(fleet))
 
 
