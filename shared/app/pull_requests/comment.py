@@ -15,8 +15,14 @@ from typing import Any
 import yaml
 
 from shared.app.pull_requests.markdown import code, details, fence, fit, line, names, prose, table
-from shared.app.pull_requests.platform import platform_parts, platform_title
-from shared.app.pull_requests.stages import held_items, shortages_of, stages_of, warnings_of
+from shared.app.pull_requests.stages import (
+    held_items,
+    platform_parts,
+    platform_title,
+    shortages_of,
+    stages_of,
+    warnings_of,
+)
 from shared.azure.changes.comparison import alike
 from shared.frozen import dataclass, field
 from shared.json_tree import children
