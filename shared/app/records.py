@@ -20,10 +20,8 @@ from typing import ParamSpec, TypeVar
 from shared.app.outbox import send_all
 from shared.cluster.failures.errors import ReconcileError, Stale, Unavailable
 from shared.cluster.history import Event
-from shared.cluster.outcomes import Done
 from shared.cluster.queues.envelopes import Envelope
 from shared.cluster.record import ClusterRecord
-from shared.cluster.reporting.events import rebuild_time, replacement_time
 from shared.frozen import dataclass, replace
 from shared.notifications.notification import Notification
 from shared.ports import Ports
@@ -139,16 +137,3 @@ def _send_all(saved: ClusterRecord, then: Sequence[Envelope], ports: Ports) -> C
         except ReconcileError as error:
             log.warning("%s: saved, but not all was sent: %s: %s", saved.name, error.kind, error)
     return saved
-
-
-def with_rebuild_time(record: ClusterRecord, outcome: Done, ports: Ports) -> Done:
-    """Return the outcome that makes a cluster Ready for the first time, with how long that took."""
-    old = str(record.document.get("replaces", ""))
-    later = record.observed_generation or record.deleting or record.recovering
-    if later or not (record.rebuilt_for or old):
-        return outcome
-    events = [*ports.state.events(record.name, ports.config.events_kept), *record.recent_events]
-    took = rebuild_time(events, record.uid, ports.clock()) if record.rebuilt_for else ""
-    if old and not took:
-        took = replacement_time(events, record.uid, old, ports.clock())
-    return replace(outcome, note="; ".join(filter(None, (outcome.note, took))))

@@ -9,10 +9,9 @@ from datetime import timedelta
 import pytest
 
 from shared.cluster.failures.errors import Stale
-from shared.notifications.deliveries import failed
 from shared.notifications.kinds import NotificationKind, Severity
 from shared.notifications.notification import Notification
-from shared.notifications.record import NotifierRecord, confirm, take
+from shared.notifications.record import NotifierRecord, confirm, failed, take
 from shared.notifications.routes import Route, RouteType
 from shared.ports import FleetRecord, State
 from shared.ports.state import FleetRules

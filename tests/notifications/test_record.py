@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 
 from shared.app.notifier.of_fleet import OF_PLANS, OTHERS
-from shared.notifications.deliveries import OVER, RETRIES, begin, delivered, due, failed, next_moment
 from shared.notifications.digest import MOST_MESSAGES, Links, messages
 from shared.notifications.kinds import KINDS, NotificationKind, Severity
 from shared.notifications.notification import Notification
@@ -16,10 +15,17 @@ from shared.notifications.record import (
     CONFIRM,
     CONFIRM_AGAIN,
     MOST_PENDING,
+    OVER,
     PASSING,
+    RETRIES,
     NotifierRecord,
+    begin,
     compare,
     confirm,
+    delivered,
+    due,
+    failed,
+    next_moment,
     take,
     unconfirmed,
 )

@@ -11,7 +11,7 @@ import pytest
 
 from shared.app import notifications
 from shared.app.notifier.of_fleet import OF_PLANS
-from shared.notifications import deliveries, record
+from shared.notifications import record
 from shared.notifications.notification import Notification
 from shared.notifications.record import NotifierRecord
 from simulation.actors.kinds import CHANNELS, SWEEPS
@@ -19,18 +19,18 @@ from tests.simulation.mutations import mutation
 
 
 def a_message_that_fails_is_dropped(patch: pytest.MonkeyPatch) -> None:
-    original = deliveries.failed
+    original = record.failed
 
     def failed(known: NotifierRecord, route: str, *given: Any, **named: Any) -> NotifierRecord:
         after = original(known, route, *given, **named)
         state = replace(after.routes[route], sending=(), pending=())
         return replace(after, routes={**after.routes, route: state})
 
-    patch.setattr(deliveries, "failed", failed)
+    patch.setattr(record, "failed", failed)
 
 
 def a_message_that_is_sent_again_has_what_came_since(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(deliveries, "begin", lambda known, *_: known)
+    patch.setattr(record, "begin", lambda known, *_: known)
 
 
 def a_problem_that_becomes_another_one_does_not_end(patch: pytest.MonkeyPatch) -> None:
@@ -54,7 +54,7 @@ def a_plan_is_not_compared_when_another_one_was(patch: pytest.MonkeyPatch) -> No
 
 
 def the_pause_after_a_digest_does_not_grow(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(deliveries, "COLLECT", timedelta(0))
+    patch.setattr(record, "COLLECT", timedelta(0))
 
 
 def drift_is_no_fact(patch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from shared.app.api.views.drift import _cluster, _field
 from shared.app.outbox import send
 from shared.app.planner import reporter
 from shared.app.planner.reporter import reopen
-from shared.app.proposals import cluster, proposals
+from shared.app.proposals import proposals
 from shared.app.sweep import clusters, conclusions, corrections, events, lists, sweep, verdicts
 from shared.app.sweep.lists import orphans_of
 from shared.azure.differences import drift_of
@@ -216,7 +216,7 @@ def drift_is_never_proposed(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_proposal_is_never_closed(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(cluster, "_end", lambda *_, **__: None)
+    patch.setattr(proposals, "_end", lambda *_, **__: None)
 
 
 def a_proposal_keeps_the_values_with_which_it_was_opened(patch: pytest.MonkeyPatch) -> None:

@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from shared.notifications.deliveries import begin, delivered, due, failed, next_moment
 from shared.notifications.digest import Links, Outgoing, messages
 from shared.notifications.notification import Notification
-from shared.notifications.record import NotifierRecord, take
+from shared.notifications.record import NotifierRecord, begin, delivered, due, failed, next_moment, take
 from shared.notifications.routes import LIMITS, Route
 from tests.support.notifications import ROUTES, T0
 

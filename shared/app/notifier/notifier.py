@@ -28,7 +28,7 @@ from shared.cluster.record_parts import Phase
 from shared.json_tree import digest_of
 from shared.logs import about
 from shared.masking import cut
-from shared.notifications import deliveries, record
+from shared.notifications import record
 from shared.notifications.digest import DigestGroup, Links, Outgoing, messages
 from shared.notifications.kinds import KINDS, NotificationKind
 from shared.notifications.notification import DETAIL_LIMIT, Notification, ending_of
@@ -120,7 +120,7 @@ def _handle(ports: Ports) -> None:
             break
         known = _tell(route, known, end, fleet, ports)
     now = ports.clock()
-    moment = now if more else deliveries.next_moment(known, now)
+    moment = now if more else record.next_moment(known, now)
     if moment is not None:
         send(NotifyRequest(), ports, after=max(0.0, (moment - now).total_seconds()))
 
@@ -172,7 +172,7 @@ def _tell(
     route: Route, known: NotifierRecord, end: float, fleet: FleetRecord, ports: Ports
 ) -> NotifierRecord:
     """Deliver what is due to a route; the record is saved before and after each message."""
-    facts = deliveries.due(known, route.name, ports.clock())
+    facts = record.due(known, route.name, ports.clock())
     config = ports.config
     links = Links(f"https://{config.git_server}/{config.repository}", config.public_url)
     dropped = known.routes[route.name].dropped
@@ -187,7 +187,7 @@ def _tell(
     for n, message in enumerate(some):
         if ports.elapsed() > end:
             break
-        started = deliveries.begin(known, route.name, message.facts)
+        started = record.begin(known, route.name, message.facts)
         known = ports.state.save_announced(started) if started is not known else known
         try:
             known = _deliver(route, message, known, fleet, ports)
@@ -195,7 +195,7 @@ def _tell(
             with about(**_subject(message)):
                 log.warning("the channel %s does not deliver: %s: %s", route.name, error.kind, error)
             return ports.state.save_announced(_failed(route, error, known, ports))
-        known = deliveries.delivered(known, route.name, message.facts, ports.clock(), first=n == 0)
+        known = record.delivered(known, route.name, message.facts, ports.clock(), first=n == 0)
         known = ports.state.save_announced(known)
     return known
 
@@ -221,4 +221,4 @@ def _subject(message: Outgoing) -> Mapping[str, str]:
 def _failed(route: Route, error: ReconcileError, known: NotifierRecord, ports: Ports) -> NotifierRecord:
     wait = error.retry_after if isinstance(error, Retryable) else None
     described = (error.kind, cut(str(error), DETAIL_LIMIT))
-    return deliveries.failed(known, route.name, described, ports.clock(), wait=wait, jitter=ports.random())
+    return record.failed(known, route.name, described, ports.clock(), wait=wait, jitter=ports.random())

@@ -9,20 +9,37 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 
-from shared.app.access.rate_limiter import RateLimited
+from shared.app.access.context import StepContext
+from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.outbox import send
 from shared.app.pause import AGAIN_SECONDS, pause_now
-from shared.app.proposals.cluster import NoRoom, NotShown, settle
 from shared.app.proposals.head import Head
-from shared.app.proposals.own_pull import seconds_until_again
-from shared.app.proposals.remembered import NEW_AT_ONCE, due, opened_since
+from shared.app.proposals.own_pull import File, OwnBranch, SomebodyPushed, seconds_until_again
+from shared.app.proposals.remembered import (
+    NEW_AT_ONCE,
+    branch_of,
+    due,
+    opened_since,
+    proposable,
+    seen,
+    value_of,
+    wanted,
+)
+from shared.app.proposals.texts import commit_message, over_text, proposal_text
 from shared.app.records import again
 from shared.app.repository import require_name
+from shared.app.sweep.corrections import decided_of
+from shared.azure.differences import drift_of
+from shared.azure.drift.policy import DriftDecision
+from shared.azure.drift.proposal import DriftProposal, propose
+from shared.azure.ownership import Owner
+from shared.cluster.divergence.drift import DriftedField, digest_of_proposal, drift_from
 from shared.cluster.failures.errors import (
     OtherRepository,
     ReconcileError,
+    Retryable,
     Stale,
     Terminal,
     Unauthorized,
@@ -31,10 +48,162 @@ from shared.cluster.failures.errors import (
     Withheld,
 )
 from shared.cluster.queues.messages import ProposeRequest
-from shared.logs import about
-from shared.ports import Ports
-from shared.ports.state import Proposal
+from shared.cluster.record import ClusterRecord
+from shared.frozen import dataclass, replace
+from shared.json_tree import Json
+from shared.language.resolve.repository_layout import cluster_path
+from shared.logs import about, about_record
+from shared.ports import Ports, Pull
+from shared.ports.azure import GetCluster
+from shared.ports.state import OmittedField, Proposal
 from shared.sentences import some_of
+
+# The proposal of one cluster: its branch and its pull request are brought to what differs now.
+
+NO_MANIFEST = "the newest commit has no manifest of the cluster"
+
+
+class NoRoom(Exception):
+    """Enough pull requests were opened; a later sweep opens this one."""
+
+
+class NotShown(Exception):
+    """Azure does not show a cluster now."""
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """What is known of a cluster and of its pull request; ``room``: another one may be opened."""
+
+    proposal: Proposal
+    pull: Pull | None
+    digest: str
+    room: bool
+    head: Head
+    ports: Ports
+
+    @property
+    def branch(self) -> OwnBranch[Proposal]:
+        """The branch of the proposal."""
+        return OwnBranch(branch_of(self.ports.config.fleet, self.proposal.cluster), self.ports, self.save)
+
+    def save(self, proposal: Proposal) -> Proposal:
+        """Save a proposal, and return it as saved."""
+        return self.ports.state.save_proposal(replace(proposal, commit=self.head.fleet.commit))
+
+
+def settle(proposal: Proposal, digest: str, *, room: bool, head: Head, ports: Ports) -> None:
+    """Do what a cluster's drift asks for, of which ``digest`` is stored, "" for none."""
+    pull = ports.git_host.pull(proposal.number) if proposal.number else None
+    turn = _Turn(seen(proposal, pull), pull, digest, room, head, ports)
+    record = ports.state.cluster(proposal.cluster)
+    if not digest or record is None:
+        _end(turn, forget=record is None)
+        return
+    if not record.idle:
+        return
+    azure = RateLimiter(None, ports).over(ports).azure
+    try:
+        live = azure.call(GetCluster(record.desired.id))
+    except Retryable as error:
+        raise NotShown(f"{record.name} cannot be read in Azure: {error.kind}: {error}") from error
+    now, owner = ports.clock(), StepContext.of(record, ports).owner
+    decided = decided_of(record, live, owner, now) if live is not None else None
+    if live is None or decided is None:
+        return  # a sweep says what becomes of it
+    drift = drift_from(decided, record.divergence.drift, now)
+    found = proposable(record.divergence.drift, drift) if record.divergence.drift and drift else None
+    if found is None or digest_of_proposal(record.divergence.drift) != digest:
+        with about_record(record):
+            log.info("%s: Azure shows something else than the last sweep saw", record.name)
+        return
+    _propose(turn, *found, decided, _LiveCluster(record, owner, live))
+
+
+@dataclass(frozen=True)
+class _LiveCluster:
+    """A cluster as Azure shows it."""
+
+    record: ClusterRecord
+    owner: Owner
+    live: Json
+
+    @property
+    def name(self) -> str:
+        return self.record.name
+
+
+def _propose(
+    turn: _Turn,
+    fields: Sequence[DriftedField],
+    secret: tuple[OmittedField, ...],
+    decided: Sequence[DriftDecision],
+    cluster: _LiveCluster,
+) -> None:
+    new, declined = wanted(turn.proposal, fields)
+    left_out = (*secret, *declined)
+    found = _manifest(turn, new, decided, cluster) if new else DriftProposal("")
+    left_out += tuple(OmittedField(path, reason) for path, reason in found.left_out.items())
+    taken = [
+        drifted_field for drifted_field in new if drifted_field.path in {field.path for field in found.fields}
+    ]
+    if not taken:
+        _end(turn, left_out=left_out)
+        return
+    proposal, values, opened = (
+        turn.proposal,
+        tuple(map(value_of, taken)),
+        turn.pull is not None and turn.pull.open,
+    )
+    if not (opened and proposal.values == values):
+        if not opened and not turn.room:
+            raise NoRoom
+        file = File(cluster_path(cluster.name), found.content, commit_message(cluster.name, taken))
+        asked = proposal.opened if opened else turn.ports.clock()
+        try:
+            proposal = turn.branch.commit(replace(proposal, opened=asked), file, turn.head)
+        except SomebodyPushed as error:
+            turn.save(replace(proposal, digest=turn.digest, left_out=left_out, problem=str(error)))
+            return
+    proposal = turn.branch.show(proposal, turn.pull, proposal_text(cluster.name, taken, left_out))
+    turn.save(replace(proposal, values=values, left_out=left_out, digest=turn.digest, problem=""))
+
+
+def _manifest(
+    turn: _Turn, fields: Sequence[DriftedField], decided: Sequence[DriftDecision], cluster: _LiveCluster
+) -> DriftProposal:
+    """Return the manifest of the newest commit with the values of Azure."""
+    manifest = turn.head.manifest(cluster.name)
+    if manifest is None:
+        return DriftProposal("", left_out=dict.fromkeys((field.path for field in fields), NO_MANIFEST))
+    verified = cluster.record.observation.verified
+    known = verified.unmanaged if verified else None
+    paths = {field.path for field in fields}
+    return propose(
+        manifest,
+        [decision.difference for decision in decided if decision.path in paths],
+        partial(turn.head.resolve, cluster.name),
+        lambda desired: drift_of(desired, cluster.owner, cluster.live, known),
+    )
+
+
+def _end(turn: _Turn, *, left_out: tuple[OmittedField, ...] = (), forget: bool = False) -> None:
+    """Close the pull request of what is proposed no longer, and delete the branch if it is ours alone."""
+    branch, tip = turn.branch, turn.branch.tip(turn.proposal)
+    kept = tip is not None and tip not in turn.proposal.commits
+    proposal = branch.close(turn.proposal, turn.pull, over_text(kept=kept))
+    declined = turn.pull is not None and not (turn.pull.open or turn.pull.merged)
+    if declined and turn.digest:  # somebody may still reopen it
+        turn.save(replace(proposal, digest=turn.digest, left_out=left_out, problem=""))
+        return
+    problem = f"somebody else has pushed to the branch {branch.name}: it stays" if kept else ""
+    proposal = replace(branch.delete(proposal, tip), digest=turn.digest, commits=(), left_out=left_out)
+    if forget or not (turn.digest or proposal.declined or problem):
+        if proposal.etag:
+            turn.ports.state.remove_proposal(proposal)
+        return
+    turn.save(replace(proposal, problem=problem))
+
 
 log = logging.getLogger(__name__)
 

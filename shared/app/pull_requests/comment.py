@@ -15,14 +15,19 @@ from typing import Any
 import yaml
 
 from shared.app.pull_requests.markdown import code, details, fence, fit, line, names, prose, table
-from shared.app.pull_requests.platform import platform_parts, platform_title
-from shared.app.pull_requests.stages import held_items, shortages_of, stages_of, warnings_of
+from shared.app.pull_requests.stages import (
+    held_items,
+    platform_parts,
+    platform_title,
+    shortages_of,
+    stages_of,
+    warnings_of,
+)
 from shared.azure.changes.comparison import alike
 from shared.frozen import dataclass, field
 from shared.json_tree import children
 from shared.language.resolve.problems import Problem, number_of
 from shared.masking import cut
-from shared.plan.call_estimate import AzureCalls, azure_calls
 from shared.plan.plan import Action, Item, Plan
 from shared.platform.changes.report import Section
 from shared.ports import Annotation, Check, CommitStatus
@@ -181,7 +186,7 @@ def _parts(view: PullPlan) -> Iterator[str]:
             "the fleet is not shown."
         )
     else:
-        yield f"Merged into {_place(view)}: **{view.plan.summary}**; {_azure(view, view.plan)}."
+        yield f"Merged into {_place(view)}: **{view.plan.summary}**."
     if view.note:
         yield f"> [!NOTE]\n> {prose(view.note)}"
     yield from _problems(view)
@@ -201,20 +206,6 @@ def _parts(view: PullPlan) -> Iterator[str]:
 
 def _place(view: PullPlan) -> str:
     return f"{code(view.branch)} at {code(view.base[:8])}"
-
-
-def _azure(view: PullPlan, plan: Plan) -> str:
-    calls = sum((_calls(view, item) for item in plan.items), AzureCalls())
-    return f"about {_calls_text(calls)}" if calls.total else "nothing to write to Azure"
-
-
-def _calls(view: PullPlan, item: Item) -> AzureCalls:
-    return azure_calls(item, view.documents.get(item.cluster, (None, None))[1])
-
-
-def _calls_text(calls: AzureCalls) -> str:
-    kinds = [f"{n} {name}" for n, name in ((calls.puts, "PUT"), (calls.deletes, "DELETE")) if n]
-    return f"{' and '.join(kinds)} to Azure"
 
 
 def _problems(view: PullPlan) -> Iterator[str]:
@@ -285,10 +276,8 @@ def _of_items(view: PullPlan, items: Sequence[Item]) -> Iterator[str]:
     """Yield what happens to these clusters, to each the same; one of them has its resolved YAML shown."""
     item, several = items[0], len(items) > 1
     old, new = view.documents.get(item.cluster, (None, None))
-    calls = sum((_calls(view, member) for member in items), AzureCalls())
-    azure = f" ({_calls_text(calls)})" if calls.total else ""
     name = f"Each of {len(items)} clusters" if several else code(item.cluster)
-    head = f"#### {name}: {_action(item, old, new)}{azure}"
+    head = f"#### {name}: {_action(item, old, new)}"
     yield f"{head}\n\n{prose(item.reason)}" if item.reason and not _is_listed(view, item) else head
     if several:
         yield from names([member.cluster for member in items])

@@ -30,7 +30,7 @@ from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.notifications import notifications_of, store_deletion
 from shared.app.outbox import send_all
 from shared.app.pause import pause_now
-from shared.app.records import Transition, change, with_rebuild_time
+from shared.app.records import Transition, change
 from shared.app.worker.stay import Stay
 from shared.app.worker.steps.guards.inside import begins_inside
 from shared.app.worker.steps.registry import run_step
@@ -204,8 +204,6 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
         _postpone(leased, limited, limiter, ports, unread=not (limiter.called or access.opened))
         return False
     before = leased.record
-    if isinstance(outcome, Done) and _is_last_step(before):
-        outcome = with_rebuild_time(before, outcome, ports)
     log.info("%s: %s: %s", before.name, before.job.step.name, outcome)
     if isinstance(outcome, Done) and before.deleting and _is_last_step(before):
         _delete_record(leased, outcome, ports)

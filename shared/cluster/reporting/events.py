@@ -1,9 +1,9 @@
-"""The history of a cluster: which differences between two records are events, and how long a rebuild took."""
+"""The history of a cluster: which differences between two records are events."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from shared.cluster.divergence.drift import DriftedField, is_news
 from shared.cluster.divergence.trial import Trial
@@ -11,7 +11,6 @@ from shared.cluster.findings.conditions import MESSAGE_LIMIT
 from shared.cluster.history import Event, by_whom
 from shared.cluster.job import Contest, ContestKind
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
-from shared.cluster.recipes import Step
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.frozen import replace
@@ -236,48 +235,3 @@ def _event(record: ClusterRecord, reason: str, message: str, *, warning: bool = 
         reason=reason,
         message=cut(message, MESSAGE_LIMIT),
     )
-
-
-# How long a rebuild took, and what of that Azure took: its lower bound.
-#
-# That is the delete and the creation, or the creation alone of a cluster that is created next to the old
-# one.
-
-
-def rebuild_time(events: Sequence[Event], uid: str, now: datetime) -> str:
-    """Return the duration of the rebuild that led to a life, "" where no event says when it began.
-
-    ``events`` are those of all lives of the cluster. Azure's part is from the write that it accepted to the
-    end of the step that waited for it; a part that no event says counts as nothing.
-    """
-    ordered = sorted(events, key=lambda event: event.at)
-    began = next((event for event in reversed(ordered) if event.reason == REBUILD), None)
-    if began is None or began.uid == uid:
-        return ""
-    deleted = _in_azure(ordered, began.uid, Step.DELETE_CLUSTER, began.at)
-    created = _in_azure(ordered, uid, Step.CLUSTER, began.at)
-    parts = f"delete {_minutes(deleted)}, creation {_minutes(created)}"
-    bound = _minutes(deleted + created)
-    return f"rebuilt in {_minutes(now - began.at)}; Azure took {bound} of that ({parts})"
-
-
-def replacement_time(events: Sequence[Event], uid: str, old: str, now: datetime) -> str:
-    """Return how long it took until a cluster was Ready that replaces an ``old`` one, "" without events."""
-    ordered = sorted((event for event in events if event.uid == uid), key=lambda event: event.at)
-    if not ordered:
-        return ""
-    created = _in_azure(ordered, uid, Step.CLUSTER, ordered[0].at)
-    bound = f"Azure took {_minutes(created)} of that (creation)"
-    return f"ready in the place of {old} in {_minutes(now - ordered[0].at)}; {bound}"
-
-
-def _in_azure(events: Sequence[Event], uid: str, step: Step, since: datetime) -> timedelta:
-    mine = [event for event in events if (event.uid, event.step) == (uid, step) and event.at >= since]
-    written = next((event.at for event in mine if event.request_ids), None)
-    done = next((event.at for event in reversed(mine) if event.reason == "StepDone"), None)
-    return done - written if written and done and done > written else timedelta()
-
-
-def _minutes(duration: timedelta) -> str:
-    minutes, seconds = divmod(max(0, int(duration.total_seconds())), 60)
-    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from localcloud.memory.crashes import Counter
@@ -76,14 +74,6 @@ def test_a_rebuild_deletes_the_cluster_and_creates_another_one_that_is_verified(
     assert status(cloud, commit)[0] == "success"
     told = {event.reason: event.message for event in cloud.state.events("one", 100)}
     assert f"commit {commit[:8]} rebuilds the cluster ({STORED})" in told["Rebuild"]
-    newest = next(event for event in cloud.state.events("one", 100) if event.reason == "Ready")
-    took = re.search(
-        r"rebuilt in .+; Azure took (.+) s of that .delete (.+) s, creation (.+) s.", newest.message
-    )
-    assert took is not None, newest.message
-    azure, deleted, created = map(int, took.groups())
-    assert azure == deleted + created
-    assert min(deleted, created) > 0
 
 
 @pytest.mark.parametrize("later", ["", EARLIER, ASKED])

@@ -8,9 +8,6 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.pull_requests import pull_requests
 from shared.app.pull_requests.comment import OUTDATED
 from shared.cluster.failures.errors import Terminal, Throttled
-from shared.plan.call_estimate import AzureCalls, azure_calls
-from shared.plan.differences import FieldChange
-from shared.plan.plan import Action, Item
 from shared.ports import Comment
 from tests.support import fleet_files
 from tests.support.proposals import Repo
@@ -30,7 +27,7 @@ def test_a_pull_request_shows_its_plan_and_changes_nothing(repo: Repo) -> None:
     files["clusters/three/cluster.yaml"] = fleet_files.cluster("three", count=2)
     number = repo.propose(files)
     (body,) = repo.comments(number)
-    assert "**1 create, 1 update, 1 delete**; about 3 PUT and 2 DELETE to Azure." in body
+    assert "**1 create, 1 update, 1 delete**." in body
     assert "| `nodePools[system].count` | `1` | `3` | in place | `clusters/one/cluster.yaml:10` |" in body
     head = repo.cloud.repository.head("topic")
     assert repo.status(head) == ("roadstead/plan", "success", "1 create, 1 update, 1 delete")
@@ -42,7 +39,7 @@ def test_a_second_push_edits_the_comment_and_a_repeated_request_writes_nothing(r
     head = repo.cloud.repository.push(fleet_files.fleet("one", "two"), branch="topic")
     repo.tell(number, head)
     (body,) = repo.comments(number)
-    assert "**2 unchanged**; nothing to write to Azure." in body
+    assert "**2 unchanged**." in body
     before = repo.cloud.repository.pulls.comments(number)
     repo.tell(number, head, "reopened")
     assert repo.cloud.repository.pulls.comments(number) == before
@@ -174,29 +171,3 @@ def test_errors_of_pull_requests_never_prevent_the_plan_of_a_push(repo: Repo) ->
     repo.push(fleet_files.fleet("one", "two", "four"))
     assert len(raised) == 1
     assert {record.name for record in repo.cloud.state.clusters()} == {"one", "two", "four"}
-
-
-POOLS = {
-    "spec": {"nodePools": [{"name": "system"}, {"name": "batch"}], "roleAssignments": [{"name": "pull"}]}
-}
-
-
-@pytest.mark.parametrize(
-    ("action", "paths", "puts", "deletes"),
-    [
-        (Action.CREATE, [], 3, 0),
-        (Action.DELETE, [], 0, 3),
-        (Action.UNCHANGED, [], 0, 0),
-        (Action.ON_HOLD, ["spec.tags.owner"], 0, 0),
-        (Action.UPDATE, ["spec.tags.owner", "spec.sku.tier"], 1, 0),
-        (Action.UPDATE, ["spec.nodePools[batch].count", "spec.nodePools[batch].mode"], 1, 0),
-        (Action.UPDATE, ["spec.nodePools[gone]", "spec.nodePools[batch]"], 1, 1),
-        (Action.UPDATE, ["spec.kubernetesVersion", "spec.nodePools[batch].count"], 3, 0),
-        (Action.UPDATE, ["components", "spec.flux.path", "spec.deletionProtection"], 0, 0),
-        (Action.UPDATE, ["spec.bootstrapSecrets[age].vault"], 0, 0),
-        (Action.UPDATE, ["spec.roleAssignments[pull].role", "spec.federatedCredentials[gone]"], 1, 1),
-    ],
-)
-def test_the_writes_to_azure_are_estimated(action: Action, paths: list[str], puts: int, deletes: int) -> None:
-    item = Item("a", action, 1, changes=tuple(FieldChange(path, "old", "new") for path in paths))
-    assert azure_calls(item, POOLS) == AzureCalls(puts, deletes)
