@@ -41,14 +41,41 @@ class Worker:
         return replace(ports, kubernetes=self.kubernetes, token_cache=self.tokens, stays=self.stays)
 
 
-class _Delivery:
-    """A delivery in a thread of its own; ``go_on`` lets it run until it sleeps or ends."""
+class _Thread:
+    """A thread for one delivery after the other: to start one takes as long as a short delivery.
 
-    def __init__(self, work: Callable[[], None]) -> None:
-        self._work, self._ended = work, False
-        self._mine, self._others = threading.Semaphore(0), threading.Semaphore(0)
-        self._error: BaseException | None = None
+    A lock that another thread releases is a semaphore in C.
+    """
+
+    def __init__(self) -> None:
+        self._given = threading.Lock()
+        self._given.acquire()
+        self._work: Callable[[], None] | None = None
         threading.Thread(target=self._run, daemon=True).start()
+
+    def give(self, work: Callable[[], None]) -> None:
+        """Let it run a delivery."""
+        self._work = work
+        self._given.release()
+
+    def _run(self) -> None:
+        while True:
+            self._given.acquire()
+            if self._work is not None:
+                self._work()
+
+
+class _Delivery:
+    """A delivery in a thread; ``go_on`` lets it run until it sleeps or ends. ``idle`` are threads to use."""
+
+    def __init__(self, work: Callable[[], None], idle: list[_Thread]) -> None:
+        self._work, self._ended, self._idle = work, False, idle
+        self._mine, self._others = threading.Lock(), threading.Lock()
+        self._mine.acquire()
+        self._others.acquire()
+        self._error: BaseException | None = None
+        self._thread = idle.pop() if idle else _Thread()
+        self._thread.give(self._run)
 
     def go_on(self) -> bool:
         """Let it run; return whether it has ended."""
@@ -70,6 +97,7 @@ class _Delivery:
         except BaseException as error:  # noqa: BLE001 - the caller's thread raises it
             self._error = error
         self._ended = True
+        self._idle.append(self._thread)
         self._others.release()
 
 
@@ -85,6 +113,7 @@ class ParallelCloud(MemoryCloud):
         self._next = itertools.cycle(self._workers)
         self._sessions: dict[str, tuple[Worker, datetime]] = {}
         self._asleep: list[tuple[datetime, int, _Delivery]] = []
+        self._threads: list[_Thread] = []
         self._numbers = itertools.count()
         self._running: _Delivery | None = None
         self.longest: dict[str, float] = {}
@@ -111,7 +140,7 @@ class ParallelCloud(MemoryCloud):
             worker.busy -= 1
 
         worker.busy += 1
-        self._go_on(_Delivery(work))
+        self._go_on(_Delivery(work, self._threads))
 
     def idle(self) -> bool:
         """Return whether nothing is left to do."""

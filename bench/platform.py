@@ -8,6 +8,7 @@ fleet costs, and what a cluster does: pins that are written, what a pass of veri
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 import time
 from collections import Counter
@@ -23,6 +24,7 @@ from bench.stages import OPERATION, Work, files_of, push, subscriptions_of, sum_
 from localcloud.azure.world import request_limits
 from localcloud.azure.world.arm_resources import Timings
 from shared.ports import FleetConfig
+from shared.process_memory import collect_rarely
 from shared.rollouts.rollout import RolloutState
 from tests.support.counted_calls import deliveries
 from tests.support.replaced_ports import Around
@@ -167,7 +169,9 @@ def _each(calls: Counter[str], clusters: int) -> str:
 
 
 def main() -> None:
-    """Change the platform of the fleet and print."""
+    """Change the platform of the fleet and print; garbage is collected as rarely as in an app."""
+    gc.freeze()
+    collect_rarely()
     parser = argparse.ArgumentParser(prog="python -m bench.platform")
     parser.add_argument("clusters", type=int, nargs="?", default=1000)
     parser.add_argument("stages", type=int, nargs="?", default=5)

@@ -119,15 +119,27 @@ MAPS = Guarded(
 )
 """More objects than the budget allows, none of which is guarded by itself."""
 GUARDED = (NAMESPACE, CLAIM, SET, DEFINITION, PATH, RELEASE, MAPS)
+TRIAL = Guarded(
+    "trial",
+    "v1",
+    "Namespace",
+    "trial",
+    {f"{_PLATFORM}trial.yaml": b"apiVersion: v1\nkind: Namespace\nmetadata: {name: trial}\n"},
+    "",
+)
+WATCHED = (*GUARDED, TRIAL)
 
 USUAL, CHANGED, WHOLE = "usual", "changed", "whole"
 UNAPPLIED, UNBUILT, INVALID = "unapplied", "unbuilt", "invalid"
+MORE = "more"
+"""The whole, and what no other content has."""
 EDITIONS = tuple(f"edition-{number}" for number in range(4))
 """Contents that are as good as the whole, so commits can follow each other and none goes back."""
 LESS: Mapping[str, Guarded] = {f"without-{guarded.name}": guarded for guarded in GUARDED}
 """The contents that have all that is guarded but one, by their names."""
 HAS: Mapping[str, tuple[Guarded, ...]] = {
     **dict.fromkeys((USUAL, CHANGED), ()),
+    MORE: WATCHED,
     **dict.fromkeys((WHOLE, *EDITIONS, UNAPPLIED, UNBUILT, INVALID), GUARDED),
     **{name: tuple(other for other in GUARDED if other != guarded) for name, guarded in LESS.items()},
 }
@@ -157,6 +169,15 @@ def platform_files(name: str) -> dict[str, bytes]:
     own = {"apps.yaml": APPS, **_OWN.get(name, {})}
     guarded = {path: content for guarded in HAS[name] for path, content in guarded.files.items()}
     return guarded | {f"{_PLATFORM}{path}": content for path, content in own.items()}
+
+
+def artifact_files(name: str) -> dict[str, bytes]:
+    """Return the files of an artifact of that content: it has no chart, because Flux takes none from it."""
+    files = platform_files(name).items()
+    own = {path: content for path, content in files if path not in RELEASE.files}
+    return {
+        path: content.replace(b"kind: GitRepository", b"kind: OCIRepository") for path, content in own.items()
+    }
 
 
 def corrected(name: str) -> str:

@@ -168,7 +168,9 @@ class Simulation:
         self._pins.after_event()
 
     def _start(self, injector: FaultInjector, operators: Operators) -> None:
-        """Let a second app of the fleet run."""
+        """Let a second app of the fleet run, which hears the same events of Azure."""
+        if AZURE_EVENTS in self._scene.kinds:
+            operators.cloud.hear_events()
         self._scene.operators[operators.cloud] = operators
         self._invariants.azure_writes.contests.met(operators.cloud, operators.history)
         operators.on_takeover = self._invariants.azure_writes.taken_over
@@ -284,7 +286,7 @@ class Simulation:
         if self._cast.second is not None and self._cast.second.both():
             everybody = [self._remaining(self._cast.second)]
         team, ends = self._cast.platform_team, list[Callable[[], None]]()
-        ends += [team.burst] if team is not None else []
+        ends += [team.try_more, team.burst] if team is not None else []
         ends += [rollouts.check] if rollouts is not None else []
         for attempt in range(ROUNDS):
             everybody[0].unblock()

@@ -14,13 +14,21 @@ from simulation.desired_state import RequestedFleet
 from simulation.event_loop import EventLoop
 from simulation.followed_sources import ARTIFACT, REPOSITORY, SourceHistory
 from simulation.operators import Operators
-from simulation.platforms import CHANGED, INVALID, LESS, UNAPPLIED, UNBUILT, USUAL, WHOLE, platform_files
+from simulation.platforms import (
+    CHANGED,
+    INVALID,
+    LESS,
+    UNAPPLIED,
+    UNBUILT,
+    USUAL,
+    WHOLE,
+    artifact_files,
+    platform_files,
+)
 
 OTHER_SOURCES = "other-sources"
 ACTS = (2, 6)
 NEXT = (USUAL, CHANGED, *(WHOLE,) * 4, *LESS, UNAPPLIED, UNBUILT, INVALID)
-OF_ARTIFACTS = (USUAL, CHANGED)
-"""What an artifact has: nothing that is guarded, of which tests of the app have examples."""
 
 
 class OtherSources(ActorUpkeep):
@@ -53,17 +61,17 @@ class OtherSources(ActorUpkeep):
     def check(self) -> None:
         """Push what all can apply, and let the app see it."""
         if len(self._everybody) == 1:
-            self._push(CHANGED if self._source.is_artifact else WHOLE)
+            self._push(WHOLE)
             self._loop.run_until(self._loop.clock() + timedelta(seconds=2 * TIMER_SECONDS))
 
     def _act(self) -> None:
         self.acts += 1
-        self._push(self._chance.choice(OF_ARTIFACTS if self._source.is_artifact else NEXT))
+        self._push(self._chance.choice(NEXT))
 
     def _push(self, platform: str) -> None:
         self._loop.log("%s: %s has %s", self._everybody[0].fleet, self._source.place_of, platform)
         if self._source.is_artifact:
-            commit = self._cloud.stores.push("platform", "stable", platform_files(platform))
+            commit = self._cloud.stores.push("platform", "stable", artifact_files(platform))
         else:
             commit = self._repository.push(platform_files(platform), message=f"{self.acts}")
         self._source.moved(commit, platform)

@@ -6,15 +6,20 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
+from shared.app.api.acts.rollout import act_on_rollout
+from shared.language.pin import Pin
+from shared.rollouts.rollout_acts import ActKind
 from simulation.actors.kinds import PLATFORM
 from simulation.actors.upkeep import ActorUpkeep
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
-from simulation.platforms import CHANGED, EDITIONS, INVALID, LESS, UNAPPLIED, UNBUILT, USUAL, WHOLE
+from simulation.platforms import CHANGED, EDITIONS, INVALID, LESS, MORE, UNAPPLIED, UNBUILT, USUAL, WHOLE
 
 ACTS = (4, 10)
 BURSTS, PUSHES, SECONDS_BETWEEN = (0, 2), (2, 4), (5, 150)
 """How often somebody merges several good commits, how many, and how soon after each other: within a soak."""
+LOOKS, MOST_LOOKS = 20, 60
+"""How often somebody looks whether a cluster has what is tried, in seconds, and how often at most."""
 NEXT = (USUAL, CHANGED, *(WHOLE,) * 5, UNAPPLIED, UNBUILT, INVALID)
 REVERTS, WITH_A_MANIFEST, APPROVES, REMOVES = 0.2, 0.3, 0.2, 0.3
 
@@ -53,6 +58,26 @@ class PlatformTeam(ActorUpkeep):
         for edition in self._chance.sample(EDITIONS, self._chance.randint(*PUSHES)):
             self._loop.schedule(seconds, partial(self._push, operators, edition))
             seconds += self._chance.uniform(*SECONDS_BETWEEN)
+
+    def try_more(self) -> None:
+        """Merge what the first clusters alone are to have, and then what lacks it: they need an approval."""
+        operators = self._chance.choice(self._everybody)
+        self._push(operators, MORE)
+        commit, edition = operators.history.head_line[-1], self._chance.choice(EDITIONS)
+        self._loop.schedule(LOOKS, partial(self._give_up, operators, commit, edition))
+
+    def _give_up(self, operators: Operators, commit: str, edition: str, looks: int = 1) -> None:
+        """Abort a rollout once a cluster has its commit, and merge another one."""
+        pins = ((found, Pin.of(found.document)) for found in operators.cloud.state.clusters())
+        has = any(found.ready and pin and pin.commit == commit for found, pin in pins)
+        if looks < MOST_LOOKS and not has:
+            again = partial(self._give_up, operators, commit, edition, looks + 1)
+            self._loop.schedule(LOOKS, again)
+            return
+        self._loop.log("%s: an abort of %s", operators.fleet, commit[:8])
+        act = partial(act_on_rollout, commit, ActKind.ABORT, "", "somebody", reason="a trial")
+        self._loop.run_function(operators.cloud, act)
+        self._loop.schedule(LOOKS, partial(self._push, operators, edition))
 
     def _push(self, operators: Operators, platform: str) -> None:
         self.acts += 1

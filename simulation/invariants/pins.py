@@ -14,7 +14,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from simulation.history import FleetHistory
 from simulation.invariants.context import Context
 from simulation.operators import Operators, cluster_id
-from simulation.platforms import GUARDED, HAS, REFUSED, Guarded
+from simulation.platforms import HAS, REFUSED, WATCHED, Guarded
 from simulation.pulled_commits import BRANCHES, applied_commit, has_source, pinned_commit, uid_of
 from simulation.rule import RuleViolated
 
@@ -47,7 +47,7 @@ class PinInvariant:
             for name, world in self._worlds(operators):
                 self._moved(operators, name, world)
                 self._is_there(operators, name, world, branches)
-                for guarded in GUARDED:
+                for guarded in WATCHED:
                     self._kept(operators, name, world, guarded)
             self._true_status(cloud, operators)
 

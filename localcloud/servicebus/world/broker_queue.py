@@ -9,6 +9,7 @@ else whenever time has passed: it enqueues what is due and ends locks. Not safe 
 from __future__ import annotations
 
 import itertools
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -64,7 +65,9 @@ class BrokerQueueState:
         self._locks: dict[UUID, _MessageLock] = {}
         self._locked: set[int] = set()
         self._sessions: dict[str, SessionLock] = {}
-        self._free: dict[str, None] = {}
+        self._free = OrderedDict[str, None]()
+        """Its first is found in the same time, however many before it were taken; that of a dict is not."""
+        self._active = 0
         self._states: dict[str, bytes] = {}
 
     # Time
@@ -241,7 +244,7 @@ class BrokerQueueState:
     @property
     def active(self) -> int:
         """How many messages are in line, locked ones included."""
-        return sum(len(line) for line in self._lines.values())
+        return self._active
 
     @property
     def scheduled(self) -> int:
@@ -253,6 +256,7 @@ class BrokerQueueState:
     def _append(self, message: StoredMessage) -> None:
         line = message.draft.session if self.config.requires_session else ""
         self._lines.setdefault(line, {})[message.sequence] = message
+        self._active += 1
         self._refresh(line)
 
     def _refresh(self, session: str) -> None:
@@ -289,7 +293,12 @@ class BrokerQueueState:
         locked = self._require(token)
         del self._locks[token]
         self._locked.discard(locked.sequence)
+        return self._out(locked)
+
+    def _out(self, locked: _MessageLock) -> StoredMessage:
+        """Take a message out of its line."""
         message = self._lines[locked.line].pop(locked.sequence)
+        self._active -= 1
         self._refresh(locked.line)
         return message
 
@@ -301,8 +310,7 @@ class BrokerQueueState:
         count = message.delivery_count + (1 if failed else 0)
         line[locked.sequence] = replace(message, delivery_count=count)
         if failed and self.dead_letters is not None and count >= self.config.max_delivery_count:
-            message = line.pop(locked.sequence)
-            self._refresh(locked.line)
+            message = self._out(locked)
             text = f"Message could not be consumed after {count} delivery attempts."
             self._dead_letter(message, reason="MaxDeliveryCountExceeded", description=text)
 
