@@ -117,7 +117,7 @@ def test_a_deleted_cluster_is_missing_and_both_reasons_are_shown(extra: str) -> 
     assert doing.startswith("is not Ready any more: the cluster no longer exists in Azure")
     assert "before that, it failed in the step node-pools (3 of 12 of provision): InvalidManifest: " in doing
     assert "That creates it again" in action
-    assert "Raise the quota" in action
+    assert "Correct the value" in action
     assert status(cloud, commit)[0] == "failure"
 
 
