@@ -101,13 +101,13 @@ def test_an_operator_learns_nothing_from_the_reason_of_a_replay_in_audit_and_eve
     secret: str, written: io.StringIO
 ) -> None:
     cloud = guarded(MemoryCloud())
-    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
+    cloud.azure.interventions.fail_next("one", "InvalidParameter", "no vCPUs are left")
     push(cloud, fleet_files.fleet("one"))
     cloud.run()
     shown, reasons = [], guesses(secret)
     for reason in reasons:
         body = json.dumps({"reason": reason}).encode()
-        cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
+        cloud.azure.interventions.fail_next("one", "InvalidParameter", "no vCPUs are left")
         answer = requested(cloud, "replay", {"name": "one"}, headers=as_role("Operator"), body=body)
         assert answer.status_code == 202
         act = json.loads(requested(cloud, "audit", {}, headers=as_role("Reader")).get_body())["acts"][0]
@@ -159,7 +159,7 @@ def test_a_channel_learns_nothing_from_what_a_cluster_says_of_itself(secret: str
     shown, messages = [], guesses(secret)
     for message in messages:
         cloud = guarded(MemoryCloud())
-        cloud.azure.interventions.fail_next("one", "QuotaExceeded", f"there is no {message}")
+        cloud.azure.interventions.fail_next("one", "InvalidParameter", f"there is no {message}")
         push(cloud, notified_fleet("one"))
         cloud.run()
         (delivered,) = cloud.channels.delivered["ops"]

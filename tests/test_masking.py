@@ -211,7 +211,7 @@ def test_an_error_of_a_service_reaches_no_record_event_or_status_with_a_secret()
 
 def test_a_text_that_azure_shows_in_a_resource_is_masked_before_it_is_stored() -> None:
     cloud, _ = guarded()
-    cloud.azure.interventions.fail_next("one", "QuotaExceeded", f"no vCPUs for {CANARY}")
+    cloud.azure.interventions.fail_next("one", "InvalidParameter", f"no vCPUs for {CANARY}")
     push(cloud, fleet_files.fleet("one"))
     cloud.run(1800)
     (record,) = cloud.state.clusters()

@@ -15,11 +15,11 @@ from typing import Any
 from shared.azure.running_versions import Running
 from shared.cluster.divergence.trial import Trial
 from shared.cluster.failures.errors import (
+    OUTSIDE,
     ClusterMissing,
     ClusterStopped,
     DeadLettered,
     NoLongerReady,
-    Refused,
     Retryable,
     Unhealthy,
     classes,
@@ -112,10 +112,10 @@ class ClusterRecord:
 
     @property
     def refused(self) -> bool:
-        """Whether a service refuses the change until somebody acts: it counts as failed meanwhile."""
+        """Whether somebody outside of git has to act first, so that it counts as failed meanwhile."""
         failure = self.job.step.failure
         stalled = self.job.active and self.phase is Phase.STALLED and not self.deleting
-        return stalled and failure is not None and failure.kind == Refused.__name__
+        return stalled and failure is not None and failure.kind in OUTSIDE
 
     @property
     def idle(self) -> bool:

@@ -1,20 +1,25 @@
-"""People whose pods keep a node from an upgrade, in fleets whose stages wait for clusters that are ready.
+"""People who keep a cluster from an upgrade, in fleets whose stages wait for clusters that are ready.
 
-When the faults have ended, a pod without a controller is put on a cluster of a stage, in some seeds with a
-budget that allows no eviction, and a commit upgrades every cluster and gives that stage the gate. While the
-pod is there, no cluster of the stage may begin; once it is away, all must have the commit, without another.
+When the faults have ended, a cluster of a stage gets what stands in the way: a pod without a controller, in
+some seeds with a budget that allows no eviction, a client of an API that the next version does not have, or a
+Kustomization that has applied one. A commit upgrades every cluster and gives that stage the gate. While it is
+there, no cluster of the stage may begin; once it is away, all must have the commit, without another.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from localcloud.kubernetes.world.object_store import At
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.record import ClusterRecord
 from shared.json_tree import Json
+from shared.kubernetes.flux_objects import KUSTOMIZATION
+from shared.kubernetes.readiness.observation import METRIC
 from simulation.actors.once_more import OnceMore
 from simulation.desired_state import VERSIONS
 from simulation.event_loop import EventLoop
@@ -25,18 +30,22 @@ from simulation.staging import StagedGroup, StagedStage
 SHARE, BUDGETS = 0.6, 0.5
 ROUNDS = 3
 NAME, NAMESPACE = "in-the-way", "default"
+POD, CLIENT, APPLIED = "a pod", "a client of a removed API", "an object of a removed API"
+ENTRY = {"id": f"_{NAME}_storage.k8s.io_VolumeAttributesClass", "v": "v1alpha1"}
+"""The entry of an inventory in a version that no version of the simulation serves."""
 
 
 class BlockedUpgrades(OnceMore):
-    """They act on one fleet, with a random stream of their own; ``acts`` counts the pods."""
+    """They act on one fleet, with random streams of their own; ``acts`` counts what was in the way."""
 
     def __init__(
         self, seed: int, everybody: Sequence[Operators], loop: EventLoop, replaced: Mapping[str, int]
     ) -> None:
         super().__init__(f"{seed} blocked upgrades", SHARE, everybody, loop, replaced)
+        self.what = random.Random(f"{seed} what is in the way").choice((POD, CLIENT, APPLIED))  # noqa: S311
 
     def check(self, resolve: Callable[[], None]) -> None:
-        """Put a pod in the way of an upgrade, and take it away; raise RuleViolated."""
+        """Put something in the way of an upgrade, and take it away; raise RuleViolated."""
         operators = self._chance.choice(self._everybody)
         records = [*operators.cloud.state.clusters()]
         settled = records and all(self._is_as_asked(operators, record) for record in records)
@@ -65,6 +74,28 @@ class BlockedUpgrades(OnceMore):
         return StagedStage("first", tuple(own), (StagedGroup(0, 1, 1),), ready=True) if own else None
 
     def _put_in_the_way(self, operators: Operators, record: ClusterRecord) -> None:
+        self._loop.log("%s: %s is in the way of an upgrade of %s", operators.fleet, self.what, record.name)
+        if self.what == POD:
+            self._put_pod(operators, record)
+            return
+        world = operators.cloud.kubernetes.world(record.desired.id)
+        if world is None:
+            return
+        if self.what == CLIENT:
+            release = f'removed_release="{_newer(record.document["spec"])}"'
+            labels = f'group="{NAME}",{release},resource="things",subresource="",version="v1beta1"'
+            world.metrics.append(f"{METRIC}{{{labels}}} 1")
+            return
+        kind = world.kind(KUSTOMIZATION.api_version, KUSTOMIZATION.kind)
+        if kind is not None:  # a cluster that Flux was not installed on yet has nothing in the way
+            spec = {"interval": "1h", "prune": False, "suspend": True, "path": "./"}
+            source = {"kind": "GitRepository", "name": NAME}
+            body = _object(KUSTOMIZATION.api_version, KUSTOMIZATION.kind, {}, {**spec, "sourceRef": source})
+            operators.cloud.kubernetes.connect(record.desired.id).apply(body)
+            status = {"inventory": {"entries": [ENTRY]}}
+            world.set_status(At(kind, NAME, NAMESPACE), status, manager=NAME)
+
+    def _put_pod(self, operators: Operators, record: ClusterRecord) -> None:
         api = operators.cloud.kubernetes.connect(record.desired.id)
         node = str(api.list("v1", "Node")[0]["metadata"]["name"])
         labels = {"labels": {"app": NAME}}
@@ -75,12 +106,17 @@ class BlockedUpgrades(OnceMore):
             api.apply(
                 _object("policy/v1", "PodDisruptionBudget", {}, {"selector": selector, "minAvailable": 1})
             )
-        self._loop.log("%s: a pod is in the way of an upgrade of %s", operators.fleet, record.name)
 
     def _tidy(self, operators: Operators, record: ClusterRecord) -> None:
-        """Delete the pods and budgets that people run on a cluster."""
+        """Delete what people run on a cluster; its API server starts again, and has counted nothing since."""
         api = operators.cloud.kubernetes.connect(record.desired.id)
-        for kind in (("v1", "Pod"), ("policy/v1", "PodDisruptionBudget")):
+        world = operators.cloud.kubernetes.world(record.desired.id)
+        if world is not None:
+            world.metrics.clear()
+        flux = (KUSTOMIZATION.api_version, KUSTOMIZATION.kind)
+        for kind in (("v1", "Pod"), ("policy/v1", "PodDisruptionBudget"), flux):
+            if world is None or world.kind(*kind) is None:
+                continue
             for found in api.list(*kind):
                 if found["metadata"]["namespace"] == NAMESPACE:
                     api.delete(found)
@@ -110,7 +146,9 @@ class BlockedUpgrades(OnceMore):
             for record in own:
                 now = operators.cloud.state.cluster(record.name)
                 if now is not None and now.generation > record.generation:
-                    what = f"{record.name} is upgraded, and a pod is in the way in its stage {stage.name}"
+                    what = (
+                        f"{record.name} is upgraded, and {self.what} is in the way in its stage {stage.name}"
+                    )
                     raise RuleViolated("rollout readiness", f"{operators.fleet}: {what}")
             resolve()
 

@@ -39,7 +39,7 @@ AT_LEAST = 900.0
 """So many seconds they act, also where the others end earlier: some stages are shut only then."""
 BREAKS = 0.8
 PASSING: tuple[str, ...] = ("InternalOperationError",)
-CODES: tuple[str, ...] = ("QuotaExceeded", *PASSING)
+CODES: tuple[str, ...] = ("InvalidParameter", *PASSING)
 SOON_FAILED, LIMITS, OFTEN, TIMES = 0.5, "Interrupted=1", 0.8, 3
 """In how many seeds jobs fail at once for what may pass: only such a job does a commit start again."""
 UNTIL_SWEEP = (30.0, 300.0)

@@ -237,7 +237,8 @@ def _created_by_hand(call: Call) -> Any:
 
 def _operation_fails(call: Call) -> Any:
     code = call.one_of(
-        "QuotaExceeded", "InternalOperationError", "CreateVMSSAgentPoolFailed", "RequestDisallowedByPolicy"
+        *("QuotaExceeded", "InternalOperationError", "CreateVMSSAgentPoolFailed"),
+        *("RequestDisallowedByPolicy", "InvalidParameter"),
     )
     call.loop.azure.interventions.fail_next(_cluster(call).name, code, "it failed")
     return call.now()

@@ -34,13 +34,13 @@ AGAIN = {
     **dict.fromkeys(("Throttled", "Unavailable", "Dependency", "Blocked"), 5),
     **dict.fromkeys(("Unauthorized", "Unauthenticated"), 15),
     **dict.fromkeys(("Interrupted", "RoleNotEffective"), 60),
-    **dict.fromkeys(("OutOfCapacity", "Obstructed", "Refused"), 600),
+    **dict.fromkeys(("OutOfCapacity", "Obstructed", "Refused", "QuotaExceeded", "OutOfAddresses"), 600),
     "Conflict": 10,
     "Unexplained": 300,
 }
 """An error of the class is tried again for the first time after so many seconds, or after half of that."""
 NEVER = {
-    *("QuotaExceeded", "OutOfAddresses", "InvalidManifest", "TooLarge", "Immutable", "Aborted"),
+    *("InvalidManifest", "TooLarge", "Immutable", "Aborted"),
 }
 """Classes after which a write is not repeated."""
 READ_AGAIN = {"ResourceNotFound", "ResourceGroupNotFound"}

@@ -18,7 +18,7 @@ from shared.json_tree import Json
 from shared.ports.azure import ListMaintenance, PutCluster, PutMaintenance, PutPool, Write, WriteResponse
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, WINDOW, advice, cluster, files, pool, pools, ready, record
-from tests.support.pipeline_runs import accepted, phases, push
+from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.replaced_ports import around, frozen_before, on_azure, overtake
 from tests.support.sweeps import tag_by_hand
 
@@ -80,14 +80,49 @@ def test_an_operation_that_always_fails_inside_azure_fails_the_job_with_its_requ
     assert (len(ids), failure.request_id) == (5, ids[-1])
 
 
-def test_an_exceeded_quota_is_reported_with_its_request_id_and_not_retried() -> None:
+def test_a_value_that_azure_refuses_is_reported_with_its_request_id_and_not_retried() -> None:
     cloud = ready()
-    ids = doomed(cloud, PutPool, "QuotaExceeded")
+    ids = doomed(cloud, PutPool, "InvalidParameter")
     push(cloud, files(pool()))
     cloud.run(SLOW)
     failure = failed(cloud)
-    assert (failure.kind, failure.request_id, len(ids)) == ("QuotaExceeded", ids[0], 1)
+    assert (failure.kind, failure.request_id, len(ids)) == ("InvalidManifest", ids[0], 1)
     assert cloud.state.events("one", 1)[0].request_ids == (ids[0],)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "counts"),
+    [
+        ("QuotaExceeded", "QuotaExceeded", 1),
+        ("SubnetIsFull", "OutOfAddresses", 1),
+        ("NetworkSecurityGroupInUseByVirtualMachineScaleSet", "Obstructed", 3),
+    ],
+)
+def test_what_somebody_else_has_to_change_counts_as_failed_and_is_tried_until_they_have(
+    code: str, kind: str, counts: int
+) -> None:
+    cloud = ready()
+    ids = doomed(cloud, PutPool, code, times=30)
+    commit = push(cloud, files(pool()))
+    cloud.run(until=lambda: len(ids) == counts and record(cloud).refused)
+    assert record(cloud).phase is Phase.STALLED
+    seen = set[tuple[Phase, bool]]()
+
+    def watched() -> bool:
+        seen.add((record(cloud).phase, record(cloud).refused))
+        return len(ids) == 30
+
+    cloud.run(2 * 86_400, until=watched)
+    assert seen == {(Phase.STALLED, True)}, "it counts as failed also while an attempt is under way"
+    failure = record(cloud).job.step.failure
+    assert failure is not None
+    assert (failure.kind, failure.request_id) == (kind, ids[-2])
+    assert status(cloud, commit)[0] == "failure"
+    assert "Who acts: " in advice(cloud)
+    assert "Roadstead tries again within an hour" in advice(cloud)
+    cloud.run(2 * 3600)
+    assert phases(cloud) == {"one": Phase.READY}
+    assert status(cloud, commit)[0] == "success"
 
 
 def test_a_drain_that_aks_abandons_is_blocked_and_fails_the_job() -> None:
@@ -153,7 +188,7 @@ def test_a_write_before_one_that_a_newer_commit_prevents_is_an_event() -> None:
 
 def test_a_failure_that_could_not_be_reported_at_once_is_reported_later() -> None:
     cloud = MemoryCloud()
-    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
+    cloud.azure.interventions.fail_next("one", "InvalidParameter", "no vCPUs are left")
     append, refused = cloud.ports.state.append, list[str]()
 
     def away(events: Any) -> None:
@@ -237,15 +272,6 @@ def test_a_role_that_is_not_effective_yet_is_waited_for_and_the_advice_names_it(
     assert "to o-1" in advice(cloud)
     cloud.run(SLOW)
     assert phases(cloud) == {"one": Phase.READY}
-
-
-def test_a_full_subnet_has_advice_of_its_own() -> None:
-    cloud = ready()
-    doomed(cloud, PutPool, "SubnetIsFull")
-    push(cloud, files(pool()))
-    cloud.run(SLOW)
-    assert failed(cloud).kind == "OutOfAddresses"
-    assert "subnet" in advice(cloud)
 
 
 def test_an_upgrade_that_a_disruption_budget_stops_is_blocked() -> None:

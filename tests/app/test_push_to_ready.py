@@ -237,15 +237,15 @@ def test_a_cluster_that_is_not_ours_is_never_touched() -> None:
     assert accepted(cloud) == writes
 
 
-def test_a_failed_creation_is_reported_and_the_next_commit_retries_it() -> None:
+def test_a_failed_creation_is_reported_and_a_commit_that_changes_it_retries_it() -> None:
     cloud = MemoryCloud()
-    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left in eastus")
+    cloud.azure.interventions.fail_next("one", "InvalidParameter", "no vCPUs are left in eastus")
     commit = push(cloud, fleet_files.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED}
     state, description = status(cloud, commit)
     assert state == "failure"
-    assert "too few cores" in description
+    assert "A value of the manifest" in description
     failed = cloud.state.cluster("one")
     assert failed is not None
     assert "no vCPUs are left in eastus" in failed.job.reason

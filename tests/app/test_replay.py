@@ -49,8 +49,8 @@ def test_why_and_events_explain_a_failure_and_a_deleted_cluster() -> None:
     view = why_view("one", cloud.ports)
     assert view is not None
     assert view["lastError"] is not None
-    assert view["lastError"]["class"] == "QuotaExceeded"
-    assert "Raise the quota" in view["suggestedAction"]
+    assert view["lastError"]["class"] == "InvalidManifest"
+    assert "Correct the value" in view["suggestedAction"]
     push(cloud, fleet_files.fleet("two"))
     cloud.run()
     deleted = why_view("one", cloud.ports)

@@ -100,13 +100,13 @@ def test_a_cluster_is_on_hold_since_the_first_plan_in_a_row_that_had_it_so_for_i
 
 def test_a_failed_cluster_shows_its_own_remedy_and_that_of_the_newest_commit() -> None:
     cloud = MemoryCloud()
-    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
+    cloud.azure.interventions.fail_next("one", "InvalidParameter", "no vCPUs are left")
     push(cloud, files())
     cloud.run()
     push(cloud, files(BROKEN))
     cloud.run()
     suggested = why(cloud)["suggestedAction"]
-    assert suggested.startswith("Raise the quota")
+    assert suggested.startswith("Correct the value in the message.")
     assert suggested.endswith("`roadstead validate` reports every problem with its place.")
 
 

@@ -32,8 +32,8 @@ def test_why_shows_the_error_and_the_suggested_action(url: str) -> None:
     assert code == 0, shown
     text = " ".join(plain(shown).split())
     assert "failed in the step cluster (2 of " in text
-    assert "last error QuotaExceeded" in text
-    assert "Raise the quota (Azure portal, Quotas) or free some" in text
+    assert "last error InvalidManifest" in text
+    assert "Correct the value in the message." in text
     assert max(len(line) for line in plain(shown).splitlines()) <= 80
     assert json.loads(roadstead("why", "one", "-o", "json", "--url", url).stdout)["phase"] == "Failed"
 
@@ -58,7 +58,7 @@ def test_older_events_are_requested_by_a_time(url: str) -> None:
     assert "--before 'yesterday' must be a time such as 2026-01-31T12:00:00Z" in shown.stderr
 
 
-@pytest.mark.parametrize("which", [["one"], ["--all"], ["--error-class", "QuotaExceeded"]])
+@pytest.mark.parametrize("which", [["one"], ["--all"], ["--error-class", "InvalidManifest"]])
 def test_a_failed_job_is_started_again(cloud: MemoryCloud, url: str, which: list[str]) -> None:
     shown = roadstead("replay", *which, ROADSTEAD_URL=url)
     assert (shown.returncode, shown.stdout) == (0, "one: started again\n")

@@ -159,7 +159,7 @@ def test_a_plan_of_the_files_shows_the_stages_and_where_approvals_are_asked(
 
 
 def test_the_failed_clusters_of_a_rollout_start_again(url: str, cloud: MemoryCloud) -> None:
-    cloud.azure.interventions.fail_next("b1", "QuotaExceeded", "no vCPUs are left")
+    cloud.azure.interventions.fail_next("b1", "InvalidParameter", "no vCPUs are left")
     run(url, "approve", "second")
     cloud.run(seconds=1800)
     assert phases(cloud)["b1"] is Phase.FAILED

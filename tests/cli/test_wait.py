@@ -104,7 +104,7 @@ def test_it_fails_at_once_when_the_plan_does_not_do_what_the_commit_requests(
 
 
 def test_an_earlier_failure_does_not_end_it_before_the_commit_is_accepted(cloud: MemoryCloud) -> None:
-    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
+    cloud.azure.interventions.fail_next("one", "InvalidParameter", "no vCPUs are left")
     push(cloud, NEXT)
     cloud.run()
     with client(cloud) as api:

@@ -9,10 +9,9 @@ import pytest
 
 from shared.cluster.failures.errors import (
     NotYetVisible,
-    QuotaExceeded,
     ReconcileError,
-    Refused,
     Retryable,
+    TooLarge,
     Unavailable,
     classes,
 )
@@ -95,11 +94,29 @@ def test_a_retry_shows_the_error_the_attempt_and_the_suggested_action() -> None:
 @pytest.mark.parametrize("kind", list(classes(Retryable)), ids=lambda kind: kind.__name__)
 def test_a_retry_names_the_last_attempt_before_the_job_fails(kind: type[ReconcileError]) -> None:
     once = apply_outcome(record(), Retry(kind("an error")), now=NOW, jitter=0)
-    limit = policy_for(kind).attempts
+    limit = None if kind.outside else policy_for(kind).attempts
     assert explained(once).next == ("attempt 2" if limit is None else f"attempt 2 of {limit}")
     if limit is not None:
         tried = record(attempts={kind.__name__: limit - 1})
         assert apply_outcome(tried, Retry(kind("an error")), now=NOW, jitter=0).failed
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for kind in classes(Retryable) if kind.outside], ids=lambda kind: kind.__name__
+)
+def test_what_a_person_outside_has_to_change_counts_as_failed_after_its_attempts_and_goes_on(
+    kind: type[ReconcileError],
+) -> None:
+    limit = policy_for(kind).attempts
+    assert limit is not None
+    for tried, counts in ((limit - 2, False), (limit - 1, True), (50, True)):
+        stuck = apply_outcome(
+            record(attempts={kind.__name__: tried}), Retry(kind("an error")), now=NOW, jitter=1
+        )
+        assert (stuck.job.active, stuck.refused) == (True, counts)
+    assert stuck.job.next_run.at == NOW + timedelta(seconds=policy_for(kind).longest)
+    deleting = record(recipe=Recipe.DELETE, step=Step.DELETE_CLUSTER, attempts={kind.__name__: 50})
+    assert not apply_outcome(deleting, Retry(kind("an error")), now=NOW, jitter=0).refused
 
 
 def test_an_overdue_job_is_left_to_the_timer() -> None:
@@ -110,12 +127,12 @@ def test_an_overdue_job_is_left_to_the_timer() -> None:
 
 def test_a_failed_job_shows_its_remedy() -> None:
     diagnosis = explained(
-        apply_outcome(record(), Fail(QuotaExceeded("no vCPUs")), now=NOW, jitter=0), seconds=60
+        apply_outcome(record(), Fail(TooLarge("too many tags")), now=NOW, jitter=0), seconds=60
     )
-    assert diagnosis.activity.endswith("QuotaExceeded: no vCPUs")
+    assert diagnosis.activity.endswith("TooLarge: too many tags")
     assert (diagnosis.since, diagnosis.next_at) == (NOW, None)
     assert "a commit that changes the cluster, or a replay" in diagnosis.next
-    assert "Raise the quota" in diagnosis.suggested_action
+    assert "Make the manifest" in diagnosis.suggested_action
 
 
 def test_a_retryable_failure_is_retried_by_any_commit() -> None:
@@ -168,7 +185,7 @@ def test_a_job_that_does_not_continue_by_itself_never_says_that_no_action_is_nee
         assert "`roadstead replay one`" in explained(failed).suggested_action or not issubclass(
             kind, Retryable
         )
-        by_time = not (issubclass(kind, Refused) and not recipe.removes)
+        by_time = not (kind.outside and not recipe.removes)
         assert ("more than its" in explained(stalled).suggested_action) is by_time
 
 
@@ -193,8 +210,8 @@ def test_a_stalled_step_that_reads_once_more_still_names_where_to_look() -> None
 def test_a_delete_says_since_when_the_cluster_for_which_it_waits_has_failed() -> None:
     old = apply_outcome(record(step=Step.VERIFY), Done(), now=NOW, jitter=0)
     new = apply_outcome(
-        replace(record(step=Step.CLUSTER), name="two"), Fail(QuotaExceeded("none")), now=later(7200), jitter=0
+        replace(record(step=Step.CLUSTER), name="two"), Fail(TooLarge("none")), now=later(7200), jitter=0
     )
     item = Item("one", Action.DELETE, hold=Hold(HoldKind.AWAITS_REPLACEMENT, {"new": "two", "first": "two"}))
     said = diagnose(old, NewestPlan("c" * 40, item, successors={"two": new}), now=later(7300)).activity
-    assert "; two is Failed since 2026-01-01 14:00 UTC: QuotaExceeded: none" in said
+    assert "; two is Failed since 2026-01-01 14:00 UTC: TooLarge: none" in said

@@ -171,7 +171,7 @@ spec:
 def test_failed_jobs_and_dead_letters_can_be_replayed(start: Start) -> None:
     operator = start(QUICK)
     urls = operator.cloud.urls
-    quota = {"error": {"code": "QuotaExceeded", "message": "no cores left"}}
+    quota = {"error": {"code": "InvalidParameter", "message": "no cores left"}}
     refused = {"match": "^PUT .*/managedClusters/", "status": 409, "body": quota, "times": None}
     operator.faults(urls.arm, [refused])
     commit = operator.push(fleet(one="", two=""))
@@ -183,7 +183,7 @@ def test_failed_jobs_and_dead_letters_can_be_replayed(start: Start) -> None:
     bodies = {letter["body"] for letter in operator.api.get("dead-letters")["deadLetters"]}
     assert bodies == set(unreadable)
     why = roadstead("why", "one", "--url", urls.functions).stdout
-    assert "QuotaExceeded" in why
+    assert "InvalidManifest" in why
     assert "no cores left" in why
 
     operator.faults(urls.arm, [])

@@ -75,7 +75,7 @@ def act(operator: Operator, *arguments: str) -> str:
 def test_an_upgrade_stops_at_a_failure_and_its_fix_goes_through_all_environments(start: Start) -> None:
     operator = start(QUICK)
     operator.wait_for_status(operator.push(fleet(OLD)), "success", seconds=120)
-    refused = {"error": {"code": "QuotaExceeded", "message": "no vCPUs are left"}}
+    refused = {"error": {"code": "InvalidParameter", "message": "no vCPUs are left"}}
     rule = {"match": r"^PUT .*/managedClusters/t1($|\?)", "status": 400, "times": 1, "body": refused}
     operator.faults(operator.cloud.urls.arm, [rule])
     upgrade = operator.push(fleet(NEW))

@@ -14,6 +14,7 @@ from shared.app.api.acts import system_approval
 from shared.app.api.views import rollouts as rollout_views
 from shared.app.planner import compute, gate_checks, planner, rollouts, upgrade_gate
 from shared.app.planner.rollouts import StagedPlan
+from shared.app.readiness import reading
 from shared.app.repository import read_resolved
 from shared.app.sweep import corrections
 from shared.cluster.queues.messages import QueueRequest, RolloutRequest
@@ -78,6 +79,14 @@ def the_time_of_a_stage_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
 
 def a_blocker_opens_the_gate_of_readiness(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(upgrade_gate, "_judged", lambda *_: (CheckState.PASSED, ""))
+
+
+def nobody_reads_the_metric_of_deprecated_apis(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(reading, "requested_apis", lambda _: ())
+
+
+def nobody_reads_what_flux_has_applied(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(reading, "applied_apis", lambda _: ())
 
 
 def nobody_reads_clusters_for_a_gate(patch: pytest.MonkeyPatch) -> None:
@@ -347,6 +356,8 @@ ROLLOUT_MUTATIONS = (
     mutation(the_time_of_a_stage_counts_for_nothing, ROLLOUTS, "rollout time", "rollout final"),
     mutation(a_blocker_opens_the_gate_of_readiness, ROLLOUTS, "rollout readiness"),
     mutation(nobody_reads_clusters_for_a_gate, ROLLOUTS, "rollout readiness"),
+    mutation(nobody_reads_the_metric_of_deprecated_apis, ROLLOUTS, "rollout readiness"),
+    mutation(nobody_reads_what_flux_has_applied, ROLLOUTS, "rollout readiness"),
     mutation(a_check_that_has_failed_opens_its_gate, ROLLOUTS, "rollout check"),
     mutation(any_answer_of_an_endpoint_opens_its_gate, ROLLOUTS, "rollout check"),
     mutation(one_person_approves_for_all, ROLLOUTS, "rollout approval"),

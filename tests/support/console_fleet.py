@@ -61,7 +61,7 @@ def busy_fleet(size: int = 4) -> MemoryCloud:
     drifted = ClusterId("00000000-0000-0000-0000-000000000001", f"rg-shop-eus-{size}", f"shop-eus-{size}")
     tag_by_hand(cloud, drifted, release="by-hand")
     sweep(cloud)
-    cloud.azure.interventions.fail_next("shop-weu-1", "QuotaExceeded", "no vCPUs are left in westeurope")
+    cloud.azure.interventions.fail_next("shop-weu-1", "InvalidParameter", "no vCPUs are left in westeurope")
     push(cloud, files(size, "r2", gone=(f"shop-sea-{size}", f"shop-neu-{size}")))
     cloud.run(600)
     return cloud

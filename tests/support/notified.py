@@ -35,7 +35,7 @@ def with_failures(*names: str, routes: tuple[str, ...] = (OPS,)) -> MemoryCloud:
     """Return a cloud in which the creation of some clusters has failed."""
     cloud = MemoryCloud()
     for name in names:
-        cloud.azure.interventions.fail_next(name, "QuotaExceeded", "no vCPUs are left")
+        cloud.azure.interventions.fail_next(name, "InvalidParameter", "no vCPUs are left")
     push(cloud, notified_fleet(*names, "other", routes=routes))
     cloud.run()
     assert phases(cloud)["other"] is Phase.READY

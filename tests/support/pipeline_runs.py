@@ -67,7 +67,7 @@ def ready(*names: str) -> MemoryCloud:
 
 def failed() -> tuple[MemoryCloud, str]:
     cloud = MemoryCloud()
-    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
+    cloud.azure.interventions.fail_next("one", "InvalidParameter", "no vCPUs are left")
     commit = push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED, "two": Phase.READY}

@@ -16,7 +16,8 @@ from datetime import date
 from typing import NamedTuple
 
 AS_OF = date(2026, 9, 8)
-"""The day up to which the sources were read."""
+"""The day up to which the sources were read. On 2026-11-29 nothing newer of AKS could be read: its newest
+release notes at hand were those of 2026-09-04."""
 CALENDAR = "https://learn.microsoft.com/azure/aks/supported-kubernetes-versions"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from shared.cluster.failures.catalogue import entry_of
 from shared.cluster.failures.entry import Actor, Entry
-from shared.cluster.failures.errors import Refused, Retryable, classes
+from shared.cluster.failures.errors import OUTSIDE, Retryable, classes
 from shared.cluster.failures.kubernetes_status import reported
 from shared.cluster.failures.remedies import NO_ACTION, REMEDIES, REPLAY, suggested_action
 from shared.json_tree import Json
@@ -98,7 +98,7 @@ def action_for(
     action = f"{action} Who acts: {found.actor}."
     if failed:
         return action if found.actor is Actor.AUTHOR and not _is_retried(kind) else f"{action} {REPLAY}"
-    if kind == Refused.__name__ and not deleting:
+    if kind in OUTSIDE and stalled and not deleting:
         return f"{action} Roadstead tries again within an hour; `roadstead replay NAME` does it at once."
     return f"{action} Roadstead continues by itself." if _is_retried(kind) else action
 

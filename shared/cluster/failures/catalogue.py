@@ -14,6 +14,7 @@ from shared.cluster.failures.azure import (
     named,
     network,
     nodes,
+    providers,
     rules,
 )
 from shared.cluster.failures.entry import Entry
@@ -31,7 +32,7 @@ class Catalogue:
         return next((entry for entry in self.entries if entry.fits(*flat)), None)
 
 
-_MODULES = (access, aks, arm, compute, features, named, network, nodes, rules)
+_MODULES = (access, aks, arm, compute, features, named, network, nodes, providers, rules)
 AZURE = Catalogue(entry for module in _MODULES for entry in module.ENTRIES)
 KUBERNETES = Catalogue(kubernetes_entries.ENTRIES)
 _BY_KEY = {entry.key: entry for catalogue in (AZURE, KUBERNETES) for entry in catalogue.entries}

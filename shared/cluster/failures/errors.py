@@ -16,11 +16,12 @@
     │   ├── NotYetVisible        Azure does not show a resource that may exist; read once more
     │   ├── Interrupted          Azure abandoned an operation for a transient reason; write again
     │   │   ├── OutOfCapacity    Azure has no room in the region or zone now; write again after a long wait
-    │   │   ├── Obstructed       what is outside of git is in the way until somebody removes it; again, slowly
-    │   │   │   └── Refused      the same, by a decision such as a policy: counts as failed meanwhile
+    │   │   ├── Obstructed       what is outside of git is in the way until somebody removes it (outside)
+    │   │   │   └── Refused      the same, by a decision such as a policy: counts as failed at once
+    │   │   │       ├── QuotaExceeded, OutOfAddresses
     │   │   └── Unexplained      a code that the catalogue does not have; a few attempts, slowly
     │   ├── Blocked              a PodDisruptionBudget or an admission policy does not allow an eviction now
-    │   ├── PolicyDenied         an admission policy of the cluster refuses an object; again, slowly
+    │   ├── PolicyDenied         an admission policy of the cluster refuses an object (outside)
     │   ├── WebhookDown          a webhook that the API server has to ask does not answer
     │   ├── Unreadable           a record of our own cannot be read; wait until somebody has put it right
     │   ├── Unexpected           an unforeseen error; a few attempts
@@ -29,8 +30,8 @@
     │       ├── RoleNotEffective  a role may exist and not be effective yet; attempts for an hour
     │       └── VaultForbidden   a vault does not let our identity, or our address, read its secrets
     └── Terminal                 waits for a new commit, or for an operator's replay
-        ├── QuotaExceeded, OutOfAddresses, InvalidManifest, TooLarge, Immutable, Aborted,
-        │   OtherRepository, NotOwned, Withheld, DeadLettered
+        ├── InvalidManifest, TooLarge, Immutable, Aborted, OtherRepository, NotOwned, Withheld,
+        │   DeadLettered
         └── NoLongerReady        ClusterMissing, ClusterStopped, ClusterFailed, ClusterContested: from a sweep
             └── Unhealthy        FluxUnhealthy, PlatformUnhealthy, SecretsUnhealthy: from a check inside
                                  the cluster
@@ -53,6 +54,9 @@ class ReconcileError(Exception):
     """Whether nothing has failed: the engine reads again, and people see a wait."""
     rewrites: ClassVar[bool] = False
     """Whether the same write is repeated after an operation of Azure has ended so."""
+    outside: ClassVar[bool] = False
+    """Whether a person outside of git has to act: the attempts never end, and after those of its policy the
+    job counts as failed until one succeeds."""
 
     def __init__(self, message: str, *, code: str = "", request_id: str = "") -> None:
         super().__init__(message)
@@ -149,9 +153,19 @@ class OutOfCapacity(Interrupted):
 class Obstructed(Interrupted):
     """Something outside of git is in the way, such as a firewall; somebody may remove it at any time."""
 
+    outside = True
+
 
 class Refused(Obstructed):
     """The service refuses this until somebody acts outside of git; it counts as failed meanwhile."""
+
+
+class QuotaExceeded(Refused):
+    """The subscription's quota does not allow this."""
+
+
+class OutOfAddresses(Refused):
+    """The subnet of the nodes has too few free addresses."""
 
 
 class Unexplained(Interrupted):
@@ -164,6 +178,8 @@ class Blocked(Retryable):
 
 class PolicyDenied(Retryable):
     """An admission policy of the cluster refuses an object; its owner may change or exempt it at any time."""
+
+    outside = True
 
 
 class WebhookDown(Retryable):
@@ -194,14 +210,6 @@ class RoleNotEffective(Unauthorized):
 
 class VaultForbidden(Unauthorized):
     """A vault does not let the identity, or the address, of this app read its secrets."""
-
-
-class QuotaExceeded(Terminal):
-    """The subscription's quota does not allow this."""
-
-
-class OutOfAddresses(Terminal):
-    """The subnet of the nodes has too few free addresses."""
 
 
 class InvalidManifest(Terminal):
@@ -285,6 +293,10 @@ def classes(kind: type[ReconcileError] = ReconcileError) -> Iterator[type[Reconc
         if subclass not in (Retryable, Terminal, NoLongerReady, Unhealthy):
             yield subclass
         yield from classes(subclass)
+
+
+OUTSIDE = frozenset(kind.__name__ for kind in classes() if kind.outside)
+"""The names of the classes whose cause a person outside of git has to remove."""
 
 
 def is_wait(kind: str) -> bool:

@@ -130,12 +130,19 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "Something outside of git is in the way: a lock, a firewall, an association, a call of a removed"
         " API.",
         "Remove what the message names; Roadstead continues by itself.",
-        "Repeats the same write at long intervals.",
     ),
     errors.Refused: Remedy(
         "The service refuses this until somebody changes something outside of git.",
         "Do what the message says. `roadstead replay NAME` tries again at once.",
-        "Counts as failed at once.",
+    ),
+    errors.QuotaExceeded: Remedy(
+        "A quota of the subscription does not allow it, such as vCPUs of a VM family or public addresses.",
+        "Raise the quota or free some; or commit another size or region.",
+    ),
+    errors.OutOfAddresses: Remedy(
+        "The subnet of the nodes has too few free addresses, with those that an upgrade needs for a while.",
+        "Free addresses in the subnet; or commit fewer nodes, a smaller `maxPods` or"
+        " `upgradeSettings.maxSurge`, or a node pool in a larger subnet.",
     ),
     errors.Unexplained: Remedy(
         "Azure answered with a code that Roadstead does not know, or without the cause.",
@@ -193,15 +200,6 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         " vault's firewall refuses its address.",
         "Assign `Key Vault Secrets User` on the vault to the worker's identity, as `bootstrapVaults` of"
         " infra/main.bicep does; if the message names the firewall, let the worker's network in.",
-    ),
-    errors.QuotaExceeded: Remedy(
-        "A quota of the subscription does not allow it, such as vCPUs of a VM family or public addresses.",
-        "Raise the quota or free some, then run `roadstead replay NAME`; or commit another size or region.",
-    ),
-    errors.OutOfAddresses: Remedy(
-        "The subnet of the nodes has too few free addresses, with those that an upgrade needs for a while.",
-        "Commit fewer nodes, a smaller `maxPods` or `upgradeSettings.maxSurge`, or a node pool in a larger"
-        " subnet; or free addresses in the subnet, then run `roadstead replay NAME`.",
     ),
     errors.InvalidManifest: Remedy(
         "The service refused what the manifest asks for, or accepted it and did not keep it.",
@@ -321,12 +319,15 @@ def reaction(kind: type[ReconcileError], policies: Policies = DEFAULTS) -> str:
         return (
             remedy.reaction or "Stops the job until a commit changes the cluster or an operator replays it."
         )
-    return f"{remedy.reaction} {_describe(policy_for(kind, policies))}".strip()
+    return f"{remedy.reaction} {_describe(policy_for(kind, policies), outside=kind.outside)}".strip()
 
 
-def _describe(policy: RetryPolicy) -> str:
-    longest = policy.wait((policy.attempts or 100) - 1, jitter=1)
+def _describe(policy: RetryPolicy, *, outside: bool) -> str:
+    longest = policy.wait(100 if outside else (policy.attempts or 100) - 1, jitter=1)
     interval = f"at intervals of at most {_span(policy.first)} at first and {_span(longest)} in the end"
+    if outside and policy.attempts is not None:
+        when = "at once" if policy.attempts == 1 else f"after {policy.attempts} attempts"
+        return f"Repeats it until somebody has acted, {interval}. Counts as failed {when}."
     if policy.attempts is None:
         return f"Retries indefinitely, {interval}."
     return f"Tries {policy.attempts} times, {interval}, then fails; the next commit retries it."

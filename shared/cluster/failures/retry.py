@@ -34,7 +34,10 @@ from shared.frozen import dataclass, replace
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """Exponential waits from ``first`` to ``longest`` seconds; ``attempts`` None: retried indefinitely."""
+    """Exponential waits from ``first`` to ``longest`` seconds; ``attempts`` None: retried indefinitely.
+
+    An error whose cause is outside of git is retried after its ``attempts`` too, and counts as failed then.
+    """
 
     first: float
     longest: float
@@ -58,10 +61,10 @@ DEFAULTS: Policies = {
     Dependency: RetryPolicy(5, 120, 30),
     Interrupted: RetryPolicy(60, 900, 5),
     OutOfCapacity: RetryPolicy(600, 3600, 12),
-    Obstructed: RetryPolicy(600, 3600, 27),
-    Refused: RetryPolicy(600, 3600, None),
+    Obstructed: RetryPolicy(600, 3600, 3),
+    Refused: RetryPolicy(600, 3600, 1),
     Unexplained: RetryPolicy(300, 1800, 5),
-    PolicyDenied: RetryPolicy(120, 1800, 12),
+    PolicyDenied: RetryPolicy(120, 1800, 5),
     WebhookDown: RetryPolicy(10, 300, 20),
     Unreadable: RetryPolicy(120, 300, None),
     Unexpected: RetryPolicy(15, 300, 6),
@@ -69,8 +72,8 @@ DEFAULTS: Policies = {
     Unauthorized: RetryPolicy(15, 300, 6),
     RoleNotEffective: RetryPolicy(60, 600, 16),
 }
-"""An assignment of a role is effective after at most 60 minutes, and an API that is no longer called ceases
-to block an upgrade after 12 hours: the shortest waits of RoleNotEffective and Obstructed reach that.
+"""An assignment of a role is effective after at most 60 minutes: the shortest waits of RoleNotEffective
+reach that. What is outside of git counts as failed within half an hour, or at once.
 """
 _ANY_OTHER = RetryPolicy(5, 300, 15)
 _SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?")
@@ -90,7 +93,7 @@ def wait_before_retry(
     The service's own ``Retry-After`` wins over the backoff, up to an hour.
     """
     policy = policy_for(type(error), policies)
-    if policy.attempts is not None and attempt >= policy.attempts:
+    if policy.attempts is not None and attempt >= policy.attempts and not error.outside:
         return None
     if isinstance(error, Retryable) and error.retry_after is not None:
         return min(LONGEST, max(1.0, error.retry_after))

@@ -288,7 +288,7 @@ def _where(record: ClusterRecord) -> str:
 
 def _limit(failure: Failure, retries: Policies) -> str:
     kind = next((error_class for error_class in classes() if error_class.__name__ == failure.kind), None)
-    limit = policy_for(kind, retries).attempts if kind is not None else None
+    limit = None if kind is None or kind.outside else policy_for(kind, retries).attempts
     return f" of {limit}" if limit is not None else ""
 
 

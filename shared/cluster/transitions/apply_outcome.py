@@ -12,9 +12,7 @@ from shared.cluster.failures.errors import (
     ClusterContested,
     NoLongerReady,
     NotYetVisible,
-    Obstructed,
     ReconcileError,
-    Refused,
     classes,
 )
 from shared.cluster.failures.retry import DEFAULTS, Policies, policy_for, wait_before_retry
@@ -237,11 +235,14 @@ def _wait(record: ClusterRecord, outcome: Wait, now: datetime) -> ClusterRecord:
         waiting_on=outcome.waiting_on,
         # An operation may fail long after Azure accepted it, so a wait does not reset that count.
         attempts={kind: count for kind, count in step.attempts.items() if kind in _FAIL_LATE},
-        failure=None,
     )
+    again = record.refused and step.last_write is not None  # what fails now will have failed all the time
+    step = step if again else replace(step, failure=None)
     stalled = _stalled(step, now)
     if stalled:
         phase, reason = Phase.STALLED, ConditionReason.STALLED
+    elif again:
+        phase, reason = Phase.STALLED, ConditionReason.WAITING
     elif outcome.suspended:
         record = reassessed(record, now)
         phase, reason = Phase.SUSPENDED, ConditionReason.SUSPENDED
@@ -290,9 +291,13 @@ def _retry(
         step = replace(step, last_write=None)
     reason = ConditionReason.WAITING if error.waits else error.kind
     record = with_condition(record, _condition(record, False, reason, str(error), now))
-    long = policy_for(type(error), retries).attempts is None or isinstance(error, Obstructed)
-    refused = isinstance(error, Refused) and not record.deleting
-    phase = Phase.STALLED if refused or (long and _stalled(step, now)) else working_phase(record)
+    limit = policy_for(type(error), retries).attempts
+    outside = error.outside and not record.deleting
+    if outside and limit is not None:
+        stalled = attempts >= limit
+    else:
+        stalled = (limit is None or error.outside) and _stalled(step, now)
+    phase = Phase.STALLED if stalled else working_phase(record)
     told = str(error) if error.waits else f"{error.kind}: {error}"
     next_run = NextRun(now + timedelta(seconds=seconds), Delay.RETRY, told)
     return _advanced(record, _failing(step, error, now), next_run, phase, now)

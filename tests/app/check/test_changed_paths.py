@@ -77,7 +77,7 @@ def suspend(cloud: MemoryCloud) -> dict[str, bytes]:
 
 
 def fail(cloud: MemoryCloud) -> dict[str, bytes]:
-    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs")
+    cloud.azure.interventions.fail_next("one", "InvalidParameter", "no vCPUs")
     return branch_files(pool(count=2))
 
 

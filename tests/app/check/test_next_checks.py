@@ -168,7 +168,7 @@ def test_an_unhealthy_cluster_whose_message_the_queue_gave_up_is_checked_again_a
 
 def test_a_cluster_whose_job_has_failed_is_not_checked_until_its_next_job() -> None:
     cloud = unread()
-    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
+    cloud.azure.interventions.fail_next("one", "InvalidParameter", "no vCPUs are left")
     push(cloud, files(ENTRA + "  tags: {a: b}\n"))
     cloud.run(seconds=1200, until=lambda: phases(cloud) == {"one": Phase.FAILED})
     assert phases(cloud) == {"one": Phase.FAILED}

@@ -38,7 +38,7 @@ def healthy(extra: str) -> MemoryCloud:
 def failed(extra: str = "") -> MemoryCloud:
     """Return a cloud whose cluster was Ready and healthy, and whose next generation has failed."""
     cloud = healthy(extra)
-    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs")
+    cloud.azure.interventions.fail_next("one", "InvalidParameter", "no vCPUs")
     push(cloud, branch_files(pool(count=2) + extra))
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED}

@@ -55,7 +55,7 @@ def why(cloud: MemoryCloud) -> str:
 def failed() -> tuple[MemoryCloud, str]:
     """Return a cloud in which Azure could not create the new cluster, and the commit that asks for it."""
     cloud = ready("one")
-    cloud.azure.interventions.fail_next("two", "QuotaExceeded", "no vCPUs are left")
+    cloud.azure.interventions.fail_next("two", "InvalidParameter", "no vCPUs are left")
     commit = push(cloud, naming())
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.FAILED}

@@ -177,7 +177,7 @@ def suspend(cloud: MemoryCloud) -> None:
 
 
 def fail(cloud: MemoryCloud) -> None:
-    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs")
+    cloud.azure.interventions.fail_next("one", "InvalidParameter", "no vCPUs")
     push(cloud, reporting_files(pool(count=2) + EVENTS))
     cloud.run()
 

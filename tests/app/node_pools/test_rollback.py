@@ -229,7 +229,7 @@ def test_a_pool_that_somebody_rolled_back_is_only_tagged() -> None:
 def test_a_rollback_that_failed_in_azure_is_tried_again_by_a_replay_alone() -> None:
     cloud = upgraded()
     ask(cloud)
-    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs")
+    cloud.azure.interventions.fail_next("one", "InvalidParameter", "no vCPUs")
     merge(cloud)
     assert phases(cloud) == {"one": Phase.FAILED}
     assert runs(cloud) == NEW

@@ -128,7 +128,7 @@ def test_maintenance_windows_are_written_once() -> None:
 
 def test_a_failed_upgrade_is_not_carried_out_by_the_commit_that_reverts_it() -> None:
     cloud = ready(version("1.35"))
-    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no room for a surge")
+    cloud.azure.interventions.fail_next("one", "InvalidParameter", "no room for a surge")
     push(cloud, files(version("1.36")))
     cloud.run()
     push(cloud, files(version("1.35") + "  tags: {a: b}\n"))
@@ -146,7 +146,7 @@ def test_a_pool_whose_upgrade_failed_blocks_no_other_write() -> None:
     cloud.run(until=lambda: "node pool system" in record(cloud).job.reason)
     cloud.clock.advance(30)
     cloud.azure.complete_due()
-    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no room for a surge")
+    cloud.azure.interventions.fail_next("one", "InvalidParameter", "no room for a surge")
     cloud.run()
     assert pools(cloud)["web"]["provisioningState"] == "Failed"
     push(cloud, files(pinned + version("1.36") + "  tags: {a: b}\n"))

@@ -20,7 +20,7 @@ def test_an_issue_is_opened_for_a_group_and_closed_when_it_is_over() -> None:
     cloud = with_failures("one", "two", routes=("{name: issues, type: github}",))
     issues = cloud.repository.pulls.issues
     (issue,) = issues.listed()
-    assert issue.title == "example: 2 clusters failed in eastus: QuotaExceeded"
+    assert issue.title == "example: 2 clusters failed in eastus: InvalidManifest"
     assert replay("one", "ann", cloud.ports).status == 202
     cloud.run()
     assert issues.listed() == [replace(issue, comments=issues.listed()[0].comments)]
@@ -42,7 +42,7 @@ def test_an_issue_of_a_problem_that_became_another_one_is_closed_and_the_other_h
     cloud.run(60)
     assert [(issue.title, issue.state) for issue in issues.listed(state="all")] == [
         ("example: 1 cluster no longer as verified in eastus", "open"),
-        ("example: 1 cluster failed in eastus: QuotaExceeded", "closed"),
+        ("example: 1 cluster failed in eastus: InvalidManifest", "closed"),
     ]
 
 
@@ -50,7 +50,7 @@ def test_an_issue_that_somebody_deleted_is_opened_again() -> None:
     cloud = with_failures("one", "two", routes=("{name: issues, type: github}",))
     issues = cloud.repository.pulls.issues
     issues.delete(1)
-    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
+    cloud.azure.interventions.fail_next("one", "InvalidParameter", "no vCPUs are left")
     assert replay("one", "ann", cloud.ports).status == 202
     cloud.run()
     assert [issue.number for issue in issues.listed()] == [2]

@@ -32,7 +32,7 @@ NOTIFY = NotifyRequest()
 def test_clusters_that_fail_are_one_message_and_their_end_is_another() -> None:
     names = tuple(f"aks-{n:02d}" for n in range(12))
     cloud = with_failures(*names)
-    assert titles(cloud) == ["example: 12 clusters failed in eastus: QuotaExceeded"]
+    assert titles(cloud) == ["example: 12 clusters failed in eastus: InvalidManifest"]
     for name in names:
         assert replay(name, "ann", cloud.ports).status == 202
     cloud.run()
@@ -44,9 +44,9 @@ def test_a_message_has_the_reason_the_action_and_the_links() -> None:
     cloud = with_failures("one")
     (message,) = cloud.channels.delivered["ops"]
     commit = cloud.state.fleet().commit
-    assert "Why: QuotaExceeded: The subscription has too few cores" in message.text
+    assert "Why: InvalidManifest: A value of the manifest" in message.text
     assert "the cluster one: no vCPUs are left" in message.text
-    assert "Next: Raise the quota (Azure portal, Quotas) or free some" in message.text
+    assert "Next: Correct the value in the message" in message.text
     assert f"https://github.com/example/fleet/commit/{commit}" in message.text
 
 
@@ -170,7 +170,7 @@ def test_what_a_sweep_finds_is_told_and_so_is_that_it_is_as_before() -> None:
 def test_a_channel_that_fails_delays_no_job_and_gets_what_it_missed_as_a_digest() -> None:
     cloud = MemoryCloud()
     cloud.channels.failing["ops"] = Unavailable("the channel does not answer")
-    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
+    cloud.azure.interventions.fail_next("one", "InvalidParameter", "no vCPUs are left")
     other = "{name: other, type: teams, address: TEAMS}"
     push(cloud, notified_fleet("one", "two", routes=(OPS, other)))
     cloud.run(1800, until=lambda: len(titles(cloud, "other")) > 1)
@@ -186,7 +186,7 @@ def test_a_channel_that_fails_delays_no_job_and_gets_what_it_missed_as_a_digest(
 def test_a_channel_is_tried_again_when_it_asks_for_it() -> None:
     cloud = MemoryCloud()
     cloud.channels.failing["ops"] = Throttled("slow down", retry_after=600.0)
-    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
+    cloud.azure.interventions.fail_next("one", "InvalidParameter", "no vCPUs are left")
     push(cloud, notified_fleet("one"))
     cloud.run(60)
     assert cloud.channels.tried == 1

@@ -112,7 +112,7 @@ def test_the_commit_status_is_no_success_while_the_last_group_is_watched_before_
 
 def test_a_failure_that_a_group_allows_ends_neither_its_soak_nor_the_wait_for_the_final_gate() -> None:
     cloud = ready_fleet(SOAKED)
-    cloud.azure.interventions.fail_next("a1", "QuotaExceeded", "no vCPUs are left")
+    cloud.azure.interventions.fail_next("a1", "InvalidParameter", "no vCPUs are left")
     commit = push(cloud, staged(SOAKED, tags("one")))
     cloud.run(seconds=300)
     assert shown(cloud, commit)[0] == "Waiting"

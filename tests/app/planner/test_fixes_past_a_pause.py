@@ -73,7 +73,7 @@ def test_a_cluster_that_has_the_change_already_gets_a_fix_and_the_others_wait() 
 
 def test_a_fix_of_a_failed_clusters_own_spec_reaches_it_while_the_rollout_is_paused() -> None:
     cloud = ready_fleet()
-    cloud.azure.interventions.fail_next("a1", "QuotaExceeded", "no vCPUs are left")
+    cloud.azure.interventions.fail_next("a1", "InvalidParameter", "no vCPUs are left")
     commit = push(cloud, staged(extra=tags("one")))
     cloud.run(seconds=1800)
     act(cloud, commit, "pause")
@@ -86,7 +86,7 @@ def test_a_fix_of_a_failed_clusters_own_spec_reaches_it_while_the_rollout_is_pau
 
 def test_a_spent_budget_holds_no_cluster_back_that_the_rollout_does_not_change() -> None:
     cloud = ready_fleet()
-    cloud.azure.interventions.fail_next("a1", "QuotaExceeded", "no vCPUs are left")
+    cloud.azure.interventions.fail_next("a1", "InvalidParameter", "no vCPUs are left")
     push(cloud, staged(extra=tags("one"), only=DEV))
     cloud.run(seconds=1800)
     push(cloud, with_tag(staged(extra=tags("one"), only=DEV), "b1", "fix"))
@@ -98,7 +98,7 @@ def test_a_spent_budget_holds_no_cluster_back_that_the_rollout_does_not_change()
 
 def test_fixes_past_a_pause_keep_to_the_stages_and_stop_at_their_own_failure() -> None:
     cloud, _ = paused(("a1", "b4"))
-    cloud.azure.interventions.fail_next("a2", "QuotaExceeded", "no vCPUs are left")
+    cloud.azure.interventions.fail_next("a2", "InvalidParameter", "no vCPUs are left")
     files = with_tag(staged(extra=tags("fix"), only=("a2", "a3", "b1")), "a1", "one")
     commit = push(cloud, with_tag(files, "b4", "one"))
     cloud.run(seconds=3600)

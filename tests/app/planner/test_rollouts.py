@@ -86,7 +86,7 @@ def test_creations_and_deletes_wait_for_no_stage() -> None:
 
 def test_a_failed_canary_stops_the_rollout_and_the_fix_goes_through() -> None:
     cloud = ready_fleet()
-    cloud.azure.interventions.fail_next("a1", "QuotaExceeded", "no vCPUs are left")
+    cloud.azure.interventions.fail_next("a1", "InvalidParameter", "no vCPUs are left")
     push(cloud, staged(extra=tags("one")))
     cloud.run(seconds=3600)
     assert changed(cloud, "one") == {"a1"}
@@ -100,7 +100,7 @@ def test_a_failed_canary_stops_the_rollout_and_the_fix_goes_through() -> None:
 
 def test_no_other_commit_and_no_timer_starts_the_failed_canary_again_for_the_rollout() -> None:
     cloud = ready_fleet()
-    cloud.azure.interventions.fail_next("a1", "QuotaExceeded", "no vCPUs are left")
+    cloud.azure.interventions.fail_next("a1", "InvalidParameter", "no vCPUs are left")
     push(cloud, staged(extra=tags("one")))
     cloud.run(seconds=1800)
     record = cloud.state.cluster("a1")

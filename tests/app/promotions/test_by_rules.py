@@ -243,7 +243,7 @@ def test_a_target_whose_file_is_no_text_keeps_no_other_one_from_its_promotion() 
 
 def test_a_cluster_that_is_not_ready_stops_the_rule() -> None:
     cloud = fleet_with(files(extra=RULE))
-    cloud.azure.interventions.fail_next("a1", "QuotaExceeded", "no vCPUs are left")
+    cloud.azure.interventions.fail_next("a1", "InvalidParameter", "no vCPUs are left")
     change(cloud, files(test="1.36", extra=RULE))
     sweep(cloud)
     assert pulls(cloud, state="all") == []

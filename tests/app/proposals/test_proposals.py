@@ -168,7 +168,7 @@ def test_what_is_not_proposed_in_a_suspension_has_no_open_pull_request() -> None
 
 def test_what_is_not_proposed_after_a_job_failed_has_no_open_pull_request() -> None:
     cloud = drifting()
-    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs")
+    cloud.azure.interventions.fail_next("one", "InvalidParameter", "no vCPUs")
     push(cloud, files(pool(count=2) + "  tags: {cost: a}\n" + PROPOSE))
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED}

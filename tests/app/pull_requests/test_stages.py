@@ -27,7 +27,7 @@ def test_a_comment_has_the_stages_their_clusters_and_where_approvals_are_asked()
 
 def test_a_comment_shows_what_passes_the_pause_of_a_rollout_that_is_under_way() -> None:
     repo = Repo(ready_fleet())
-    repo.cloud.azure.interventions.fail_next("a1", "QuotaExceeded", "no vCPUs are left")
+    repo.cloud.azure.interventions.fail_next("a1", "InvalidParameter", "no vCPUs are left")
     repo.push(staged(extra=tags("one"), only=DEV))
     files = staged(extra=tags("one"), only=(*DEV, "b2"))
     (body,) = repo.comments(repo.propose(files))

@@ -194,7 +194,7 @@ def test_a_stopped_cluster_that_is_exempt_is_ready_again_once_somebody_starts_it
 
 def test_an_exemption_hides_no_job_that_had_failed_before() -> None:
     cloud = ready(policy("stoppedCluster"))
-    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
+    cloud.azure.interventions.fail_next("one", "InvalidParameter", "no vCPUs are left")
     push(cloud, fleet("    - {name: apps, vmSize: Standard_D4s_v5, count: 2}\n" + policy("stoppedCluster")))
     cloud.run()
     assert (shown(cloud), record(cloud).finding) == ("Failed", "")

@@ -29,12 +29,12 @@ RECREATE = "  drift: {missingCluster: recreate}\n"
 def failed(extra: str = "") -> tuple[MemoryCloud, str]:
     """Return a cloud whose cluster was Ready and whose next generation has failed, and its commit."""
     cloud = ready(extra)
-    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs")
+    cloud.azure.interventions.fail_next("one", "InvalidParameter", "no vCPUs")
     commit = push(cloud, files(pool(count=2) + extra))
     cloud.run()
     assert (phases(cloud), ready_condition(record(cloud))) == (
         {"one": Phase.FAILED},
-        (False, "QuotaExceeded"),
+        (False, "InvalidManifest"),
     )
     return cloud, commit
 
@@ -55,11 +55,11 @@ def test_what_differs_is_reported_with_both_values_and_the_failure_stays() -> No
     assert view is not None
     assert view["count"] == 1
     assert in_sync(record(cloud)) == (False, "Drifted")
-    assert ready_condition(record(cloud)) == (False, "QuotaExceeded")
-    assert record(cloud).job.reason.startswith("QuotaExceeded: ")
+    assert ready_condition(record(cloud)) == (False, "InvalidManifest")
+    assert record(cloud).job.reason.startswith("InvalidManifest: ")
     assert status(cloud, commit)[0] == "failure"
     doing, _ = why(cloud)
-    assert "QuotaExceeded: " in doing
+    assert "InvalidManifest: " in doing
     assert "it differs from git in " in doing
     assert "tags.own" in doing
 
@@ -76,7 +76,7 @@ def test_no_policy_has_it_corrected_and_the_report_says_why() -> None:
     drift = record(cloud).divergence.drift
     assert drift is not None
     notes = {field.path: (field.action, field.note) for field in drift.fields}
-    assert notes["tags.cost"] == ("report", "not corrected after its job failed: QuotaExceeded")
+    assert notes["tags.cost"] == ("report", "not corrected after its job failed: InvalidManifest")
 
 
 def test_no_pull_request_proposes_to_take_back_what_the_commit_asked_for() -> None:
@@ -86,7 +86,7 @@ def test_no_pull_request_proposes_to_take_back_what_the_commit_asked_for() -> No
     drift = record(cloud).divergence.drift
     assert drift is not None
     assert {(field.action, field.note) for field in drift.fields} == {
-        ("report", "not proposed after its job failed: QuotaExceeded")
+        ("report", "not proposed after its job failed: InvalidManifest")
     }
     assert cloud.state.proposals() == []
 
@@ -112,12 +112,12 @@ def test_a_deleted_cluster_is_missing_and_both_reasons_are_shown(extra: str) -> 
     assert in_sync(record(cloud)) == (False, "ClusterMissing")
     assert (found.job.active, accepted(cloud)["create", "one"]) == (False, 1)
     assert found.job.reason.startswith("ClusterMissing: ")
-    assert "before that, its job failed: QuotaExceeded: " in found.job.reason
+    assert "before that, its job failed: InvalidManifest: " in found.job.reason
     doing, action = why(cloud)
     assert doing.startswith("is not Ready any more: the cluster no longer exists in Azure")
-    assert "before that, it failed in the step node-pools (3 of 12 of provision): QuotaExceeded: " in doing
+    assert "before that, it failed in the step node-pools (3 of 12 of provision): InvalidManifest: " in doing
     assert "That creates it again" in action
-    assert "Raise the quota" in action
+    assert "Correct the value" in action
     assert status(cloud, commit)[0] == "failure"
 
 
@@ -134,14 +134,14 @@ def test_a_failure_is_shown_alone_again_when_the_stopped_cluster_runs() -> None:
     after = record(cloud)
     assert (after.phase, after.job.earlier) == (Phase.FAILED, None)
     assert (after.job.step.failure, after.job.reason) == (before.job.step.failure, before.job.reason)
-    assert ready_condition(after) == (False, "QuotaExceeded")
+    assert ready_condition(after) == (False, "InvalidManifest")
     assert in_sync(record(cloud))[0] is not None
 
 
 def test_the_node_pool_on_which_the_job_failed_is_no_finding_of_its_own() -> None:
     cloud, _ = failed()
     sweep(cloud)
-    assert (record(cloud).finding, ready_condition(record(cloud))) == ("", (False, "QuotaExceeded"))
+    assert (record(cloud).finding, ready_condition(record(cloud))) == ("", (False, "InvalidManifest"))
 
 
 def test_it_is_refreshed_by_name() -> None:
@@ -155,7 +155,7 @@ def test_it_is_refreshed_by_name() -> None:
 
 def test_a_cluster_that_was_never_ready_and_one_that_is_being_deleted_are_left_to_their_jobs() -> None:
     cloud = MemoryCloud(throttle=False)
-    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs")
+    cloud.azure.interventions.fail_next("one", "InvalidParameter", "no vCPUs")
     push(cloud, files())
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED}

@@ -24,7 +24,7 @@ _LOCKED = (
     "Remove the lock in the message.",
     Actor.SUBSCRIPTION,
 )
-_DISALLOWED = (
+DISALLOWED = (
     "A policy of Azure does not allow this.",
     "Change the policy in the message, or exempt the cluster's resource groups from it.",
     Actor.POLICY,
@@ -283,7 +283,7 @@ ENTRIES: tuple[Entry, ...] = (
             "policy/RequestDisallowedByPolicy",
             Refused,
             ("RequestDisallowedByPolicy", "PolicyViolation"),
-            *_DISALLOWED,
+            *DISALLOWED,
         ),
     ),
     *support(
@@ -293,7 +293,7 @@ ENTRIES: tuple[Entry, ...] = (
             "policy/RequestDisallowedByText",
             Refused,
             _OF_PARTS,
-            *_DISALLOWED,
+            *DISALLOWED,
             says=("was disallowed by policy",),
         ),
     ),

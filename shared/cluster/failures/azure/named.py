@@ -47,8 +47,8 @@ ENTRIES: tuple[Entry, ...] = sourced(
         Unexplained,
         (
             *("InvalidTagPatchOperation", "UnsupportedQuery", "InvalidResourceGroupName", "EmptyPayload"),
-            *("InvalidResourceGroup", "UnsupportedMediaType", "InvalidAPIVersion", "UnmarshalError"),
-            *("TemplateValidationError", "SDKValidationError", "UpdateNotAllowed", "MixedTypeNotSupported"),
+            *("InvalidResourceGroup", "UnsupportedMediaType", "InvalidAPIVersion", "UpdateNotAllowed"),
+            *("TemplateValidationError", "SDKValidationError", "MixedTypeNotSupported"),
             *("ExtensionAlreadyEnabledInAKSAddons", "PrivateClusterNotSupportedWithPaidSKU"),
         ),
         "Azure refused the request, and no page says for what reason it gives this code.",

@@ -85,6 +85,11 @@ ENTRIES: tuple[Entry, ...] = (
         link="https://github.com/Azure/AKS/issues/1568",
     ),
     *sourced(
+        "Azure/AKS issue 4060 and Azure/azure-cli issue 13050, answers of AKS",
+        _rule("Unmarshal", "A field has a name, or a type, that AKS does not know.", "UnmarshalError"),
+        link="https://github.com/Azure/AKS/issues/4060",
+    ),
+    *sourced(
         "Azure/acs-engine pkg/armhelpers/deploymentError.go: errors of the client",
         _rule(
             "Conflicting",
