@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from datetime import date
 from typing import Protocol
 
 
@@ -20,6 +21,16 @@ class Exports(Protocol):
     def lines(self, name: str) -> Iterator[str]:
         """Yield the lines of a file, read in parts."""
         ...
+
+
+def newest_day(exports: Exports, fleet: str) -> date | None:
+    """Return the last day that was exported of a fleet, None for none."""
+    return max(map(day_of, exports.names(f"{fleet}/")), default=None)
+
+
+def day_of(name: str) -> date:
+    """Return the last day of an export."""
+    return date.fromisoformat(name.rpartition("/")[2].removesuffix(".jsonl"))
 
 
 class NoExports:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -49,6 +49,7 @@ class VaultSecret:
     version: str
     """The id of the version, as the vault gives it."""
     value: str = field(repr=False, compare=False)
+    tags: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
 class Vaults(Protocol):
@@ -61,6 +62,14 @@ class Vaults(Protocol):
         vault does not let us in, Throttled with the vault's own wait, Unavailable without an answer,
         Unauthenticated without a credential, and InvalidManifest for a vault that is not among the app's.
         """
+        ...
+
+
+class OwnVault(Vaults, Protocol):
+    """The vault of the app's own secrets, where the app may write those of its GitHub App."""
+
+    def write(self, vault: str, name: str, value: str, tags: Mapping[str, str]) -> None:
+        """Write a new version of a secret; raise as ``secret``."""
         ...
 
 

@@ -15,7 +15,9 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from github import Github
 
 from cli.errors import ExitCode
-from cli.setup.github_app import (
+from shared.adapters.github.client import github_auth
+from shared.app.intake.webhook import _READERS
+from shared.github_app import (
     EVENTS,
     LONGEST_NAME,
     PERMISSIONS,
@@ -27,8 +29,6 @@ from cli.setup.github_app import (
     permission_table,
     web_address,
 )
-from shared.adapters.github.client import github_auth
-from shared.app.intake.webhook import _READERS
 from shared.settings import App
 from tests.support.browser import Browser
 from tests.support.set_up_fleet import FIRST, FLEET, REPOSITORY, Run, SetUpFleet, set_up_fleet
