@@ -124,6 +124,14 @@ def web_address(api: str) -> str:
     return f"{address.scheme}://{host}"
 
 
+def api_address(web: str) -> str:
+    """Return the address of GitHub's REST API for that of its pages: what ``web_address`` turns back."""
+    address = urlsplit(web)
+    if address.netloc == "github.com" or address.netloc.endswith(".ghe.com"):
+        return f"{address.scheme}://api.{address.netloc}"
+    return web if address.scheme == "http" else f"{web}/api/v3"
+
+
 def form_address(web: str, owner: str, state: str) -> str:
     """Return where the form posts the manifest; ``owner`` is an organization, "" for a person's account."""
     place = f"/organizations/{quote(owner, safe='')}" if owner else ""

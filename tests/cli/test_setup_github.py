@@ -23,6 +23,7 @@ from shared.github_app import (
     PERMISSIONS,
     SECRETS,
     Feature,
+    api_address,
     asked,
     event_table,
     manifest,
@@ -334,3 +335,4 @@ def test_a_manifest_has_a_name_that_github_takes(name: str) -> None:
 )
 def test_the_pages_of_every_github_are_found_from_its_api(api: str, web: str) -> None:
     assert web_address(api) == web
+    assert api_address(web) == api
