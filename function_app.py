@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from shared.adapters.registries import OciRegistries
     from shared.adapters.servicebus import ServiceBusQueue
     from shared.adapters.vault import KeyVaults, VaultProbe
+    from shared.app.console.github_setup import GitHubSetup
 
 log = logging.getLogger(__name__)
 Port = TypeVar("Port")
@@ -168,6 +169,22 @@ class Adapters:
 
         return KeyVaults(vault_addresses(self._settings.key_vaults), self._credential())
 
+    def github_setup(self) -> GitHubSetup | None:
+        """Return what registers the GitHub App of the fleet in the browser, None where that is off."""
+        if not self._settings.github_setup_vault:
+            return None
+        from shared.adapters.github.registration import send
+        from shared.adapters.vault import KeyVaults
+        from shared.app.console.github_setup import GitHubSetup
+
+        vaults = vault_addresses(self._settings.github_setup_vault)
+        return GitHubSetup(
+            self._settings.github_api_url.rstrip("/"),
+            send,
+            KeyVaults(vaults, self._credential()),
+            vault=next(iter(vaults)),
+        )
+
     def vault_probe(self, name: str) -> VaultProbe:
         """Return what asks one of the vaults whether it answers."""
         return self.vaults().probe_of(name)
@@ -281,6 +298,7 @@ def build_app(settings: Settings) -> func.FunctionApp:
             approval_keys={name: key.get_secret_value() for name, key in settings.approval_keys.items()},
             sweep_schedule=settings.sweep_schedule,
             check_schedule=settings.check_schedule,
+            github_setup=Adapters(settings).github_setup(),
         ):
             app.register_functions(blueprint)
     return app

@@ -8,6 +8,7 @@ an identity, and the identity the rights that its functions need. An app imports
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import azure.functions as func
 
@@ -15,6 +16,9 @@ from handlers import dead_letters, queues
 from handlers.sign_in import SignIn
 from shared.ports import Ports
 from shared.settings import CHECK_SCHEDULE, SWEEP_SCHEDULE, App
+
+if TYPE_CHECKING:
+    from shared.app.console.github_setup import GitHubSetup
 
 
 def blueprints(
@@ -26,6 +30,7 @@ def blueprints(
     approval_keys: Mapping[str, str],
     sweep_schedule: str = SWEEP_SCHEDULE,
     check_schedule: str = CHECK_SCHEDULE,
+    github_setup: GitHubSetup | None = None,
 ) -> Sequence[func.Blueprint]:
     """Return the functions of an app."""
     if app is App.WORKER:
@@ -54,5 +59,5 @@ def blueprints(
         dead_letters.blueprint(ports, "previews"),
         timers.blueprint(ports, sweep_schedule=sweep_schedule, check_schedule=check_schedule),
         api.blueprint(ports, sign_in, health),
-        console.blueprint(ports, sign_in, health, webhook_secrets),
+        console.blueprint(ports, sign_in, health, webhook_secrets, github_setup),
     )

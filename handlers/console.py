@@ -23,6 +23,7 @@ from handlers.acts import ACTS
 from handlers.routes import callable_by
 from handlers.sign_in import KEY, SignIn, address_of
 from shared.app.api.access import Caller, Principal, Role, decide, may_somewhere
+from shared.app.console import github_setup
 from shared.app.console.forms import Signer, body_of, new_session, role_of_session
 from shared.app.console.pages import SECTIONS, page_at
 from shared.app.console.recent import recent
@@ -55,10 +56,17 @@ OF_ANOTHER_SITE = "This form comes from another site, and nothing was done."
 OLD_FORM = "This form is too old, or of another session. Nothing was done: send it again from here."
 
 
-def blueprint(ports: Ports, sign_in: SignIn, health: Health, secrets: Sequence[str]) -> func.Blueprint:
+def blueprint(
+    ports: Ports,
+    sign_in: SignIn,
+    health: Health,
+    secrets: Sequence[str],
+    setup: github_setup.GitHubSetup | None = None,
+) -> func.Blueprint:
     """Return the console; ``secrets`` sign what browsers send back, the first one first."""
     bp = func.Blueprint()
-    console = Console(ports, sign_in, health, Signer(secrets))
+    signer = Signer(secrets)
+    console = Console(ports, sign_in, health, signer, github_setup.SetupPages(ports, signer, setup))
 
     @bp.function_name("console")
     @bp.route("{*path}", methods=["GET", "POST"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -101,6 +109,7 @@ class Console:
     sign_in: SignIn
     health: Health
     signer: Signer
+    setup: github_setup.SetupPages
     acts: Mapping[str, ActRoute] = field(default_factory=lambda: {act.name: act for act in ACTS})
     reading: list[Ports] = field(default_factory=list)
 
@@ -114,9 +123,13 @@ class Console:
             return self._shown(request, message("Not from here", OF_ANOTHER_SITE, 403))
         if path == "/sign-in" and not self.sign_in.has_pages:
             return self._signed_in(request) if req.method == "POST" else self._key_form(request)
+        if path == github_setup.CREATED and req.method == "GET":
+            return self._shown(request, github_setup.returned(req.params))
         denied = decide(request.caller.principal if request.caller else None, Role.READER)
         if request.caller is None or denied:
             return self._refused(request, denied.error if denied else "")
+        if path.startswith(github_setup.HOME):
+            return self._set_up(request, request.caller)
         if req.method == "POST":
             return self._posted(request, request.caller)
         return self._page(request, request.caller)
@@ -188,6 +201,22 @@ class Console:
         """Return whether somebody sees the button of an act; what it concerns then decides."""
         somewhere = act.concerns is not None and may_somewhere(principal, act.role)
         return somewhere or decide(principal, act.role) is None
+
+    def _set_up(self, request: Request, caller: Caller) -> func.HttpResponse:
+        """Answer a request about the GitHub App of the fleet, which an Admin sets up; GitHub takes a form."""
+        denied = decide(caller.principal, Role.ADMIN)
+        if denied:
+            return self._shown(request, message("You may not open this page", denied.error, 403))
+        posts = request.http.method == "POST"
+        given = dict(_fields(request.http)) if posts else dict(request.http.params)
+        asked = github_setup.Asked(request.path, given, caller, request.session, posts)
+        answer = self.setup.answer(asked)
+        if isinstance(answer, github_setup.Led):
+            return self._said(answer.address, answer.text, ok=answer.ok)
+        shown = self._shown(request, answer)
+        own = "form-action 'self'"
+        shown.headers["Content-Security-Policy"] = POLICY.replace(own, f"{own} {self.setup.web}".rstrip())
+        return shown
 
     # Signing in.
 

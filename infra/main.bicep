@@ -95,6 +95,9 @@ param secretValues {
   *: string
 } = {}
 
+@description('Also let an Admin register the GitHub App on the page /setup/github of the app: the app with the webhook may then write the secrets of its GitHub App. Take it back once the App is there.')
+param setUpInBrowser bool = false
+
 @description('The user name with which Flux in the clusters reads the fleet repository.')
 param fluxGitUsername string = 'git'
 
@@ -254,6 +257,7 @@ var problems = filter(
     !empty(dnsZones) && !empty(filter(usedZones, zone => !contains(dnsZones, zone)))
       ? 'dnsZones: each of ${join(usedZones, ', ')}.'
       : ''
+    setUpInBrowser && !byApp ? 'setUpInBrowser: secrets with ${join(ofApp, ', ')}.' : ''
     entrance == 'private' && !isPrivate ? 'entrance: public without network private.' : ''
     entrance == 'private' && !empty(entranceAddresses) ? 'entranceAddresses: nothing with entrance private.' : ''
   ],
@@ -531,6 +535,7 @@ module vault 'vault.bicep' = {
     workspaceId: monitoring.outputs.workspaceId
     locked: locks
     isPrivate: isPrivate
+    setterId: setUpInBrowser ? identities.control : ''
   }
 }
 
@@ -604,6 +609,7 @@ module control 'function.bicep' = {
       SWEEP_SCHEDULE: sweepSchedule
       CHECK_SCHEDULE: checkSchedule
       KEY_VAULTS: vaultAddresses
+      GITHUB_SETUP_VAULT: setUpInBrowser ? 'https://${vaultName}${environment().suffixes.keyvaultDns}' : ''
       FLUX_GIT_HOST: fluxGitHost
       ROLLOUT_CHECK_HOSTS: join(rolloutCheckHosts, ',')
     })

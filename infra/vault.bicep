@@ -35,6 +35,9 @@ param values {
 @secure()
 param nobodyKnows string = newGuid()
 
+@description('The identity of the app that may write the secrets of a GitHub App, so that an Admin registers one on its page. With none, no app writes a secret.')
+param setterId string = ''
+
 @description('The workspace that gets who read and wrote secrets.')
 param workspaceId string
 
@@ -126,6 +129,44 @@ resource first 'Microsoft.KeyVault/vaults/secrets@2026-05-15' = [
     properties: {
       value: placeholder(secret.name, nobodyKnows)
     }
+  }
+]
+
+// It sets these secrets, and deletes, lists or purges none. It reads them as before.
+resource setter 'Microsoft.Authorization/roleDefinitions@2022-04-01' = if (!empty(setterId)) {
+  name: guid(resourceGroup().id, 'roadstead-secret-setter')
+  properties: {
+    roleName: 'Roadstead secret setter (${uniqueString(resourceGroup().id)})'
+    description: 'Write new versions of secrets.'
+    type: 'CustomRole'
+    assignableScopes: [resourceGroup().id]
+    permissions: [
+      {
+        dataActions: ['Microsoft.KeyVault/vaults/secrets/setSecret/action']
+      }
+    ]
+  }
+}
+
+var ofApp = filter(setUp, name => name != 'github-webhook-secret-previous')
+
+resource settable 'Microsoft.KeyVault/vaults/secrets@2026-05-15' existing = [
+  for name in ofApp: {
+    parent: vault
+    name: name
+  }
+]
+
+resource setters 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for (name, number) in ofApp: if (!empty(setterId) && contains(map(secrets, secret => secret.name), name)) {
+    scope: settable[number]
+    name: guid(settable[number].id, setterId, setter.id)
+    properties: {
+      principalId: setterId
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: setter.id
+    }
+    dependsOn: [written, first]
   }
 ]
 

@@ -93,6 +93,9 @@ class Settings(BaseModel):
     key_vaults: Vaults = ""
     """The vaults that manifests may name, by their addresses: no manifest says where a vault is."""
 
+    github_setup_vault: Vaults = ""
+    """The vault of the app's own secrets, where it may write those of its GitHub App; "" for none."""
+
     registries: RegistryHosts = ""
     """The registries of artifacts that clusters may follow by rollout: no manifest says whom the app asks."""
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from azure.identity._constants import DEVELOPER_SIGN_ON_CLIENT_ID
 from cronsim import CronSim
 
-from cli.setup.github_app import SECRETS as SET_UP
 from handlers.routes import who_may_call
 from localcloud.azure.world import event_grid
 from localcloud.memory import memory_cloud
@@ -21,6 +20,7 @@ from localcloud.runtime.parts import servicebus_part
 from shared.app.api.access import Role
 from shared.app.console.forms import SESSION
 from shared.cluster.pace import SMALL_CHANGE
+from shared.github_app import SECRETS as SET_UP
 from shared.ports.state import TABLES
 from shared.settings import App, Settings
 from tests.support.function_calls import functions

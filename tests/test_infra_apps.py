@@ -5,9 +5,18 @@ from __future__ import annotations
 import re
 
 from localcloud.memory import memory_cloud
+from shared.github_app import OF_APP
 from shared.settings import App
 from tests.support.deployed_rights import receiver, senders
-from tests.support.templates import INFRA, app_settings, assignments, of_type, settings_of
+from tests.support.templates import (
+    EXAMPLE,
+    INFRA,
+    app_settings,
+    assignments,
+    of_type,
+    role_definitions,
+    settings_of,
+)
 
 
 def test_every_app_runs_its_functions_with_an_identity_and_a_host_of_its_own() -> None:
@@ -47,6 +56,24 @@ def test_an_app_reads_the_secrets_of_its_own_settings_and_no_others() -> None:
         assert read == used, app
     written = {found.name.rpartition("/")[2] for found in of_type("Microsoft.KeyVault/vaults/secrets")}
     assert written == set(re.findall(r"SecretName=([\w-]+)\)", str(app_settings())))
+
+
+def test_the_app_with_the_page_sets_the_secrets_of_its_github_app_and_no_others() -> None:
+    """With ``setUpInBrowser`` alone; without it, no app has the role, and the page is off."""
+    role, definition = next(
+        (name, found)
+        for name, found in role_definitions().items()
+        if found.properties["roleName"].startswith("Roadstead secret setter")
+    )
+    actions = {"dataActions": ["Microsoft.KeyVault/vaults/secrets/setSecret/action"]}
+    assert definition.properties["permissions"] == [actions]
+    setters = [found for found in assignments() if found.role == role]
+    assert {found.app for found in setters} == {App.CONTROL}
+    assert {found.scope.rpartition("/secrets/")[2] for found in setters} == set(OF_APP)
+    assert "'kv-" in settings_of(App.CONTROL)["GITHUB_SETUP_VAULT"]
+    assert not any("GITHUB_SETUP_VAULT" in settings_of(app) for app in (App.WORKER, App.DELETER))
+    assert [found for found in assignments(EXAMPLE) if "/vaults/" in found.scope and found.role == role] == []
+    assert settings_of(App.CONTROL, EXAMPLE)["GITHUB_SETUP_VAULT"] == ""
 
 
 def test_the_apps_that_name_the_server_of_the_repository_have_the_same_one() -> None:

@@ -18,6 +18,7 @@ COMPILER = bicep.compiler() or ""
 GIVEN = bicep.parameter_texts()
 SUBNET = "/subscriptions/0/resourceGroups/n/providers/Microsoft.Network/virtualNetworks/hub/subnets/apps"
 PRIVATE = "param network = 'private'"
+BY_TOKEN = "param secrets = ['github-token', 'github-webhook-secret']"
 VAULT = "{ name: 'kv-x', resourceGroup: 'rg', subscriptionId: '00000000-0000-0000-0000-000000000001' }"
 WRONG = {
     "param fleet = 'My_Fleet-'": "fleet: lower-case letters, digits and hyphens",
@@ -48,6 +49,7 @@ WRONG = {
     "param dnsByPolicy = true": "dnsZones and dnsByPolicy: nothing without network private",
     f"param dnsZones = {{ blob: 'x' }}; {PRIVATE}": "dnsZones: each of blob, table, serviceBus, vault.",
     f"param dnsZones = {{ blob: 'x' }}; param dnsByPolicy = true; {PRIVATE}": "nothing with dnsByPolicy",
+    f"param setUpInBrowser = true; {BY_TOKEN}": "setUpInBrowser: secrets with github-app-id",
     "param entrance = 'private'": "entrance: public without network private",
     f"param entranceAddresses = ['x']; param entrance = 'private'; {PRIVATE}": "entranceAddresses: nothing",
     "param network = 'vnet'": "'outbound' | 'private' | 'public'",

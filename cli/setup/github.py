@@ -18,25 +18,27 @@ import httpx
 
 from cli.azure_deployment import Az
 from cli.setup.azure_fleet import AzureFleet, read_secret, refresh, secret_tags, write_secret
-from cli.setup.github_app import (
+from cli.setup.github_calls import send
+from cli.setup.registration_page import RegistrationPage
+from shared.github_app import (
     APP_ID,
     INSTALLATION,
     KEY,
+    OF_APP,
     SECOND_WEBHOOK,
+    TAG,
+    TAG_ID,
     WEBHOOK,
     Feature,
     manifest,
     web_address,
 )
-from cli.setup.github_calls import AppCalls, RegisteredApp, convert
-from cli.setup.registration_page import RegistrationPage
+from shared.github_registration import AppCalls, RegisteredApp, convert
 
 WITHIN = 3600.0
 """Seconds from the form to the exchange of the code: GitHub's own limit."""
 LOOK = 3.0
 """Seconds until the installation, or the app, is read again."""
-TAG, TAG_ID = "github-app", "github-app-id"
-"""The tags of the secrets that are written here: the name and the id of the App, which are public."""
 
 
 class SetupFailed(Exception):
@@ -67,7 +69,7 @@ def register(
     taken: list[RegisteredApp] = []
 
     def exchange(code: str) -> str:
-        app = convert(fleet.api, code)
+        app = convert(send, fleet.api, code)
         taken.append(app)
         return app.installation_page
 
@@ -88,12 +90,12 @@ def register(
             raise SetupFailed(page.failure)
         app = taken[0]
         terminal.say(f"GitHub registered the App {app.slug}.")
-        tags = {TAG: app.slug, TAG_ID: app.id}
-        for name, value in ((KEY, app.key), (WEBHOOK, app.webhook_secret), (APP_ID, app.id)):
+        tags = dict(app.tags)
+        for name, value in app.secrets.items():
             write_secret(az, fleet, name, value, tags)
-        calls = AppCalls(fleet.api, app.id, app.key)
+        calls = AppCalls(send, fleet.api, app.id, app.key)
         _install(az, fleet, terminal, calls, tags, page=app.installation_page, within=within)
-    refresh(az, fleet, (APP_ID, INSTALLATION, KEY, WEBHOOK))
+    refresh(az, fleet, OF_APP)
     problem = _webhook_problem(fleet, terminal, app.webhook_secret)
     if problem:
         terminal.say(f"The vault has everything, but {problem}. See roadstead doctor.")
@@ -101,7 +103,7 @@ def register(
 
 
 def _refuse_what_is_there(az: Az, fleet: AzureFleet, *, replace: bool) -> None:
-    missing = [name for name in (APP_ID, INSTALLATION, KEY, WEBHOOK) if name not in fleet.references]
+    missing = [name for name in OF_APP if name not in fleet.references]
     if missing:
         raise SetupFailed(
             f"the app does not read {', '.join(missing)}: add them to secrets in the parameter file, as in "
@@ -145,7 +147,7 @@ def _install(
 def replace_key(az: Az, fleet: AzureFleet, terminal: Terminal, key: str) -> None:
     """Give the apps a new private key of their App, once GitHub takes it; install the App if it is not."""
     tags = _tags(az, fleet)
-    calls = AppCalls(fleet.api, tags[TAG_ID], key)
+    calls = AppCalls(send, fleet.api, tags[TAG_ID], key)
     tags[TAG] = calls.slug()
     write_secret(az, fleet, KEY, key, tags)
     page = f"{web_address(fleet.api)}/settings/apps/{tags[TAG]}/installations"
@@ -164,7 +166,7 @@ def rotate_webhook_secret(az: Az, fleet: AzureFleet, terminal: Terminal, key: st
             f"the app does not read {SECOND_WEBHOOK}: add it to secrets in the parameter file, and deploy"
         )
     tags = _tags(az, fleet)
-    calls = AppCalls(fleet.api, tags[TAG_ID], key or read_secret(az, fleet, KEY))
+    calls = AppCalls(send, fleet.api, tags[TAG_ID], key or read_secret(az, fleet, KEY))
     slug, new = calls.slug(), secrets.token_urlsafe(32)
     write_secret(az, fleet, SECOND_WEBHOOK, new, tags)
     refresh(az, fleet, (SECOND_WEBHOOK,))

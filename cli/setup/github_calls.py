@@ -1,27 +1,14 @@
-"""GitHub's REST API, as an App that is being set up calls it. No error has a code, a key or a secret."""
+"""The command's way to GitHub's REST API."""
 
 from __future__ import annotations
 
-import re
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
-from urllib.parse import quote
 
 import httpx
 
-TIMEOUT = 20.0
-"""Seconds until GitHub is taken not to answer."""
-JWT_SECONDS = 540
-"""How long a token of the App is valid; GitHub takes ten minutes at most, and clocks differ."""
-CLOCKS_DIFFER = 60
-_CODE = re.compile(r"[A-Za-z0-9_-]{1,200}")
-
-
-class GitHubRefused(ValueError):
-    """GitHub did not answer, or refused; the message says what to do."""
+from shared.github_registration import TIMEOUT, Answer, GitHubRefused
 
 
 def check_library() -> None:
@@ -31,103 +18,13 @@ def check_library() -> None:
         raise GitHubRefused(f"To sign as an App needs the library PyJWT; {remedy}.")
 
 
-@dataclass(frozen=True)
-class RegisteredApp:
-    """What GitHub answers once for a new App. ``key`` is PEM."""
-
-    id: str
-    slug: str
-    page: str
-    key: str = field(repr=False)
-    webhook_secret: str = field(repr=False)
-
-    @property
-    def installation_page(self) -> str:
-        """The page on which its owner installs it."""
-        return f"{self.page}/installations/new"
-
-
-def convert(api: str, code: str) -> RegisteredApp:
-    """Exchange the code of a manifest, once and within an hour, for the App. Raises GitHubRefused."""
-    if not _CODE.fullmatch(code):
-        raise GitHubRefused("GitHub's answer has a code of an unknown form: nothing was done.")
-    answer = _call(api, "POST", f"/app-manifests/{quote(code, safe='')}/conversions")
-    if answer.status_code in (404, 422):
-        raise GitHubRefused(
-            "GitHub does not know this code: it is good once, and for an hour. The App may be registered "
-            "without its key being known: delete it on GitHub (Settings, Developer settings, GitHub Apps), "
-            "and run the command again."
-        )
-    found = _checked(answer)
+def send(method: str, url: str, headers: Mapping[str, str], body: Mapping[str, Any] | None) -> Answer:
+    """Send a request; raise GitHubRefused where there is no answer."""
     try:
-        return RegisteredApp(
-            str(int(found["id"])),
-            str(found["slug"]),
-            str(found["html_url"]),
-            key=str(found["pem"]),
-            webhook_secret=str(found["webhook_secret"]),
-        )
-    except (KeyError, TypeError, ValueError):
-        raise GitHubRefused("GitHub answered without an App, its key or its webhook secret.") from None
-
-
-class AppCalls:
-    """Calls GitHub as an App, by its key."""
-
-    def __init__(self, api: str, app_id: str, key: str) -> None:
-        self._api, self._id, self._key = api, app_id, key
-
-    def slug(self) -> str:
-        """Return the name of the App; raise GitHubRefused for a key that is not its own."""
-        answer = self._as_app("GET", "/app")
-        if answer.status_code in (401, 404):
-            raise GitHubRefused(
-                f"GitHub does not take this key for the App {self._id}: it was deleted, or is of another App."
-            )
-        return str(_checked(answer)["slug"])
-
-    def installation(self, repository: str) -> str:
-        """Return the number of the installation on a repository "owner/name", "" while there is none."""
-        answer = self._as_app("GET", f"/repos/{repository}/installation")
-        return "" if answer.status_code == 404 else str(int(_checked(answer)["id"]))
-
-    def set_webhook_secret(self, secret: str) -> None:
-        """Have GitHub sign with another secret from now on."""
-        _checked(self._as_app("PATCH", "/app/hook/config", {"secret": secret}))
-
-    def _as_app(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> httpx.Response:
-        import jwt
-
-        now = int(time.time())
-        claims = {"iat": now - CLOCKS_DIFFER, "exp": now + JWT_SECONDS, "iss": self._id}
-        try:
-            token = jwt.encode(claims, self._key, algorithm="RS256")
-        except (jwt.PyJWTError, ValueError, TypeError):
-            # Not chained: the cause could contain the key.
-            raise GitHubRefused("This is not an RSA private key in PEM form.") from None
-        return _call(self._api, method, path, token=token, body=body)
-
-
-def _call(
-    api: str, method: str, path: str, *, token: str = "", body: Mapping[str, Any] | None = None
-) -> httpx.Response:
-    headers = {"Accept": "application/vnd.github+json", "User-Agent": "roadstead"}
-    if token:
-        headers["Authorization"] = f"Bearer {token}"
-    try:
-        return httpx.request(method, f"{api}{path}", headers=headers, json=body, timeout=TIMEOUT)
+        answer = httpx.request(method, url, headers=dict(headers), json=body, timeout=TIMEOUT)
     except httpx.HTTPError as error:
-        raise GitHubRefused(f"{api} does not answer: {type(error).__name__}") from None
-
-
-def _checked(answer: httpx.Response) -> dict[str, Any]:
+        raise GitHubRefused(f"GitHub does not answer at GITHUB_API_URL: {type(error).__name__}") from None
     try:
-        found = answer.json()
+        return Answer(answer.status_code, answer.json())
     except ValueError:
-        found = None
-    if not answer.is_success:
-        said = found.get("message") if isinstance(found, dict) else None
-        raise GitHubRefused(f"GitHub answered {answer.status_code}: {said or 'without a reason'}")
-    if not isinstance(found, dict):
-        raise GitHubRefused("GitHub's answer cannot be read.")
-    return found
+        return Answer(answer.status_code, None)

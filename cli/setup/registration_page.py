@@ -19,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from cli.setup.github_app import form_address
+from shared.github_app import form_address
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'"
 STYLE = "body{font:16px/1.5 system-ui;max-width:42rem;margin:4rem auto;padding:0 1rem}button{font:inherit}"

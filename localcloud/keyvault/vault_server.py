@@ -107,7 +107,11 @@ class VaultServer:
             given = _body(request)
             enabled = (given.get("attributes") or {}).get("enabled", True)
             made = self._world.set(
-                name, str(given["value"]), enabled=enabled, content_type=given.get("contentType") or ""
+                name,
+                str(given["value"]),
+                enabled=enabled,
+                content_type=given.get("contentType") or "",
+                tags=given.get("tags"),
             )
             return json_response(200, self._bundle(made))
         if request.method == "PATCH":
@@ -151,7 +155,7 @@ class VaultServer:
         shown: dict[str, Any] = {
             "id": f"{self.url}/secrets/{version.name}/{version.version}",
             "attributes": {"enabled": version.enabled, **times, **recovery},
-            "tags": {},
+            "tags": dict(version.tags),
         }
         return shown | ({"contentType": version.content_type} if version.content_type else {})
 

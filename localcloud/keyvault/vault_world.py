@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 import threading
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 _NAME = re.compile(r"[0-9a-zA-Z-]{1,127}")
@@ -39,6 +39,7 @@ class SecretVersion:
     updated: datetime
     enabled: bool = True
     content_type: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
 
 
 class VaultWorld:
@@ -52,7 +53,15 @@ class VaultWorld:
         self._secrets: dict[str, list[SecretVersion]] = {}
         self._deleted: dict[str, list[SecretVersion]] = {}
 
-    def set(self, name: str, value: str, *, enabled: bool = True, content_type: str = "") -> SecretVersion:
+    def set(
+        self,
+        name: str,
+        value: str,
+        *,
+        enabled: bool = True,
+        content_type: str = "",
+        tags: Mapping[str, str] | None = None,
+    ) -> SecretVersion:
         """Add a version, which is the newest from now on."""
         if not _NAME.fullmatch(name):
             raise VaultError(400, "BadParameter", f"The request URI contains an invalid name: {name}")
@@ -68,7 +77,7 @@ class VaultWorld:
                 )
                 raise VaultError(409, "Conflict", message, "ObjectIsDeletedButRecoverable")
             now = self._clock()
-            made = SecretVersion(name, self._unique(), value, now, now, enabled, content_type)
+            made = SecretVersion(name, self._unique(), value, now, now, enabled, content_type, tags or {})
             self._secrets.setdefault(name.lower(), []).append(made)
             return made
 

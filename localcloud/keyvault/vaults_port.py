@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from localcloud.keyvault.vault_world import VaultError, VaultWorld
-from shared.cluster.failures.errors import InvalidManifest, ReconcileError, SecretMissing
+from shared.cluster.failures.errors import InvalidManifest, ReconcileError, SecretMissing, from_http
 from shared.ports.services import VaultSecret
 
 
@@ -19,12 +19,8 @@ class WorldVaults:
 
     def secret(self, vault: str, name: str) -> VaultSecret:
         """Return the newest version of a secret."""
-        world = self.worlds.get(vault.lower())
-        if world is None:
-            raise InvalidManifest(f"the vault {vault} is not in KEY_VAULTS, a setting of the app")
+        world = self._world(vault)
         self.reads.append((vault, name))
-        if vault.lower() in self.failing:
-            raise self.failing[vault.lower()]
         try:
             found = world.get(name)
         except VaultError as error:
@@ -32,4 +28,19 @@ class WorldVaults:
             if error.status == 403:
                 raise SecretMissing(f"{what} is disabled", code=error.inner) from None
             raise SecretMissing(f"{what} does not exist, or is deleted", code=error.code) from None
-        return VaultSecret(found.version, found.value)
+        return VaultSecret(found.version, found.value, found.tags)
+
+    def write(self, vault: str, name: str, value: str, tags: Mapping[str, str]) -> None:
+        """Write a new version of a secret."""
+        try:
+            self._world(vault).set(name, value, tags=tags)
+        except VaultError as error:
+            raise from_http(error.status, error.inner or error.code, f"Key Vault: {error}") from None
+
+    def _world(self, vault: str) -> VaultWorld:
+        world = self.worlds.get(vault.lower())
+        if world is None:
+            raise InvalidManifest(f"the vault {vault} is not in KEY_VAULTS, a setting of the app")
+        if vault.lower() in self.failing:
+            raise self.failing[vault.lower()]
+        return world

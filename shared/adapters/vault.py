@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from azure.core.credentials import TokenCredential
@@ -57,17 +58,34 @@ class KeyVaults:
 
     def secret(self, vault: str, name: str) -> VaultSecret:
         """Return the newest version of a secret."""
+        what = f"the secret {name} of the vault {vault}"
+        with self._calling(vault, f"read {what}", what) as client:
+            found = client.get_secret(name)
+            value, version, tags = found.value, str(found.properties.version), found.properties.tags or {}
+        if value is None:
+            raise SecretMissing(f"{what} has no value")
+        if not isinstance(value, str):
+            raise VaultUnavailable(f"the vault {vault} gave an answer that cannot be read")
+        return VaultSecret(version, value, dict(tags))
+
+    def write(self, vault: str, name: str, value: str, tags: Mapping[str, str]) -> None:
+        """Write a new version of a secret."""
+        what = f"the secret {name} of the vault {vault}"
+        with self._calling(vault, f"write {what}", what) as client:
+            client.set_secret(name, value, tags=dict(tags))
+
+    @contextmanager
+    def _calling(self, vault: str, act: str, what: str) -> Iterator[SecretClient]:
+        """Lend the client of a vault for one call, and translate its errors."""
         url = self._urls.get(vault.lower())
         if url is None:
             raise InvalidManifest(f"the vault {vault} is not in KEY_VAULTS, a setting of the app")
-        what = f"the secret {name} of the vault {vault}"
         try:
-            found = self._client(url).get_secret(name)
-            value, version = found.value, str(found.properties.version)
+            yield self._client(url)
         except ResourceNotFoundError as error:
             raise SecretMissing(f"{what} does not exist, or is deleted", code=_code(error)) from None
         except HttpResponseError as error:
-            raise _from_response(error, what, vault) from None
+            raise _from_response(error, act, what, vault) from None
         except AzureError as error:
             raise VaultUnavailable(f"the vault {vault} did not answer: {type(error).__name__}") from None
         except ValueError:
@@ -77,11 +95,6 @@ class KeyVaults:
         except (LookupError, TypeError, AttributeError, RecursionError):
             # Not chained: the library's text may have parts of the answer.
             raise VaultUnavailable(f"the vault {vault} gave an answer that cannot be read") from None
-        if value is None:
-            raise SecretMissing(f"{what} has no value")
-        if not isinstance(value, str):
-            raise VaultUnavailable(f"the vault {vault} gave an answer that cannot be read")
-        return VaultSecret(version, value)
 
     def probe_of(self, vault: str) -> VaultProbe:
         """Return what asks a vault whether it answers."""
@@ -140,7 +153,7 @@ class VaultProbe:
         self._transport.close()
 
 
-def _from_response(error: HttpResponseError, what: str, vault: str) -> ReconcileError:
+def _from_response(error: HttpResponseError, act: str, what: str, vault: str) -> ReconcileError:
     """Return our error for a refusal; the vault's own text is not repeated."""
     response: Any = error.response
     if response is None or isinstance(error, DecodeError):
@@ -156,7 +169,7 @@ def _from_response(error: HttpResponseError, what: str, vault: str) -> Reconcile
     if code in _NETWORK:
         return VaultForbidden(f"the firewall of the vault {vault} refuses the address of this app", **given)
     if response.status_code == 403:
-        return VaultForbidden(f"the identity of this app may not read {what}", **given)
+        return VaultForbidden(f"the identity of this app may not {act}", **given)
     message = f"{what}: HTTP {response.status_code}{code and f' {code}'}"
     if response.status_code >= 500 or response.status_code == 408:
         return VaultUnavailable(message, retry_after=retry_after(headers), **given)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from datetime import timedelta
 from functools import partial
 
 from shared.app.access.cluster_access import ClusterAccess
@@ -18,8 +19,10 @@ from shared.cluster.failures.errors import Dependency, ReconcileError, Unauthori
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.frozen import dataclass
+from shared.github_app import PERMISSIONS, Feature
 from shared.ports import Ports
 from shared.ports.azure import ListGrants, ListRoleDefinitions
+from shared.ports.services import newest_day
 from shared.ports.state.examinations import Examination, Finding
 from shared.resource_ids import SubscriptionId
 from shared.sentences import some_of
@@ -45,6 +48,7 @@ _ASSIGN = (
     "--parameters identities=IDENTITIES`"
 )
 _NAMED = 2
+_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -109,10 +113,84 @@ def parts_of(app: str, ports: Ports) -> Iterator[Part]:
     for subscription in _subscriptions(ports) if principal else ():
         rights = partial(_has_rights, app, principal, subscription, ports)
         yield Part(f"roles in {subscription}", rights, _ASSIGN.format(subscription))
+    if app == "control":
+        yield from _of_control(ports)
     entered = _to_enter(ports) if app == "worker" else None
     if entered is not None:
         remedy = f"`roadstead why {entered.name}`; docs/troubleshooting.md"
         yield Part(f"API server of {entered.name}", partial(_enter, entered, ports), remedy)
+
+
+def _of_control(ports: Ports) -> Iterator[Part]:
+    """Yield what control asks for all apps: they have one credential, one webhook and one export."""
+    host, app = ports.git_host, "the page of the App on GitHub"
+    yield Part(
+        f"permissions on {host.name}",
+        partial(_has_permissions, ports),
+        f"give them on {app} (Permissions), and have an owner accept them: docs/how-to/connect-github.md",
+    )
+    yield Part(
+        "webhook",
+        partial(_webhooks_arrive, ports),
+        f"after 401, `roadstead setup github {ports.config.fleet} --rotate-webhook-secret`; after 0 or 5xx, "
+        f"redeliver on {app} (Advanced), and `roadstead sync`",
+    )
+    yield Part(
+        "export",
+        partial(_is_exported, ports),
+        f"{_DEPLOY}; the log of purge_expired has the error: docs/how-to/back-up.md",
+    )
+
+
+def _has_permissions(ports: Ports) -> None:
+    """Raise Unauthorized where the credential lacks a permission that this fleet uses."""
+    granted = ports.git_host.permissions()
+    if granted is None:
+        return
+    missing = [
+        f"{permission.shown}: {permission.level}"
+        for permission in PERMISSIONS
+        if (permission.feature is None or permission.feature in _features(ports))
+        and granted.get(permission.name) not in (permission.level, "write")
+    ]
+    if missing:
+        raise Unauthorized(f"the App on {ports.git_host.name} lacks {', '.join(missing)}")
+
+
+def _features(ports: Ports) -> Iterator[Feature]:
+    """Yield what the fleet uses beyond what each one needs, as of its last plan."""
+    if ports.reviewers:
+        yield Feature.TEAMS
+    with suppress(Unreadable):
+        rules = ports.state.fleet().rules
+        if rules.promotions:
+            yield Feature.PROPOSALS
+        if any(route.type == "github" for route in rules.routes):
+            yield Feature.ISSUES
+
+
+def _webhooks_arrive(ports: Ports) -> None:
+    """Raise Dependency where an event of the last day arrived in no attempt to deliver it."""
+    found = ports.git_host.deliveries() or ()
+    since = time_now(ports) - _DAY
+    recent = [delivery for delivery in found if delivery.at >= since]
+    arrived = {delivery.event_id for delivery in recent if delivery.arrived}
+    lost = {delivery.event_id: delivery for delivery in recent if delivery.event_id not in arrived}
+    if lost:
+        newest = max(lost.values(), key=lambda delivery: delivery.at)
+        success = max((delivery.at for delivery in recent if delivery.arrived), default=None)
+        last = f"the last that did at {success:%H:%M:%S} UTC" if success else "none did"
+        raise Dependency(
+            f"{len(lost)} of {len(lost) + len(arrived)} webhooks of the last day did not arrive, {last}; the "
+            f"newest, {newest.kind}, got the answer {newest.status or 'none'} at {newest.at:%H:%M:%S} UTC"
+        )
+
+
+def _is_exported(ports: Ports) -> None:
+    """Raise Dependency where the last export is older than two days; a new fleet has none yet."""
+    last = newest_day(ports.exports, ports.config.fleet)
+    if last is not None and last < (time_now(ports) - 2 * _DAY).date():
+        raise Dependency(f"the last export of what only tables have is of {last}")
 
 
 def _is_unresolved(setting: str) -> None:

@@ -100,6 +100,24 @@ class CommitStatus:
     target_url: str = ""
 
 
+@dataclass(frozen=True)
+class HookDelivery:
+    """An attempt to deliver an event to the app; attempts of one event have one ``event_id``.
+
+    ``status`` is that of the app's answer, 0 for none.
+    """
+
+    event_id: str
+    kind: str
+    at: datetime
+    status: int
+
+    @property
+    def arrived(self) -> bool:
+        """Whether the app took it."""
+        return 200 <= self.status < 300
+
+
 class Repository(Protocol):
     """The fleet repository."""
 
@@ -221,6 +239,17 @@ class GitHost(Repository, PullRequests, Proposing, Issues, Protocol):
     @property
     def capabilities(self) -> frozenset[Capability]:
         """What it can do with the credential that it has."""
+        ...
+
+    def permissions(self) -> Mapping[str, str] | None:
+        """Return what the credential may: "read" or "write", by the host's names; None for unknown."""
+        ...
+
+    def deliveries(self) -> Sequence[HookDelivery] | None:
+        """Return the newest attempts to deliver events to the app, at most 100, newest first.
+
+        None for a credential that may not see them.
+        """
         ...
 
     def other(self, repository: str) -> GitHost:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Protocol
 
 from shared.cluster.failures.errors import InvalidManifest
@@ -49,6 +49,7 @@ class VaultSecret:
     version: str
     """The id of the version, as the vault gives it."""
     value: str = field(repr=False, compare=False)
+    tags: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
 class Vaults(Protocol):
@@ -61,6 +62,14 @@ class Vaults(Protocol):
         vault does not let us in, Throttled with the vault's own wait, Unavailable without an answer,
         Unauthenticated without a credential, and InvalidManifest for a vault that is not among the app's.
         """
+        ...
+
+
+class OwnVault(Vaults, Protocol):
+    """The vault of the app's own secrets, where the app may write those of its GitHub App."""
+
+    def write(self, vault: str, name: str, value: str, tags: Mapping[str, str]) -> None:
+        """Write a new version of a secret; raise as ``secret``."""
         ...
 
 
@@ -193,6 +202,16 @@ class Exports(Protocol):
     def lines(self, name: str) -> Iterator[str]:
         """Yield the lines of a file, read in parts."""
         ...
+
+
+def newest_day(exports: Exports, fleet: str) -> date | None:
+    """Return the last day that was exported of a fleet, None for none."""
+    return max(map(day_of, exports.names(f"{fleet}/")), default=None)
+
+
+def day_of(name: str) -> date:
+    """Return the last day of an export."""
+    return date.fromisoformat(name.rpartition("/")[2].removesuffix(".jsonl"))
 
 
 class NoExports:

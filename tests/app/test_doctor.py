@@ -25,9 +25,11 @@ from shared.cluster.failures.errors import (
     Unavailable,
     Unreadable,
 )
+from shared.github_app import Feature, asked
 from shared.kubernetes.kubeconfig import ApiServer
 from shared.ports import Ports
 from shared.ports.azure import AzureCall, GetTags, ListGrants, ListRoleDefinitions
+from shared.ports.git_host import HookDelivery
 from shared.setting_texts import UNRESOLVED
 from shared.settings import App
 from tests.support.deployed_rights import actions, senders
@@ -122,6 +124,35 @@ def elsewhere(operation: ListGrants) -> list[Any]:
 
 def host_fails(error: Exception) -> Fault:
     return lambda ports: replace(ports, git_host=Around(ports.git_host, read_head=refusing(error)))
+
+
+def granted(**levels: str) -> Fault:
+    """Return a fault in which the App has these permissions otherwise, and no other is missing."""
+    found = {**asked(tuple(Feature)), **levels}
+    return lambda ports: replace(ports, git_host=Around(ports.git_host, permissions=lambda: found))
+
+
+def delivered(*attempts: tuple[float, int]) -> Fault:
+    """Return a fault with these attempts to deliver events: hours ago, and the status of the answer."""
+
+    def change(ports: Ports) -> Ports:
+        now = ports.clock()
+        found = [
+            HookDelivery(str(hours), "push", now - timedelta(hours=hours), status)
+            for hours, status in attempts
+        ]
+        return replace(ports, git_host=Around(ports.git_host, deliveries=lambda: found))
+
+    return change
+
+
+def exported(*days: str) -> Fault:
+    names = [f"fleet/{day}.jsonl" for day in days]
+    return lambda ports: replace(ports, exports=Around(ports.exports, names=lambda _: names))
+
+
+def exports_fail(error: Exception) -> Fault:
+    return lambda ports: replace(ports, exports=Around(ports.exports, names=refusing(error)))
 
 
 def clock_is_off(seconds: float) -> Fault:
@@ -250,6 +281,22 @@ OF_ONE_APP: Sequence[tuple[str, str, Fault, str]] = (
         for queue in queues
         if queue == "previews"
     ),
+    ("control", "a permission is missing", granted(statuses=""), "GitHub lacks Commit statuses: write"),
+    ("control", "a permission only reads", granted(checks="read"), "GitHub lacks Checks: write"),
+    (
+        "control",
+        "a webhook is refused",
+        delivered((1, 401)),
+        "1 of 1 webhooks of the last day did not arrive",
+    ),
+    ("control", "a webhook has no answer", delivered((2, 202), (1, 0)), "push, got the answer none at"),
+    ("control", "exports have ended", exported("2020-01-01"), "is of 2020-01-01"),
+    (
+        "control",
+        "the container refuses it",
+        exports_fail(Unauthorized("Blob Storage: AuthorizationPermissionMismatch")),
+        "AuthorizationPermissionMismatch",
+    ),
     (
         "worker",
         "an API server is away",
@@ -310,6 +357,32 @@ def test_at_least_thirty_faults_of_each_app_differ_in_what_is_said(app: str) -> 
     told = {(what, text) for fault, _ in FAULTS.values() for _, what, text in found(examined({app: fault}))}
     assert len(FAULTS) >= 30
     assert len(told) >= 30
+
+
+GOOD: Mapping[str, Fault] = {
+    "a webhook that came again": delivered((3, 503), (3, 202), (1, 202)),
+    "a webhook of the day before": delivered((30, 500)),
+    "no webhook": delivered(),
+    "more than is asked for": granted(contents="write"),
+    "the exports of two days ago": exported("2020-01-01", "2999-01-01"),
+}
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_what_is_no_problem_is_no_finding(name: str) -> None:
+    assert found(examined({"control": examined_as(GOOD[name])})) == []
+
+
+def test_a_permission_is_missed_only_where_the_fleet_uses_it() -> None:
+    with_teams = replace(ready("one").ports.config, approval_teams=("acme/leads",))
+
+    def teams(ports: Ports) -> Ports:
+        return granted(members="", issues="", contents="read")(replace(ports, config=with_teams))
+
+    assert found(examined({"control": examined_as(granted(members="", issues="", contents="read"))})) == []
+    problems = [problem for _, _, problem in found(examined({"control": examined_as(teams)}))]
+    assert any("lacks Members: read" in problem for problem in problems)
+    assert not any("Issues" in problem or "Contents" in problem for problem in problems)
 
 
 def test_what_an_app_needs_in_a_subscription_is_in_its_role() -> None:

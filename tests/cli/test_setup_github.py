@@ -15,20 +15,21 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from github import Github
 
 from cli.errors import ExitCode
-from cli.setup.github_app import (
+from shared.adapters.github.client import github_auth
+from shared.app.intake.webhook import _READERS
+from shared.github_app import (
     EVENTS,
     LONGEST_NAME,
     PERMISSIONS,
     SECRETS,
     Feature,
+    api_address,
     asked,
     event_table,
     manifest,
     permission_table,
     web_address,
 )
-from shared.adapters.github.client import github_auth
-from shared.app.intake.webhook import _READERS
 from shared.settings import App
 from tests.support.browser import Browser
 from tests.support.set_up_fleet import FIRST, FLEET, REPOSITORY, Run, SetUpFleet, set_up_fleet
@@ -334,3 +335,4 @@ def test_a_manifest_has_a_name_that_github_takes(name: str) -> None:
 )
 def test_the_pages_of_every_github_are_found_from_its_api(api: str, web: str) -> None:
     assert web_address(api) == web
+    assert api_address(web) == api

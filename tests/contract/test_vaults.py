@@ -86,6 +86,16 @@ def test_the_newest_version_is_read(vault: VaultSetting) -> None:
     assert vault.port.secret(VAULT.upper(), "AGE").version == newest.version
 
 
+def test_a_version_is_written_with_its_tags(vault: VaultSetting) -> None:
+    vault.world.set("age", "before")
+    vault.port.write(VAULT, "age", VALUE, {"github-app": "one"})
+    found = vault.port.secret(VAULT, "age")
+    assert (found.value, found.tags) == (VALUE, {"github-app": "one"})
+    assert len(vault.world.versions("age")) == 2
+    with pytest.raises(InvalidManifest):
+        vault.port.write("evil", "age", VALUE, {})
+
+
 def test_a_secret_shows_no_value(vault: VaultSetting) -> None:
     vault.world.set("age", VALUE)
     assert VALUE not in repr(vault.port.secret(VAULT, "age"))
@@ -132,6 +142,18 @@ def test_a_missing_role_is_named_with_the_secret(trusted: Authority) -> None:
     assert isinstance(error, VaultForbidden)
     assert error.code == "ForbiddenByRbac"
     assert str(error) == "the identity of this app may not read the secret age of the vault platform"
+
+
+def test_who_may_only_read_writes_nothing(trusted: Authority) -> None:
+    world = VaultWorld(VAULT, ManualClock())
+    world.set("age", VALUE)
+    with (
+        over_the_wire(world, trusted, granted=lambda _: SECRETS_USER) as setting,
+        pytest.raises(VaultForbidden) as raised,
+    ):
+        setting.port.write(VAULT, "age", "another", {})
+    assert str(raised.value) == "the identity of this app may not write the secret age of the vault platform"
+    assert world.get("age").value == VALUE
 
 
 def test_the_role_of_the_worker_suffices(trusted: Authority) -> None:

@@ -75,3 +75,4 @@ param secretValues = {
   'notify-ops-slack-secret': readEnvironmentVariable('GITHUB_TOKEN')
   'approval-changes': readEnvironmentVariable('GITHUB_TOKEN')
 }
+param setUpInBrowser = true

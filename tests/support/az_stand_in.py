@@ -217,8 +217,20 @@ def _fetch(app: str, state: dict[str, Any]) -> None:
     }
 
 
+def _monitor(url: str, state: dict[str, Any]) -> Any:
+    """Answer for alert rules and action groups, as ``monitor`` of the state has them."""
+    monitor = state.get("monitor", {"rules": {}, "groups": {}})
+    if "/actionGroups/" in url:
+        group = monitor["groups"].get(url.partition("?")[0])
+        return {"properties": group} if group is not None else "AuthorizationFailed: you may not read it"
+    known = [found for found in json.loads(os.environ["AZ_RESOURCES"]) if "QueryRules" in found["type"]]
+    return {"value": [{"name": r["name"], "properties": monitor["rules"].get(r["name"])} for r in known]}
+
+
 def _rest(given: dict[str, str], state: dict[str, Any]) -> Any:
     url, method = given["--url"], given["--method"]
+    if "/microsoft.insights/" in url.lower():
+        return _monitor(url, state)
     secret = VAULT_SECRET.fullmatch(url)
     if secret and method == "PUT":
         body = json.loads(sys.stdin.read() if given["--body"] == "@-" else given["--body"])

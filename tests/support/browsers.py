@@ -92,14 +92,19 @@ def tab(
     script: bool = True,
     width: int = 1280,
     height: int = 900,
+    own_certificate: bool = False,
 ) -> Iterator[Tab]:
-    """Yield a tab without any cookie; ``script``: whether the browser runs JavaScript."""
+    """Yield a tab without any cookie; ``script``: whether the browser runs JavaScript.
+
+    ``own_certificate``: the app has one of an authority that the browser does not know.
+    """
     context: BrowserContext = browser.new_context(
         color_scheme=theme,
         java_script_enabled=script,
         viewport={"width": width, "height": height},
         locale="en-GB",
         timezone_id="Europe/Amsterdam",
+        ignore_https_errors=own_certificate,
     )
     context.set_default_timeout(SECONDS * 1000)
     opened = Tab(context.new_page(), url)

@@ -48,21 +48,20 @@ class Shown(HTMLParser):
         self._text.append(data)
 
 
-def browse(
-    ports: Ports,
+def asked(
     address: str,
     *,
     role: str = "Admin",
     form: Mapping[str, Any] | None = None,
     headers: Mapping[str, str] | None = None,
-) -> func.HttpResponse:
-    """Return what the app answers to the holder of the key of a role; a form is sent as by its page."""
+) -> func.HttpRequest:
+    """Return a request with the key of a role, none for ""; a form is sent as by its page."""
     parts = urlsplit(address)
     key = next(key for key, own in KEYS.items() if own == role) if role else ""
     sent = {**({KEY: key} if key else {}), "sec-fetch-site": "same-origin", **(headers or {})}
     if form is not None:
         sent.setdefault("content-type", "application/x-www-form-urlencoded")
-    request = func.HttpRequest(
+    return func.HttpRequest(
         "GET" if form is None else "POST",
         f"https://app.example{address}",
         headers=sent,
@@ -70,7 +69,11 @@ def browse(
         route_params={"path": parts.path.strip("/")},
         body=urlencode(form or {}, doseq=True).encode(),
     )
-    reply: func.HttpResponse = functions(ports)["console"].get_user_function()(request)
+
+
+def browse(ports: Ports, address: str, **options: Any) -> func.HttpResponse:
+    """Return what the app answers to a request: see ``asked``."""
+    reply: func.HttpResponse = functions(ports)["console"].get_user_function()(asked(address, **options))
     return reply
 
 

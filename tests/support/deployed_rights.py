@@ -52,6 +52,8 @@ def actions(app: App) -> frozenset[str]:
     allowed: set[str] = set()
     for role in roles:
         (permissions,) = definitions[role].properties["permissions"]
+        if set(permissions) == {"dataActions"}:
+            continue  # such as writing a secret: no action of Resource Manager
         assert set(permissions) == {"actions"}
         allowed |= set(permissions["actions"])
     return frozenset(allowed)

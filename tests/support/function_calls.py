@@ -12,6 +12,7 @@ import azure.functions as func
 from handlers.apps import blueprints
 from handlers.sign_in import KEY, SignIn
 from shared.app.api.access import Role
+from shared.app.console.github_setup import GitHubSetup
 from shared.ports import Ports
 from shared.settings import App
 
@@ -22,12 +23,19 @@ APPROVAL_KEYS = {"CHANGES": "whsec_" + base64.b64encode(b"local-key-of-the-chang
 ADMIN = {KEY: ADMIN_KEY}
 
 
-def function_app(ports: Ports, sign_in: SignIn | None = None) -> func.FunctionApp:
+def function_app(
+    ports: Ports, sign_in: SignIn | None = None, setup: GitHubSetup | None = None
+) -> func.FunctionApp:
     """Return the app on ports; without ``sign_in``, callers have the keys above."""
     app = func.FunctionApp()
     for group in App:
         for blueprint in blueprints(
-            group, ports, sign_in or SignIn(keys=KEYS), webhook_secrets=("new",), approval_keys=APPROVAL_KEYS
+            group,
+            ports,
+            sign_in or SignIn(keys=KEYS),
+            webhook_secrets=("new",),
+            approval_keys=APPROVAL_KEYS,
+            github_setup=setup,
         ):
             app.register_functions(blueprint)
     return app

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,26 +16,34 @@ from localcloud.functions.worker.function_index import Function, HttpTrigger
 from localcloud.functions.worker.in_process import functions_of
 from localcloud.functions.worker.invocations import Invoker
 from localcloud.runtime.options import EXAMPLE
+from shared.app.console.github_setup import GitHubSetup
 from shared.ports import Ports
 from tests.support.function_calls import KEYS, function_app
 
 
 @contextmanager
 def served(
-    ports: Ports, auth: AuthSettings | None = None, elapsed: Callable[[], float] = time.monotonic
+    ports: Ports,
+    auth: AuthSettings | None = None,
+    elapsed: Callable[[], float] = time.monotonic,
+    *,
+    setup: GitHubSetup | None = None,
+    port: int = 0,
+    tls: ssl.SSLContext | None = None,
 ) -> Iterator[str]:
     """Serve the API on ports; yield its address. ``auth`` turns the sign-in on, keys open it always.
 
-    ``elapsed`` are the seconds by which a sign-in ends.
+    ``elapsed`` are the seconds by which a sign-in ends. ``setup`` is the set-up of a GitHub App, which needs
+    to know the address before: a port, with TLS.
     """
     sign_in = SignIn("entra" if auth else "keys", platform_verifies=auth is not None, keys=KEYS)
     invoker = Invoker(threads=2)
-    web = HttpFunctions(_http(ports, sign_in), invoker, prefix="")
-    with HttpServer(EasyAuth(web, auth, elapsed) if auth else web) as running:
+    web = HttpFunctions(_http(ports, sign_in, setup), invoker, prefix="")
+    with HttpServer(EasyAuth(web, auth, elapsed) if auth else web, port=port, tls=tls) as running:
         yield running.url
     invoker.close(5)
 
 
-def _http(ports: Ports, sign_in: SignIn) -> list[Function]:
-    found = functions_of(function_app(ports, sign_in), read_settings(EXAMPLE))
+def _http(ports: Ports, sign_in: SignIn, setup: GitHubSetup | None) -> list[Function]:
+    found = functions_of(function_app(ports, sign_in, setup), read_settings(EXAMPLE))
     return [function for function in found if isinstance(function.trigger, HttpTrigger)]

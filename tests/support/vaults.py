@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from localcloud.keyvault.vault_server import VaultServer
 from localcloud.keyvault.vault_world import VaultWorld
-from shared.ports import Vaults
+from shared.ports.services import OwnVault
 
 VAULT = "platform"
 
@@ -15,6 +15,6 @@ VAULT = "platform"
 class VaultSetting:
     """A vault as the port sees it, and as its owner does; ``server`` is None in memory."""
 
-    port: Vaults
+    port: OwnVault
     world: VaultWorld
     server: VaultServer | None = None

@@ -17,8 +17,8 @@ from cli.azure_deployment import Az, DeploymentFailed
 from cli.errors import CommandError, ExitCode, UsageError
 from cli.options import seconds
 from cli.setup import azure_fleet
-from cli.setup.github_app import Feature
 from cli.setup.target import Right, Wanted
+from shared.github_app import OF_APP, Feature
 
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 Fleet = Annotated[str, typer.Argument(metavar="FLEET", help="The name of the fleet, as in its deployment.")]
@@ -50,6 +50,10 @@ def github(
     ] = "",
     rotate: Annotated[
         bool, typer.Option("--rotate-webhook-secret", help="Have GitHub sign webhooks with a new secret.")
+    ] = False,
+    again: Annotated[
+        bool,
+        typer.Option("--refresh", help="Have the apps fetch what the page /setup/github gave the vault."),
     ] = False,
     port: Annotated[
         int,
@@ -85,7 +89,9 @@ def github(
             _remove(key)
         if rotate:
             github_setup.rotate_webhook_secret(az, found, terminal, given)
-        if not (given or rotate):
+        if again:
+            azure_fleet.refresh(az, found, OF_APP)
+        if not (given or rotate or again):
             github_setup.register(
                 az, found, terminal, features=allow or (), port=port, replace=replace, within=within
             )
@@ -243,7 +249,7 @@ def _remove(place: str) -> None:
 @contextmanager
 def _one_line_errors() -> Iterator[None]:
     from cli.setup.github import SetupFailed
-    from cli.setup.github_calls import GitHubRefused
+    from shared.github_registration import GitHubRefused
 
     try:
         yield

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ from rich.console import RenderableType
 
 from cli.azure_deployment import Az, Deployment, DeploymentFailed, account, given_in
 from cli.commands.watch.polling import polled
-from cli.deployment_checks import obstacles
+from cli.deployment_checks import Obstacle, obstacles
 from cli.errors import CommandError, ExitCode, NoAnswer, UsageError
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, connect, seconds
 from cli.terminal.doctor_view import doctor as rendered
@@ -34,13 +35,19 @@ def doctor(
             help="Ask Azure what would stop a deployment with this parameter file, with the Azure CLI.",
         ),
     ] = None,
+    alerts: Annotated[
+        str,
+        typer.Option(
+            "--alerts", metavar="FLEET", help="Also read the alert rules of the fleet, with the Azure CLI."
+        ),
+    ] = "",
     location: Annotated[
         str, typer.Option("--location", metavar="REGION", help="With --before: the region of the apps.")
     ] = "",
     subscription: Annotated[
         str,
         typer.Option(
-            "--subscription", metavar="ID", help="With --before: that of the apps, not your sign-in's."
+            "--subscription", metavar="ID", help="For the Azure CLI: that of the apps, not your sign-in's."
         ),
     ] = "",
     wait: Annotated[
@@ -56,7 +63,8 @@ def doctor(
     """Have each app examine itself, and show what is wrong and what mends it.
 
     Settings, versions, clocks, credentials, and what each identity may do. With --before, nothing has to be
-    deployed: providers, regions, permissions, names, quotas and policies. Ends with 1 if anything is wrong.
+    deployed: providers, regions, permissions, names, quotas and policies. With --alerts, also whether alerts
+    would reach somebody. Ends with 1 if anything is wrong.
     """
     now = datetime.now(UTC)
     if before is not None:
@@ -64,6 +72,8 @@ def doctor(
     else:
         with connect(url, key_file, timeout) as api:
             view = answered(api, reason, seconds(wait))
+        if alerts:
+            view["findings"] += _of_alerts(alerts, subscription, now)
         now = datetime.now(UTC)
 
     def table(wide: bool) -> RenderableType:  # noqa: ARG001
@@ -87,19 +97,31 @@ def _before(parameters: Path, location: str, subscription: str, now: datetime) -
         found = list(obstacles(az, Deployment(parameters, own, location, given, Path())))
     except DeploymentFailed as error:
         raise CommandError(str(error)) from error
-    return {
-        "apps": [],
-        "findings": [
-            {
-                "app": "deployment",
-                "what": obstacle.what,
-                "problem": obstacle.problem,
-                "since": now.isoformat(timespec="seconds"),
-                "remedy": obstacle.remedy,
-            }
-            for obstacle in found
-        ],
-    }
+    return {"apps": [], "findings": _findings(found, now)}
+
+
+def _of_alerts(fleet: str, subscription: str, now: datetime) -> list[schema.FindingView]:
+    """Return what keeps alerts from somebody; what is asked of Azure is printed to stderr."""
+    from cli.setup.alerts import alert_obstacles
+
+    az = Az(partial(typer.echo, err=True))
+    try:
+        return _findings(alert_obstacles(az, fleet, account(az, subscription)), now)
+    except DeploymentFailed as error:
+        raise CommandError(str(error)) from error
+
+
+def _findings(found: Iterable[Obstacle], now: datetime) -> list[schema.FindingView]:
+    return [
+        {
+            "app": "deployment",
+            "what": obstacle.what,
+            "problem": obstacle.problem,
+            "since": now.isoformat(timespec="seconds"),
+            "remedy": obstacle.remedy,
+        }
+        for obstacle in found
+    ]
 
 
 def answered(api: Api, reason: str, longest: float) -> Any:

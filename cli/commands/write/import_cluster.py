@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from cli import templates
-from cli.commands.write.import_many import import_many, target
+from cli.commands.write.import_many import Wanted, import_many, target
 from cli.commands.write.imported_file import comments_of, own_part, text_of
 from cli.commands.write.init import ClassOption, EnvironmentOption, check_known, check_new, write_new
 from cli.errors import CommandError, UsageError
@@ -51,6 +51,16 @@ def import_cluster(
             help="Import the clusters of a state of Terraform alone: what terraform state pull prints.",
         ),
     ] = None,
+    pull: Annotated[
+        bool,
+        typer.Option(
+            "--pull-request",
+            help="For many clusters: write no file; open one pull request with your token in GITHUB_TOKEN.",
+        ),
+    ] = False,
+    base: Annotated[
+        str, typer.Option("--base", metavar="BRANCH", help="With --pull-request: the branch of the fleet.")
+    ] = "main",
     url: Url = DEFAULT_URL,
     key_file: KeyFile = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
@@ -62,9 +72,12 @@ def import_cluster(
     """
     chosen = {"class": cluster_class, "environment": environment}
     if subscriptions or state is not None:
+        wanted = Wanted(subscriptions or (), state, chosen, base if pull else "")
         with connect(url, key_file, timeout) as api:
-            import_many(target(resource, path), subscriptions or (), state, chosen, api)
+            import_many(target(resource, path), wanted, api)
         return
+    if pull:
+        raise UsageError("--pull-request goes with --subscription or --from-terraform")
     if resource is None:
         raise UsageError("give the RESOURCE_ID of a cluster, or --subscription or --from-terraform for many")
     if path is None and (cluster_class or environment):

@@ -14,6 +14,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from cli import templates
+from cli.commands.write import import_pull
 from cli.commands.write.imported_file import comments_of, own_part, text_of
 from cli.commands.write.init import check_known, write_new
 from cli.commands.write.validate import print_problems
@@ -45,13 +46,23 @@ class Found:
     managed: Counter[str] = field(default_factory=Counter)
 
 
-def import_many(
-    path: Path, subscriptions: Sequence[str], state: Path | None, chosen: Mapping[str, str], api: Api
-) -> None:
+@dataclass(frozen=True)
+class Wanted:
+    """Which clusters are imported: of subscriptions, or of a state; ``base`` of a pull request, or ""."""
+
+    subscriptions: Sequence[str]
+    state: Path | None
+    chosen: Mapping[str, str]
+    base: str = ""
+
+
+def import_many(path: Path, wanted: Wanted, api: Api) -> None:
     """Write the manifests of many clusters, and classes for them where none is given."""
+    subscriptions, state, chosen = wanted.subscriptions, wanted.state, wanted.chosen
     for subscription in subscriptions:
         check("--subscription", Uuid, subscription)
-    tree = open_worktree(path)
+    goal = import_pull.find_target(path, wanted.base) if wanted.base else None
+    tree = import_pull.tree_of(goal, path) if goal else open_worktree(path)
     check_known(tree, chosen)
     terraform = read_state(state) if state is not None else None
     found = _read(api, tree, {name.lower() for name in subscriptions}, terraform)
@@ -67,11 +78,29 @@ def import_many(
         comments = comments_of(manifest["left"], manifest["differences"])
         file = cluster_path(name)
         files[file] = templates.head("Cluster", file) + comments + text_of(body)
-    write_new(tree.root, files)
-    _say(tree, found, classes, members)
+    if goal is None:
+        write_new(tree.root, files)
+    _say(tree, found, classes, members, "Proposes" if goal else "Wrote")
     if terraform:
         _say_terraform([terraform[manifest["resource"].lower()] for manifest in found.manifests.values()])
-    _check(tree, found)
+    _check(_with(tree, files) if goal else open_worktree(tree.root), found)
+    if goal is not None:
+        address = import_pull.propose(goal, path, files, _body(found))
+        echo(Text(f"Opened, or found open: {line(address)}"), soft_wrap=True)
+
+
+def _body(found: Found) -> str:
+    """Return what the pull request says: what is imported, and what a manifest cannot express."""
+    lines = [
+        f"{many(len(found.manifests), 'cluster')} that exist in Azure. Roadstead reads them, and writes "
+        "nothing until each is adopted: docs/how-to/import-a-cluster.md.",
+        "",
+    ]
+    for name, manifest in found.manifests.items():
+        lines.append(f"- `{name}`: `{line(manifest['resource'])}`")
+        comments = comments_of(manifest["left"], manifest["differences"]).splitlines()
+        lines += [f"  - {line(comment.removeprefix('# '))}" for comment in comments]
+    return "\n".join(lines)
 
 
 def _read(
@@ -145,12 +174,14 @@ def _with(tree: Worktree, files: Mapping[str, str]) -> Worktree:
     )
 
 
-def _say(tree: Worktree, found: Found, classes: Mapping[str, str], members: Mapping[str, str]) -> None:
-    echo(Text(f"Wrote {many(len(found.manifests), 'manifest')} in {tree.shown('clusters/')}."))
+def _say(
+    tree: Worktree, found: Found, classes: Mapping[str, str], members: Mapping[str, str], did: str
+) -> None:
+    echo(Text(f"{did} {many(len(found.manifests), 'manifest')} in {tree.shown('clusters/')}."))
     for file in classes:
         name = Path(file).stem
         own = [cluster for cluster, kind in members.items() if kind == name]
-        echo(Text(f"Wrote {tree.shown(file)}, for {', '.join(own)}."))
+        echo(Text(f"{did} {tree.shown(file)}, for {', '.join(own)}."))
     for name, manifest in found.manifests.items():
         for comment in comments_of(manifest["left"], manifest["differences"]).splitlines():
             echo(Padding(Text(f"{name}: {comment.removeprefix('# ')}"), (0, 0, 0, 2), expand=False))
@@ -181,9 +212,8 @@ def _say_terraform(clusters: Sequence[TerraformCluster]) -> None:
             echo(Text(f"  {address}"), soft_wrap=True)
 
 
-def _check(tree: Worktree, found: Found) -> None:
+def _check(after: Worktree, found: Found) -> None:
     """Print what the new manifests lack, and fail if they lack anything."""
-    after = open_worktree(tree.root)
     problems = after.resolve().cluster_problems
     lacking = [problem for name in found.manifests for problem in problems.get(name, ())]
     if lacking:

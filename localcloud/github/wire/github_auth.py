@@ -40,6 +40,16 @@ class GitHubApp:
     writes_contents: bool = True
     slug: str = "roadstead"
     repositories: frozenset[str] | None = None
+    lacks: frozenset[str] = frozenset()
+    """The permissions that nobody gave it, of those that it has otherwise."""
+
+    @property
+    def permissions(self) -> dict[str, str]:
+        """What its installation may, as GitHub shows it."""
+        found = {"metadata": "read", "contents": "write" if self.writes_contents else "read"}
+        found |= dict.fromkeys(("statuses", "pull_requests", "checks", "issues"), "write")
+        found |= {"members": "read"} if self.reads_members else {}
+        return {name: level for name, level in found.items() if name not in self.lacks}
 
 
 class GitHubError(Exception):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from werkzeug.exceptions import HTTPException
@@ -40,6 +40,8 @@ Handler = Callable[..., Any]
 _APP = "/app"
 _USER = "/user"
 _MEMBERS = "/orgs/<owner>/teams/<slug>/members"
+_INSTALLATION = "/app/installations/<int:installation>"
+_DELIVERIES = "/app/hook/deliveries"
 _TOKENS = "/app/installations/<int:installation>/access_tokens"
 _LINK = "/tarball"
 
@@ -96,7 +98,7 @@ def _rules() -> Iterator[Rule]:
     links = [("GET", path, _LINK) for path in (_LINK, f"{_LINK}/<path:ref>")]
     for method, path, call in (*_ROUTES, *links):
         yield Rule(f"/repos/<owner>/<name>{path}", methods=[method], endpoint=call)
-    for path in (DOWNLOAD, _APP, _USER, _MEMBERS):
+    for path in (DOWNLOAD, _APP, _INSTALLATION, _DELIVERIES, _USER, _MEMBERS):
         yield Rule(path, methods=["GET"], endpoint=path)
     yield Rule(_TOKENS, methods=["POST"], endpoint=_TOKENS)
 
@@ -144,9 +146,8 @@ class RestApi:
             return self._archives.download(request, **path)
         if call == _TOKENS:
             return self._issue(request, path["installation"])
-        if call == _APP:
-            app = self._credentials.check_app(request.headers.get("Authorization", ""))
-            return json_response(200, {"id": int(app.id), "slug": app.slug, "name": "Roadstead"})
+        if call in (_APP, _INSTALLATION, _DELIVERIES):
+            return self._of_app(request, str(call), path)
         as_app = self._credentials.check(request.headers.get("Authorization", ""))
         self._limit.take()
         if call == _USER:
@@ -172,6 +173,19 @@ class RestApi:
             if reply.status_code == 304:
                 self._limit.give_back()
         return reply
+
+    def _of_app(self, request: Request, call: str, path: Mapping[str, Any]) -> Response:
+        """Answer what an App may ask of itself."""
+        app = self._credentials.check_app(request.headers.get("Authorization", ""))
+        if call == _APP:
+            return json_response(200, {"id": int(app.id), "slug": app.slug, "name": "Roadstead"})
+        if call == _DELIVERIES:
+            newest = [delivery.as_listed() for delivery in reversed(self._hooks.deliveries())]
+            return json_response(200, newest[: int(request.args.get("per_page", "30"))])
+        if path["installation"] != app.installation:
+            raise GitHubError(404, "Not Found")
+        body = {"id": app.installation, "app_id": int(app.id), "app_slug": app.slug}
+        return json_response(200, {**body, "permissions": app.permissions})
 
     def _issue(self, request: Request, installation: int) -> Response:
         token, expires = self._credentials.issue(installation, request.headers.get("Authorization", ""))

@@ -48,8 +48,8 @@ class WebhookDelivery:
     response_headers: Mapping[str, str] = field(default_factory=dict)
     response_body: str = ""
 
-    def as_json(self) -> dict[str, Any]:
-        """Write the delivery as GitHub's API does."""
+    def as_listed(self) -> dict[str, Any]:
+        """Write the delivery as GitHub's API lists it: docs.github.com/rest/apps/webhooks."""
         return {
             "id": self.id,
             "guid": self.guid,
@@ -59,6 +59,12 @@ class WebhookDelivery:
             "status": self.status,
             "status_code": self.status_code,
             "event": self.event,
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        """Write the delivery as GitHub's API shows it alone."""
+        return {
+            **self.as_listed(),
             "url": self.url,
             "request": {"headers": dict(self.headers), "payload": json.loads(self.body)},
             "response": {"headers": dict(self.response_headers), "payload": self.response_body},

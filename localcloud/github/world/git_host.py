@@ -12,7 +12,7 @@ from localcloud.github.world.pull_requests import PullRecord
 from localcloud.github.world.reviews import ReviewRecord
 from localcloud.github.world.text_limits import MAX_ANNOTATIONS
 from shared.cluster.failures.errors import Conflict, Dependency, Unauthorized
-from shared.ports.git_host import Capability, co_authors
+from shared.ports.git_host import Capability, HookDelivery, co_authors
 from shared.ports.pull_requests import (
     Annotation,
     Check,
@@ -27,6 +27,9 @@ from shared.ports.pull_requests import (
 )
 
 APP_AUTHOR = "roadstead[bot]"
+
+
+_WRITTEN = ("contents", "statuses", "pull_requests", "checks", "issues")
 
 
 class WorldHost:
@@ -50,6 +53,16 @@ class WorldHost:
         self.set_status = git.set_status
         self.addressee = addressee
         self.lacks = frozenset[Capability]()
+        self.granted = {"metadata": "read", **dict.fromkeys(_WRITTEN, "write"), "members": "read"}
+        self.delivered: list[HookDelivery] = []
+
+    def permissions(self) -> Mapping[str, str] | None:
+        """Return what the App may; GitHub does not say it of a token."""
+        return dict(self.granted) if self.is_app else None
+
+    def deliveries(self) -> Sequence[HookDelivery] | None:
+        """Return the deliveries, newest first; a token may not see them."""
+        return list(reversed(self.delivered)) if self.is_app else None
 
     def other(self, repository: str) -> WorldHost:
         """Return another repository; the app may see none that is not there."""

@@ -91,6 +91,17 @@ class GitHubClient:
             return f"{self._clients.app_slug(self._auth)}[bot]"
         return str(json_call(api, "GET", "/user")["login"])
 
+    def as_app(self, path: str, query: Mapping[str, Any] | None = None) -> Any:
+        """Return the JSON of a GET as the GitHub App, None where the credential is none."""
+        auth = self._auth
+        if not isinstance(auth, Auth.AppInstallationAuth):
+            return None
+        with self.calling("the App is not known, or is not installed"):
+            # Its requester authenticates as the App, not as the installation; a copy serves this call alone.
+            requester = auth.requester.withAuth(auth.requester.auth)
+            url = path.format(installation=auth.installation_id)
+            return requester.requestJsonAndCheck("GET", url, parameters=dict(query or {}))[1]
+
     def archive_link(self, commit: str) -> str:
         """Return the URL of a commit's tarball: a secret, because whoever has it can read the files."""
         with self.calling(f"no commit {commit}", link=True) as api:
@@ -165,6 +176,15 @@ def checked(value: T) -> T:
     given = {known.name: getattr(value, known.name) for known in fields(kind)}
     result: T = _adapter(kind).validate_python(given)
     return result
+
+
+@contextmanager
+def readable(name: str) -> Iterator[None]:
+    """Raise Unavailable where an answer of another form is read."""
+    try:
+        yield
+    except UNREADABLE as error:
+        raise Unavailable(f"{name}: GitHub's response cannot be parsed") from error
 
 
 def moment(text: Any) -> datetime:

@@ -36,12 +36,20 @@ from shared.adapters.github.client import (
     checked,
     json_call,
     moment,
+    readable,
 )
 from shared.adapters.github.pulls import GitHubIssues, GitHubProposing, GitHubPullRequests
 from shared.cluster.failures.errors import Dependency, ReconcileError, Throttled, Unavailable
 from shared.cluster.failures.retry import retry_after
 from shared.language.resolve.repository_layout import blob_id
-from shared.ports.git_host import BranchCommit, BranchHead, Capability, CommitStatus, TreeEntry
+from shared.ports.git_host import (
+    BranchCommit,
+    BranchHead,
+    Capability,
+    CommitStatus,
+    HookDelivery,
+    TreeEntry,
+)
 
 # Many files of a commit in one response: GitHub's tarball, streamed and never unpacked to disk.
 #
@@ -185,6 +193,25 @@ class GitHubHost(GitHubPullRequests, GitHubProposing, GitHubIssues):
     def capabilities(self) -> frozenset[Capability]:
         """Everything; only Apps may write check runs."""
         return frozenset(Capability) - (set() if self._client.is_app else {Capability.WRITTEN_CHECKS})
+
+    def permissions(self) -> Mapping[str, str] | None:
+        """Return the permissions of the App's installation: docs.github.com/rest/apps/apps."""
+        found = self._client.as_app("/app/installations/{installation}")
+        with readable(self._name):
+            return found and {str(name): str(level) for name, level in found["permissions"].items()}
+
+    def deliveries(self) -> Sequence[HookDelivery] | None:
+        """Return the newest deliveries of the App's webhook: docs.github.com/rest/apps/webhooks."""
+        found = self._client.as_app("/app/hook/deliveries", {"per_page": PAGE})
+        with readable(self._name):
+            return found and [
+                checked(
+                    HookDelivery(
+                        item["guid"], item["event"], moment(item["delivered_at"]), item["status_code"]
+                    )
+                )
+                for item in found
+            ]
 
     def other(self, repository: str) -> GitHubHost:
         """Return another repository of the host, with the same credential."""

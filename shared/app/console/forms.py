@@ -31,14 +31,14 @@ class Signer:
 
     secrets: Sequence[str]
 
-    def token(self, session: str, now: datetime) -> str:
-        """Return the token of the forms of a session."""
-        return self._sign(self.secrets[0], "form", session, str(_hour(now)))
+    def token(self, session: str, now: datetime, purpose: str = "form") -> str:
+        """Return the token of the forms of a session, or of another purpose."""
+        return self._sign(self.secrets[0], purpose, session, str(_hour(now)))
 
-    def is_token(self, given: str, session: str, now: datetime) -> bool:
+    def is_token(self, given: str, session: str, now: datetime, purpose: str = "form") -> bool:
         """Return whether a form has the token of its session, and is not too old."""
         hours = [str(_hour(now) - hour) for hour in range(TOKEN_HOURS)]
-        found = [self._sign(secret, "form", session, hour) for secret in self.secrets for hour in hours]
+        found = [self._sign(secret, purpose, session, hour) for secret in self.secrets for hour in hours]
         return any(hmac.compare_digest(given.encode(), token.encode()) for token in found)
 
     def sealed(self, purpose: str, value: Any) -> str:

@@ -9,7 +9,7 @@ import logging
 from datetime import UTC, date, datetime, time, timedelta
 
 from shared.ports import Ports, State
-from shared.ports.services import Exports
+from shared.ports.services import Exports, day_of, newest_day
 from shared.ports.state.app import LONG_AGO
 
 log = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ def export_days(ports: Ports) -> str:
     """Write the days that are over and not exported yet, as one file with the name of the last of them."""
     fleet, exports = ports.config.fleet, ports.exports
     last = (ports.clock() - LATE).date() - timedelta(days=1)
-    done = max(map(_day, exports.names(f"{fleet}/")), default=None)
+    done = newest_day(exports, fleet)
     if done is not None and done >= last:
         return ""
     since = LONG_AGO if done is None else _begin(done + timedelta(days=1))
@@ -36,17 +36,13 @@ def restore(fleet: str, state: State, exports: Exports, since: date) -> tuple[in
     """Insert what is missing, from the exports since a day; return how much was missing, and how much not."""
     restored = there = 0
     for name in sorted(exports.names(f"{fleet}/"), reverse=True):
-        if _day(name) >= since:
+        if day_of(name) >= since:
             for line in exports.lines(name):
                 if state.restore_line(line):
                     restored += 1
                 else:
                     there += 1
     return restored, there
-
-
-def _day(name: str) -> date:
-    return date.fromisoformat(name.rpartition("/")[2].removesuffix(".jsonl"))
 
 
 def _begin(day: date) -> datetime:

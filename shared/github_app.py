@@ -7,10 +7,11 @@ docs.github.com/rest/authentication/permissions-required-for-github-apps for wha
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 from urllib.parse import quote, urlsplit
+
+from shared.frozen import dataclass
 
 
 class Feature(StrEnum):
@@ -60,8 +61,13 @@ EVENTS = {
 
 APP_ID, INSTALLATION, KEY = "github-app-id", "github-app-installation-id", "github-app-private-key"
 WEBHOOK, SECOND_WEBHOOK = "github-webhook-secret", "github-webhook-secret-previous"
-SECRETS = (APP_ID, INSTALLATION, KEY, WEBHOOK, SECOND_WEBHOOK)
+OF_APP = (APP_ID, INSTALLATION, KEY, WEBHOOK)
+"""The secrets of an App: its ids, its key, and what it signs webhooks with."""
+SECRETS = (*OF_APP, SECOND_WEBHOOK)
 """The secrets of the vault that are written here, as ``infra/vault.bicep`` knows them."""
+
+TAG, TAG_ID = "github-app", "github-app-id"
+"""The tags of the secrets that are written: the name and the id of the App, which are public."""
 
 LONGEST_NAME = 34
 """Characters of the name of an App; GitHub refuses a longer one, and one that somebody has."""
@@ -116,6 +122,14 @@ def web_address(api: str) -> str:
     address = urlsplit(api)
     host = address.netloc.removeprefix("api.") if address.netloc.startswith("api.") else address.netloc
     return f"{address.scheme}://{host}"
+
+
+def api_address(web: str) -> str:
+    """Return the address of GitHub's REST API for that of its pages: what ``web_address`` turns back."""
+    address = urlsplit(web)
+    if address.netloc == "github.com" or address.netloc.endswith(".ghe.com"):
+        return f"{address.scheme}://api.{address.netloc}"
+    return web if address.scheme == "http" else f"{web}/api/v3"
 
 
 def form_address(web: str, owner: str, state: str) -> str:

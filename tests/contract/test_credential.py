@@ -1,0 +1,69 @@
+"""What a git host says of its credential and of the webhook: what it may, and what arrived."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from localcloud.github.wire.github_auth import GitHubApp
+from shared.adapters.github import GitHubHost, github_auth
+from shared.cluster.failures.errors import Dependency
+from shared.ports.git_host import HookDelivery
+from tests.support.git_hosts import CASES, Case, git_host_case
+from tests.support.github_app import APP, KEY
+
+
+@pytest.fixture(params=CASES)
+def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
+    with git_host_case(request.param, tmp_path) as found:
+        yield found
+
+
+def test_an_app_knows_what_it_may_and_a_token_does_not(case: Case) -> None:
+    found = case.host.permissions()
+    assert (found is not None) == case.app
+    if found is not None:
+        assert {name: found[name] for name in ("statuses", "metadata")} == {
+            "statuses": "write",
+            "metadata": "read",
+        }
+
+
+def test_the_newest_deliveries_come_first_and_a_token_sees_none(case: Case) -> None:
+    if case.server is None:
+        at = datetime(2026, 11, 1, tzinfo=UTC)
+        case.host.delivered += [HookDelivery("a", "ping", at, 0), HookDelivery("b", "ping", at, 0)]  # type: ignore[attr-defined]
+    else:
+        case.server.webhook_url = "http://127.0.0.1:9/api/github"
+        for _ in range(2):
+            case.server.ping("acme/fleet")
+        end = time.monotonic() + 20
+        while any(found.status == "pending" for found in case.server.hooks.deliveries()):
+            assert time.monotonic() < end
+            time.sleep(0.05)
+    found = case.host.deliveries()
+    if not case.app:
+        assert found is None
+        return
+    assert found is not None
+    assert [(delivery.kind, delivery.status, delivery.arrived) for delivery in found] == [
+        ("ping", 0, False)
+    ] * 2
+    if case.server is not None:
+        sent = [delivery.guid for delivery in case.server.hooks.deliveries()]
+        assert [delivery.event_id for delivery in found] == sent[::-1]
+
+
+def test_an_app_that_is_no_longer_installed_is_said(tmp_path: Path) -> None:
+    with git_host_case("adapter as app", tmp_path) as case:
+        assert case.server is not None
+        case.server.credentials.register(GitHubApp(APP.id, APP.public_key, 7))
+        auth = github_auth(app_id=APP.id, private_key=KEY, installation_id=str(APP.installation))
+        host = GitHubHost("acme/fleet", auth, base_url=case.server.url)
+        with pytest.raises(Dependency, match="is not installed"):
+            host.permissions()
+        host.close()
