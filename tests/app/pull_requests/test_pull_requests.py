@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
+
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.app.api.views.plans import pull_plan_view
 from shared.app.pull_requests import pull_requests
 from shared.app.pull_requests.comment import OUTDATED
+from shared.app.recovery.housekeeping import PULLS
 from shared.cluster.failures.errors import Terminal, Throttled
 from shared.plan.call_estimate import AzureCalls, azure_calls
 from shared.plan.differences import FieldChange
@@ -200,3 +205,21 @@ POOLS = {
 def test_the_writes_to_azure_are_estimated(action: Action, paths: list[str], puts: int, deletes: int) -> None:
     item = Item("a", action, 1, changes=tuple(FieldChange(path, "old", "new") for path in paths))
     assert azure_calls(item, POOLS) == AzureCalls(puts, deletes)
+
+
+def test_the_last_plan_of_a_pull_request_is_a_page_and_ends_a_month_later(repo: Repo) -> None:
+    git = repo.cloud.repository
+    number = repo.propose(fleet_files.fleet("one", "three"))
+    view = pull_plan_view(number, repo.cloud.ports)
+    assert view is not None
+    assert (view["head"], view["base"], view["outdated"]) == (git.head("topic"), git.head("main"), False)
+    assert {item["cluster"]: item["action"] for item in view["items"]}["two"] == "on-hold"
+    assert view["needsApproval"] == ["two"]
+    git.push(fleet_files.fleet("one", "two", "four"))
+    repo.cloud.state.save_fleet(replace(repo.cloud.state.fleet(), commit=git.head("main")))
+    outdated = pull_plan_view(number, repo.cloud.ports)
+    assert outdated is not None
+    assert outdated["outdated"]
+    assert repo.cloud.state.prune_pulls(repo.cloud.clock() - PULLS) == 0
+    assert repo.cloud.state.prune_pulls(repo.cloud.clock() + timedelta(seconds=1)) == 1
+    assert pull_plan_view(number, repo.cloud.ports) is None
