@@ -275,3 +275,9 @@ def test_more_clusters_than_a_page_can_select_are_not_replayed_by_a_form(cloud: 
     many = [f"c{number}" for number in range(201)]
     send(cloud, "/clusters", "/acts/replay", {"clusters": many})
     assert not [act for act in cloud.state.acts(9) if act.action == "replay"]
+
+
+def test_the_activity_of_a_cluster_has_its_events(cloud: MemoryCloud) -> None:
+    assert "What happened to" not in shown(cloud.ports, "/activity").text
+    assert "What happened to one 20" in shown(cloud.ports, "/activity?cluster=one").text
+    assert "Nothing is known of it." in shown(cloud.ports, "/activity?cluster=nobody").text
