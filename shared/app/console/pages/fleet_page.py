@@ -138,7 +138,7 @@ def _of_rollouts(rollouts: list[schema.RolloutView]) -> Iterator[Need]:
         spent = sum(len(group["failed"]) for stage in view["stages"] for group in stage["groups"])
         if view["state"] == "Waiting" and spent:
             what = f"The rollout of {commit} is halted: {_counted(spent, 'cluster')} failed"
-            who = "an Operator retries them, or an Approver skips them"
+            who = "an Operator, who retries, or an Approver, who skips"
             yield Need(what, who, None, view["progress"], (), address, urgent=True)
         if view["state"].startswith(("Paused", "Stopped")):
             yield Need(
