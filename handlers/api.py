@@ -182,6 +182,13 @@ def _add_pages(routes: Routes, ports: Ports) -> None:
         commit = req.route_params["commit"]
         return _paged(req, lambda page: plans.plan_view(commit, ports, page), _not_planned(commit))
 
+    @routes.add("pull", "pulls/{number}", Role.READER, answer=schema.PullPlanView, query=PAGED)
+    def pull(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        given = req.route_params["number"]
+        number = int(given) if given.isdecimal() and given.isascii() and len(given) <= LONGEST_NUMBER else 0
+        missing = f"the pull request {cut(given, 40)} was not planned"
+        return _paged(req, lambda page: plans.pull_plan_view(number, ports, page), missing)
+
     @routes.add("log", "log", Role.READER, answer=schema.Log, query=("environment",))
     def log(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         environment = req.params.get("environment") or ""

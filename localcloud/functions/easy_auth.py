@@ -9,8 +9,9 @@ client can set. Each rule names its source in Microsoft's documentation:
   sign-in". The clocks may differ by five minutes, as in Microsoft.IdentityModel's
   TokenValidationParameters.
 - ``/.auth/login/aad``, ``post_login_redirect_uri``, ``/.auth/logout`` and the cookie: "Customize sign-ins and
-  sign-outs". A redirect leads to the app itself. A session ends some time after it began: "cookieExpiration"
-  of 'authsettingsV2' with the convention FixedTime, as infra/sign_in.bicep sets it.
+  sign-outs". A redirect leads to the app itself.
+- A session ends a fixed time after the sign-in: "cookieExpiration" of 'authsettingsV2' with the convention
+  FixedTime, as infra/sign_in.bicep sets it.
 - What happens to a request without an identity, and excluded paths: Microsoft.Web/sites/config
   'authsettingsV2', GlobalValidation. The documentation does not say what AllowAnonymous does with a token
   that is invalid. Here it passes without an identity: the case in which the app alone protects itself.

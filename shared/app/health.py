@@ -186,7 +186,7 @@ class Health:
             else TimerState(name, f"not known, because {TABLES} does not answer", schedule, None, None)
             for name, schedule in ports.config.timers.items()
         ]
-        credentials = _credentials(host.credential, answers.get(host.name), now)
+        credentials = credentials_of(host.credential, answers.get(host.name), now)
         lacks = [capability.value for capability in Capability if capability not in host.capabilities]
         known = self._unreadable, lacks, self._missed, self._paused
         return HealthReading(now, services, timers, credentials, *known)
@@ -223,7 +223,7 @@ class Health:
         return answers, problems
 
 
-def _credentials(name: str, head: BranchHead | None, now: datetime) -> Sequence[CredentialState]:
+def credentials_of(name: str, head: BranchHead | None, now: datetime) -> Sequence[CredentialState]:
     """Return the token for the git host, where that says when it ends. It stops nothing before that."""
     expires = head.credential_expires if head else None
     if expires is None:

@@ -15,6 +15,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.console.pages import PAGES, SECTIONS
 from shared.app.console.recent import SECONDS, recent
 from shared.cluster.record_parts import Phase
+from shared.ports.state import PullRecord
 from tests.support import fleet_files
 from tests.support.console_fleet import busy_fleet
 from tests.support.console_pages import Shown, browse, shown
@@ -69,9 +70,10 @@ def send(
 
 def test_each_page_opens_and_each_link_of_it_leads_to_a_page(staged_cloud: MemoryCloud) -> None:
     ports, commit = staged_cloud.ports, staged_cloud.state.fleet().commit
+    ports.state.save_pull(PullRecord(1, "a" * 40, commit, ports.clock(), "1 update"))
     name = min(record.name for record in staged_cloud.state.clusters())
     for route in PAGES:
-        address = route.address.replace("{name}", name).replace("{commit}", commit)
+        address = route.address.format(name=name, commit=commit, number=1)
         reply = browse(ports, address)
         assert reply.status_code == 200, address
         page = Shown(reply.get_body().decode())
@@ -273,3 +275,9 @@ def test_more_clusters_than_a_page_can_select_are_not_replayed_by_a_form(cloud: 
     many = [f"c{number}" for number in range(201)]
     send(cloud, "/clusters", "/acts/replay", {"clusters": many})
     assert not [act for act in cloud.state.acts(9) if act.action == "replay"]
+
+
+def test_the_activity_of_a_cluster_has_its_events(cloud: MemoryCloud) -> None:
+    assert "What happened to" not in shown(cloud.ports, "/activity").text
+    assert "What happened to one 20" in shown(cloud.ports, "/activity?cluster=one").text
+    assert "Nothing is known of it." in shown(cloud.ports, "/activity?cluster=nobody").text

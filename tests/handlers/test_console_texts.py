@@ -45,7 +45,7 @@ def attacked(value: Any, keys: bool = False) -> Any:
 def pages_of(cloud: MemoryCloud) -> list[str]:
     """Return the address of a page of each kind, as a filter has it too."""
     commit = cloud.state.fleet().commit
-    parts = {"name": "shop-weu-1", "commit": commit}
+    parts = {"name": "shop-weu-1", "commit": commit, "number": "1"}
     return [*(page.address.format(**parts) for page in PAGES), "/clusters/shop-eus-1"]
 
 

@@ -111,7 +111,7 @@ def test_each_answer_has_the_form_of_the_document(fleet: Callable[[], MemoryClou
         for name in names if "{name}" in path else names[:1]:
             query = {"clusters": name, "resource": ONE.resource}
             query |= {"environment": "production"} if path == "/api/log" else {}
-            route = {"name": name, "commit": cloud.state.fleet().commit}
+            route = {"name": name, "commit": cloud.state.fleet().commit, "number": "1"}
             status, answer = call(cloud.ports, operation["operationId"], query=query, **route)
             said = "2XX" if status in (200, 503) and "error" not in answer else "default"
             form = operation["responses"][said]["content"]["application/json"]["schema"]

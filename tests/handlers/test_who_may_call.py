@@ -63,6 +63,7 @@ ROUTES = {
     "drill": ("GET", "drill", "Operator"),
     "plans": ("GET", "plans", "Reader"),
     "plan": ("GET", "plans/{commit}", "Reader"),
+    "pull": ("GET", "pulls/{number}", "Reader"),
     "versions": ("GET", "versions", "Reader"),
     "systems": ("GET", "systems", "Reader"),
     "approve": ("POST", "plans/{commit}/approve", "Approver"),
@@ -203,7 +204,7 @@ def url(identity: IdentityServer) -> Iterator[str]:
 
 def ask(url: str, function: str, headers: Mapping[str, str]) -> int:
     method, path, _ = ROUTES[function]
-    address = f"{url}/api/{path.format(name='one', pool='apps', commit='0' * 40)}"
+    address = f"{url}/api/{path.format(name='one', pool='apps', commit='0' * 40, number=1)}"
     return httpx.request(method, address, headers=dict(headers), json={}, **DIRECT).status_code
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.app.intake.accept import accept
+from shared.app.intake.webhook import PullChanged
 from shared.resource_ids import ClusterId
 from tests.support.pipeline_runs import push
 from tests.support.sweeps import sweep, tag_by_hand
@@ -63,5 +65,15 @@ def busy_fleet(size: int = 4) -> MemoryCloud:
     sweep(cloud)
     cloud.azure.interventions.fail_next("shop-weu-1", "InvalidParameter", "no vCPUs are left in westeurope")
     push(cloud, files(size, "r2", gone=(f"shop-sea-{size}", f"shop-neu-{size}")))
+    propose(cloud, files(size, "r3", gone=(f"shop-sea-{size}", f"shop-neu-{size}", f"shop-weu-{size}")))
     cloud.run(600)
     return cloud
+
+
+def propose(cloud: MemoryCloud, made: dict[str, bytes]) -> None:
+    """Open a pull request with these files: it is planned as the cloud runs."""
+    git = cloud.repository
+    git.reset(git.head("main"), "topic")
+    head = git.push(made, branch="topic")
+    number = git.pulls.open("Release 3", "topic", "main").number
+    accept(PullChanged("pull", "pull", number, head, "opened"), cloud.ports)

@@ -14,7 +14,7 @@ TO = Path(__file__).resolve().parents[2] / "docs" / "console"
 LARGEST = 150_000
 """Bytes of a picture, so that the repository stays small."""
 NARROW = ("fleet", "rollout")
-HEIGHTS = {"fleet": 900, "clusters": 640, "cluster": 580, "rollout": 780}
+HEIGHTS = {"fleet": 860, "clusters": 640, "cluster": 580, "rollout": 780, "versions": 720}
 """How high the picture of a page is, where that is not the usual."""
 USUAL = 520
 
@@ -29,8 +29,9 @@ def take(to: Path) -> None:
         "clusters": "/clusters",
         "cluster": "/clusters/shop-weu-1",
         "plan": f"/plans/{commit}",
+        "pull": "/pulls/1",
         "rollout": f"/rollouts/{commit}",
-        "versions": "/versions",
+        "versions": "/versions?environment=development&to=1.37",
         "systems": "/systems",
         "activity": "/activity",
     }

@@ -78,6 +78,7 @@ class PullPlan:
     hold now. ``short`` is what the commit needs and Azure does not have. ``platform`` is what changes of what
     Flux applies, ``platform_notes`` are what may be wrong with it, and ``platform_note`` says what built it,
     and what was not built. ``followed`` are the sources besides this repository that clusters follow.
+    ``page`` is the address of its page in the console, "" for none.
     """
 
     fleet: str
@@ -102,6 +103,7 @@ class PullPlan:
     platform_note: str = ""
     platform_notes: tuple[Problem, ...] = ()
     followed: tuple[str, ...] = ()
+    page: str = ""
 
     @property
     def conclusion(self) -> str:
@@ -160,7 +162,7 @@ def status_of(view: PullPlan) -> CommitStatus:
     """
     state = "failure" if view.conclusion == "failure" else "success"
     state = "pending" if state == "success" and view.plan is None else state
-    return CommitStatus(state, status_line(view.title), CONTEXT)
+    return CommitStatus(state, status_line(view.title), CONTEXT, view.page)
 
 
 def check_of(view: PullPlan) -> Check:
@@ -187,6 +189,8 @@ def _parts(view: PullPlan) -> Iterator[str]:
         )
     else:
         yield f"Merged into {_place(view)}: **{view.plan.summary}**."
+    if view.page:
+        yield f"[The same as a page of the console]({view.page})"
     if view.note:
         yield f"> [!NOTE]\n> {prose(view.note)}"
     yield from _problems(view)

@@ -1,4 +1,4 @@
-"""Pull requests: the planner, read-only. A comment describes what a merge would do; nothing is saved.
+"""Pull requests: the planner, read-only. A comment describes what a merge would do, and so does a page.
 
 The planner plans the commit of the host's test merge, so that a branch that is behind its base shows no false
 changes. It retries while there is no test merge. With conflicts, or when no test merge appears, it plans
@@ -6,7 +6,7 @@ the head alone, and the comment says so. Manifests from a fork are only validate
 state is shown on such a pull request.
 
 Pull requests have a queue of their own, with a session for each, and a limit of work and of time. None
-delays a push, or another pull request.
+delays a push, or another pull request. Saved is only what the page shows: one plan for each pull request.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from shared.app.repository import (
 from shared.azure.availability.retirements import retirement_warnings, stale
 from shared.azure.companions.maintenance_windows import past_starts
 from shared.azure.drift.policy import exemption_warnings
-from shared.cluster.failures.errors import ReconcileError, Retryable
+from shared.cluster.failures.errors import ReconcileError, Retryable, TooLarge
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.queues.messages import OutdatedRequest, PreviewRequest, QueueRequest
 from shared.cluster.record import ClusterRecord
@@ -46,6 +46,7 @@ from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action, Plan
 from shared.plan.platform_plan import NO_PLATFORM_CHANGE
 from shared.ports import Capability, Ports, Pull
+from shared.ports.state import PullRecord
 from shared.rollouts.candidates import updates_of
 from shared.rollouts.of_plan import held_now, rollout_of_plan
 from shared.rollouts.rollout import Rollout
@@ -82,6 +83,9 @@ NO_MERGE = (
     "There is no test merge yet. "
     "This plan is of the head alone: it shows newer changes of the base as undone."
 )
+
+
+TOO_LARGE = "The plan is too large for a page: the comment on the pull request has its beginning."
 
 
 class NotPlanned(Exception):
@@ -180,7 +184,9 @@ def _empty(pull: Pull, ports: Ports) -> PullPlan:
     note = ""
     if not pull.merge:
         note = NO_MERGE if pull.merge is None else CONFLICTS
-    return PullPlan(ports.config.fleet, ports.config.branch, "", pull.head, note=note, fork=pull.fork)
+    config = ports.config
+    page = f"{config.public_url}/pulls/{pull.number}" if config.public_url else ""
+    return PullPlan(config.fleet, config.branch, "", pull.head, note=note, fork=pull.fork, page=page)
 
 
 def _work(pull: Pull, ports: Ports) -> Work:
@@ -324,3 +330,25 @@ def _report(pull: Pull, view: PullPlan, ports: Ports) -> None:
     body = comment.comment_of(view)
     if existing is None or existing.body != body:
         ports.git_host.write_comment(pull.number, body, over=existing)
+    _save(pull, view, ports)
+
+
+def _save(pull: Pull, view: PullPlan, ports: Ports) -> None:
+    """Save what the page of the pull request shows; a plan that is too large is in the comment alone."""
+    record = PullRecord(
+        number=pull.number,
+        head=view.head,
+        base=view.base,
+        at=ports.clock(),
+        title=view.title,
+        url=pull.url,
+        note=view.note,
+        refusal=view.refusal,
+        fork=view.fork,
+        problems=tuple(map(str, view.problems[: comment.PROBLEMS_SHOWN])),
+        plan=view.plan,
+    )
+    try:
+        ports.state.save_pull(record)
+    except TooLarge:
+        ports.state.save_pull(replace(record, plan=None, note=TOO_LARGE))

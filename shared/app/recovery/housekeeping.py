@@ -25,6 +25,8 @@ READINESS = timedelta(days=30)
 """So long a reading of a cluster is stored: it is unknown after a day."""
 NOTICES = timedelta(days=7)
 """Facts of a fleet that notifies nobody; the notifier removes those that it takes."""
+PULLS = timedelta(days=30)
+"""Plans of pull requests that nobody has pushed to since, and whose base has not moved."""
 PLANS = 200
 ROLLOUTS = 50
 
@@ -76,6 +78,7 @@ def purge_expired(ports: Ports) -> Mapping[str, int]:
         "deliveries": lambda: state.prune_deliveries(now - DELIVERIES),
         "rollouts": lambda: state.prune_rollouts(ROLLOUTS),
         "plans": lambda: state.prune_plans(PLANS),
+        "plans of pull requests": lambda: state.prune_pulls(now - PULLS),
         "blobs": lambda: _prune_blobs(ports),
         "acts": lambda: state.prune_acts(now - timedelta(days=ports.config.acts_days)),
         "notices": lambda: state.prune_notices(now - NOTICES),

@@ -43,7 +43,7 @@ from shared.ports.state.fleet import (
     Override,
     Source,
 )
-from shared.ports.state.plans import BLOBS, PLAN, PLANS, PlanRecord, Plans
+from shared.ports.state.plans import BLOBS, PLAN, PLANS, PlanRecord, Plans, PullRecord
 from shared.ports.state.promotions import (
     PROMOTION,
     PROPOSAL,
@@ -92,6 +92,7 @@ __all__ = [
     "PlanRecord",
     "Promotion",
     "Proposal",
+    "PullRecord",
     "ReadinessRecord",
     "Source",
     "State",

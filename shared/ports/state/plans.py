@@ -50,6 +50,28 @@ class PlanRecord:
     etag: str = field(default="", compare=False)
 
 
+@dataclass(frozen=True)
+class PullRecord:
+    """What a merge of a pull request would do, as its head was planned last on the commit ``base``.
+
+    ``plan`` is None for one from a ``fork``, which is only validated, and for a refusal. ``title`` is the
+    result in a line, ``note`` and ``refusal`` what the comment says of the plan as a whole, and ``url`` the
+    pull request.
+    """
+
+    number: int
+    head: str
+    base: str
+    at: datetime
+    title: str
+    url: str = ""
+    note: str = ""
+    refusal: str = ""
+    fork: bool = False
+    problems: tuple[str, ...] = ()
+    plan: Plan | None = None
+
+
 class Plans(TableRepository):
     """The plans, with their reported status, and what was read of the repository."""
 
@@ -105,6 +127,19 @@ class Plans(TableRepository):
         plans = [plan for plan in listed if plan is not None]
         return RecordList(sorted(plans, key=lambda plan: plan.at, reverse=True), listed.unreadable)
 
+    def pull(self, number: int) -> PullRecord | None:
+        """Return the last plan of a pull request; None for none, and for one that cannot be read."""
+        entity = self._entity(PULL, str(number))
+        return self._reader.or_else(None, PULL, entity) if entity is not None else None
+
+    def save_pull(self, record: PullRecord) -> None:
+        """Write the plan of a pull request over the last one; raise TooLarge."""
+        self._put(PULL, str(record.number), record, at=record.at)
+
+    def prune_pulls(self, before: datetime) -> int:
+        """Remove the plans of pull requests from before a time; return how many were removed."""
+        return self._remove(PULL, ("at", "lt", before))
+
     def prune_plans(self, keep: int) -> int:
         """Remove all but the newest plans and the open ones; return how many were removed."""
         dated = filter(_is_dated, self._keys(PLAN, also=("at", "open")))
@@ -159,6 +194,7 @@ def _not_before(entity: Entity) -> datetime | None:
 
 
 PLAN = RecordKind("plan", PLANS, "{}", _plan)
+PULL = TextKind[PullRecord | None]("pull request", PLANS, PullRecord, "pulls|{}")
 _NOT_BEFORE = RecordKind("plan", PLANS, "{}", _not_before)
 FINGERPRINTS = TextKind[Mapping[str, str] | None](
     "fingerprints", FLEETS, dict[str, str], "marks", text=document

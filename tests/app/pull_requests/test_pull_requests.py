@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
+
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.app.api.views.plans import pull_plan_view
 from shared.app.pull_requests import pull_requests
 from shared.app.pull_requests.comment import OUTDATED
+from shared.app.recovery.housekeeping import PULLS
 from shared.cluster.failures.errors import Terminal, Throttled
 from shared.ports import Comment
 from tests.support import fleet_files
@@ -171,3 +176,22 @@ def test_errors_of_pull_requests_never_prevent_the_plan_of_a_push(repo: Repo) ->
     repo.push(fleet_files.fleet("one", "two", "four"))
     assert len(raised) == 1
     assert {record.name for record in repo.cloud.state.clusters()} == {"one", "two", "four"}
+
+
+
+def test_the_last_plan_of_a_pull_request_is_a_page_and_ends_a_month_later(repo: Repo) -> None:
+    git = repo.cloud.repository
+    number = repo.propose(fleet_files.fleet("one", "three"))
+    view = pull_plan_view(number, repo.cloud.ports)
+    assert view is not None
+    assert (view["head"], view["base"], view["outdated"]) == (git.head("topic"), git.head("main"), False)
+    assert {item["cluster"]: item["action"] for item in view["items"]}["two"] == "on-hold"
+    assert view["needsApproval"] == ["two"]
+    git.push(fleet_files.fleet("one", "two", "four"))
+    repo.cloud.state.save_fleet(replace(repo.cloud.state.fleet(), commit=git.head("main")))
+    outdated = pull_plan_view(number, repo.cloud.ports)
+    assert outdated is not None
+    assert outdated["outdated"]
+    assert repo.cloud.state.prune_pulls(repo.cloud.clock() - PULLS) == 0
+    assert repo.cloud.state.prune_pulls(repo.cloud.clock() + timedelta(seconds=1)) == 1
+    assert pull_plan_view(number, repo.cloud.ports) is None

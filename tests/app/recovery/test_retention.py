@@ -65,7 +65,14 @@ def test_a_failed_removal_delays_no_other() -> None:
     broken: object = Broken()
     removed = purge_expired(replace(cloud.ports, state=broken))  # type: ignore[arg-type]
     kept = ("plans", "blobs", "acts", "notices", "rollouts")
-    others = (*kept, "changes by hand", "readings", "dead letters", "branches of pins")
+    others = (
+        *kept,
+        "changes by hand",
+        "readings",
+        "dead letters",
+        "branches of pins",
+        "plans of pull requests",
+    )
     assert removed == {"deliveries": 1} | dict.fromkeys(others, 0)
 
 

@@ -92,6 +92,31 @@ class PlanView(PlanSummary):
     progress: ProgressView
 
 
+@final
+class PullPlanView(TypedDict):
+    """``GET pulls/NUMBER``: what a merge of a pull request would do, as its head was planned last.
+
+    ``outdated``: ``base`` is no longer the newest commit. ``title`` is the result in a line; ``note`` and
+    ``refusal`` are about the plan as a whole, "" for none. One from a ``fork`` is validated, and has no
+    items. ``needsApproval`` are the deletes of this page that need approval.
+    """
+
+    number: int
+    url: str
+    head: str
+    base: str
+    plannedAt: str | None
+    outdated: bool
+    title: str
+    note: str
+    refusal: str
+    fork: bool
+    problems: list[str]
+    needsApproval: list[str]
+    items: list[PlanItem]
+    next: str | None
+
+
 class RunningPool(TypedDict):
     """The oldest versions that the nodes of a pool of the manifest run, as they were read last."""
 

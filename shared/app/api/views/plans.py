@@ -77,6 +77,24 @@ def plan_view(commit: str, ports: Ports, page: ClusterPage = FIRST_PAGE) -> sche
     }
 
 
+def pull_plan_view(number: int, ports: Ports, page: ClusterPage = FIRST_PAGE) -> schema.PullPlanView | None:
+    """Return the last plan of a pull request with a page of its clusters; None for none."""
+    record = ports.state.pull(number)
+    if record is None:
+        return None
+    items = sorted(record.plan.items if record.plan else (), key=lambda item: item.cluster)
+    items = [item for item in items if item.cluster > page.after][: page.limit]
+    return projected(
+        schema.PullPlanView,
+        record,
+        plannedAt=record.at,
+        outdated=record.base != ports.state.fleet().commit,
+        needsApproval=[item.cluster for item in items if item.needs_approval],
+        items=[plan_item(item) for item in items],
+        next=page.next([item.cluster for item in items]),
+    )
+
+
 def _summary(plan_record: PlanRecord, *, newest: bool) -> schema.PlanSummary:
     plan, approval = plan_record.plan, plan_record.approval
     return {

@@ -56,6 +56,7 @@ PAGES = (
     PageRoute("/clusters/{name}", "Clusters", cluster_page.make),
     PageRoute("/plans", "Plans", plans_page.make),
     PageRoute("/plans/{commit}", "Plans", plan_page.make),
+    PageRoute("/pulls/{number}", "Plans", plan_page.make_pull),
     PageRoute("/rollouts", "Rollouts", rollouts_page.make),
     PageRoute("/rollouts/{commit}", "Rollouts", rollouts_page.make_one),
     PageRoute("/versions", "Versions", versions_page.make),

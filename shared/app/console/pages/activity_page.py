@@ -1,4 +1,4 @@
-"""Activity: what people did, what the queues could not deliver, and what was sent to whom."""
+"""Activity: what people did, what happened to a cluster, what no queue could deliver, and what was sent."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from datetime import UTC, datetime
 from shared.app.api import schema
 from shared.app.api.acts.fleet import dead_letters_view
 from shared.app.api.audit import audit_view
+from shared.app.api.views.clusters import events_view
 from shared.app.api.views.notifications import routes_view
 from shared.app.console.visit import Page, Visit, message
 
 ACTS = 100
 SEARCHED = 1000
+EVENTS = 50
 FILTERS = ("person", "cluster", "about")
 
 
@@ -35,11 +37,18 @@ def make(visit: Visit) -> Page:
             "next": audit["next"] or "",
             "searched": len(audit["acts"]) if chosen else 0,
             "chosen": chosen,
+            "events": _events(chosen.get("cluster", ""), visit),
             "letters": dead_letters_view(visit.ports)["deadLetters"],
             "routes": routes_view(visit.ports)["routes"],
         },
         live=not before,
     )
+
+
+def _events(cluster: str, visit: Visit) -> list[schema.EventView]:
+    """Return the newest events of the cluster that is chosen: those of the whole fleet are in no list."""
+    found = events_view(cluster, EVENTS, None, visit.ports) if cluster else None
+    return found["events"] if found else []
 
 
 def _matches(act: schema.ActView, chosen: dict[str, str]) -> bool:

@@ -138,7 +138,7 @@ def _of_rollouts(rollouts: list[schema.RolloutView]) -> Iterator[Need]:
         spent = sum(len(group["failed"]) for stage in view["stages"] for group in stage["groups"])
         if view["state"] == "Waiting" and spent:
             what = f"The rollout of {commit} is halted: {_counted(spent, 'cluster')} failed"
-            who = "an Operator retries them, or an Approver skips them"
+            who = "an Operator, who retries, or an Approver, who skips"
             yield Need(what, who, None, view["progress"], (), address, urgent=True)
         if view["state"].startswith(("Paused", "Stopped")):
             yield Need(
@@ -155,7 +155,8 @@ def _of_clusters(view: schema.FleetView) -> Iterator[Need]:
     for cluster in view["clusters"]:
         failure: Mapping[str, Any] = cluster["failure"] or {}
         detail = cluster["actionRequired"] or failure.get("meaning") or cluster["reason"]
-        found.setdefault((cluster["phase"], failure.get("who", ""), detail), []).append(cluster)
+        who = failure.get("who") or "an Operator"
+        found.setdefault((cluster["phase"], who, detail), []).append(cluster)
     for (phase, who, detail), same in found.items():
         names = tuple(cluster["name"] for cluster in same)
         since = min(filter(None, map(_failed_since, same)), default=None)
@@ -165,7 +166,7 @@ def _of_clusters(view: schema.FleetView) -> Iterator[Need]:
                 f"{names[0]}: {phase}", who, since, detail, (), ("/clusters", *names), *replay, path, True
             )
         else:
-            what = f"{_counted(len(names), 'cluster')}: {phase}, for the same reason"
+            what = f"{_counted(len(names), 'cluster')}: {phase}{', for the same reason' if detail else ''}"
             yield Need(
                 what, who, since, detail, names, label="Select them", query={"phase": phase}, urgent=True
             )

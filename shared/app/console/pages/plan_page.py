@@ -7,13 +7,15 @@ from typing import Any
 
 from shared.app.api import schema
 from shared.app.api.parts import PAGE, ClusterPage
-from shared.app.api.views.plans import plan_view
+from shared.app.api.views.plans import plan_view, pull_plan_view
 from shared.app.console.visit import Page, Visit, message
 from shared.cluster.history import by_whom
 from shared.frozen import dataclass
 from shared.masking import cut
 from shared.sentences import not_shown, removals
 
+LONGEST = 10
+"""Digits of the number of a pull request."""
 REMOVALS = ("delete", "release", "rebuild")
 
 
@@ -63,6 +65,24 @@ def make(visit: Visit) -> Page:
             "hidden_problems": not_shown(hidden, "problem") if hidden else "",
         },
     )
+
+
+def make_pull(visit: Visit) -> Page:
+    """Return the plan of a pull request, as its comment shows it."""
+    given, after = visit.path.get("number") or visit.asked("pull"), visit.asked("after")
+    known = given.isdecimal() and given.isascii() and len(given) < LONGEST
+    view = pull_plan_view(int(given), visit.ports, ClusterPage(after, PAGE)) if known else None
+    if view is None:
+        missing = f"The pull request {cut(given, 40) or '(give its number)'} was not planned, or long ago."
+        return message("No such plan", missing, 404)
+    acting = [item for item in view["items"] if item["action"] != "unchanged"]
+    values = {
+        "view": view,
+        "first": not after,
+        "groups": grouped(acting),
+        "unchanged": len(view["items"]) - len(acting),
+    }
+    return Page(f"Plan of pull request {view['number']}", "pull_page.html", values)
 
 
 def _approvable(commit: str, visit: Visit) -> list[str]:

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from shared.app.api.parts import ClusterPage
+from shared.app.api.parts import ClusterPage, projected
+from shared.app.api.schema import CredentialHealth
 from shared.app.api.views.cluster_list import ClusterSelection
 from shared.app.api.views.readiness import readiness_view
 from shared.app.api.views.versions import versions_view
 from shared.app.console.visit import Page, Visit
-from shared.app.health import health_view
+from shared.app.health import credentials_of
 from shared.azure.availability.retirements import AHEAD
 from shared.kubernetes_versions import numbers
 
@@ -22,7 +23,6 @@ ROWS = 50
 
 def make(visit: Visit) -> Page:
     """Return the matrix of versions and images by environment."""
-    visit.ahead(lambda: versions_view(visit.ports), visit.health.read)
     view, today = versions_view(visit.ports), visit.ports.clock().date()
     environments, environment, to = view["environments"], visit.asked("environment"), visit.asked("to")
     versions, readiness = _columns([found["versions"] for found in environments]), None
@@ -38,7 +38,7 @@ def make(visit: Visit) -> Page:
             "versions": versions,
             "images": _columns([found["images"] for found in environments]),
             "today": today.isoformat(),
-            "tokens": health_view(visit.health.read()).body["credentials"],
+            "tokens": _tokens(visit),
             "environment": environment,
             "to": to,
             "next_version": _next_minor(versions),
@@ -48,6 +48,13 @@ def make(visit: Visit) -> Page:
             "ends": {version: _end(on, today) for version, on in view["supportEnds"].items()},
         },
     )
+
+
+def _tokens(visit: Visit) -> Sequence[CredentialHealth]:
+    """Return the token for the git host, where the last read of the branch said when it ends."""
+    last, host = visit.ports.state.fleet().reads.last, visit.ports.git_host
+    found = credentials_of(host.credential, last.head if last else None, visit.ports.clock())
+    return [projected(CredentialHealth, token) for token in found]
 
 
 def _next_minor(versions: Sequence[str]) -> str:
