@@ -191,7 +191,7 @@ def test_a_crash_at_any_point_of_a_rebuild_deletes_and_creates_once() -> None:
 
     points = crash_points(rebuild)
     assert len(points) > 100
-    for point in sample("rebuilds", points, 12):
+    for point in sample("rebuilds", points, 6):
         rebuild(Counter(point))
 
 
