@@ -7,7 +7,8 @@ import io
 import logging
 import signal
 import sys
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -65,13 +66,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Draw some of the long tests; begin half of the workers with those that mostly wait.
+    """Draw the tests of this run; begin half of the workers with those that mostly wait.
 
     The others use the processor meanwhile. Each worker begins with a part of the list, and takes some of
     another one's end when it has run out.
     """
-    long = sorted((item for item in items if item.get_closest_marker("long")), key=lambda item: item.nodeid)
-    left_out = {*long} - {*sample("long tests", long, LONG)}
+    left_out = _left_out(items)
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=[*left_out])
     waits, computes = list[pytest.Item](), list[pytest.Item]()
@@ -82,6 +82,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     parts = (waits[number::waiting] for number in range(waiting))
     items[:] = [item for part in parts for item in (*part, *islice(rest, max(each - len(part), 0)))]
     items += rest
+
+
+def _left_out(items: Sequence[pytest.Item]) -> set[pytest.Item]:
+    """Return the tests that are not drawn: of all that are long, and of the lives of each module."""
+    groups = defaultdict[tuple[str, int], list[pytest.Item]](list)
+    for item in sorted(items, key=lambda item: item.nodeid):
+        if item.get_closest_marker("long"):
+            groups["long tests", LONG].append(item)
+        elif lives := item.get_closest_marker("lives"):
+            groups[item.nodeid.partition("::")[0], lives.args[0]].append(item)
+    drawn = (test for (name, most), tests in groups.items() for test in sample(name, tests, most))
+    return {test for tests in groups.values() for test in tests} - {*drawn}
 
 
 def pytest_collection_finish() -> None:

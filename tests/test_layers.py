@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -14,7 +15,12 @@ EDGE = ("handlers/", "function_app.py", "localcloud/functions/", "tests/")
 PACKAGES = ("handlers", "shared", "cli", "localcloud", "simulation", "bench", "tests")
 
 
-def imports(path: Path) -> Iterator[str]:
+@cache
+def imports(path: Path) -> Sequence[str]:
+    return [*_imports(path)]
+
+
+def _imports(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

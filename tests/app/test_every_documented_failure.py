@@ -30,6 +30,8 @@ from tests.support.documented_failures import ENTRIES
 from tests.support.pipeline_runs import phases, push, status
 from tests.support.sample import sample
 
+pytestmark = pytest.mark.lives(10)
+
 AGAIN = {
     **dict.fromkeys(("Throttled", "Unavailable", "Dependency", "Blocked"), 5),
     **dict.fromkeys(("Unauthorized", "Unauthenticated"), 15),

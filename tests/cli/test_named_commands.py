@@ -44,7 +44,7 @@ def named() -> dict[str, str]:
     for folder in ("cli", "handlers", "shared"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             source = path.read_text()
-            for text in texts(source) if "roadstead " in source else ():  # each worker collects this
+            for text in texts(source) if "`roadstead " in source else ():  # each worker collects this
                 for line in re.findall(r"`(roadstead [^`]+)`", text):
                     words = (PLACEHOLDERS.get(word, word) for word in re.sub(r"\{\w*\}", NAME, line).split())
                     found.setdefault(" ".join(words), path.relative_to(ROOT).as_posix())

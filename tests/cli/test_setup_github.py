@@ -34,6 +34,8 @@ from shared.settings import App
 from tests.support.browser import Browser
 from tests.support.set_up_fleet import FIRST, FLEET, REPOSITORY, Run, SetUpFleet, set_up_fleet
 
+pytestmark = pytest.mark.lives(8)
+
 ROOT = Path(__file__).parent.parent.parent
 PAGE, INSTALL = r"http://127\.0\.0\.1:\d+/\S+", r"http\S+/installations/new"
 

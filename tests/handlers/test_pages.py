@@ -53,11 +53,11 @@ def test_all_pages_together_have_every_cluster_once(
     assert after is None
 
 
-@pytest.mark.parametrize("limit", ["0", "501", "-1", "x", "1e3"])
-@pytest.mark.parametrize("function", ["clusters", "recorded", "plan", "drift"])
-def test_the_size_of_a_page_is_limited(cloud: MemoryCloud, function: str, limit: str) -> None:
-    answer = call(cloud, function, {"commit": cloud.state.fleet().commit}, limit=limit)
-    assert answer == (400, {"error": "limit must be 1 to 500"})
+def test_the_size_of_a_page_is_limited(cloud: MemoryCloud) -> None:
+    route, refused = {"commit": cloud.state.fleet().commit}, (400, {"error": "limit must be 1 to 500"})
+    for function in ("clusters", "recorded", "plan", "drift"):
+        for limit in ("0", "501", "-1", "x", "1e3"):
+            assert call(cloud, function, route, limit=limit) == refused, (function, limit)
 
 
 def test_every_view_shows_what_needs_approval_and_how_to_approve_it(cloud: MemoryCloud) -> None:
@@ -115,14 +115,12 @@ def test_clusters_are_filtered_sorted_and_counted(cloud: MemoryCloud) -> None:
     assert names(phase="Ready", prefix="t") == ["two"]
 
 
-@pytest.mark.parametrize("wrong", BAD_SELECTIONS)
-def test_an_unknown_phase_or_order_is_refused_with_the_known_ones(
-    cloud: MemoryCloud, wrong: dict[str, str]
-) -> None:
-    status, body = call(cloud, "clusters", None, **wrong)
-    assert status == 400
-    assert "Failed" in body["error"]
-    assert "name or phase" in body["error"]
+def test_an_unknown_phase_or_order_is_refused_with_the_known_ones(cloud: MemoryCloud) -> None:
+    for wrong in BAD_SELECTIONS:
+        status, body = call(cloud, "clusters", None, **wrong)
+        assert status == 400, wrong
+        assert "Failed" in body["error"], wrong
+        assert "name or phase" in body["error"], wrong
 
 
 def test_the_history_of_an_unknown_name_is_no_empty_page(cloud: MemoryCloud) -> None:

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
 from tests.support.resolved_fleets import GOOD, resolved
 
 
@@ -48,10 +46,11 @@ def test_the_catalogue_is_long_and_the_valid_fleet_is_valid() -> None:
     assert resolved({path: text.encode() for path, text in GOOD.items()}).problems == ()
 
 
-IDS = [f"{number}-{entry.path}" for number, entry in enumerate(CATALOGUE)]
-
-
-@pytest.mark.parametrize("entry", CATALOGUE, ids=IDS)
-def test_an_invalid_manifest_gives_exactly_these_messages(entry: Entry) -> None:
-    files = {path: text.encode() for path, text in (GOOD | {entry.path: entry.text()}).items()}
-    assert tuple(str(problem) for problem in resolved(files).problems) == entry.messages
+def test_an_invalid_manifest_gives_exactly_these_messages() -> None:
+    wrong = {}
+    for number, entry in enumerate(CATALOGUE):
+        files = {path: text.encode() for path, text in (GOOD | {entry.path: entry.text()}).items()}
+        given = tuple(str(problem) for problem in resolved(files).problems)
+        if given != entry.messages:
+            wrong[f"{number}-{entry.path}"] = given
+    assert wrong == {}

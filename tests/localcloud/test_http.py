@@ -71,8 +71,8 @@ def _named(name: bytes) -> WSGIApplication:
 
 
 def _get(port: int, tls: ssl.SSLContext | None = None) -> bytes:
-    opened = HTTPSConnection("127.0.0.1", port, context=tls, timeout=5) if tls else None
-    with closing(opened or HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
+    opened = HTTPSConnection("127.0.0.1", port, context=tls, timeout=30) if tls else None
+    with closing(opened or HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
         connection.request("GET", "/")
         return connection.getresponse().read()
 
@@ -88,7 +88,7 @@ def test_servers_that_share_threads_answer_at_their_own_ports_and_need_no_more_t
 def test_a_closed_server_refuses_and_cuts_off_its_clients_and_its_neighbours_serve_on() -> None:
     with HttpServers() as servers:
         first, second = servers.serve(_named(b"first")), servers.serve(_named(b"second"))
-        with closing(HTTPConnection("127.0.0.1", first.port, timeout=5)) as kept:
+        with closing(HTTPConnection("127.0.0.1", first.port, timeout=30)) as kept:
             kept.request("GET", "/")
             assert kept.getresponse().read() == b"first"
             first.close()
@@ -110,7 +110,7 @@ def test_clients_that_do_not_begin_their_handshake_hold_up_nobody() -> None:
 def test_a_client_without_tls_gets_a_bad_request() -> None:
     with (
         HttpServer(_ok, tls=Authority().server_context()) as server,
-        closing(HTTPConnection("127.0.0.1", server.port, timeout=5)) as connection,
+        closing(HTTPConnection("127.0.0.1", server.port, timeout=30)) as connection,
     ):
         connection.request("GET", "/")
         assert connection.getresponse().status == 400

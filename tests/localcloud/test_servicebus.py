@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from statistics import median
 
 import pytest
 from azure.servicebus import (
@@ -158,18 +159,21 @@ def test_a_batch_is_taken_as_a_whole_or_not_at_all(bus: Bus) -> None:
 
 
 def test_a_message_wakes_the_receiver_that_waits_for_it(bus: Bus) -> None:
+    """The median of five counts, as the processor may be busy with other tests meanwhile."""
+    sent, took = list[float](), list[float]()
+
+    def send() -> None:
+        sent.append(time.monotonic())
+        bus.put(f"a{len(sent)}")
+
     with bus.receiver("s") as receiver:
-        sent: list[float] = []
-
-        def send() -> None:
-            sent.append(time.monotonic())
-            bus.put("a")
-
-        timer = threading.Timer(0.2, send)
-        timer.start()
-        receiver.complete_message(one(receiver))
-        assert time.monotonic() - sent[0] < 0.1
-        timer.join()
+        for _ in range(5):
+            timer = threading.Timer(0.2, send)
+            timer.start()
+            receiver.complete_message(one(receiver))
+            took.append(time.monotonic() - sent[-1])
+            timer.join()
+    assert median(took) < 0.1, took
 
 
 def test_a_receiver_that_waits_for_any_session_gets_the_first_that_has_a_message(bus: Bus) -> None:
@@ -226,7 +230,7 @@ def test_a_lock_that_has_ended_ends_the_receiver_and_frees_the_message(bus: Bus)
     bus.put("a", queue="short")
     with bus.receiver(queue="short") as receiver:
         message = one(receiver)
-        until(lambda: bus.broker.session_lock("short", "s") is None, seconds=5)
+        until(lambda: bus.broker.session_lock("short", "s") is None)
         with pytest.raises(SessionLockLostError):
             receiver.complete_message(message)
     with bus.receiver(queue="short") as again:

@@ -38,7 +38,7 @@ def teams(
 
 
 def post(teams: TeamsServer, body: bytes, *, path: str = PATH, signature: str = SIGNATURE) -> int:
-    return requests.post(f"{teams.url}{path}?sig={signature}", data=body, timeout=5).status_code
+    return requests.post(f"{teams.url}{path}?sig={signature}", data=body, timeout=30).status_code
 
 
 def test_a_message_of_the_app_is_taken_and_shown_as_text(
@@ -97,6 +97,6 @@ def test_another_signature_or_workflow_is_refused_and_faults_can_be_injected(tea
     with pytest.raises(Unauthenticated):
         send(RouteType.TEAMS, f"{teams.url}{PATH}?sig=other")
     faults: Any = [{"match": "^POST ", "status": 503}]
-    requests.put(f"{teams.url}/_local/faults", json=faults, timeout=5).raise_for_status()
+    requests.put(f"{teams.url}/_local/faults", json=faults, timeout=30).raise_for_status()
     with pytest.raises(Unavailable):
         send(RouteType.TEAMS, f"{teams.url}{PATH}?sig={SIGNATURE}")

@@ -11,8 +11,6 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import pytest
-
 from shared.frozen import dataclass, field
 from shared.json_tree import Json
 from shared.platform.changes.guards import PlatformChange, judge
@@ -136,23 +134,23 @@ def destroyed(change: PlatformChange) -> set[ObjectId]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(300))
-def test_what_flux_deletes_in_any_order_is_said_before(seed: int) -> None:
-    random_ = random.Random(seed)
-    before, after = platform(random_), platform(random_)
-    change = judge(before, after, 20)
-    if change.is_refused:
-        return
-    had = {name for given in before.owners.values() for name in given.objects}
-    for cluster in orders(before, after, random_):
-        assert cluster.deleted & had <= destroyed(change)
+def test_what_flux_deletes_in_any_order_is_said_before() -> None:
+    for seed in range(300):
+        random_ = random.Random(seed)
+        before, after = platform(random_), platform(random_)
+        change = judge(before, after, 20)
+        if change.is_refused:
+            continue
+        had = {name for given in before.owners.values() for name in given.objects}
+        for cluster in orders(before, after, random_):
+            assert cluster.deleted & had <= destroyed(change), seed
 
 
-@pytest.mark.parametrize("seed", range(100))
-def test_what_changes_nothing_deletes_nothing(seed: int) -> None:
-    random_ = random.Random(seed)
-    same = platform(random_)
-    places = [name for given in same.owners.values() for name in given.objects]
-    for cluster in orders(same, same, random_):
-        assert len(places) > len({*places}) or not cluster.deleted
-    assert not judge(same, same, 0).consequences
+def test_what_changes_nothing_deletes_nothing() -> None:
+    for seed in range(100):
+        random_ = random.Random(seed)
+        same = platform(random_)
+        places = [name for given in same.owners.values() for name in given.objects]
+        for cluster in orders(same, same, random_):
+            assert len(places) > len({*places}) or not cluster.deleted, seed
+        assert not judge(same, same, 0).consequences, seed

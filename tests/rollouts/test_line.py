@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.cluster.record_parts import Phase
@@ -17,6 +17,7 @@ from shared.rollouts.line import line_of, moves, splits
 from shared.rollouts.rollout import Rollout, RolloutState
 from shared.rollouts.strategy import GroupRule, StageRule
 from tests.support.rollout_fleets import NOW, candidate, stage, summary
+from tests.support.sample import DEEP
 
 MINUTE = timedelta(minutes=1)
 NAMES = ("dev", "test", "prod")
@@ -101,6 +102,7 @@ def _name(number: int) -> str:
     return f"{number:040x}"
 
 
+@settings(max_examples=100 if DEEP else 8)
 @given(st.integers(5, 40), st.lists(st.integers(8, 60), min_size=30, max_size=60), st.data())
 def test_every_stage_goes_on_however_fast_commits_come(
     soak: int, gaps: list[int], data: st.DataObject

@@ -50,12 +50,12 @@ class Operator:
         statuses = self.github.get(f"{self.repository}/commits/{commit}/status").json()["statuses"]
         return f"{statuses[0]['state']}: {statuses[0]['description']}" if statuses else ""
 
-    def wait_for_status(self, commit: str, state: str, *, seconds: float = 90) -> str:
+    def wait_for_status(self, commit: str, state: str, *, seconds: float = 150) -> str:
         """Wait until the commit status has a state; return the status."""
         self.wait(lambda: self.status(commit).startswith(state), f"{commit[:8]} is {state}", seconds=seconds)
         return self.status(commit)
 
-    def wait(self, holds: Callable[[], bool], what: str, *, seconds: float = 60, every: float = 0.5) -> None:
+    def wait(self, holds: Callable[[], bool], what: str, *, seconds: float = 120, every: float = 0.5) -> None:
         """Wait until a condition holds, or fail with the state of the fleet.
 
         Most conditions ask the API, which takes a tenth of a processor when asked ten times as often.

@@ -103,7 +103,7 @@ class PythonDriver:
             conditions = (self.get(kind, name, namespace).get("status") or {}).get("conditions") or ()
             return any(item["type"] == condition and item["status"] == "True" for item in conditions)
 
-        until(holds, seconds=20)
+        until(holds)
 
     def drain(self, node: str) -> None:
         core: Any = CoreV1Api(self.client)
@@ -157,10 +157,10 @@ class KubectlDriver:
         return [re.split(r" {2,}", line.rstrip()) for line in lines]
 
     def delete(self, kind: str, name: str, namespace: str = "") -> None:
-        self.run("delete", *self._on(kind, namespace), name, "--timeout=20s")
+        self.run("delete", *self._on(kind, namespace), name, "--timeout=60s")
 
     def wait(self, kind: str, name: str, condition: str, namespace: str = "") -> None:
-        self.run("wait", *self._on(kind, namespace), name, f"--for=condition={condition}", "--timeout=20s")
+        self.run("wait", *self._on(kind, namespace), name, f"--for=condition={condition}", "--timeout=60s")
 
     def drain(self, node: str) -> None:
         self.run("drain", node, "--force", "--timeout=2s")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.plans import SHOWN, log_view
 from shared.app.planner.pins.distances import AFTER
@@ -13,6 +15,8 @@ from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around
 from tests.support.staged_fleets import DEV, PROD, staged, tags
 from tests.support.waiting_fleets import APPROVED, LATE, NAMESPACE, change, fleet, note
+
+pytestmark = pytest.mark.lives(5)
 
 
 def view(cloud: MemoryCloud, environment: str = "production") -> Any:

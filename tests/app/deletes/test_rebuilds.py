@@ -21,6 +21,8 @@ from tests.support.one_cluster import ONE, cluster, files, pool, ready, record
 from tests.support.pipeline_runs import accepted, phases, push, status, step_until
 from tests.support.sample import sample
 
+pytestmark = pytest.mark.lives(8)
+
 EARLIER, ASKED, LATER = (f"2026-01-0{day}T00:00:00Z" for day in (1, 2, 3))
 STORED = "2026-01-02T00:00:00+00:00"
 
@@ -179,7 +181,7 @@ def test_a_crash_at_any_point_of_a_rebuild_deletes_and_creates_once() -> None:
 
     points = crash_points(rebuild)
     assert len(points) > 100
-    for point in sample("rebuilds", points, 12):
+    for point in sample("rebuilds", points, 6):
         rebuild(Counter(point))
 
 

@@ -19,6 +19,8 @@ from tests.support.one_cluster import ONE
 from tests.support.pipeline_runs import accepted, deliver_due, phases, push, ready, status, step_until
 from tests.support.sample import sample
 
+pytestmark = pytest.mark.lives(8)
+
 Files = dict[str, bytes]
 NEW = "clusters/two/cluster.yaml"
 PROTECTED = "  deletionProtection: true\n"
@@ -247,7 +249,7 @@ def test_a_crash_at_any_point_deletes_once_and_only_after_the_new_cluster_is_rea
 
     points = crash_points(replaced)
     assert len(points) > 100
-    for point in sample("replacements", points, 12):
+    for point in sample("replacements", points, 6):
         replaced(Counter(point))
 
 
@@ -276,5 +278,5 @@ def test_a_crash_at_any_call_of_a_plan_deletes_no_cluster_whose_replacement_is_m
 
     calls = misspelt(Counter())
     assert calls > 15
-    for point in sample("misspelt", range(2 * calls + 1), 12):
+    for point in sample("misspelt", range(2 * calls + 1), 6):
         misspelt(Counter(point))

@@ -80,7 +80,7 @@ def test_a_crash_at_any_point_neither_deletes_nor_loses_a_restored_cluster() -> 
 
     points = crash_points(restore)
     assert len(points) > 100
-    for point in sample("restored clusters", points, 24):
+    for point in sample("restored clusters", points, 12):
         restore(Counter(point))
 
 

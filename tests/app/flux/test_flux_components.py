@@ -150,5 +150,5 @@ def test_an_upgrade_of_flux_survives_a_crash_at_any_call_to_the_cluster() -> Non
     counted = Counter()
     upgraded(counted)
     assert counted.calls > 40
-    for point in sample("upgrades of Flux", range(2 * counted.calls), 12):
+    for point in sample("upgrades of Flux", range(2 * counted.calls), 6):
         upgraded(Counter(point))

@@ -20,6 +20,8 @@ from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import Around, around
 from tests.support.workloads import budget, pod
 
+pytestmark = pytest.mark.lives(8)
+
 
 def ready_slow(extra: str) -> MemoryCloud:
     """Return a cloud whose cluster is Ready and read as often as by default."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from shared.app.api.acts.cluster import replay
 from shared.app.intake.accept import accept
 from shared.azure.changes.comparison import writable_pool
@@ -27,6 +29,8 @@ from tests.support.rollbacks import (
     runs,
     upgraded,
 )
+
+pytestmark = pytest.mark.lives(7)
 
 AUTOMATIC = "  autoUpgradeProfile: {upgradeChannel: patch, nodeOSUpgradeChannel: NodeImage}\n"
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from localcloud.memory.crashes import Counter, Crash
 from localcloud.memory.memory_cloud import MemoryCloud, tripwired
 from shared.app.notifier.notifier import handle
@@ -18,6 +16,7 @@ from shared.notifications.notification import Notification
 from tests.support import fleet_files
 from tests.support.notifications import notifying, storm
 from tests.support.pipeline_runs import push
+from tests.support.sample import sample
 
 NOTIFY = NotifyRequest()
 OPS = "{name: ops, type: slack, address: OPS}"
@@ -49,27 +48,28 @@ def _calls(cloud: MemoryCloud) -> int:
     return counter.calls
 
 
-def _count() -> int:
+def _points() -> list[int]:
+    """Return the calls at which a notifier crashes, of this run and of the one that comes after it."""
     cloud = MemoryCloud()
     _known_failure(cloud)
-    return _calls(cloud)
+    return sample("notifier", range(2 * _calls(cloud)), 8)
 
 
-@pytest.mark.parametrize("point", range(2 * _count()))
-def test_a_crash_at_any_call_loses_no_fact_and_repeats_at_most_the_last_message(point: int) -> None:
-    cloud = MemoryCloud()
-    _known_failure(cloud)
-    counter = Counter(point)
-    for _ in range(4):
-        try:
-            handle(NOTIFY, tripwired(cloud.ports, counter))
-        except Crash:
-            continue
-        cloud.clock.advance(15)
-    ids = [message.id for message in cloud.channels.delivered["ops"]]
-    assert len(set(ids)) == 1
-    assert len(ids) <= 2
-    assert cloud.state.notices(10) == []
+def test_a_crash_at_any_call_loses_no_fact_and_repeats_at_most_the_last_message() -> None:
+    for point in _points():
+        cloud = MemoryCloud()
+        _known_failure(cloud)
+        counter = Counter(point)
+        for _ in range(4):
+            try:
+                handle(NOTIFY, tripwired(cloud.ports, counter))
+            except Crash:
+                continue
+            cloud.clock.advance(15)
+        ids = [message.id for message in cloud.channels.delivered["ops"]]
+        assert len(set(ids)) == 1, point
+        assert len(ids) <= 2, point
+        assert cloud.state.notices(10) == [], point
 
 
 def _ids_of_facts(cloud: MemoryCloud) -> dict[str, set[str]]:
@@ -95,20 +95,20 @@ def _another_failure(cloud: MemoryCloud, number: int) -> None:
     )
 
 
-@pytest.mark.parametrize("point", range(2 * _count()))
-def test_a_message_that_a_crash_repeats_has_its_id_also_when_more_has_happened_since(point: int) -> None:
-    cloud = MemoryCloud()
-    _known_failure(cloud)
-    counter = Counter(point)
-    for n in range(8):
-        try:
-            handle(NOTIFY, tripwired(cloud.ports, counter))
-        except Crash:
-            _another_failure(cloud, n)
-        cloud.clock.advance(15)
-    found = _ids_of_facts(cloud)
-    assert len(found) >= 2
-    assert [fact for fact, ids in found.items() if len(ids) > 1] == []
+def test_a_message_that_a_crash_repeats_has_its_id_also_when_more_has_happened_since() -> None:
+    for point in _points():
+        cloud = MemoryCloud()
+        _known_failure(cloud)
+        counter = Counter(point)
+        for n in range(8):
+            try:
+                handle(NOTIFY, tripwired(cloud.ports, counter))
+            except Crash:
+                _another_failure(cloud, n)
+            cloud.clock.advance(15)
+        found = _ids_of_facts(cloud)
+        assert len(found) >= 2, point
+        assert [fact for fact, ids in found.items() if len(ids) > 1] == [], point
 
 
 def test_a_message_whose_answer_was_lost_is_sent_again_as_it_was() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+import pytest
+
 from shared.app.api.acts.rollout import act_on_rollout
 from shared.app.api.views.why import why_view
 from shared.cluster.record_parts import Phase
@@ -12,6 +14,8 @@ from shared.rollouts.rollout import RolloutState
 from shared.rollouts.rollout_acts import ActKind
 from tests.support.pipeline_runs import phases, push, status
 from tests.support.staged_fleets import DEV, FREEZE, PROD, act, changed, ready_fleet, rollout_of, staged, tags
+
+pytestmark = pytest.mark.lives(3)
 
 ALL = (*DEV, *PROD)
 WINDOW = """\

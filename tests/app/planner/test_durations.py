@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from shared.app.api.views.rollouts import rollout_view
 from tests.support.pipeline_runs import push, step_until
 from tests.support.proposals import Repo
 from tests.support.staged_fleets import DEV, PROD, changed, ready_fleet, rollout_of, staged, tags
+
+pytestmark = pytest.mark.lives(3)
 
 
 def test_a_completed_rollout_stores_what_its_clusters_took() -> None:

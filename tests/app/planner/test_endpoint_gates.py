@@ -22,6 +22,8 @@ from shared.rollouts.rollout import RolloutState
 from tests.support.pipeline_runs import push, status, step_until
 from tests.support.staged_fleets import DEV, FREEZE, PROD, act, changed, ready_fleet, rollout_of, staged, tags
 
+pytestmark = pytest.mark.lives(6)
+
 SHOP, PROMETHEUS = "https://shop.example.com/healthz", "https://prometheus.example.com"
 STAGES = """\
   rollout:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.rollouts import rollout_view
 from shared.rollouts.rollout import RolloutState
 from shared.rollouts.rollout_acts import ActKind
 from tests.support.pipeline_runs import push, status
 from tests.support.staged_fleets import DEV, PROD, act, changed, ready_fleet, rollout_of, staged, tags
+
+pytestmark = pytest.mark.lives(3)
 
 SHOP = "https://shop.example.com/healthz"
 STAGES = """\

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast
 
+import pytest
+
 from localcloud.memory.crashes import Crash
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.tables.memory_state import MemoryState
@@ -23,6 +25,8 @@ from tests.support.staged_fleets import (
     staged,
     tags,
 )
+
+pytestmark = pytest.mark.lives(5)
 
 ALL = (*DEV, *PROD)
 

@@ -29,6 +29,8 @@ from tests.support.staged_fleets import (
     tags,
 )
 
+pytestmark = pytest.mark.lives(7)
+
 GATED = """\
   rollout:
     stages:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.rollout import act_on_rollout
 from shared.app.api.views.why import why_view
@@ -17,6 +19,8 @@ from shared.rollouts.rollout_acts import ActKind
 from tests.support.pipeline_runs import phases, push, status
 from tests.support.replaced_ports import on_azure
 from tests.support.staged_fleets import DEFAULT, FREEZE, ready_fleet, staged
+
+pytestmark = pytest.mark.lives(5)
 
 WINDOW = """\
   rollout:

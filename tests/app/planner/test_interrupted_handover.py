@@ -109,7 +109,7 @@ def test_a_crash_at_any_call_of_a_hand_over_in_parts_loses_and_repeats_nothing()
     run(Tripwires())
     calls = counts[0]
     assert calls > 20
-    for point in sample("hand-overs", range(2 * calls), 12):
+    for point in sample("hand-overs", range(2 * calls), 6):
         run(Tripwires(point))
 
 

@@ -25,6 +25,8 @@ from tests.support import fleet_files
 from tests.support.pipeline_runs import deliver_due, phases, push, ready, status, step_until
 from tests.support.replaced_ports import Dies, around, calls_of, frozen
 
+pytestmark = pytest.mark.lives(8)
+
 
 def changed(*names: str, count: int = 3) -> dict[str, bytes]:
     """Return a fleet in which the first cluster has another node count."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
 from shared.resource_ids import ClusterId
@@ -21,6 +23,8 @@ from tests.support.staged_fleets import (
     tags,
 )
 from tests.support.sweeps import sweep
+
+pytestmark = pytest.mark.lives(6)
 
 STAGED = """\
   rollout:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.failures.errors import TooLarge
 from shared.cluster.record import ClusterRecord
@@ -9,6 +11,8 @@ from shared.rollouts.rollout import RolloutState
 from tests.support.pipeline_runs import push, status, step_until
 from tests.support.replaced_ports import around
 from tests.support.staged_fleets import DEV, PROD, act, changed, ready_fleet, rollout_of, staged, tags
+
+pytestmark = pytest.mark.lives(3)
 
 TWO_AT_A_TIME = """\
   rollout:

@@ -19,6 +19,8 @@ from tests.support.pipeline_runs import push
 from tests.support.staged_fleets import DEV, PROD, act, changed, ready_fleet, rollout_of, staged, tags
 from tests.support.workloads import pod
 
+pytestmark = pytest.mark.lives(4)
+
 ROLLOUT = """\
   rollout:
     stages:

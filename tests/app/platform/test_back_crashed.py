@@ -58,5 +58,5 @@ def points() -> list[int]:
 
 def test_a_crash_at_any_call_moves_each_pin_back_once() -> None:
     assert len(points()) > 20
-    for point in sample("pins back", points(), 12):
+    for point in sample("pins back", points(), 6):
         whole_run(Counter(point))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import random
 
+import pytest
+
 from localcloud.common.flux_manifests import definition
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.approval import approve
@@ -19,6 +21,8 @@ from tests.support.proposals import Repo
 from tests.support.staged_fleets import DEV, NAMESPACE, PROD, staged
 from tests.support.team_systems import DEPLOYMENT, system
 from tests.support.team_systems import URL as TEAM_URL
+
+pytestmark = pytest.mark.lives(5)
 
 URL = "oci://example.azurecr.io/platform"
 FOLLOWS = f"  flux: {{repository: {URL}, tag: stable, follow: rollout, path: ./platform}}\n"

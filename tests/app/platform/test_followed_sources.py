@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from localcloud.github.world.memory_repository import MemoryRepository
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.approval import approve
@@ -10,6 +12,8 @@ from shared.kubernetes.flux_objects import SOURCE
 from tests.support.pipeline_runs import phases, push, status
 from tests.support.proposals import Repo
 from tests.support.staged_fleets import DEV, NAMESPACE, PROD, act, pin, rollout_of, staged
+
+pytestmark = pytest.mark.lives(5)
 
 URL = "https://github.com/contoso/platform"
 FOLLOWS = f"  flux: {{repository: {URL}, follow: rollout, path: ./platform}}\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from localcloud.github.world.memory_repository import MemoryRepository
 from localcloud.kubernetes.world.object_store import At, WriteMode
 from localcloud.kubernetes.world.writes.patches import MERGE
@@ -14,6 +16,8 @@ from shared.resource_ids import ObjectRef
 from tests.support.pipeline_runs import phases, push, status
 from tests.support.staged_fleets import DEV, NAMESPACE, PROD, act, pin, staged, with_file
 from tests.support.team_systems import DEPLOYMENT, URL, approve, system
+
+pytestmark = pytest.mark.lives(5)
 
 TEAM = "https://github.com/contoso/shop"
 BOTH = ("a1", "b1")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.rollout import act_on_rollout
 from shared.app.api.views.plans import plan_view
@@ -25,6 +27,8 @@ from tests.support.staged_fleets import (
     tags,
     with_file,
 )
+
+pytestmark = pytest.mark.lives(5)
 
 UNKNOWN = b"apiVersion: example.org/v1\nkind: Unknown\nmetadata: {name: a, namespace: default}\n"
 APPROVED = """\

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.plan.plan import Plan
 from tests.support.pipeline_runs import push, status
@@ -19,6 +21,8 @@ from tests.support.staged_fleets import (
     with_file,
 )
 from tests.support.team_systems import approve
+
+pytestmark = pytest.mark.lives(6)
 
 MINUTE = 60
 SOAKED = """\

@@ -38,6 +38,8 @@ from tests.support.promotions import (
 from tests.support.replaced_ports import around
 from tests.support.sweeps import sweep
 
+pytestmark = pytest.mark.lives(9)
+
 HOUR = 3600
 
 

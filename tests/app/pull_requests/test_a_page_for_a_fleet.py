@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from tests.support.proposals import Repo
 from tests.support.scaffolded_fleets import CLASS, NAMESPACES, scaffolded
@@ -53,19 +55,29 @@ def changed(files: dict[str, bytes]) -> dict[str, bytes]:
     }
 
 
-def comment_on(change: Callable[[dict[str, bytes]], dict[str, bytes]]) -> str:
-    """Return the comment on a pull request that changes the fleet, without the line that nobody sees."""
+CommentOn = Callable[[Callable[[dict[str, bytes]], dict[str, bytes]]], str]
+
+
+@pytest.fixture(scope="module")
+def comment_on() -> CommentOn:
+    """Return what proposes a change of the planned fleet, and returns the comment without its hidden line."""
     repo, files = Repo(MemoryCloud()), fleet()
     repo.push(files)
-    (comment,) = repo.comments(repo.propose(change(files)))
-    return comment.partition("\n")[2]
+
+    def comment(change: Callable[[dict[str, bytes]], dict[str, bytes]]) -> str:
+        number = repo.propose(change(files))
+        (body,) = repo.comments(number)
+        repo.cloud.repository.pulls.change(number, state="closed")
+        return body.partition("\n")[2]
+
+    return comment
 
 
 def platform_alone(files: dict[str, bytes]) -> dict[str, bytes]:
     return changed(files) | {CLASS: files[CLASS]}
 
 
-def test_one_class_line_and_two_platform_files_of_14_clusters_are_one_page() -> None:
+def test_one_class_line_and_two_platform_files_of_14_clusters_are_one_page(comment_on: CommentOn) -> None:
     text = comment_on(changed)
     lines = text.splitlines()
     assert len(lines) <= LINES
@@ -80,14 +92,16 @@ def test_one_class_line_and_two_platform_files_of_14_clusters_are_one_page() -> 
     assert len(pin) <= COLUMNS
 
 
-def test_the_platform_alone_writes_nothing_to_azure_and_has_no_diff_of_manifests() -> None:
+def test_the_platform_alone_writes_nothing_to_azure_and_has_no_diff_of_manifests(
+    comment_on: CommentOn,
+) -> None:
     text = comment_on(platform_alone)
     assert "**14 update**." in text
     assert "#### Each of 14 clusters: update\n" in text
     assert "Resolved YAML" not in text
 
 
-def test_what_is_refused_on_14_clusters_is_said_once() -> None:
+def test_what_is_refused_on_14_clusters_is_said_once(comment_on: CommentOn) -> None:
     wrong = INGRESS.replace("ingress", "In_gress").encode()
     text = comment_on(lambda files: files | {NAMESPACES: files[NAMESPACES] + wrong})
     assert len(text.splitlines()) <= LINES
@@ -95,7 +109,7 @@ def test_what_is_refused_on_14_clusters_is_said_once() -> None:
     assert "#### Each of 14 clusters: **refused**" in text
 
 
-def test_one_wrong_line_of_the_fleet_is_one_row_and_one_heading() -> None:
+def test_one_wrong_line_of_the_fleet_is_one_row_and_one_heading(comment_on: CommentOn) -> None:
     wrong = {"fleet.yaml": fleet()["fleet.yaml"].replace(b"vmSize: ", b"vmsize: ", 1)}
     lines = comment_on(lambda files: files | wrong).splitlines()
     assert len(lines) <= LINES

@@ -178,7 +178,6 @@ def test_errors_of_pull_requests_never_prevent_the_plan_of_a_push(repo: Repo) ->
     assert {record.name for record in repo.cloud.state.clusters()} == {"one", "two", "four"}
 
 
-
 def test_the_last_plan_of_a_pull_request_is_a_page_and_ends_a_month_later(repo: Repo) -> None:
     git = repo.cloud.repository
     number = repo.propose(fleet_files.fleet("one", "three"))

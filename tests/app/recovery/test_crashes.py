@@ -28,6 +28,8 @@ from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.policies import POLICIES, policies
 from tests.support.sample import DEEP, sample
 
+PARTS = 10 if DEEP else 2
+
 
 def hydrated(*names: str, count: int = 1) -> dict[str, bytes]:
     """Return a fleet whose first cluster has all that a step of its own writes."""
@@ -82,10 +84,10 @@ def test_every_step_of_a_job_makes_calls_to_crash_at() -> None:
     assert set(Step) - steps == elsewhere
 
 
-@pytest.mark.parametrize("tenth", range(10))
-def test_a_crash_at_any_point_loses_and_repeats_nothing(tenth: int) -> None:
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_crash_at_any_point_loses_and_repeats_nothing(part: int) -> None:
     recorder, _ = recorded()
-    for point in sample("a life", recorder.points(range(recorder.calls)), 40)[tenth::10]:
+    for point in sample("a life", recorder.points(range(recorder.calls)), 20)[part::PARTS]:
         whole_run(Counter(point))
 
 

@@ -298,7 +298,7 @@ def test_no_token_and_no_body_is_logged(served: Served, caplog: pytest.LogCaptur
 def test_the_adapter_returns_a_document_as_it_is_stored(served: Served) -> None:
     azure = served.adapter()
     azure.call(PutCluster(CLUSTER, BODY, etag=None))
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while served.world.get_cluster(CLUSTER)["properties"]["provisioningState"] != "Succeeded":
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -97,7 +97,7 @@ def test_an_exception_or_a_wrong_value_is_an_empty_500() -> None:
 
 def test_several_functions_run_at_once_and_each_gets_its_own_context() -> None:
     app = func.FunctionApp()
-    together = threading.Barrier(3, timeout=5)
+    together = threading.Barrier(3, timeout=60)
     contexts: list[func.Context] = []
 
     @app.function_name("meet")

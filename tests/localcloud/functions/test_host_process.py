@@ -80,7 +80,7 @@ def test_a_signal_lets_running_invocations_end_and_exits_with_zero(app: Path, nu
 
 def test_a_setting_that_is_missing_is_named_and_the_exit_code_is_one(app: Path) -> None:
     with start(app, {"GREETING": "hello"}) as host:
-        out, _ = host.communicate(timeout=10)
+        out, _ = host.communicate(timeout=60)
     assert host.returncode == 1
     assert "The functions cannot start: function 'never': %SCHEDULE% does not resolve" in out
     assert "Traceback" not in out

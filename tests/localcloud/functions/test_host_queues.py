@@ -83,7 +83,7 @@ def taken(
     dead_letter(broker, body, message_id)
     app = app_with(got.put, address, data_type)
     with ServiceBusServer(broker) as server, running(app, server.connection_string):
-        message = got.get(timeout=10)
+        message = got.get(timeout=60)
         until(lambda: broker.counts(DEAD_LETTERS).active == 0)
     return message
 

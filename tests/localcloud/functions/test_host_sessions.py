@@ -66,7 +66,7 @@ def test_a_message_arrives_with_everything_the_worker_gives(broker: Broker) -> N
             "jobs",
             Draft(b'{"a": 1}', id="east-1:4:2", session="east-1", properties={"kind": "step"}),
         )
-        message = got.get(timeout=10)
+        message = got.get(timeout=60)
         until(lambda: broker.counts("jobs").active == 0)
     assert message.get_body() == b'{"a": 1}'
     assert (message.message_id, message.session_id) == ("east-1:4:2", "east-1")
@@ -82,7 +82,7 @@ def test_a_message_has_the_metadata_of_the_real_extension_and_no_other(broker: B
     got: queue.Queue[func.ServiceBusMessage] = queue.Queue()
     with ServiceBusServer(broker) as server, listening(server.connection_string, got.put):
         broker.send("jobs", Draft(b"body", id="m-1", session="a", properties={"kind": "step", "n": 7}))
-        message = got.get(timeout=10)
+        message = got.get(timeout=60)
         until(lambda: broker.counts("jobs").active == 0)
     metadata = message.metadata
     assert metadata is not None
@@ -101,7 +101,7 @@ def test_a_message_has_the_metadata_of_the_real_extension_and_no_other(broker: B
 
 def test_a_session_runs_in_order_while_others_run_in_parallel(broker: Broker) -> None:
     seen: list[str] = []
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=60)
 
     def work(message: func.ServiceBusMessage) -> None:
         if message.get_body() == b"0":
@@ -177,14 +177,14 @@ def test_a_restart_of_service_bus_is_two_lines_in_the_log_and_no_lost_message(
         server = ServiceBusServer(broker, key="a2V5")
         with listening(server.connection_string, got.put):
             broker.send("jobs", Draft(b"before", session="a"))
-            assert got.get(timeout=10).get_body() == b"before"
+            assert got.get(timeout=60).get_body() == b"before"
             until(lambda: broker.counts("jobs").active == 0)
             server.close()
             until(lambda: "does not answer" in text.getvalue())
             time.sleep(0.5)
             with ServiceBusServer(broker, port=server.port, key="a2V5"):
                 broker.send("jobs", Draft(b"after", session="b"))
-                assert got.get(timeout=10).get_body() == b"after"
+                assert got.get(timeout=60).get_body() == b"after"
                 until(lambda: "answers again" in text.getvalue())
     finally:
         root.removeHandler(handler)

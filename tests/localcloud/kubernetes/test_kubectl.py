@@ -136,7 +136,7 @@ def test_flux_brings_the_cluster_to_what_is_in_git(driver: Driver) -> None:
     driver.wait(*sync, "Ready", "flux-system")
     assert driver.get("v1 ConfigMap", "hello", "team")["data"] == {"colour": "blue"}
     driver.delete(*sync, "flux-system")
-    until(lambda: "team" not in driver.names("v1 Namespace"), seconds=20)
+    until(lambda: "team" not in driver.names("v1 Namespace"))
 
 
 def test_applying_again_changes_nothing(driver: Driver) -> None:
@@ -195,7 +195,7 @@ def test_a_watch_streams_changes_and_gives_its_thread_back(fixture: Fixture, tmp
     follower = threading.Thread(target=follow)
     follower.start()
     client.apply(yaml.safe_dump(CONFIG_MAP))
-    until(lambda: seen == [("ADDED", "settings")], seconds=20)
+    until(lambda: seen == [("ADDED", "settings")])
     client.delete("v1 ConfigMap", "settings", "default")
     follower.join(10)
     assert seen == [("ADDED", "settings"), ("DELETED", "settings")]
