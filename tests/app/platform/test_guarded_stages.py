@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.rollouts import rollout_view
-from tests.app.platform.test_stages_go_on import OTHER, SOAKED, numbered, plan_of, wait
 from tests.support.pipeline_runs import push, status
+from tests.support.soaking_stages import OTHER, SOAKED, numbered, plan_of, wait
 from tests.support.staged_fleets import (
     DEV,
     PROD,

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.plan.plan import Plan
 from tests.support.pipeline_runs import push, status
+from tests.support.soaking_stages import OTHER, SOAKED, numbered, plan_of, wait
 from tests.support.staged_fleets import (
     DEV,
-    NAMESPACE,
     PROD,
     act,
     changed,
@@ -24,39 +23,10 @@ from tests.support.team_systems import approve
 
 pytestmark = pytest.mark.lives(6)
 
-MINUTE = 60
-SOAKED = """\
-  rollout:
-    stages:
-      - name: development
-        select: {environments: [development]}
-        groups: [{maxConcurrency: "100%", soak: 1h}]
-      - {name: production, select: {environments: [production]}, groups: [{maxConcurrency: "1"}]}
-"""
 APPROVED = SOAKED.replace("[production]},", "[production]}, approval: true,")
 BOTH_APPROVED = APPROVED.replace("[development]}\n", "[development]}\n        approval: true\n")
 BAD = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: Apps_Bad}\n"
 UNKNOWN = b"apiVersion: example.org/v1\nkind: Unknown\nmetadata: {name: a, namespace: default}\n"
-
-OTHER = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other, namespace: default}\n"
-
-
-def numbered(number: int, rollout: str = SOAKED) -> dict[str, bytes]:
-    """Return a fleet with a manifest of the platform that each number changes."""
-    labelled = NAMESPACE.replace(b"}", b', labels: {number: "%d"}}' % number)
-    return with_file("monitoring.yaml", labelled, staged(rollout))
-
-
-def plan_of(cloud: MemoryCloud, commit: str) -> Plan:
-    """Return the plan of a commit."""
-    known = cloud.state.plan(commit)
-    assert known is not None
-    return known.plan
-
-
-def wait(cloud: MemoryCloud, minutes: float) -> None:
-    """Let so many minutes pass."""
-    cloud.run(seconds=minutes * MINUTE, until=lambda: False)
 
 
 def test_production_gets_commits_though_newer_ones_come_faster_than_development_soaks() -> None:
