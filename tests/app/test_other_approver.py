@@ -16,6 +16,8 @@ from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, pushed
 from tests.support.replaced_ports import around
 
+pytestmark = pytest.mark.lives(10)
+
 ADA, GRACE = frozenset({"ada@example.com"}), frozenset({"grace@example.com"})
 REMOVAL = ["one", "two"]
 PATH = "clusters/one/cluster.yaml"

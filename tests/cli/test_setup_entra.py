@@ -16,6 +16,8 @@ from shared.app.api.access import Role
 from tests.support.set_up_fleet import FLEET, Run, SetUpFleet, set_up_fleet
 from tests.support.templates import INFRA
 
+pytestmark = pytest.mark.lives(5)
+
 
 @pytest.fixture
 def fleet(tmp_path: Path) -> Iterator[SetUpFleet]:

@@ -54,7 +54,7 @@ def larger(*names: str) -> dict[str, bytes]:
     return files | {f"clusters/{name}/cluster.yaml": fleet_files.cluster(name, count=4) for name in names}
 
 
-@pytest.mark.parametrize(("damage", "problem"), sample("unreadable records", FORMS, 6))
+@pytest.mark.parametrize(("damage", "problem"), sample("unreadable records", FORMS, 2))
 def test_one_unreadable_record_stops_nobody_and_everybody_says_it(
     stored: Stored, damage: Callable[[Entity], Entity], problem: str
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from localcloud.kubernetes.world.kinds import BUILT_IN
 from localcloud.kubernetes.world.object_store import At, WriteMode
 from localcloud.memory.crashes import Counter, Tripwire
@@ -22,6 +24,8 @@ from tests.support.flux_components import (
 )
 from tests.support.one_cluster import api, live, world
 from tests.support.sample import sample
+
+pytestmark = pytest.mark.lives(6)
 
 OLD = (
     named("ServiceAccount", "old-controller"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.clusters import fleet_view
 from shared.app.planner import planner
@@ -27,6 +29,8 @@ from tests.support.hand_overs import (
 )
 from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.replaced_ports import around, frozen
+
+pytestmark = pytest.mark.lives(5)
 
 
 def handover_of(cloud: MemoryCloud) -> Handover:

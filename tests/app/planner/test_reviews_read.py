@@ -22,6 +22,8 @@ from tests.support.pipeline_runs import status
 from tests.support.replaced_ports import around, frozen
 from tests.support.reviewed_pulls import REMOVED, ReviewedFleet
 
+pytestmark = pytest.mark.lives(9)
+
 ALL = {*REMOVED, "kept"}
 READ = ["merged_as", "reviews", "removed_files", "team_members"]
 

@@ -19,6 +19,8 @@ from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around, fails_once
 from tests.support.reviewed_pulls import REMOVED, TEAM, ReviewedFleet
 
+pytestmark = pytest.mark.lives(15)
+
 ALL = {*REMOVED, "kept"}
 
 

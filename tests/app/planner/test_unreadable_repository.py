@@ -23,6 +23,8 @@ from tests.support import fleet_files
 from tests.support.pipeline_runs import ready
 from tests.support.replaced_ports import around, frozen
 
+pytestmark = pytest.mark.lives(9)
+
 NAME = "example/fleet"
 BLOCKED: dict[str, Any] = {
     "message": "Repository access blocked",

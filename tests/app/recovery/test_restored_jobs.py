@@ -26,6 +26,8 @@ from tests.support.pipeline_runs import (
 )
 from tests.support.policies import POLICIES, policy_writes
 
+pytestmark = pytest.mark.lives(8)
+
 PATH = "  flux: {path: ./an/earlier/path}\n"
 AT_PATH = {
     "an/earlier/path/namespaces.yaml": fleet_files.fleet()["platform/namespaces.yaml"],

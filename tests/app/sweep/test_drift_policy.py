@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.parts import FIRST_PAGE
 from shared.app.api.views.drift import drift_view
@@ -20,6 +22,8 @@ from tests.support.one_cluster import ONE, branch_files, cluster, files, pool, p
 from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.replaced_ports import loses_a_message, on_azure
 from tests.support.sweeps import LATER, change_pool_by_hand, handle, in_sync, sweep, tag_by_hand
+
+pytestmark = pytest.mark.lives(9)
 
 CORRECT = "  drift: {action: correct}\n"
 TAGS = "  tags: {cost: a}\n"

@@ -30,6 +30,8 @@ from tests.support.pipeline_runs import phases, push, status
 from tests.support.replaced_ports import on_azure
 from tests.support.sweeps import change_pool_by_hand, drifted, in_sync, reads_of, sweep
 
+pytestmark = pytest.mark.lives(14)
+
 
 @pytest.fixture
 def cloud() -> MemoryCloud:

@@ -18,6 +18,8 @@ from shared.resource_ids import ObjectRef
 from tests.support.pipeline_runs import phases, push, status
 from tests.support.team_systems import DEPLOYMENT, approve, cluster_id, fleet, item, objects, system
 
+pytestmark = pytest.mark.lives(10)
+
 SHOP, PAY = system("shop", "one, two"), system("pay", "one")
 BOTH = {"shop": SHOP, "pay": PAY}
 WEB = ObjectRef("apps/v1", "Deployment", "web", "shop")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from localcloud.kubernetes.world.object_store import WriteMode
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.why import why_view
@@ -11,6 +13,8 @@ from shared.plan.plan import Action
 from shared.resource_ids import ObjectRef
 from tests.support.pipeline_runs import phases, push, status
 from tests.support.team_systems import GROUP, cluster_id, fleet, item, objects, system, versions
+
+pytestmark = pytest.mark.lives(5)
 
 SHOP = f"""\
   groups: [{{id: {GROUP}, role: edit}}]
