@@ -10,7 +10,7 @@ import logging
 import os
 import random
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cache, partial
 from threading import Lock, RLock
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from shared.adapters.servicebus import ServiceBusQueue
     from shared.adapters.vault import KeyVaults, VaultProbe
     from shared.app.console.github_setup import GitHubSetup
+    from shared.github_registration import Answer
 
 log = logging.getLogger(__name__)
 Port = TypeVar("Port")
@@ -173,17 +174,17 @@ class Adapters:
         """Return what registers the GitHub App of the fleet in the browser, None where that is off."""
         if not self._settings.github_setup_vault:
             return None
-        from shared.adapters.github.registration import send
-        from shared.adapters.vault import KeyVaults
         from shared.app.console.github_setup import GitHubSetup
 
-        vaults = vault_addresses(self._settings.github_setup_vault)
-        return GitHubSetup(
-            self._settings.github_api_url.rstrip("/"),
-            send,
-            KeyVaults(vaults, self._credential()),
-            vault=next(iter(vaults)),
-        )
+        addresses = vault_addresses(self._settings.github_setup_vault)
+        vaults = on_first_use(partial(self._own_vaults, addresses))
+        api = self._settings.github_api_url.rstrip("/")
+        return GitHubSetup(api, _send_to_github, vaults, vault=next(iter(addresses)))
+
+    def _own_vaults(self, addresses: Mapping[str, str]) -> KeyVaults:
+        from shared.adapters.vault import KeyVaults
+
+        return KeyVaults(addresses, self._credential())
 
     def vault_probe(self, name: str) -> VaultProbe:
         """Return what asks one of the vaults whether it answers."""
@@ -243,6 +244,14 @@ class Adapters:
         except Exception:
             log.exception("telemetry does not start; metrics and traces are lost")
             return NoTelemetry()
+
+
+def _send_to_github(
+    method: str, url: str, headers: Mapping[str, str], body: Mapping[str, Any] | None
+) -> Answer:
+    from shared.adapters.github.registration import send
+
+    return send(method, url, headers, body)
 
 
 def _now() -> datetime:

@@ -96,6 +96,7 @@ def test_every_missing_setting_is_named_at_once(monkeypatch: pytest.MonkeyPatch)
         ("KEY_VAULTS", "http://platform.vault.azure.net"),
         ("KEY_VAULTS", "https://platform.vault.azure.net/secrets/a"),
         ("KEY_VAULTS", "https://a-vault.vault.azure.net,https://a-vault.vault.azure.cn"),
+        ("GITHUB_SETUP_VAULT", "own"),
         ("KUBECONFIG_NETWORKS", "10.1.0.1/16"),
         ("REGISTRIES", "https://example.azurecr.io"),
         ("REGISTRIES", "example.azurecr.io=http://127.0.0.1:5000"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from tests.support.set_up_fleet import FLEET, REPOSITORY, set_up_fleet
 
@@ -25,7 +25,7 @@ def test_a_person_registers_and_installs_the_app(browser: Browser, tmp_path: Pat
         page.locator("button", has_text="Create GitHub App for example").click()
         page.wait_for_url("**/apps/our-fleet/installations/new")
         page.locator("button", has_text=REPOSITORY).click()
-        page.wait_for_function("document.body.innerText.includes('was installed on example/fleet')")
+        expect(page.locator("body")).to_contain_text("was installed on example/fleet")
         page.close()
         assert run.end() == 0, run.err
         assert fleet.azure()["tags"]["github-app-id"]["github-app"] == "our-fleet"
