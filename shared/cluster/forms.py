@@ -30,17 +30,7 @@ VERSION = "schema_version"
 """The field that has the version of a form."""
 FORM = 1
 """The version of the forms that no release has changed."""
-
-
-def _request_of_one_kind(stored: Json) -> Json:
-    """Return a request without the empty fields of other kinds that each had, under a kind of its own."""
-    given = {name: value for name, value in stored.items() if value or name == VERSION}
-    given |= given.pop("sweep", None) or {}
-    kind = "act" if "act" in given else "promotion" if "promotion" in given else stored.get("kind", "plan")
-    return {**given, "kind": kind}
-
-
-UPGRADES: Upgrades = {("QueueRequest", 1): _request_of_one_kind}
+UPGRADES: Upgrades = {}
 """By the name of a form and a version of it: what returns the next version."""
 
 

@@ -50,14 +50,14 @@ class QueueMessage(Wire):
     WINDOW: ClassVar[int] = 0
     NAME: ClassVar[str] = ""
 
+    schema_version: Literal[1] = 1
+
     def session(self, fleet: str, digest: str) -> str:
         """Return the session of the message."""
         return self.SESSION.format(**dict(self), fleet=fleet, digest=digest)
 
 
 class _OfWorker(QueueMessage):
-    schema_version: Literal[1] = 1
-
     @model_validator(mode="before")
     @classmethod
     def _of_the_present_form(cls, read: Any, info: ValidationInfo) -> Any:
@@ -150,7 +150,6 @@ class QueueRequest(QueueMessage):
     SESSION = "{fleet}"
     ASKED: ClassVar[bool] = False
 
-    schema_version: Literal[2] = 2
     kind: str
     attempt: int = 0
 

@@ -11,14 +11,14 @@ from shared.app.api.acts.approval import approve
 from shared.app.api.acts.cluster import replay
 from shared.app.notifier.notifier import handle
 from shared.app.recovery.missed_work import wake_notifier
-from shared.cluster.failures.errors import Throttled, Unauthenticated, Unavailable
+from shared.cluster.failures.errors import Throttled, Unauthenticated, Unauthorized, Unavailable
 from shared.cluster.queues.messages import NotifyRequest
 from shared.cluster.record_parts import Phase
 from shared.masking import Masker
 from shared.notifications.kinds import NotificationKind
 from shared.notifications.notification import Notification
 from shared.notifications.record import NotifierRecord
-from shared.ports.azure import ListClusters, Page
+from shared.ports.azure import ListClusters
 from shared.ports.masked import masked
 from tests.support.notified import ALL, OPS, kinds, notified_fleet, titles, with_failures
 from tests.support.one_cluster import ONE
@@ -267,12 +267,16 @@ def test_a_message_is_masked_before_it_leaves_whatever_a_fact_has() -> None:
     assert secret not in str(message) + issue.body
 
 
-def test_a_list_that_goes_on_lacking_a_cluster_is_one_message_whatever_the_number_of_sweeps() -> None:
+def test_a_list_that_goes_on_failing_is_one_message_whatever_the_number_of_sweeps() -> None:
     cloud = MemoryCloud()
     push(cloud, notified_fleet("one"))
     cloud.run()
     read = cloud.ports.azure
-    on_azure(cloud, ListClusters, lambda _: Page([], ""))
+
+    def refuse(_: ListClusters) -> None:
+        raise Unauthorized("the identity of control may not list")
+
+    on_azure(cloud, ListClusters, refuse)
     for _ in range(3):
         sweep(cloud)
         for _ in range(3):
