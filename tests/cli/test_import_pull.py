@@ -13,8 +13,8 @@ from cli.commands.write.import_pull import _REMOTE, BRANCH
 from localcloud.github.wire.github_server import GitHubServer
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.github_app import api_address
-from tests.cli.test_import_many import BATCH, SUBSCRIPTION, WEB, create
 from tests.support import fleet_files
+from tests.support.found_clusters import BATCH, SUBSCRIPTION, WEB, create
 from tests.support.pipeline_runs import push
 from tests.support.roadstead_command import roadstead
 
