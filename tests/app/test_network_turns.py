@@ -74,7 +74,7 @@ def test_the_clusters_of_two_commits_are_created_one_after_the_other() -> None:
 def test_the_clusters_that_operators_replay_are_created_one_after_the_other() -> None:
     cloud = MemoryCloud(throttle=False)
     for name in ("one", "two", "three"):
-        cloud.azure.interventions.fail_next(name, "InsufficientSubnetSize")
+        cloud.azure.interventions.fail_next(name, "AvailabilityZoneNotSupported")
     push(cloud, fleet("hub", "one", "two", "three"))
     cloud.run()
     assert set(phases(cloud).values()) == {Phase.FAILED}

@@ -35,7 +35,7 @@ from tests.support.served_api import served
 def cloud() -> MemoryCloud:
     made = MemoryCloud()
     made.azure.interventions.fail_next(
-        "three", "QuotaExceeded", "no vCPUs are left in eastus for the family standardDSv5Family"
+        "three", "InvalidParameter", "no vCPUs are left in eastus for the family standardDSv5Family"
     )
     names = ("one", "three", "with-quite-a-long-name")
     signed_in = {f"clusters/{name}/cluster.yaml": fleet_files.cluster(name, extra=ENTRA) for name in names}

@@ -83,6 +83,7 @@ ENTRIES: Mapping[str, str] = {
     "exit status=65": "nodes/VHDFileNotFoundByStatus",
     "InsufficientSubnetSize": "network/InsufficientSubnetSize",
     "SubscriptionNotRegistered": "access/MissingSubscriptionRegistration",
+    "RegistrationByText": "access/RegistrationByText",
     "ReadOnlyDisabledSubscription": "access/ReadOnlyDisabledSubscription",
     "KubernetesAPICallFailed": "aks/KubernetesAPICallFailed",
     "AKSCapacityError": "aks/AksCapacityHeavyUsage",

@@ -32,7 +32,8 @@ class Catalogue:
         return next((entry for entry in self.entries if entry.fits(*flat)), None)
 
 
-_MODULES = (access, aks, arm, compute, features, named, network, nodes, providers, rules)
+_MODULES = (access, nodes, aks, arm, compute, features, named, network, providers, rules)
+"""Of entries that are equally specific the first counts: the status of a node says more than a wrapper."""
 AZURE = Catalogue(entry for module in _MODULES for entry in module.ENTRIES)
 KUBERNETES = Catalogue(kubernetes_entries.ENTRIES)
 _BY_KEY = {entry.key: entry for catalogue in (AZURE, KUBERNETES) for entry in catalogue.entries}

@@ -54,7 +54,7 @@ def entry_for(error: Json) -> Entry | None:
     texts = [inner.text for inner in errors]
     wrapper: Entry | None = None
     for place, inner in enumerate(errors):
-        below = "\n".join(texts[place:])
+        below = "\n".join([*texts[place:], ""])
         found = AZURE.find(inner.code, subcode=inner.subcode, text=below)
         if found is not None and not found.wraps:
             return found

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from shared.azure.ownership import created_for
 from shared.cluster.divergence.drift import remaining_after
 from shared.cluster.failures.errors import (
+    OUTSIDE,
     Aborted,
     ClusterContested,
     NoLongerReady,
@@ -236,7 +237,8 @@ def _wait(record: ClusterRecord, outcome: Wait, now: datetime) -> ClusterRecord:
         # An operation may fail long after Azure accepted it, so a wait does not reset that count.
         attempts={kind: count for kind, count in step.attempts.items() if kind in _FAIL_LATE},
     )
-    again = record.refused and step.last_write is not None  # what fails now will have failed all the time
+    stuck = record.phase is Phase.STALLED and step.failure is not None and step.failure.kind in OUTSIDE
+    again = stuck and step.last_write is not None  # what fails now will have failed all the time
     step = step if again else replace(step, failure=None)
     stalled = _stalled(step, now)
     if stalled:
@@ -292,11 +294,9 @@ def _retry(
     reason = ConditionReason.WAITING if error.waits else error.kind
     record = with_condition(record, _condition(record, False, reason, str(error), now))
     limit = policy_for(type(error), retries).attempts
-    outside = error.outside and not record.deleting
-    if outside and limit is not None:
-        stalled = attempts >= limit
-    else:
-        stalled = (limit is None or error.outside) and _stalled(step, now)
+    by_time = limit is None or (error.outside and record.deleting)
+    counts = error.outside and limit is not None and attempts >= limit
+    stalled = counts or (by_time and _stalled(step, now))
     phase = Phase.STALLED if stalled else working_phase(record)
     told = str(error) if error.waits else f"{error.kind}: {error}"
     next_run = NextRun(now + timedelta(seconds=seconds), Delay.RETRY, told)

@@ -244,6 +244,18 @@ ENTRIES: tuple[Entry, ...] = (
             Actor.SUBSCRIPTION,
         ),
     ),
+    *support(
+        "error-codes/missingsubscriptionregistration-error",
+        Entry(
+            "access/RegistrationByText",
+            Refused,
+            ("BadRequest", "InvalidParameter", *WRAPPERS),
+            "The subscription is not registered for a resource provider.",
+            _REGISTER,
+            Actor.SUBSCRIPTION,
+            says=("not registered to use namespace",),
+        ),
+    ),
     *sourced(
         f"{DEPLOYMENTS}common-deployment-errors.md",
         Entry(

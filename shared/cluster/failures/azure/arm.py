@@ -144,6 +144,7 @@ ENTRIES: tuple[Entry, ...] = (
             "A value of the manifest is not one that AKS accepts.",
             "Correct the value in the message.",
             Actor.AUTHOR,
+            wraps=True,
         ),
     ),
     *support(

@@ -6,11 +6,12 @@ Microsoft name; newer codes begin with VMExtensionError_, older ones end with VM
 
 from __future__ import annotations
 
+from shared.cluster.failures.azure.aks import WRAPPERS
 from shared.cluster.failures.entry import Actor, Entry, support
 from shared.cluster.failures.errors import Obstructed, RoleNotEffective
 
 _WRAPPER = "VMExtensionProvisioningError"
-_CODES = (_WRAPPER, "VMExtensionHandlerNonTransientError", "ReconcileVMSSAgentPoolFailed")
+_CODES = (_WRAPPER, "VMExtensionHandlerNonTransientError", *WRAPPERS)
 _OUT = (
     "Let the nodes' subnet reach {addresses} on port 443: a firewall, network security group, route or proxy"
 )
