@@ -21,7 +21,7 @@ PARTS = 5
 RUN = sample("seeds", range(200), 15)
 """What one seed in five has happens in about three of them, and in forty of all."""
 FOUND = (165, 1_114, 5_014, 1_100_000_648, 1_100_001_423, 1_100_001_690)
-"""A status of a plan under way, a pin of older tables, a second app without events, two mistakes of rules."""
+"""A status of a plan under way, a pin of older tables, a second app without events, two faults of rules."""
 
 FOUND_OF_LINES = (7, 13, 97, 114, 144, 147, 168)
 """Somebody took a cluster out, and a commit was refused, approved early, taken back, or pushed away."""
