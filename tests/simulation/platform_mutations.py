@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from shared.app import platform
 from shared.app.planner import commit_status, reporter, rollouts
 from shared.app.planner.pins import line as planned_line
 from shared.app.recovery import housekeeping
@@ -23,6 +24,7 @@ from shared.plan.plan import Item, Plan
 from shared.plan.platform_plan import PlatformPlan
 from shared.platform.changes import guards
 from shared.platform.changes.effects import Consequence
+from shared.platform.followed import is_artifact
 from shared.rollouts import line, of_plan
 from shared.rollouts.strategy import Line, StageTarget
 from simulation.actors.kinds import PLATFORM, ROLLOUTS
@@ -142,6 +144,15 @@ def a_stage_has_passed_what_it_has_not(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(line, "_standing", lambda *_: line._Standing(passed=True))
 
 
+def what_is_in_an_artifact_is_not_built(patch: pytest.MonkeyPatch) -> None:
+    by_source = platform._by_source
+
+    def others(clusters: Any) -> Any:
+        return [found for found in by_source(clusters) if not is_artifact(found[0])]
+
+    patch.setattr(platform, "_by_source", others)
+
+
 def a_stage_whose_pins_guards_keep_holds_nobody_back(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(of_plan, "_held", lambda *_: {})
 
@@ -170,6 +181,11 @@ PLATFORM_MUTATIONS = (
     mutation(what_nothing_builds_is_released, PLATFORM, "pin refused"),
     mutation(every_stage_takes_each_commit, f"{PLATFORM} {ROLLOUTS}", "stage starves"),
     mutation(a_stage_has_passed_what_it_has_not, f"{PLATFORM} {ROLLOUTS}", "stage order"),
+    mutation(
+        what_is_in_an_artifact_is_not_built,
+        f"{PLATFORM} {ROLLOUTS}",
+        *("unapproved removal", "pin refused"),
+    ),
     mutation(a_stage_whose_pins_guards_keep_holds_nobody_back, f"{PLATFORM} {ROLLOUTS}", "stage order"),
     mutation(
         no_plan_follows_a_stage_that_has_passed,

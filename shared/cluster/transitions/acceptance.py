@@ -22,6 +22,7 @@ from shared.cluster.recipes import CONDITIONS, STEPS, Recipe
 from shared.cluster.record import ClusterRecord, working_phase
 from shared.cluster.record_parts import AzureLife, Phase, Removals
 from shared.frozen import replace
+from shared.json_tree import Json
 from shared.language.cluster_systems import systems_in
 from shared.language.desired import Desired
 from shared.language.pin import Pin
@@ -162,9 +163,14 @@ def accept_replay(record: ClusterRecord, *, now: datetime, left: tuple[str, ...]
 
 
 def accept_takeover(record: ClusterRecord, contest: Contest, *, now: datetime) -> ClusterRecord:
-    """Return the record whose job starts again and overrules what an operator decided."""
+    """Return the record whose job starts again and overrules what an operator decided.
+
+    One that was recovering knows nothing of the pin that the cluster has: the job takes that over, and the
+    next plan judges what moves from there.
+    """
     taken = replace(
         record,
+        document=_without_earlier_pin(record.document) if record.recovering else record.document,
         ownership=replace(
             record.ownership,
             overruled=contest.installations,
@@ -183,6 +189,11 @@ def accept_takeover(record: ClusterRecord, contest: Contest, *, now: datetime) -
         updated=now,
     )
     return with_summary(taken, now)
+
+
+def _without_earlier_pin(document: Json) -> Json:
+    pin = Pin.of(document)
+    return {**document, "pin": replace(pin, before="").stored()} if pin else document
 
 
 def accept_trial(record: ClusterRecord, trial: Trial, *, now: datetime) -> ClusterRecord:

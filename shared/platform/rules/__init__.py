@@ -26,10 +26,11 @@ from shared.platform.rules.names import (
     wrong_labels,
     wrong_names,
 )
-from shared.platform.rules.ownership import owned_by_roadstead, two_owners
+from shared.platform.rules.ownership import flux_owns_itself, owned_by_roadstead, two_owners
 from shared.platform.rules.places import place_of, place_of_text
 from shared.platform.rules.references import (
     blocked_references,
+    missing_accounts,
     missing_charts,
     missing_health_checks,
     missing_sources,
@@ -68,6 +69,7 @@ _API_MACHINERY = "k8s.io/apimachinery pkg"
 RULES: tuple[Rule, ...] = (
     Rule(_plain(two_owners), "fluxcd/kustomize-controller#732, fluxcd/flux2#5611, argoproj/argo-cd#22607"),
     Rule(_plain(owned_by_roadstead), "fluxcd/kustomize-controller#732"),
+    Rule(_plain(flux_owns_itself), "fluxcd/flux2#3949, #4570"),
     Rule(_plain(one_release_twice), "fluxcd/helm-controller api/v2 GetReleaseName, GetStorageNamespace"),
     Rule(_plain(scaled_twice), "kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale"),
     Rule(_plain(undrainable), "Azure/AKS#3558, #5767"),
@@ -86,6 +88,7 @@ RULES: tuple[Rule, ...] = (
     Rule(_plain(missing_sources), f"{_CONTROLLER} getSource"),
     Rule(_plain(blocked_references), "fluxcd.io/flux/installation/configuration/multitenancy"),
     Rule(_plain(without_rights), "fluxcd.io/flux/installation/configuration/multitenancy"),
+    Rule(_plain(missing_accounts), f"{_CONTROLLER} reconcile, impersonation"),
     Rule(_plain(missing_values), "fluxcd/pkg kustomize/kustomize_varsub.go LoadVariables"),
     Rule(_plain(missing_health_checks), f"{_CONTROLLER} checkHealth"),
     Rule(missing_charts, "fluxcd.io/flux/components/helm/helmreleases"),

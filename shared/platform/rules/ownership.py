@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from shared.json_tree import Json
+from shared.kubernetes.flux_objects import NAMESPACE
 from shared.platform.changes.objects import is_marked
 from shared.platform.inventory import BuiltObject, ObjectId, Owner
 from shared.platform.rules.finding import (
@@ -110,6 +111,26 @@ def owned_by_roadstead(platform: ClusterPlatform) -> Iterator[Finding]:
             f"manifests of the fleet ask; {what}",
             is_note=not (field or deleted),
         )
+
+
+def flux_owns_itself(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield the Namespaces that ``targetNamespace`` calls as that of Flux, which Flux deletes with them.
+
+    kustomize gives a Namespace the name of the namespace that it sets (api/filters/namespace).
+    """
+    for owner, object_id, built in platform.objects:
+        renamed = owner.spec.get("targetNamespace") == object_id.name == NAMESPACE
+        if not (renamed and object_id.kind in _OF_SYSTEMS and owner.prunes):
+            continue
+        if not is_marked(built.manifest, "prune", "disabled"):
+            yield Finding(
+                built.file or owner.file,
+                object_id,
+                ("metadata", "name"),
+                f"spec.targetNamespace of Kustomization {full_name(owner.id)} calls this Namespace "
+                f"{NAMESPACE}: when it leaves the platform, Flux deletes itself; move it to another "
+                "Kustomization, or leave spec.targetNamespace out",
+            )
 
 
 _OF_SYSTEMS = ("Namespace",)

@@ -177,6 +177,31 @@ def without_rights(platform: ClusterPlatform) -> Iterator[Finding]:
         )
 
 
+def missing_accounts(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield a note for each account of the namespace of Flux that nothing here defines, and Flux acts as.
+
+    Flux has the rights of that account, so without it nothing is applied. The installation has those of the
+    controllers.
+    """
+    for referrer in referrers(platform):
+        name = str(referrer.spec.get("serviceAccountName") or "")
+        wanted = ObjectId("", "ServiceAccount", NAMESPACE, name)
+        if referrer.id.group not in _CONFINED or referrer.id.namespace != NAMESPACE or is_open(name):
+            continue
+        if name and name != "default" and not name.endswith("-controller") and wanted not in platform.known:
+            accounts = [found.name for found in platform.known if is_kind(found, "", "ServiceAccount")]
+            near = nearest(name, [*accounts, *_CONFINED.values()])
+            yield Finding(
+                referrer.file,
+                referrer.id,
+                ("spec", "serviceAccountName"),
+                f"nothing here defines ServiceAccount {full_name(wanted)}, as which {referrer.id.kind} "
+                f"{full_name(referrer.id)} is applied: without it, nothing of it is; "
+                + (f"did you mean {near}?" if near else "add it, with its rights"),
+                is_note=True,
+            )
+
+
 def missing_values(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield the ConfigMaps and Secrets with values, or keys of SOPS, that nothing here defines.
 
