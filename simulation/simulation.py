@@ -286,7 +286,8 @@ class Simulation:
         if self._cast.second is not None and self._cast.second.both():
             everybody = [self._remaining(self._cast.second)]
         team, ends = self._cast.platform_team, list[Callable[[], None]]()
-        ends += [team.try_more, team.burst] if team is not None else []
+        ends += [team.try_more] if team is not None and rollouts is not None else []
+        ends += [team.burst] if team is not None else []
         ends += [rollouts.check] if rollouts is not None else []
         for attempt in range(ROUNDS):
             everybody[0].unblock()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
@@ -29,6 +30,7 @@ class PlatformTeam(ActorUpkeep):
 
     def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:
         super().__init__(PLATFORM, seed, everybody, loop)
+        self._trials = random.Random(f"{seed} what is tried")  # noqa: S311
 
     def schedule(self, seconds: float) -> None:
         """Let them push at some moments of so many seconds."""
@@ -61,9 +63,9 @@ class PlatformTeam(ActorUpkeep):
 
     def try_more(self) -> None:
         """Merge what the first clusters alone are to have, and then what lacks it: they need an approval."""
-        operators = self._chance.choice(self._everybody)
+        operators = self._trials.choice(self._everybody)
         self._push(operators, MORE)
-        commit, edition = operators.history.head_line[-1], self._chance.choice(EDITIONS)
+        commit, edition = operators.history.head_line[-1], self._trials.choice(EDITIONS)
         self._loop.schedule(LOOKS, partial(self._give_up, operators, commit, edition))
 
     def _give_up(self, operators: Operators, commit: str, edition: str, looks: int = 1) -> None:
