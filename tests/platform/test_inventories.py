@@ -225,6 +225,11 @@ def test_what_only_the_cluster_has_leaves_variables_as_they_are() -> None:
         ),
         ({"platform/a.yaml": "a: [1\n"}, "platform/a.yaml:2", "is not valid YAML"),
         (
+            {"platform/a.yaml": "a: 1\n<<<<<<< HEAD\nb: 2\n=======\nb: 3\n>>>>>>> topic\n"},
+            "platform/a.yaml:2",
+            "has merge-conflict markers; resolve the conflict",
+        ),
+        (
             {"platform/a.yaml": "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"},
             "platform/a.yaml:1",
             "is a pointer of Git LFS",

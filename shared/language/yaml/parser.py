@@ -136,13 +136,19 @@ def parse(content: bytes, file: str) -> Root:
 
 
 _CONFLICT_MARKER = re.compile(r"^(<<<<<<<|>>>>>>>)( .*)?\r?$", re.MULTILINE)
+CONFLICT = "has merge-conflict markers; resolve the conflict"
+
+
+def conflict_line(text: str) -> int:
+    """Return the line of the first marker that an unresolved merge has left, 0 for none."""
+    marker = _CONFLICT_MARKER.search(text)
+    return text.count("\n", 0, marker.start()) + 1 if marker else 0
 
 
 def _refuse_conflict_markers(text: str, file: str) -> None:
-    marker = _CONFLICT_MARKER.search(text)
-    if marker:
-        mark = Mark(file, text.count("\n", 0, marker.start()) + 1, 1)
-        raise YamlError("this file has merge-conflict markers; resolve the conflict", mark)
+    line = conflict_line(text)
+    if line:
+        raise YamlError(f"this file {CONFLICT}", Mark(file, line, 1))
 
 
 def _syntax_message(problem: str) -> str:

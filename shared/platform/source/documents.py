@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from shared.language.yaml.nodes import Items, Mark, Node
+from shared.language.yaml.parser import CONFLICT, conflict_line
 
 MAX_BYTES = 4 * 1024 * 1024
 """Larger than etcd takes of one object (1.5 MiB), and than any file of CustomResourceDefinitions."""
@@ -54,6 +55,8 @@ def documents(content: bytes) -> tuple[Node, ...]:
     try:
         return tuple(node for node in _Reader(text).documents() if node.value is not None)
     except yaml.MarkedYAMLError as error:
+        if marked := conflict_line(text):
+            raise UnreadableFile(CONFLICT, marked) from error
         place = error.problem_mark or error.context_mark
         line, column = (place.line + 1, place.column + 1) if place else (1, 1)
         raise UnreadableFile(f"is not valid YAML: {error.problem or error.context}", line, column) from error
