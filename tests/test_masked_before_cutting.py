@@ -51,7 +51,7 @@ def with_canary() -> MemoryCloud:
 
 def test_no_part_of_a_secret_is_left_of_the_reason_of_an_act() -> None:
     cloud = with_canary()
-    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
+    cloud.azure.interventions.fail_next("one", "InvalidParameter", "no vCPUs are left")
     push(cloud, fleet_files.fleet("one"))
     cloud.run()
     for pad in PADS:
@@ -80,11 +80,11 @@ def test_no_part_of_a_secret_is_left_of_what_flux_says() -> None:
 def test_no_part_of_a_secret_is_left_of_what_azure_says() -> None:
     for pad in PADS:
         cloud = with_canary()
-        cloud.azure.interventions.fail_next("one", "QuotaExceeded", f"{'-' * pad} {CANARY} {'+' * 2000}")
+        cloud.azure.interventions.fail_next("one", "InvalidParameter", f"{'-' * pad} {CANARY} {'+' * 2000}")
         push(cloud, notified_fleet("one"))
         cloud.run()
         (record,) = cloud.state.clusters()
-        assert "QuotaExceeded" in record.job.reason
+        assert "InvalidManifest" in record.job.reason
         commit = cloud.repository.head("main")
         told = (cloud.channels.delivered, cloud.repository.statuses.latest(commit), cloud.state.plan(commit))
         assert parts_in(repr((record, cloud.state.summaries(), cloud.state.events("one", 500), *told))) == []

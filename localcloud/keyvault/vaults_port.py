@@ -19,8 +19,9 @@ class WorldVaults:
 
     def secret(self, vault: str, name: str) -> VaultSecret:
         """Return the newest version of a secret."""
+        if vault.lower() in self.worlds:
+            self.reads.append((vault, name))  # one that fails is asked too
         world = self._world(vault)
-        self.reads.append((vault, name))
         try:
             found = world.get(name)
         except VaultError as error:

@@ -20,8 +20,8 @@ number that is over.
 """
 
 
-_POSTPONED = "@away"
-"""In the id of a message that goes back to its queue because the state does not answer."""
+_AS_IT_IS = ("@away", "waiting:")
+"""In the id of a message that goes back to its queue because the state, or its record, cannot be read."""
 
 
 class Messages:
@@ -55,7 +55,8 @@ class Messages:
         record = cloud.state.cluster(named.cluster)
         if record is not None and moment_of_message(named) != (record.uid, *moment(record)):
             record = None
-        small = record is not None and record.job.small_change and _POSTPONED not in message.id
+        as_it_is = any(mark in message.id for mark in _AS_IT_IS)
+        small = record is not None and record.job.small_change and not as_it_is
         if small and queue == "jobs":
             raise RuleViolated("small change", f"{message.id} waits with the large changes")
         if self._context.loop.peaceful:

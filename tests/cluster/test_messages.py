@@ -79,41 +79,6 @@ def test_a_kind_that_only_a_newer_version_has_waits_and_one_that_none_has_is_ref
             request_of(body_of(ReportRequest(), kind=kind))
 
 
-OF_BEFORE: dict[str, object] = {
-    "schema_version": 1,
-    "kind": "plan",
-    "commit": "",
-    "reason": "",
-    "again": False,
-    "approval": None,
-    "attempt": 0,
-    "confirmation": None,
-    "at": None,
-    "read_from": None,
-    "pull": 0,
-    "head": "",
-    "sweep": None,
-    "found": None,
-    "act": None,
-    "promotion": None,
-}
-"""A request as the first version wrote it: with the fields of every kind."""
-
-
-@pytest.mark.parametrize("request_", REQUESTS, ids=lambda request: str(request.kind))
-def test_a_request_of_the_first_version_that_waits_at_an_upgrade_is_read(request_: QueueRequest) -> None:
-    shared_kinds = {"act": "rollout", "promotion": "promote"}
-    kind = shared_kinds.get(request_.kind, request_.kind)
-    fields = json.loads(request_.model_dump_json())
-    if isinstance(request_, SweepRequest):
-        fields = {
-            "sweep": {name: fields[name] for name in SweepRequest.model_fields if name not in OF_BEFORE}
-        }
-        fields["sweep"]["sweep"] = request_.sweep
-    read = request_of(json.dumps({**OF_BEFORE, **fields, "kind": kind, "schema_version": 1}))
-    assert (type(read), read) == (type(request_), request_)
-
-
 def body_of(message: BaseModel, **changed: object) -> str:
     """Return the body of a message with other fields, without those that are None."""
     fields = {**json.loads(message.model_dump_json()), **changed}

@@ -293,10 +293,8 @@ def _with_extension(cloud: CloudWithRights, extra: str) -> None:
 def _call_the_rest(cloud: CloudWithRights) -> None:
     """Call each function of the API and each timer, and let each function of a queue receive a message."""
     commit = cloud.repository.head("main")
-    route, resource = (
-        {"name": "one", "cluster": "one", "pool": "apps", "commit": commit, "system": "deployer"},
-        {"resource": ONE.resource},
-    )
+    route = {"name": "one", "cluster": "one", "pool": "apps", "commit": commit, "system": "deployer"}
+    route["number"], resource = "1", {"resource": ONE.resource}
     headers = {**ADMIN, "content-type": "application/json", "x-roadstead-reason": "a test"}
     bodies = {"approve": b'{"clusters": []}', "dismiss": b'{"deadLetters": []}', "refresh": b'{"all": true}'}
     bodies["notify_test"] = b'{"route": "platform-team"}'

@@ -36,7 +36,7 @@ _STATE = "github app"
 _CODE = re.compile(r"[A-Za-z0-9_-]{1,200}")
 OFF = (
     "This app may not write the secrets of a GitHub App. Deploy the fleet with the parameter setUpInBrowser, "
-    "or run `roadstead setup github` with the Azure CLI"
+    "or run `roadstead setup github FLEET` with the Azure CLI"
 )
 WRONG_STATE = "GitHub's answer belongs to another session, or is too old. Nothing was done: begin again here."
 

@@ -28,7 +28,7 @@ def manifest(name: str, labels: str, *, count: int = 1) -> bytes:
 def cloud() -> MemoryCloud:
     """Return a fleet with a failed cluster and two Ready ones, of which one has the newest commit only."""
     cloud = MemoryCloud()
-    cloud.azure.interventions.fail_next("three", "QuotaExceeded", "no vCPUs are left")
+    cloud.azure.interventions.fail_next("three", "InvalidParameter", "no vCPUs are left")
     files = fleet_files.fleet("three") | {
         "clusters/one/cluster.yaml": manifest("one", "{team: shop, tier: gold}"),
         "clusters/two/cluster.yaml": manifest("two", "{team: bank}"),
@@ -84,7 +84,7 @@ def test_clusters_are_listed_by_the_commit_that_they_have(cloud: MemoryCloud) ->
         "clusters/one/cluster.yaml": manifest("one", "{team: shop}", count=2),
         "clusters/two/cluster.yaml": manifest("two", "{team: bank}"),
     }
-    cloud.azure.interventions.fail_next("three", "QuotaExceeded", "no vCPUs are left")
+    cloud.azure.interventions.fail_next("three", "InvalidParameter", "no vCPUs are left")
     cloud.azure.interventions.stick_next("one")
     second = push(cloud, files)
     cloud.run(60, until=lambda: False)
