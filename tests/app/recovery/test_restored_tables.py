@@ -260,6 +260,9 @@ def test_a_secret_that_git_lacks_waits_for_a_person_also_where_flux_fails() -> N
     assert live(cloud, SOPS)
     assert (record(cloud).recovering, record(cloud).contested) == (True, True)
     assert "the job would delete the Secret" in record(cloud).job.reason
+    waits = record(cloud).generation
+    cloud.run(seconds=3600, until=lambda: False)
+    assert record(cloud).generation == waits, "no plan follows the other while a person is waited for"
 
 
 def pulled(cloud: MemoryCloud) -> str:

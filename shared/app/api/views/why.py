@@ -54,7 +54,7 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
         return None
     now, behind = ports.clock(), behind_of(record, item)
     done = behind is None and record is not None and item is not None and _is_done(record, item)
-    waits = None if done else waiting_now(name, fleet, ports)
+    waits = None if done and not fleet.rollout else waiting_now(name, fleet, ports)
     asked = waits["suggestedAction"] if waits else ""
     own = "" if asked and diagnosis.suggested_action == NO_ACTION else diagnosis.suggested_action
     found = retirements_of(record, now) if record else []
