@@ -47,9 +47,12 @@ class Principal:
     """The roles that it has in one environment alone, each with that."""
 
     def roles_in(self, environments: Collection[str]) -> frozenset[Role]:
-        """Return the roles that it has for all of these environments, at least one."""
-        each = [{role for role, limit in self.limited if limit == name} for name in environments]
-        return self.roles | frozenset(set.intersection(*each) if each else ())
+        """Return the roles that it has for all of these environments, at least one, with what they include."""
+        by_environment = [
+            {included for role, limit in self.limited if limit == name for included in INCLUDED[role]}
+            for name in environments
+        ]
+        return self.roles | frozenset(set.intersection(*by_environment) if by_environment else ())
 
 
 @dataclass(frozen=True)
