@@ -47,7 +47,7 @@ class Principal:
     """The roles that it has in one environment alone, each with that."""
 
     def roles_in(self, environments: Collection[str]) -> frozenset[Role]:
-        """Return the roles that it has for all of these environments, at least one, with what they include."""
+        """Return the roles that it has for all of these environments, at least one, with their parts."""
         by_environment = [
             {included for role, limit in self.limited if limit == name for included in INCLUDED[role]}
             for name in environments
