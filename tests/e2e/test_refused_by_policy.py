@@ -51,10 +51,10 @@ def last_error(operator: Operator, name: str) -> Any:
 def test_a_refusal_names_the_policy_or_the_webhook_and_the_cluster_is_ready_once_it_ends(
     start: Start,
 ) -> None:
-    operator = start(Options(create_seconds=4, extra=QUICK))
+    operator = start(Options(create_seconds=15, extra=QUICK))
     operator.push(fleet_files.fleet(*EXPECTED))
     for name, (case, _, _) in EXPECTED.items():
-        operator.wait(kubeconfig_of(operator, name).is_file, f"{name} has an API server")
+        operator.wait(kubeconfig_of(operator, name).is_file, f"{name} has an API server", every=0.1)
         refuse(operator, name, case)
     for name, (_, kind, named) in EXPECTED.items():
         operator.wait(partial(last_error, operator, name), f"{name} refuses Flux")
