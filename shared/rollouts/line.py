@@ -77,7 +77,7 @@ def line_of(
 def splits(line: Line, before: Rollout | None, head: str) -> bool:
     """Return whether the platform goes through stages of its own; the rollout of a head stays so."""
     known = before if before is not None and before.commit == head else None
-    stays = known is not None and (is_to_split(known) or any(stage.commit for stage in known.stages))
+    stays = known is not None and (is_to_split(known) or _is_split(known))
     return stays or any(commit != head for commit in line.commits)
 
 
@@ -88,6 +88,12 @@ def is_to_split(rollout: Rollout) -> bool:
     """
     held = any(stage.held and not stage.commit for stage in rollout.stages)
     return held and not rollout.choice.selected and not _stands(rollout)
+
+
+def _is_split(rollout: Rollout) -> bool:
+    """Return whether the platform has stages of its own, or gets them once manifests have changed first."""
+    stages, members = rollout.stages, rollout.members
+    return any(stage.commit for stage in stages) or any(member.later for member in members)
 
 
 def moves(rollout: Rollout, seen: Seen, now: datetime) -> bool:

@@ -52,18 +52,12 @@ class LineRules:
         ):
             stage = _stage(rollout, after)
             if stage is not None and not (stage.back or stage.ahead or rollout.choice.selected):
-                alone = {**before.document, "pin": None} == {**after.document, "pin": None}
-                self._passed_before(cloud, after, staging, pin, alone=alone)
+                self._passed_before(cloud, after, staging, pin)
                 self._watched(cloud, before, after, staging)
         self._replaced[fleet].add(left)
 
-    def _passed_before(
-        self, cloud: MemoryCloud, after: ClusterRecord, staging: Staging, pin: str, *, alone: bool
-    ) -> None:
-        """Check that a cluster of the stage before has been verified with what a cluster gets.
-
-        ``alone``: nothing but its pin moves.
-        """
+    def _passed_before(self, cloud: MemoryCloud, after: ClusterRecord, staging: Staging, pin: str) -> None:
+        """Check that a cluster of the stage before has been verified with what a cluster gets."""
         fleet, history = cloud.ports.config.fleet, self._context.history(cloud)
         before = [stage for stage in staging or () if after.name not in stage.clusters]
         own = stage_of(staging, after.name)
@@ -73,20 +67,10 @@ class LineRules:
             if not names:
                 continue
             had = (commit for name in names for commit in self._verified[fleet, name])
-            if not alone and self._takes_along(cloud, after, names, pin):
-                return
             if not any(_has(history, commit, pin) for commit in had):
                 what = f"{after.name} gets {pin[:8]}, with which no cluster of {stage.name} was Ready"
                 raise RuleViolated("stage order", f"{fleet}: {what}")
             return
-
-    def _takes_along(self, cloud: MemoryCloud, after: ClusterRecord, names: list[str], pin: str) -> bool:
-        """Return whether the stage before got the manifests of the commit, while guards keep all its pins.
-
-        A cluster whose manifest the commit changes too then takes its pin along: see docs/limits.md.
-        """
-        records = [record for name in names if (record := cloud.state.cluster(name)) is not None]
-        return all(record.commit == after.commit and _pin(record) != pin for record in records)
 
     def _takes_part(self, cloud: MemoryCloud, head: str, name: str, pin: str) -> bool:
         """Return whether a cluster can keep the stages after its own waiting for a commit."""

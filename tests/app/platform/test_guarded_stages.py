@@ -130,6 +130,17 @@ def test_a_manifest_does_not_wait_for_a_guard_of_an_earlier_stage() -> None:
     assert on(cloud, removal) == {*DEV, *PROD}
 
 
+def test_manifests_of_every_stage_take_no_pin_along_past_a_guard() -> None:
+    cloud, removal = with_a_removal(with_file("other.yaml", OTHER, staged(SOAKED, tags("now"))))
+    wait(cloud, 4 * 60)
+    assert changed(cloud, "now") == {*DEV, *PROD}
+    assert not on(cloud, removal)
+    approve(cloud, *DEV)
+    wait(cloud, 4 * 60)
+    assert on(cloud, removal) == {*DEV, *PROD}
+    assert status(cloud, removal)[0] == "success"
+
+
 def test_a_revert_ends_the_wait() -> None:
     cloud, _ = with_a_removal()
     head = push(cloud, numbered(1))

@@ -54,7 +54,7 @@ def planned_line(
         return PlannedLine(desired)
     names = [rule.name for rule in platform_stages(written, desired)]
     before = ports.state.rollout(fleet.rollout) if fleet.rollout else None
-    if before is not None and not any(member.earlier for member in before.members):
+    if before is not None and not any(member.earlier or member.later for member in before.members):
         before = None  # it moves no pin
     if before is not None and before.commit != head:
         selects = read_selection(head, written, fleet, ports) != NOTHING
