@@ -52,10 +52,10 @@ ROLLOUT: Sections = {
 }
 SETUP: Sections = {
     "Commands": {
-        "github": Entry("cli.commands.act.setup:github", "Register the GitHub App of a fleet."),
-        "entra": Entry("cli.commands.act.setup:entra", "Register the sign-in of a fleet in Entra."),
+        "github": Entry("cli.commands.run.setup:github", "Register the GitHub App of a fleet."),
+        "entra": Entry("cli.commands.run.setup:entra", "Register the sign-in of a fleet in Entra."),
         "subscription": Entry(
-            "cli.commands.act.setup:subscription", "Prepare one more subscription for clusters."
+            "cli.commands.run.setup:subscription", "Prepare one more subscription for clusters."
         ),
     }
 }
@@ -92,13 +92,6 @@ COMMANDS: Sections = {
         "plans": Entry("cli.commands.watch.plans:plans", "List the newest plans."),
         "log": Entry("cli.commands.watch.log:log", "List the commits after those that an environment has."),
         "audit": Entry("cli.commands.watch.audit:audit", "List who did what."),
-        "health": Entry("cli.commands.watch.health:health", "Show whether the app can work."),
-        "doctor": Entry("cli.commands.watch.doctor:doctor", "Have each app examine itself."),
-        "contexts": Entry("cli.commands.watch.contexts:contexts", "List the contexts of the file."),
-        "dead-letters": Entry(
-            "cli.commands.watch.dead_letters:dead_letters", "List or dismiss dead letters."
-        ),
-        "mcp": Entry("cli.commands.watch.mcp:mcp", "Let an assistant read the fleet."),
     },
     "Act on a fleet": {
         "approve": Entry(
@@ -122,13 +115,20 @@ COMMANDS: Sections = {
         "replay": Entry("cli.commands.act.replay:replay", "Start failed jobs again."),
         "refresh": Entry("cli.commands.act.refresh:refresh", "Compare clusters with Azure now."),
         "notify": Entry("cli.commands.act.notify:notify", "List the routes of notifications, or test one."),
-        "deploy": Entry("cli.commands.act.deploy:deploy", "Create or change the apps of a fleet in Azure."),
+        "sync": Entry("cli.commands.act.sync:sync", "Plan a commit now whose webhook was lost."),
+    },
+    "Run the app": {
+        "deploy": Entry("cli.commands.run.deploy:deploy", "Create or change the apps of a fleet in Azure."),
         "setup": Entry("cli.app:setup", "Set up GitHub, the sign-in, or one more subscription."),
         "upgrade": Entry(
-            "cli.commands.act.upgrade:upgrade", "Give the three apps another version of Roadstead."
+            "cli.commands.run.upgrade:upgrade", "Give the three apps another version of Roadstead."
         ),
-        "drill": Entry("cli.commands.act.drill:drill", "Show what a loss of the tables would cost."),
-        "sync": Entry("cli.commands.act.sync:sync", "Plan a commit now whose webhook was lost."),
+        "health": Entry("cli.commands.run.health:health", "Show whether the app can work."),
+        "doctor": Entry("cli.commands.run.doctor:doctor", "Have each app examine itself."),
+        "contexts": Entry("cli.commands.run.contexts:contexts", "List the contexts of the file."),
+        "dead-letters": Entry("cli.commands.run.dead_letters:dead_letters", "List or dismiss dead letters."),
+        "drill": Entry("cli.commands.run.drill:drill", "Show what a loss of the tables would cost."),
+        "mcp": Entry("cli.commands.run.mcp:mcp", "Let an assistant read the fleet."),
     },
 }
 

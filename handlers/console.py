@@ -11,15 +11,26 @@ import hashlib
 import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import quote
 
 import azure.functions as func
 from pydantic import ValidationError
 
 from handlers.act_route import ActRoute, performed
 from handlers.acts import ACTS
+from handlers.console_requests import (
+    HEADERS,
+    SESSION,
+    Request,
+    cookies_of,
+    fields_of,
+    file_of,
+    inside,
+    is_own,
+    led_to,
+    page_of,
+)
 from handlers.routes import callable_by
 from handlers.sign_in import KEY, SignIn, address_of
 from shared.app.api.access import Caller, Principal, Role, decide, may_somewhere
@@ -27,7 +38,7 @@ from shared.app.console import github_setup
 from shared.app.console.forms import Signer, body_of, new_session, role_of_session
 from shared.app.console.pages import SECTIONS, page_at
 from shared.app.console.recent import recent
-from shared.app.console.render import POLICY, asset, dated, rendered
+from shared.app.console.render import POLICY, dated, rendered
 from shared.app.console.visit import Page, Visit, message
 from shared.app.door import NotReady, enter
 from shared.app.health import Health
@@ -38,20 +49,10 @@ from shared.ports import Ports
 
 log = logging.getLogger(__name__)
 
-EASY_AUTH, SESSION, SAID = "AppServiceAuthSession", "__Host-roadstead-session", "roadstead-said"
-"""Cookies: App Service's session, ours of a key, and what came of the last form."""
-LONGEST_FORM = 1 << 20
+SAID = "roadstead-said"
+"""The cookie with what came of the last form."""
 MOST_SELECTED = 200
 """For so many clusters of a list, at most, an act is done that is about one."""
-HEADERS = {
-    "Content-Security-Policy": POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
-FOREVER = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
 OF_ANOTHER_SITE = "This form comes from another site, and nothing was done."
 OLD_FORM = "This form is too old, or of another session. Nothing was done: send it again from here."
 
@@ -78,30 +79,6 @@ def blueprint(
 
 
 @dataclass(frozen=True)
-class Request:
-    """A request: where to, who asks, and the session that its forms are bound to."""
-
-    http: func.HttpRequest
-    path: str
-    cookies: Mapping[str, str]
-    caller: Caller | None
-    with_key: bool
-
-    @property
-    def session(self) -> str:
-        """What the token of a form is bound to: the person, and the session of the browser."""
-        identity = self.caller.principal.id if self.caller else ""
-        cookie = self.cookies.get(SESSION) or self.cookies.get(EASY_AUTH) or ""
-        return f"{identity}|{hashlib.sha256(cookie.encode()).hexdigest()}"
-
-    @property
-    def address(self) -> str:
-        """The path with its query."""
-        query = urlencode(dict(self.http.params))
-        return f"{self.path}?{query}" if query else self.path
-
-
-@dataclass(frozen=True)
 class Console:
     """Answers the requests of browsers."""
 
@@ -117,9 +94,9 @@ class Console:
         """Return a page, a file, or where to go next."""
         path = "/" + (req.route_params.get("path") or "").strip("/")
         if path.startswith("/assets/"):
-            return _asset(path.removeprefix("/assets/"))
+            return file_of(path.removeprefix("/assets/"))
         request = self._read(req, path)
-        if req.method == "POST" and not _is_own(req):
+        if req.method == "POST" and not is_own(req):
             return self._shown(request, message("Not from here", OF_ANOTHER_SITE, 403))
         if path == "/sign-in" and not self.sign_in.has_pages:
             return self._signed_in(request) if req.method == "POST" else self._key_form(request)
@@ -135,7 +112,7 @@ class Console:
         return self._page(request, request.caller)
 
     def _read(self, req: func.HttpRequest, path: str) -> Request:
-        cookies = _cookies(req)
+        cookies = cookies_of(req)
         caller, with_key = self.sign_in.caller(req.headers), False
         if caller is None and not self.sign_in.has_pages and self.sign_in.mode == "keys":
             session = self.signer.opened("session", cookies.get(SESSION, ""))
@@ -195,7 +172,7 @@ class Console:
         headers = {**HEADERS, "ETag": etag}
         if said:
             headers["Set-Cookie"] = f"{SAID}=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Strict"
-        return _html(page.status, dated(body, now), headers)
+        return page_of(page.status, dated(body, now), headers)
 
     def _may(self, principal: Principal, act: ActRoute) -> bool:
         """Return whether somebody sees the button of an act; what it concerns then decides."""
@@ -208,7 +185,7 @@ class Console:
         if denied:
             return self._shown(request, message("You may not open this page", denied.error, 403))
         posts = request.http.method == "POST"
-        given = dict(_fields(request.http)) if posts else dict(request.http.params)
+        given = dict(fields_of(request.http)) if posts else dict(request.http.params)
         asked = github_setup.Asked(request.path, given, caller, request.session, posts)
         answer = self.setup.answer(asked)
         if isinstance(answer, github_setup.Led):
@@ -228,13 +205,13 @@ class Console:
             )
         back = quote(request.address if request.http.method == "GET" else "/", safe="")
         if self.sign_in.has_pages:
-            return _to(f"/.auth/login/aad?post_login_redirect_uri={back}", 302)
+            return led_to(f"/.auth/login/aad?post_login_redirect_uri={back}", 302)
         if self.sign_in.problem:
             return self._shown(request, message("Nobody can sign in", self.sign_in.problem, 401))
-        return _to(f"/sign-in?next={back}", 302)
+        return led_to(f"/sign-in?next={back}", 302)
 
     def _key_form(self, request: Request, problem: str = "") -> func.HttpResponse:
-        after = _inside(request.http.params.get("next") or "/")
+        after = inside(request.http.params.get("next") or "/")
         page = Page(
             "Sign in",
             "sign_in.html",
@@ -246,7 +223,7 @@ class Console:
 
     def _signed_in(self, request: Request) -> func.HttpResponse:
         """Exchange a key for a session; the key is stored nowhere."""
-        fields = dict(_fields(request.http))
+        fields = dict(fields_of(request.http))
         known = self.sign_in.caller({KEY: fields.get("key", "")}) if self.sign_in.mode == "keys" else None
         if known is None:
             log.warning("console: refused an unknown key")
@@ -256,19 +233,19 @@ class Console:
         headers = {
             "Set-Cookie": f"{SESSION}={session}; Path=/; Max-Age=3600; HttpOnly; Secure; SameSite=Strict"
         }
-        return _to(_inside(fields.get("next") or "/"), 303, headers)
+        return led_to(inside(fields.get("next") or "/"), 303, headers)
 
     # Forms.
 
     def _posted(self, request: Request, caller: Caller) -> func.HttpResponse:
-        fields = _fields(request.http)
+        fields = fields_of(request.http)
         given = dict(fields).get("token", "")
-        back = _inside(dict(fields).get("back") or "/")
+        back = inside(dict(fields).get("back") or "/")
         if not self.signer.is_token(given, request.session, self.ports.clock()):
             return self._said(back, OLD_FORM, ok=False)
         if request.path == "/sign-out":
             gone = f"{SESSION}=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Strict"
-            return _to("/sign-in", 303, {"Set-Cookie": gone})
+            return led_to("/sign-in", 303, {"Set-Cookie": gone})
         act = (
             self.acts.get(request.path.removeprefix("/acts/")) if request.path.startswith("/acts/") else None
         )
@@ -278,124 +255,62 @@ class Console:
         parts, names = said.get("path", {}), said.get("clusters", [])
         if "{name}" in act.path and not parts and 0 < len(names) <= MOST_SELECTED:
             rest = {name: value for name, value in said.items() if name not in ("path", "clusters")}
-            return self._done_for(act, names, rest, caller, back)
+            selected = [{"name": name} for name in dict.fromkeys(names)]
+            return self._done(act, selected, rest, caller, back, selected=True)
         if "/" in "".join(parts.values()) or not all(parts.values()):
             return self._said(back, act.wrong or "the form lacks something", ok=False)
-        return self._done(
-            act, parts, {name: value for name, value in said.items() if name != "path"}, caller, back
-        )
+        rest = {name: value for name, value in said.items() if name != "path"}
+        return self._done(act, [parts], rest, caller, back)
 
-    def _done_for(
-        self, act: ActRoute, names: Sequence[str], said: Mapping[str, Any], caller: Caller, back: str
+    def _done(
+        self,
+        act: ActRoute,
+        subjects: Sequence[Mapping[str, str]],
+        said: Mapping[str, Any],
+        caller: Caller,
+        back: str,
+        *,
+        selected: bool = False,
     ) -> func.HttpResponse:
-        """Do for several clusters what the act does for one, each with its own decision and audit."""
+        """Do what a form asks for, each subject with a decision and audit of its own, and lead back.
+
+        Those that somebody ``selected`` in a list are counted in what came of it.
+        """
         refused = list[str]()
         try:
             enter(self.ports)
             body = act.body.model_validate(said)
-            for name in dict.fromkeys(names):
-                result = performed(act, {"name": name}, body, caller, self.ports)
+            for parts in subjects:
+                result = performed(act, parts, body, caller, self.ports)
                 if not result.ok:
                     refused.append(str(result.body.get("error", result.status)))
-        except ValidationError:
-            return self._said(back, act.wrong or "the form lacks something", ok=False)
-        except (NotReady, ReconcileError) as error:
-            log.warning("console: the act %s: %s", act.name, error)
-            return self._said(back, f"Not done for all: {error}", ok=False)
-        self.reading.clear()
-        accepted = len({*names}) - len(refused)
-        told = f"Accepted: {_words(act)} of {accepted} of {len({*names})} clusters. "
-        why = f"Refused: {'; '.join(refused)}" if refused else DONE
-        return self._said(back, told + why, ok=not refused)
-
-    def _done(
-        self, act: ActRoute, parts: Mapping[str, str], said: Mapping[str, Any], caller: Caller, back: str
-    ) -> func.HttpResponse:
-        """Do what a form asks for, and lead back to the page with what came of it."""
-        try:
-            enter(self.ports)
-            body = act.body.model_validate(said)
-            result = performed(act, parts, body, caller, self.ports)
         except (ValidationError, KeyError):
             return self._said(back, act.wrong or "the form lacks something", ok=False)
         except (NotReady, ReconcileError) as error:
             log.warning("console: the act %s: %s", act.name, error)
-            return self._said(back, f"Not done: {error}", ok=False)
+            return self._said(back, f"Not done{' for all' if selected else ''}: {error}", ok=False)
         self.reading.clear()
-        if not result.ok:
-            return self._said(back, str(result.body.get("error", result.status)), ok=False)
-        return self._said(back, f"Accepted: {_words(act)}. {DONE}", ok=True)
+        return self._said(back, _came_of(act, len(subjects) if selected else 0, refused), ok=not refused)
 
     def _said(self, back: str, text: str, *, ok: bool) -> func.HttpResponse:
         said = self.signer.sealed("said", {"text": text[:500], "ok": ok})
         cookie = f"{SAID}={said}; Path=/; Max-Age=60; HttpOnly; Secure; SameSite=Strict"
-        return _to(back, 303, {"Set-Cookie": cookie})
+        return led_to(back, 303, {"Set-Cookie": cookie})
 
 
 DONE = "What comes of it shows here within seconds."
 
 
-def _words(act: ActRoute) -> str:
-    return act.name.replace("_", " ")
+def _came_of(act: ActRoute, selected: int, refused: Sequence[str]) -> str:
+    """Return what came of an act, and for how many of the clusters that somebody selected, 0 for no list."""
+    words = act.name.replace("_", " ")
+    if not selected:
+        return refused[0] if refused else f"Accepted: {words}. {DONE}"
+    why = f"Refused: {'; '.join(refused)}" if refused else DONE
+    return f"Accepted: {words} of {selected - len(refused)} of {selected} clusters. {why}"
 
 
 def _token_field(token: str) -> Any:
     from markupsafe import Markup
 
     return Markup('<input type="hidden" name="token" value="{}">').format(token)
-
-
-def _asset(name: str) -> func.HttpResponse:
-    found = asset(name)
-    if found is None:
-        return func.HttpResponse(status_code=404)
-    body, kind = found
-    return func.HttpResponse(body, mimetype=kind, charset="utf-8", headers=FOREVER)
-
-
-def _html(status: int, body: str, headers: Mapping[str, str]) -> func.HttpResponse:
-    return func.HttpResponse(
-        body, status_code=status, mimetype="text/html", charset="utf-8", headers=dict(headers)
-    )
-
-
-def _to(address: str, status: int, headers: Mapping[str, str] | None = None) -> func.HttpResponse:
-    return func.HttpResponse(status_code=status, headers={**HEADERS, **(headers or {}), "Location": address})
-
-
-def _cookies(req: func.HttpRequest) -> Mapping[str, str]:
-    try:
-        return {name: morsel.value for name, morsel in SimpleCookie(req.headers.get("cookie") or "").items()}
-    except CookieError:
-        return {}
-
-
-def _fields(req: func.HttpRequest) -> list[tuple[str, str]]:
-    """Return the fields of a form, none for a body that is none or too large."""
-    body = req.get_body() or b""
-    kind = (req.headers.get("content-type") or "").partition(";")[0].strip().lower()
-    if kind != "application/x-www-form-urlencoded" or len(body) > LONGEST_FORM:
-        return []
-    try:
-        return parse_qsl(body.decode(errors="replace"), keep_blank_values=True, max_num_fields=10_000)
-    except ValueError:
-        return []
-
-
-def _is_own(req: func.HttpRequest) -> bool:
-    """Return whether a browser sends a form of this site.
-
-    It says so itself (W3C, "Fetch Metadata Request Headers"); one that is older states the origin.
-    """
-    site = (req.headers.get("sec-fetch-site") or "").lower()
-    if site:
-        return site == "same-origin"
-    origin = req.headers.get("origin") or ""
-    return bool(origin) and urlsplit(origin).netloc == (req.headers.get("host") or urlsplit(req.url).netloc)
-
-
-def _inside(address: str) -> str:
-    """Return an address of the console, "/" for any other."""
-    parts = urlsplit(address) if address.isprintable() else None
-    fits = parts and address.startswith("/") and not address.startswith(("//", "/\\")) and not parts.netloc
-    return address if fits else "/"

@@ -7,14 +7,14 @@ that have failed are never more than its budget, also if all that change fail to
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from shared.frozen import dataclass, field, replace
 from shared.rollouts.calendar import Closure
+from shared.rollouts.group_standing import CHANGING, NOT_STARTED, WAITS, GroupStanding, groups_of
 from shared.rollouts.pins_back import waits_back
-from shared.rollouts.rollout import Group, GroupPass, Member, Rollout, RolloutState
+from shared.rollouts.rollout import GroupPass, Member, Rollout, RolloutState
 from shared.rollouts.waits import (
     MemberStanding,
     Seen,
@@ -61,7 +61,7 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     shut = shut_members(rollout, standings, now)
     busy = {name for name in shut if standings[name] is MemberStanding.BUSY}
     standings |= {name: MemberStanding.ASIDE for name, closure in shut.items() if not closure.staggered}
-    groups = _groups(rollout, standings, seen)
+    groups = groups_of(rollout, standings, seen)
     block = _block(rollout, groups)
     passed, watched, until = list(rollout.passed), list[GroupPass](), None
     since = {(watch.stage, watch.group): watch.at for watch in rollout.watched}
@@ -158,7 +158,7 @@ def _final_wait(rollout: Rollout, opened: StartWait | None, now: datetime) -> St
 
 
 def _for_others(
-    rollout: Rollout, part: _Part, others: Sequence[str], standings: Mapping[str, MemberStanding]
+    rollout: Rollout, part: GroupStanding, others: Sequence[str], standings: Mapping[str, MemberStanding]
 ) -> StartWait:
     """Return the wait for clusters of an earlier stage that get the commit with other changes, or later."""
     pin = rollout.stages[part.stage].commit or rollout.commit
@@ -174,7 +174,7 @@ def _for_others(
     return replace(wait, clusters=failed or tuple(names))
 
 
-def _for_held(rollout: Rollout, part: _Part) -> StartWait | None:
+def _for_held(rollout: Rollout, part: GroupStanding) -> StartWait | None:
     """Return the wait for an earlier stage that does not get the commit at all, None for none."""
     held, pin = rollout.held_before(part.stage), rollout.stages[part.stage].commit or rollout.commit
     if held is None:
@@ -185,13 +185,13 @@ def _for_held(rollout: Rollout, part: _Part) -> StartWait | None:
 
 def _is_left(member: Member, standings: Mapping[str, MemberStanding]) -> bool:
     """Return whether a member is still to begin with its stage: one without any needs nobody to open it."""
-    return standings[member.cluster] in _NOT_STARTED and not member.at_once
+    return standings[member.cluster] in NOT_STARTED and not member.at_once
 
 
 def _is_unready(member: Member, standings: Mapping[str, MemberStanding]) -> bool:
     """Return whether a member keeps clusters waiting that come after it alone, also by a pin that stays."""
     stays = (MemberStanding.VERIFIED,) if member.stays else ()
-    return standings[member.cluster] in (*_CHANGING, *_WAITS, MemberStanding.FAILED, *stays)
+    return standings[member.cluster] in (*CHANGING, *WAITS, MemberStanding.FAILED, *stays)
 
 
 def _aside(member: Member, standings: Mapping[str, MemberStanding], now: datetime) -> bool:
@@ -206,106 +206,13 @@ def _inactive(
     if rollout.state is RolloutState.SUPERSEDED:
         return {}
     aborted = rollout.people.aborted
-    left = (name for name, standing in standings.items() if aborted and standing in _NOT_STARTED)
+    left = (name for name, standing in standings.items() if aborted and standing in NOT_STARTED)
     since = aborted.at if aborted else None
     waits = {name: StartWait(WaitReason.ABORTED, by=aborted, since=since) for name in left}
     return waits | _skipped(rollout, seen) | dict(waits_back(rollout, seen))
 
 
-_CHANGING = (MemberStanding.IN_FLIGHT, MemberStanding.UNKNOWN)
-_WAITS = (MemberStanding.WAITING, MemberStanding.BUSY)
-_NOT_STARTED = (MemberStanding.WAITING, MemberStanding.BUSY, MemberStanding.ASIDE)
-
-
-@dataclass(frozen=True)
-class _Part:
-    """A group with where each of its clusters stands, and since when those that succeeded have been Ready.
-
-    ``reached`` is when it became the next one, and ``failed`` since when clusters of it have failed, or were
-    found not to be able to take part.
-    """
-
-    stage: int
-    number: int
-    name: str
-    rule: Group
-    members: Sequence[Member]
-    standings: Mapping[str, MemberStanding]
-    ready: Sequence[datetime | None]
-    reached: datetime
-    failed: Mapping[str, datetime]
-
-    @property
-    def spent(self) -> datetime | None:
-        """Since when so many clusters have failed that the budget is spent, None where that is not known."""
-        times = sorted(self.failed[name] for name in self.named(MemberStanding.FAILED) if name in self.failed)
-        return times[self.rule.budget - 1] if len(times) >= self.rule.budget else None
-
-    def named(self, *kinds: MemberStanding) -> tuple[str, ...]:
-        """Return the clusters that stand so."""
-        return tuple(member.cluster for member in self.members if self.standings[member.cluster] in kinds)
-
-    def counts(self) -> Counter[MemberStanding]:
-        """Return how many clusters stand where."""
-        return Counter(self.standings[member.cluster] for member in self.members)
-
-    def unfinished(self) -> StartWait | None:
-        """Return which clusters the next group waits for, None once enough of them have succeeded."""
-        counts = self.counts()
-        unfinished = self.named(MemberStanding.WAITING, MemberStanding.BUSY, *_CHANGING)
-        if unfinished:
-            return StartWait(WaitReason.STAGE, self.name, self.number, unfinished, since=self.reached)
-        failed = self.named(MemberStanding.FAILED)
-        most = len(self.members) - counts[MemberStanding.OUT]
-        if counts[MemberStanding.VERIFIED] < min(self.rule.least, most) or (self.rule.all_able and failed):
-            left = failed or self.named(MemberStanding.ASIDE, MemberStanding.SUSPENDED)
-            stuck = MemberStanding.FAILED if failed else MemberStanding.ASIDE
-            return StartWait(WaitReason.STAGE, self.name, self.number, left, since=self.reached, stuck=stuck)
-        return None
-
-    def soaking(self, watched: datetime, now: datetime) -> StartWait | None:
-        """Return until when the next group waits although this one has succeeded, None if it does not.
-
-        A cluster that has been Ready for longer than the group is ``watched`` counts from then on.
-        """
-        if not self.rule.soak or not self.ready:
-            return None
-        known = [watched if at is None else at for at in self.ready]
-        ends = max(known) + self.rule.soak
-        soak = StartWait(WaitReason.SOAK, self.name, self.number, until=ends, since=watched)
-        return soak if ends > now else None
-
-
-def _groups(rollout: Rollout, standings: Mapping[str, MemberStanding], seen: Seen) -> Sequence[_Part]:
-    members: dict[tuple[int, int], list[Member]] = {place: [] for place in rollout.places()}
-    for member in rollout.members:
-        members[member.stage, member.group].append(member)
-    return [
-        _Part(
-            stage,
-            group,
-            rollout.stages[stage].name,
-            rollout.stages[stage].groups[group],
-            own,
-            standings,
-            [
-                record.ready_since
-                for member in own
-                if standings[member.cluster] is MemberStanding.VERIFIED
-                and (record := known_in(seen, member.cluster))
-            ],
-            rollout.follows(stage, group),
-            {
-                member.cluster: since
-                for member in own
-                if (record := known_in(seen, member.cluster)) and (since := record.failed_since)
-            },
-        )
-        for (stage, group), own in members.items()
-    ]
-
-
-def _block(rollout: Rollout, groups: Iterable[_Part]) -> StartWait | None:
+def _block(rollout: Rollout, groups: Iterable[GroupStanding]) -> StartWait | None:
     """Return what keeps the whole rollout from starting anything: its commit, a person, or a spent budget."""
     if rollout.refused is not None:
         return StartWait(WaitReason.STRATEGY, refused=rollout.refused, since=rollout.refused.at)
@@ -314,7 +221,7 @@ def _block(rollout: Rollout, groups: Iterable[_Part]) -> StartWait | None:
     return _spent(groups)
 
 
-def _spent(groups: Iterable[_Part]) -> StartWait | None:
+def _spent(groups: Iterable[GroupStanding]) -> StartWait | None:
     """Return the first failure budget that is spent, None for none."""
     for part in groups:
         failed = part.named(MemberStanding.FAILED)
@@ -324,7 +231,7 @@ def _spent(groups: Iterable[_Part]) -> StartWait | None:
 
 
 def _stop(
-    rollout: Rollout, part: _Part, groups: Iterable[_Part], block: StartWait | None
+    rollout: Rollout, part: GroupStanding, groups: Iterable[GroupStanding], block: StartWait | None
 ) -> StartWait | None:
     """Return what of all that blocks the rollout stops a group; no failure of those from which it is apart.
 
@@ -344,7 +251,7 @@ def _stop(
 
 
 def _is_kept(
-    part: _Part, groups: Iterable[_Part], shut: Mapping[str, Closure], stop: StartWait | None
+    part: GroupStanding, groups: Iterable[GroupStanding], shut: Mapping[str, Closure], stop: StartWait | None
 ) -> bool:
     """Return whether a stop, a window or a freeze keeps a stage, whose first group this is, from beginning.
 
@@ -359,7 +266,7 @@ def _is_kept(
 
 
 def _starts(
-    part: _Part, stop: StartWait | None, shut: Mapping[str, Closure], busy: Collection[str]
+    part: GroupStanding, stop: StartWait | None, shut: Mapping[str, Closure], busy: Collection[str]
 ) -> tuple[Sequence[str], Mapping[str, StartWait]]:
     """Return the clusters of a group that may start, and why its others wait; ``stop`` keeps all from it.
 
@@ -367,7 +274,7 @@ def _starts(
     One that waits for nobody takes room from the others, unless its suspension has it wait afterwards.
     """
     rule, failed = part.rule, part.named(MemberStanding.FAILED)
-    flying = [*part.named(MemberStanding.BUSY, *_CHANGING)]
+    flying = [*part.named(MemberStanding.BUSY, *CHANGING)]
     flying += [name for name in part.named(MemberStanding.ASIDE) if name in busy]
     at_once = {member.cluster for member in part.members if member.at_once and member.suspended_until is None}
     flying += [name for name in part.named(MemberStanding.WAITING) if name in at_once]
@@ -414,9 +321,11 @@ def _skipped(rollout: Rollout, seen: Seen) -> dict[str, StartWait]:
     }
 
 
-def _ended(rollout: Rollout, groups: Sequence[_Part], opened: StartWait | None, now: datetime) -> Rollout:
+def _ended(
+    rollout: Rollout, groups: Sequence[GroupStanding], opened: StartWait | None, now: datetime
+) -> Rollout:
     """Return the rollout as completed once none of its clusters waits or changes, or is watched."""
-    if rollout.line.lags or any(part.named(MemberStanding.BUSY, *_CHANGING) for part in groups):
+    if rollout.line.lags or any(part.named(MemberStanding.BUSY, *CHANGING) for part in groups):
         return rollout
     if opened is not None and opened.reason is WaitReason.SOAK:
         return rollout

@@ -15,17 +15,9 @@ from localcloud.runtime.options import Options
 from tests.support import fleet_files
 from tests.support.browsers import Tab, tab
 from tests.support.fleet_operator import Operator
+from tests.support.staged_fleets import APPROVED_STAGES
 from tests.support.warm_processes import spawn
 
-STAGES = b"""\
-  rollout:
-    stages:
-      - {name: development, select: {environments: [development]}, groups: [{maxConcurrency: "100%"}]}
-      - name: production
-        select: {environments: [production]}
-        approval: true
-        groups: [{maxConcurrency: "100%"}]
-"""
 CLUSTERS = {"dev": "development", "shop": "production", "old": "production"}
 SECONDS = 30_000
 """Milliseconds in which what a person waits for has to show."""
@@ -34,7 +26,7 @@ SECONDS = 30_000
 def fleet(*names: str, release: str = "r1") -> dict[str, bytes]:
     """Return a fleet whose changes need an approval in production, and each of whose deletes does."""
     files = fleet_files.fleet(*names, budget=0)
-    files["fleet.yaml"] = files["fleet.yaml"].replace(b"spec:\n", b"spec:\n" + STAGES, 1)
+    files["fleet.yaml"] = files["fleet.yaml"].replace(b"spec:\n", b"spec:\n" + APPROVED_STAGES.encode(), 1)
     for name in names:
         own = (
             f"  environment: {CLUSTERS[name]}\n  deletionProtection: false\n  tags: {{release: {release}}}\n"

@@ -124,7 +124,7 @@ def test_an_app_that_does_not_answer_ends_no_conversation(cloud: MemoryCloud) ->
 def test_without_the_library_the_command_says_how_to_install_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, "cli.commands.watch.mcp_server", None)
+    monkeypatch.setitem(sys.modules, "cli.commands.run.mcp_server", None)
     monkeypatch.setattr(sys, "argv", ["roadstead", "mcp"])
     from cli.main import main
 

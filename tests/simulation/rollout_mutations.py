@@ -23,6 +23,7 @@ from shared.cluster.transitions import acceptance
 from shared.plan.plan import Action, Item
 from shared.rollouts import begin, calendar, decide, of_plan
 from shared.rollouts import waits as standing
+from shared.rollouts.group_standing import GroupStanding
 from shared.rollouts.report import state_of
 from shared.rollouts.rollout import CheckState, GateCheckResult, Rollout, RolloutState
 from shared.rollouts.selected import NOTHING, choose
@@ -42,7 +43,7 @@ def every_cluster_of_a_rollout_starts_at_once(patch: pytest.MonkeyPatch) -> None
 
 
 def a_group_waits_for_no_other(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(decide._Part, "unfinished", lambda _: None)
+    patch.setattr(GroupStanding, "unfinished", lambda _: None)
 
 
 def a_ready_cluster_counts_at_any_generation(patch: pytest.MonkeyPatch) -> None:
@@ -66,7 +67,7 @@ def a_failed_cluster_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_soak_is_over_at_once(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(decide._Part, "soaking", lambda *_: None)
+    patch.setattr(GroupStanding, "soaking", lambda *_: None)
 
 
 def an_approval_is_given_by_itself(patch: pytest.MonkeyPatch) -> None:
@@ -260,14 +261,14 @@ def a_requirement_is_rounded_down(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_cluster_that_is_set_aside_counts_as_a_success(patch: pytest.MonkeyPatch) -> None:
-    original = decide._Part.counts
+    original = GroupStanding.counts
 
     def counts(part: Any) -> Any:
         found = original(part)
         found[standing.MemberStanding.VERIFIED] += found[standing.MemberStanding.ASIDE]
         return found
 
-    patch.setattr(decide._Part, "counts", counts)
+    patch.setattr(GroupStanding, "counts", counts)
 
 
 def what_starts_keeps_the_spec_that_it_had(patch: pytest.MonkeyPatch) -> None:
@@ -293,7 +294,7 @@ def a_stopped_cluster_is_left_out_for_good(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_stopped_cluster_holds_its_group(patch: pytest.MonkeyPatch) -> None:
-    original = decide._Part.unfinished
+    original = GroupStanding.unfinished
 
     def unfinished(part: Any) -> Any:
         aside = part.named(standing.MemberStanding.ASIDE)
@@ -301,7 +302,7 @@ def a_stopped_cluster_holds_its_group(patch: pytest.MonkeyPatch) -> None:
             original(part) or (aside and StartWait(WaitReason.STAGE, part.name, part.number, aside)) or None
         )
 
-    patch.setattr(decide._Part, "unfinished", unfinished)
+    patch.setattr(GroupStanding, "unfinished", unfinished)
 
 
 def an_older_rollout_is_shown_as_under_way(patch: pytest.MonkeyPatch) -> None:

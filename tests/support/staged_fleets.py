@@ -15,6 +15,16 @@ from tests.support.pipeline_runs import phases, push
 DEV, PROD = ("a1", "a2", "a3"), ("b1", "b2", "b3", "b4")
 DEFAULT = ""
 """A fleet without ``spec.rollout``."""
+APPROVED_STAGES = """\
+  rollout:
+    stages:
+      - {name: development, select: {environments: [development]}, groups: [{maxConcurrency: "100%"}]}
+      - name: production
+        select: {environments: [production]}
+        approval: true
+        groups: [{maxConcurrency: "100%"}]
+"""
+"""Production waits for an approval."""
 FREEZE = """\
   rollout:
     freezes:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.commands.watch.polling import polled
 from cli.errors import CommandError, NoAnswer, UsageError
+from cli.fleet_api.polling import polled
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, cluster_name, connect
 from cli.terminal.output import echo
 from shared.sentences import many

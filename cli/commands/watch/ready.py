@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import RenderableType
 
-from cli.commands.watch.polling import polled
 from cli.errors import CommandError, ExitCode, NoAnswer
+from cli.fleet_api.polling import polled
 from cli.options import (
     DEFAULT_TIMEOUT,
     DEFAULT_URL,

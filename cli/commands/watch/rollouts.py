@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from cli.commands.watch.polling import polled
 from cli.errors import CommandError, NoAnswer
+from cli.fleet_api.polling import polled
 from cli.fleet_api.rollout_commit import commit_of
 from cli.options import (
     DEFAULT_TIMEOUT,

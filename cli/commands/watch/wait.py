@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.commands.watch.polling import polled
 from cli.errors import CommandError, NotFound
 from cli.fleet_api.planned_commit import PlannedCommit
+from cli.fleet_api.polling import polled
 from cli.options import DEFAULT_URL, KeyFile, Url, cluster_name, commit_id, connect, seconds
 from shared.app.api import schema
 

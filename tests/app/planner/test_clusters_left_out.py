@@ -9,18 +9,19 @@ from shared.app.api.views.rollouts import rollout_view
 from shared.app.api.views.why import why_view
 from shared.rollouts.rollout import RolloutState
 from tests.support.pipeline_runs import push, status
-from tests.support.staged_fleets import DEV, PROD, act, changed, ready_fleet, rollout_of, staged, tags
+from tests.support.staged_fleets import (
+    APPROVED_STAGES,
+    DEV,
+    PROD,
+    act,
+    changed,
+    ready_fleet,
+    rollout_of,
+    staged,
+    tags,
+)
 
-STAGES = """\
-  rollout:
-    stages:
-      - {name: development, select: {environments: [development]}, groups: [{maxConcurrency: "100%"}]}
-      - name: production
-        select: {environments: [production]}
-        approval: true
-        groups: [{maxConcurrency: "100%"}]
-"""
-GATED = STAGES + "    finalGate: {owner: qa, reason: the shop sells, githubChecks: [end-to-end]}\n"
+GATED = APPROVED_STAGES + "    finalGate: {owner: qa, reason: the shop sells, githubChecks: [end-to-end]}\n"
 WHY = "is left as it is, because ops (because) took it out of the rollout of "
 
 
@@ -37,7 +38,7 @@ def without_b2(rollout: str) -> tuple[MemoryCloud, str]:
 
 
 def test_the_rollout_is_completed_and_says_who_left_the_cluster_out() -> None:
-    cloud, commit = without_b2(STAGES)
+    cloud, commit = without_b2(APPROVED_STAGES)
     assert rollout_of(cloud, commit).state is RolloutState.COMPLETED
     assert cloud.state.fleet().rollout == ""
     assert cloud.state.fleet().durations
@@ -59,10 +60,10 @@ def test_the_rollout_is_completed_and_says_who_left_the_cluster_out() -> None:
 
 
 def test_the_commit_status_ends_and_the_next_commit_takes_the_cluster_along() -> None:
-    cloud, commit = without_b2(STAGES)
+    cloud, commit = without_b2(APPROVED_STAGES)
     state, description = status(cloud, commit)
     assert (state, description.startswith("6 of 7 clusters in sync; rollout completed")) == ("error", True)
-    later = push(cloud, {**staged(STAGES, tags("one")), "README.md": b"more"})
+    later = push(cloud, {**staged(APPROVED_STAGES, tags("one")), "README.md": b"more"})
     cloud.run(seconds=300)
     act(cloud, later, "approve", "production")
     cloud.run()

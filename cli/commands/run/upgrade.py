@@ -10,9 +10,9 @@ import typer
 
 from cli import azure_deployment
 from cli.azure_deployment import ORDER, Az, DeploymentFailed
-from cli.commands.watch.doctor import answered
-from cli.commands.watch.polling import polled
+from cli.commands.run.doctor import answered
 from cli.errors import CommandError, NoAnswer
+from cli.fleet_api.polling import polled
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, connect, seconds
 from cli.terminal.output import echo
 

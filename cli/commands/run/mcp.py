@@ -13,7 +13,7 @@ def mcp(*, url: Url = DEFAULT_URL, key_file: KeyFile = None, timeout: Timeout = 
     events, drift, plans, rollouts and health with your own sign-in; none of them changes anything.
     """
     try:
-        from cli.commands.watch.mcp_server import server
+        from cli.commands.run.mcp_server import server
     except ImportError as error:
         remedy = "install it: `uv tool install 'roadstead[mcp]'`, or the same with pipx"
         raise UsageError(f"this command needs the library mcp; {remedy}") from error

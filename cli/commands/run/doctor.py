@@ -13,9 +13,9 @@ import typer
 from rich.console import RenderableType
 
 from cli.azure_deployment import Az, Deployment, DeploymentFailed, account, given_in
-from cli.commands.watch.polling import polled
 from cli.deployment_checks import Obstacle, obstacles
 from cli.errors import CommandError, ExitCode, NoAnswer, UsageError
+from cli.fleet_api.polling import polled
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, connect, seconds
 from cli.terminal.doctor_view import doctor as rendered
 from cli.terminal.output import Output, OutputOption, show

@@ -1,0 +1,1 @@
+"""Commands that run the app of a fleet."""
