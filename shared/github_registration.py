@@ -22,6 +22,11 @@ CLOCKS_DIFFER = 60
 _CODE = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
 
+def is_code(text: str) -> bool:
+    """Return whether a text has the form of what GitHub gives in exchange for a manifest."""
+    return _CODE.fullmatch(text) is not None
+
+
 class GitHubRefused(ValueError):
     """GitHub did not answer, or refused; the message says what to do."""
 
@@ -69,7 +74,7 @@ class RegisteredApp:
 
 def convert(send: Send, api: str, code: str) -> RegisteredApp:
     """Exchange the code of a manifest, once and within an hour, for the App. Raises GitHubRefused."""
-    if not _CODE.fullmatch(code):
+    if not is_code(code):
         raise GitHubRefused("GitHub's answer has a code of an unknown form: nothing was done.")
     answer = _call(send, api, "POST", f"/app-manifests/{quote(code, safe='')}/conversions")
     if answer.status in (404, 422):

@@ -11,7 +11,6 @@ and no others, and only where the deployment lets it: see ``setUpInBrowser`` in 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -25,7 +24,7 @@ from shared.app.http_result import HttpResult, rejected
 from shared.cluster.failures.errors import ReconcileError
 from shared.frozen import dataclass
 from shared.github_app import APP_ID, INSTALLATION, KEY, TAG, TAG_ID, Feature
-from shared.github_registration import AppCalls, GitHubRefused, Send, convert
+from shared.github_registration import AppCalls, GitHubRefused, Send, convert, is_code
 from shared.ports import Ports
 from shared.ports.services import OwnVault
 
@@ -33,7 +32,6 @@ HOME = "/setup/github"
 CREATED, INSTALLED = f"{HOME}/created", f"{HOME}/installed"
 ACTION = "setup-github"
 _STATE = "github app"
-_CODE = re.compile(r"[A-Za-z0-9_-]{1,200}")
 OFF = (
     "This app may not write the secrets of a GitHub App. Deploy the fleet with the parameter setUpInBrowser, "
     "or run `roadstead setup github FLEET` with the Azure CLI"
@@ -74,7 +72,7 @@ class Asked:
 def returned(given: Mapping[str, str]) -> Page:
     """Return the page to which GitHub leads back: a form with its answer, for whoever has a session."""
     code, state = given.get("code", ""), given.get("state", "")
-    if not _CODE.fullmatch(code) or not _CODE.fullmatch(state):
+    if not is_code(code) or not is_code(state):
         return message("Nothing was done", "GitHub's answer has no code, or no state.", 400)
     values = {"step": "returned", "code": code, "state": state, "target": CREATED}
     return Page("GitHub registered the App", "github_setup.html", values, live=False)

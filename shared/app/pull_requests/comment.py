@@ -14,8 +14,7 @@ from typing import Any
 
 import yaml
 
-from shared.app.pull_requests.markdown import code, details, fence, fit, line, names, prose, table
-from shared.app.pull_requests.stages import (
+from shared.app.pull_requests.comment_parts import (
     held_items,
     platform_parts,
     platform_title,
@@ -23,6 +22,7 @@ from shared.app.pull_requests.stages import (
     stages_of,
     warnings_of,
 )
+from shared.app.pull_requests.markdown import code, details, fence, fit, line, names, prose, table
 from shared.azure.changes.comparison import alike
 from shared.frozen import dataclass, field
 from shared.json_tree import children

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from shared.app.pull_requests.comment import COMMENT_LIMIT, PullPlan, comment_of
-from shared.app.pull_requests.stages import WARNINGS_SHOWN
+from shared.app.pull_requests.comment_parts import WARNINGS_SHOWN
 from shared.azure.availability.announcements import AS_OF
 from shared.language.resolve.problems import Problem
 from tests.support import fleet_files

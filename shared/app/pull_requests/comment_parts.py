@@ -1,4 +1,4 @@
-"""The stages in which a merge would reach the clusters, and what a comment warns of."""
+"""Parts of a comment besides the clusters' own changes: stages, warnings, and what Flux would apply."""
 
 from __future__ import annotations
 
