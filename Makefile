@@ -104,7 +104,7 @@ types: $(READY)
 lock: $(READY) ## resolve requirements.in into requirements.txt for each Python, with a hash of every file
 	@$(BIN)/uv pip compile $(LOCK) --output-file requirements.txt requirements.in
 
-screenshots: $(READY) $(BROWSER) ## take the pictures of docs/console.md again, when its pages have changed
+screenshots: $(READY) $(BROWSER) ## take the pictures of the console and of a comment again, when they have changed
 	@$(BIN)/python -m tests.support.screenshots
 
 package: $(READY) ## write what a release publishes to dist/, with the kustomize that Go builds, or KUSTOMIZE=/path

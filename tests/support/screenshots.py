@@ -1,4 +1,4 @@
-"""Pictures of the console for the documentation: ``make screenshots`` takes them again."""
+"""Pictures of the console and of a comment for the documentation: ``make screenshots`` takes them again."""
 
 from __future__ import annotations
 
@@ -6,17 +6,33 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from markdown_it import MarkdownIt
+
+from localcloud.memory.memory_cloud import MemoryCloud
 from tests.support.browsers import Tab, Theme, started, tab
 from tests.support.console_fleet import busy_fleet
+from tests.support.proposals import Repo
+from tests.support.scaffolded_fleets import changed, with_chart
 from tests.support.served_api import served
 
-TO = Path(__file__).resolve().parents[2] / "docs" / "console"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 LARGEST = 150_000
 """Bytes of a picture, so that the repository stays small."""
 NARROW = ("fleet", "rollout")
 HEIGHTS = {"fleet": 860, "clusters": 640, "cluster": 580, "rollout": 780, "versions": 720}
 """How high the picture of a page is, where that is not the usual."""
 USUAL = 520
+STYLE = """
+body { margin: 16px; font: 14px/1.5 system-ui, sans-serif; color: #1f2328 }
+article { border: 1px solid #d1d9e0; border-radius: 6px; width: 728px }
+header { background: #f6f8fa; border-bottom: 1px solid #d1d9e0; padding: 7px 16px; color: #59636e }
+header b { color: #1f2328 }
+main { padding: 6px 16px }
+code, pre { font: 12px/1.5 monospace; background: #eff1f3; border-radius: 6px; padding: 2px 4px }
+pre { padding: 12px } pre code { padding: 0; background: none }
+table { border-collapse: collapse } th, td { border: 1px solid #d1d9e0; padding: 6px 12px; text-align: left }
+"""
+"""As on GitHub, more or less."""
 
 
 def take(to: Path) -> None:
@@ -69,5 +85,19 @@ def take(to: Path) -> None:
                 picture(opened, name, f"{name}-narrow", 320)
 
 
+def take_comment(to: Path) -> None:
+    """Write a picture of the comment on a pull request that changes a class and two files of the platform."""
+    repo, files = Repo(MemoryCloud()), with_chart()
+    repo.push(files)
+    (body,) = repo.comments(repo.propose(changed(files)))
+    # The details stay closed, as on GitHub.
+    parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+    head = f"<!doctype html><style>{STYLE}</style><article><header><b>roadstead</b> commented</header><main>"
+    with started() as browser, tab(browser, "", width=794) as opened:
+        opened.page.set_content(head + parser.render(body))
+        opened.page.locator("article").screenshot(path=to / "comment.png")
+
+
 if __name__ == "__main__":
-    take(TO)
+    take(DOCS / "console")
+    take_comment(DOCS / "images")

@@ -8,60 +8,16 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from tests.support.proposals import Repo
-from tests.support.scaffolded_fleets import CLASS, NAMESPACES, scaffolded
+from tests.support.scaffolded_fleets import CLASS, INGRESS, NAMESPACES, changed, with_chart
 
 LINES, COLUMNS = 60, 80
-MONITORING = "platform/base/monitoring.yaml"
-RELEASE = """\
-apiVersion: source.toolkit.fluxcd.io/v1
-kind: HelmRepository
-metadata:
-  name: prometheus
-  namespace: flux-system
-spec:
-  interval: 1h
-  url: https://prometheus-community.github.io/helm-charts
----
-apiVersion: helm.toolkit.fluxcd.io/v2
-kind: HelmRelease
-metadata:
-  name: prometheus
-  namespace: flux-system
-spec:
-  interval: 1h
-  chart:
-    spec:
-      chart: kube-prometheus-stack
-      version: 61.3.2
-      sourceRef:
-        kind: HelmRepository
-        name: prometheus
-"""
-INGRESS = "---\napiVersion: v1\nkind: Namespace\nmetadata:\n  name: ingress\n"
-
-
-def fleet() -> dict[str, bytes]:
-    """Return the fleet with a chart in its platform."""
-    files, listed = scaffolded(), "platform/base/kustomization.yaml"
-    return files | {MONITORING: RELEASE.encode(), listed: files[listed] + b"  - monitoring.yaml\n"}
-
-
-def changed(files: dict[str, bytes]) -> dict[str, bytes]:
-    """Return the fleet with one other line of its class, and two other files of its platform."""
-    return files | {
-        CLASS: files[CLASS].replace(b"maxCount: 5", b"maxCount: 8"),
-        MONITORING: files[MONITORING].replace(b"61.3.2", b"62.0.0"),
-        NAMESPACES: files[NAMESPACES] + INGRESS.encode(),
-    }
-
-
 CommentOn = Callable[[Callable[[dict[str, bytes]], dict[str, bytes]]], str]
 
 
 @pytest.fixture(scope="module")
 def comment_on() -> CommentOn:
     """Return what proposes a change of the planned fleet, and returns the comment without its hidden line."""
-    repo, files = Repo(MemoryCloud()), fleet()
+    repo, files = Repo(MemoryCloud()), with_chart()
     repo.push(files)
 
     def comment(change: Callable[[dict[str, bytes]], dict[str, bytes]]) -> str:
@@ -110,7 +66,7 @@ def test_what_is_refused_on_14_clusters_is_said_once(comment_on: CommentOn) -> N
 
 
 def test_one_wrong_line_of_the_fleet_is_one_row_and_one_heading(comment_on: CommentOn) -> None:
-    wrong = {"fleet.yaml": fleet()["fleet.yaml"].replace(b"vmSize: ", b"vmsize: ", 1)}
+    wrong = {"fleet.yaml": with_chart()["fleet.yaml"].replace(b"vmSize: ", b"vmsize: ", 1)}
     lines = comment_on(lambda files: files | wrong).splitlines()
     assert len(lines) <= LINES
     rows = [line for line in lines if line.startswith("| `")]
