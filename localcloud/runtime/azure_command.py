@@ -44,9 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _value(text: str) -> tuple[str, str | int]:
-    """Return a field and its value; the field of a word alone is ""."""
-    name, separator, value = text.partition("=")
-    if not separator:
+    """Return a field and its value; the field of a word alone, as of a code with a sign in it, is ""."""
+    name, _, value = text.partition("=")
+    if name == text or not name.isidentifier():
         return "", text
     return name, int(value) if value.isdecimal() else value
 

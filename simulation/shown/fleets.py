@@ -16,13 +16,15 @@ from shared.app.api.views.clusters import cluster_detail, fleet_view
 from shared.app.api.views.plans import plan_view
 from shared.app.api.views.rollouts import rollouts_view
 from shared.cluster.failures.errors import TooLarge
+from shared.ports import FleetRecord
 from simulation.event_loop import EventLoop
-from simulation.history import AzureHistory, Histories
+from simulation.history import AzureHistory, FleetHistory, Histories
 from simulation.oracle import Oracle
 from simulation.platforms import GUARDED, HAS, MORE
 from simulation.rule import untrue
 from simulation.shown.findings import CALM_SECONDS, is_applied, saved_late, silent
 from simulation.shown.listed import ListedClusters
+from simulation.staging import stage_of
 
 TERMINAL = Console(file=io.StringIO(), width=400, color_system=None)
 OVER = ("Completed", "Aborted", "Superseded by ")
@@ -81,8 +83,8 @@ class ShownFleets:
         tried = any(history.platform(commit) == MORE for commit in history.head_line)
         for cluster in view["clusters"]:
             plan = cluster["plan"]
-            kept = desired.keeps(cluster["name"], 0) and HAS[desired.platform] == GUARDED and not tried
-            kept = kept and cluster["name"] not in desired.sources
+            kept = desired.keeps(cluster["name"], 0) and _has_all(cloud, fleet, cluster["name"], history)
+            kept = kept and not tried and cluster["name"] not in desired.sources
             if plan and plan["needsApproval"] and kept:
                 raise untrue(
                     cloud, f"the delete of {cluster['name']} needs approval, and git has the cluster"
@@ -173,6 +175,18 @@ class ShownFleets:
 def _waits(view: schema.FleetView) -> str:
     """Return what holds the fleet as a whole, "" for nothing."""
     return " ".join(filter(None, (view["paused"], view["waiting"])))
+
+
+def _has_all(cloud: MemoryCloud, fleet: FleetRecord, name: str, history: FleetHistory) -> bool:
+    """Return whether nothing guarded is missing in what a cluster is to have: the head, or its stage's.
+
+    Where commits overlap, a stage gets an earlier one first, and that is judged.
+    """
+    desired = history.desired(fleet.commit)
+    rollout = cloud.state.rollout(fleet.rollout) if fleet.rollout else None
+    targets = {target.stage: target.commit for target in rollout.line.targets} if rollout else {}
+    target = targets.get(stage_of(desired.in_force, name).name, fleet.commit)
+    return all(HAS[history.desired(commit).platform] == GUARDED for commit in (fleet.commit, target))
 
 
 def _lasts(paused: tuple[datetime, datetime | None], now: datetime) -> bool:

@@ -114,6 +114,7 @@ def test_without_a_running_cloud_it_says_how_to_start_one(
     [
         (["one", "explode"], "invalid choice: 'explode'"),
         (["one", "scale", "count"], "'count' is not of the form FIELD=VALUE"),
+        (["one", "scale", "exit status=65"], "'exit status=65' is not of the form FIELD=VALUE"),
     ],
 )
 def test_a_wrong_command_line_is_refused(
