@@ -225,7 +225,7 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
             else 0,
             differs_since=_differs_since(record),
             proposed=digest_of_proposal(record.divergence.drift),
-            unplanned=record.desired.pin is not None and not record.desired.pin.is_known,
+            unplanned=any(not pin.is_known for pin in record.desired.pins.values()),
             stays=next((text for f in drift.fields if (text := f.never_back)), "") if drift else "",
         ),
         absence=SummaryAbsence(

@@ -185,8 +185,8 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
         record = replace(record, observation=replace(record.observation, facts=outcome.facts))
     if outcome.had_systems and not record.azure.had_systems:
         record = replace(record, azure=replace(record.azure, had_systems=True))
-    if outcome.pin is not None:
-        desired = StoredCluster(record.document).with_pin(outcome.pin)
+    if outcome.pins:
+        desired = StoredCluster(record.document).with_pins(outcome.pins)
         record = replace(record, document=desired.document(), digest=desired.digest)
     following = next_step(record.job.recipe, step.name)
     if following is None:
