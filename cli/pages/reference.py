@@ -30,7 +30,8 @@ GROUPS: Mapping[str, str] = {
     "Network": "networkProfile dnsPrefix fqdnSubdomain httpProxyConfig",
     "API server and sign-in": """apiServerAccessProfile publicNetworkAccess aadProfile enableRBAC
         disableLocalAccounts""",
-    "Identities": "identity identityProfile oidcIssuerProfile federatedCredentials roleAssignments",
+    "Identities": """identity identityProfile oidcIssuerProfile identities federatedCredentials
+        roleAssignments""",
     "Policies": "policies",
     "Security": "securityProfile enableFIPS diskEncryptionSetID",
     "Add-ons, ingress and mesh": "addonProfiles ingressProfile serviceMeshProfile aiToolchainOperatorProfile",

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from shared.frozen import dataclass, field, replace
 from shared.json_tree import digest_of
 from shared.language.model.cluster.access import EXISTING
+from shared.language.model.cluster.flux import ACTS_AS
 from shared.language.model.cluster.flux_source import FluxSource
 from shared.language.model.cluster.spec import EMPTY, FIELDS, ClusterSpec, ExistingSpec
 from shared.language.pin import DIGEST, PINNED_INTERVAL, Pin
@@ -87,7 +88,7 @@ class Desired:
             spec.node_resource_group,
             spec.existing,
             spec.bootstrap_secrets,
-            spec.federated_credentials,
+            spec.federated_credentials or spec.identities or self.flux_identity,
             spec.api_server_access_profile,
         )
 
@@ -114,6 +115,11 @@ class Desired:
     def is_attached(self) -> bool:
         """Whether it exists outside Roadstead, so that nothing of it is in Azure."""
         return self.spec.existing is not None
+
+    @property
+    def own_identities(self) -> tuple[tuple[str, str], ...]:
+        """The entries of the identities that it alone has, each with the identity's id in lower case."""
+        return tuple((identity.name, identity.identity.lower()) for identity in self.spec.identities)
 
     @property
     def federated(self) -> tuple[tuple[str, str], ...]:
@@ -146,9 +152,11 @@ class Desired:
 
     @property
     def flux_identity(self) -> str:
-        """The client id of the identity of Azure that its Flux acts as, "" for none."""
-        identity = self.spec.flux.workload_identity
-        return identity.client_id.lower() if identity else ""
+        """The identity that its Flux acts as, by client id or resource id in lower case; "" for none."""
+        flux = self.spec.flux
+        if flux.extension is not None:
+            return flux.extension.configuration_settings.get(ACTS_AS, "").lower()
+        return flux.workload_identity.named if flux.workload_identity else ""
 
     @property
     def main_source(self) -> FluxSource:

@@ -43,6 +43,7 @@ from tests.support.identity_access import (
     ACCESS,
     CREDENTIAL,
     ISSUER,
+    OWN_IDENTITY,
     ROLE,
     SECOND_CREDENTIAL,
     SECOND_ROLE,
@@ -61,7 +62,8 @@ ROOT = Path(__file__).parent.parent.parent
 CONTAINERS = "Microsoft.ContainerService/managedClusters"
 EXTENSIONS = "Microsoft.KubernetesConfiguration"
 GROUPS = "Microsoft.Resources/subscriptions/resourceGroups"
-FEDERATION = "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials"
+IDENTITIES = "Microsoft.ManagedIdentity/userAssignedIdentities"
+FEDERATION = f"{IDENTITIES}/federatedIdentityCredentials"
 ASSIGNMENTS = "Microsoft.Authorization/roleAssignments"
 POLICY_ASSIGNMENTS = "Microsoft.Authorization/policyAssignments"
 
@@ -76,6 +78,7 @@ CHANGES = frozenset(
         *(f"{CONTAINERS}/managedNamespaces/{verb}" for verb in ("write", "delete")),
         f"{EXTENSIONS}/extensions/write",
         *(f"{EXTENSIONS}/fluxConfigurations/{verb}" for verb in ("write", "delete")),
+        *(f"{IDENTITIES}/{verb}" for verb in ("write", "delete")),
         *(f"{FEDERATION}/{verb}" for verb in ("write", "delete")),
         *(f"{ASSIGNMENTS}/{verb}" for verb in ("write", "delete")),
         *(f"{POLICY_ASSIGNMENTS}/{verb}" for verb in ("write", "delete")),
@@ -86,7 +89,16 @@ CHANGES = frozenset(
 """The changes that an operation may make, and a read that is an action, by the names of the pages for
 Containers, for Management and governance, and for Hybrid and multicloud."""
 
-GRANTS = ISSUER + CREDENTIAL + SECOND_CREDENTIAL + ROLE + SECOND_ROLE.replace("kubelet", SHOP.resource)
+MORE_IDENTITY = OWN_IDENTITY.splitlines()[-1].replace("flux", "more") + "\n"
+GRANTS = (
+    ISSUER
+    + OWN_IDENTITY
+    + MORE_IDENTITY
+    + CREDENTIAL
+    + SECOND_CREDENTIAL
+    + ROLE
+    + SECOND_ROLE.replace("kubelet", SHOP.resource)
+)
 POLICY = "  drift: {action: propose, stoppedCluster: start}\n"
 NETWORK = "Microsoft.Network"
 LINKED: Mapping[str, tuple[str, ...]] = {
@@ -168,7 +180,7 @@ def test_every_call_of_every_function_is_made_by_an_identity_whose_role_has_it_a
 
 def test_only_the_deleter_may_delete_a_cluster_or_a_group_and_it_changes_nothing() -> None:
     deletes = {f"{CONTAINERS}/delete", f"{GROUPS}/delete"}
-    grants = {f"{each}/delete" for each in (FEDERATION, ASSIGNMENTS, POLICY_ASSIGNMENTS)}
+    grants = {f"{each}/delete" for each in (IDENTITIES, FEDERATION, ASSIGNMENTS, POLICY_ASSIGNMENTS)}
     changes = {app: {name for name in actions(app) if not name.endswith("/read")} for app in App}
     assert changes[App.CONTROL] == {"Microsoft.Resources/tags/write"}
     assert changes[App.DELETER] == deletes | grants
@@ -215,7 +227,9 @@ def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
     with_identity(cloud)
     push(cloud, files(pool() + WINDOW + GRANTS + POLICIES + '  kubernetesVersion: "1.35"\n'))
     cloud.run()
-    newer = pool("Standard_D8s_v5") + WINDOW + ACCESS + '  kubernetesVersion: "1.36"\n' + POLICY
+    newer = (
+        pool("Standard_D8s_v5") + WINDOW + ACCESS + OWN_IDENTITY + '  kubernetesVersion: "1.36"\n' + POLICY
+    )
     newer += ADDON + "  policies:\n" + DENY
     push(cloud, files(newer))
     cloud.run()

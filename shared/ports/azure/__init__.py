@@ -42,6 +42,7 @@ from shared.ports.azure.flux_extension import (
 )
 from shared.ports.azure.identity_access import (
     DeleteFederatedCredential,
+    DeleteIdentity,
     DeleteRoleAssignment,
     GetFederatedCredential,
     GetIdentity,
@@ -50,6 +51,7 @@ from shared.ports.azure.identity_access import (
     ListRoleAssignments,
     ListRoles,
     PutFederatedCredential,
+    PutIdentity,
     PutRoleAssignment,
 )
 from shared.ports.azure.node_pools import (
@@ -93,6 +95,7 @@ __all__ = [
     "DeleteFederatedCredential",
     "DeleteFluxConfiguration",
     "DeleteGroup",
+    "DeleteIdentity",
     "DeleteManagedNamespace",
     "DeletePolicyAssignment",
     "DeletePool",
@@ -137,6 +140,7 @@ __all__ = [
     "PutFederatedCredential",
     "PutFluxConfiguration",
     "PutGroup",
+    "PutIdentity",
     "PutMaintenance",
     "PutManagedNamespace",
     "PutPolicyAssignment",

@@ -48,7 +48,7 @@ from shared.language.model.cluster.addons import (
 from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret, differ
 from shared.language.model.cluster.drift import DriftPolicy
 from shared.language.model.cluster.flux import Flux
-from shared.language.model.cluster.identity_access import FederatedCredentials, RoleAssignments
+from shared.language.model.cluster.identity_access import FederatedCredentials, OwnIdentities, RoleAssignments
 from shared.language.model.cluster.identity_access import differ as access_differs
 from shared.language.model.cluster.maintenance import MaintenanceConfiguration
 from shared.language.model.cluster.network import NetworkProfile
@@ -209,6 +209,8 @@ class ClusterSpec(ClusterProperties):
     flux: Flux
     bootstrap_secrets: Annotated[tuple[BootstrapSecret, ...], Field(max_length=50)] = ()
     """Secrets that the cluster needs before Flux, by name."""
+    identities: OwnIdentities = ()
+    """Identities of Azure that the app creates for the cluster alone, by name."""
     federated_credentials: FederatedCredentials = ()
     """Service accounts of the cluster that act as identities of Azure, by name."""
     role_assignments: RoleAssignments = ()
@@ -279,7 +281,7 @@ class ClusterSpec(ClusterProperties):
     @model_validator(mode="after")
     def _entries_differ(self) -> Self:
         differ(self.bootstrap_secrets)
-        access_differs(self.federated_credentials, self.role_assignments)
+        access_differs(self.identities, self.federated_credentials, self.role_assignments)
         return self
 
     @model_validator(mode="after")

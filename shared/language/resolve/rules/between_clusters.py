@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from shared.frozen import dataclass
 from shared.language.desired import AzureNames, Desired
+from shared.language.model.cluster.flux import ACTS_AS
 from shared.language.model.cluster.identity_access import MOST_OF_AN_IDENTITY
 from shared.language.model.fleet_rules import ClusterQuota
 from shared.language.model.kinds import REPLACES
@@ -41,7 +42,11 @@ def over_limits(
 ) -> Mapping[str, list[LimitFinding]]:
     """Return, by cluster, what exceeds a limit of Azure."""
     found: dict[str, list[LimitFinding]] = {}
-    for name, finding in (*_credentials(clusters, recorded), *_clusters(clusters, recorded, quotas)):
+    for name, finding in (
+        *_credentials(clusters, recorded),
+        *_shared_identities(clusters, recorded),
+        *_clusters(clusters, recorded, quotas),
+    ):
         found.setdefault(name, []).append(finding)
     return found
 
@@ -61,11 +66,12 @@ def _credentials(
     clusters: Mapping[str, Desired], recorded: Mapping[str, StoredCluster]
 ) -> Iterator[tuple[str, LimitFinding]]:
     """Yield each federated credential of an identity after the first twenty."""
-    holders: dict[str, list[tuple[bool, str, str]]] = {}
+    holders: dict[str, list[tuple[bool, str, Path]]] = {}
     for name, cluster in (*clusters.items(), *_invalid(clusters, recorded)):
-        before = set(recorded[name].federated) if cluster.federated and name in recorded else set()
-        for entry, identity in cluster.federated:
-            holders.setdefault(identity, []).append(((entry, identity) not in before, name, entry))
+        needed = _needed(cluster)
+        before = set(_needed(recorded[name])) if needed and name in recorded else set()
+        for path, identity in needed:
+            holders.setdefault(identity, []).append(((path, identity) not in before, name, path))
     for identity, all_of_it in holders.items():
         if len(all_of_it) <= MOST_OF_AN_IDENTITY:
             continue
@@ -74,9 +80,49 @@ def _credentials(
         short = identity.rpartition("/")[2]
         limit = f"the identity {short} takes {MOST_OF_AN_IDENTITY} federated credentials"
         message = f"{limit}, and git has {len(all_of_it)}: of {whose}; name another identity"
-        for _, name, entry in sorted(all_of_it)[MOST_OF_AN_IDENTITY:]:
+        for _, name, path in sorted(all_of_it)[MOST_OF_AN_IDENTITY:]:
             if name in clusters:
-                yield name, (("federatedCredentials", entry, "identity"), message)
+                yield name, (path, message if path[0] != "flux" else f"{message}{_FOR_EACH}")
+
+
+def _shared_identities(
+    clusters: Mapping[str, Desired], recorded: Mapping[str, StoredCluster]
+) -> Iterator[tuple[str, LimitFinding]]:
+    """Yield each identity of a cluster alone that another cluster has already."""
+    holders: dict[str, list[tuple[bool, str, str]]] = {}
+    for name, cluster in (*clusters.items(), *_invalid(clusters, recorded)):
+        before = recorded[name].own_identities if cluster.own_identities and name in recorded else ()
+        for entry, identity in cluster.own_identities:
+            holders.setdefault(identity, []).append(((entry, identity) not in before, name, entry))
+    for identity, all_of_it in holders.items():
+        (_, first, _), *rest = sorted(all_of_it)
+        for _, name, entry in rest:
+            why = (
+                f"the identity {identity.rpartition('/')[2]} is that of {first}, and each cluster has its own"
+            )
+            if name in clusters:
+                yield name, (("identities", entry, "identity"), f"{why}; write {{name}} into its name")
+
+
+_FOR_EACH = ", or one for each cluster: flux.workloadIdentity.identity with {name} in it"
+
+
+def _needed(cluster: Desired) -> list[tuple[Path, str]]:
+    """Return the fields that take a federated credential, each with the identity.
+
+    Flux takes at least one of the identity that it acts as, whoever creates it: the issuer of a token is the
+    cluster's own. It is that of an entry which names the identity.
+    """
+    needed: list[tuple[Path, str]] = [
+        (("federatedCredentials", entry, "identity"), identity) for entry, identity in cluster.federated
+    ]
+    of_flux = cluster.flux_identity
+    if of_flux and of_flux not in {identity for _, identity in needed}:
+        field: Path = ("workloadIdentity", "identity" if "/" in of_flux else "clientId")
+        if cluster.has_extension:
+            field = ("extension", "configurationSettings", ACTS_AS)
+        needed.append((("flux", *field), of_flux))
+    return needed
 
 
 def _clusters(
@@ -165,7 +211,7 @@ class Census:
     """What clusters have of what they share, counted while each of them is at hand.
 
     ``places`` has how many of them each subscription and region has, as they are written. The other fields
-    are whether any of them exists outside Azure, has bootstrap secrets, has federated credentials, or says
+    are whether any of them exists outside Azure, has bootstrap secrets, takes federated credentials, or says
     who reaches its API server.
     """
 
