@@ -82,11 +82,16 @@ class Prices:
 
     @cached_property
     def _by_name(self) -> Mapping[tuple[str, Kind, str], Price]:
-        return {(entry.region.lower(), entry.kind, entry.name.lower()): entry for entry in self.entries}
+        return {(region_id(entry.region), entry.kind, entry.name.lower()): entry for entry in self.entries}
 
     def of(self, kind: Kind, name: str, region: str) -> Price | None:
         """Return a price, None for none; Azure takes the name of a size in any case, its list does not."""
-        return self._by_name.get((region.lower(), kind, name.lower()))
+        return self._by_name.get((region_id(region), kind, name.lower()))
+
+
+def region_id(name: str) -> str:
+    """Return a region's own name: "West Europe" is "westeurope"."""
+    return name.replace(" ", "").lower()
 
 
 class PriceFileProblem(Exception):
