@@ -96,6 +96,7 @@ COMMANDS: Sections = {
         ),
         "drift": Entry("cli.commands.watch.drift:drift", "Show what differs between git and Azure."),
         "ready": Entry("cli.commands.watch.ready:ready", "Show what blocks an upgrade of Kubernetes."),
+        "cost": Entry("cli.commands.watch.cost:cost", "Show what the fleet is listed at for a month."),
         "events": Entry("cli.commands.watch.events:events", "List the events of a cluster."),
         "plans": Entry("cli.commands.watch.plans:plans", "List the newest plans."),
         "log": Entry("cli.commands.watch.log:log", "List the commits after those that an environment has."),

@@ -169,14 +169,14 @@ def headline(price: ListPrice, today: date) -> str:
     """Return the difference in one line: ``list price: +$312 a month, prices of 2026-09-23``."""
     if price.problem:
         return f"list price: {price.problem}"
-    return f"list price: {span(price.low, price.high, price.currency)} a month, {age(price, today)}"
+    return f"list price: {span(price.low, price.high, price.currency)} a month, {price_day(price.day, today)}"
 
 
-def age(price: ListPrice, today: date) -> str:
-    """Return from when the prices are, and that they are old."""
-    days = (today - date.fromisoformat(price.day)).days
+def price_day(day: str, today: date) -> str:
+    """Return from which day prices are, in ISO 8601, and that they are old."""
+    days = (today - date.fromisoformat(day)).days
     old = f", {many(days, 'day')} old: roadstead prices update" if days >= OLD_DAYS else ""
-    return f"prices of {price.day}{old}"
+    return f"prices of {day}{old}"
 
 
 def span(low: float, high: float, currency: str) -> str:
