@@ -34,6 +34,13 @@ NEW: Sections = {
         "cluster": Entry("cli.commands.write.init:new_cluster", "Add the manifest of a cluster."),
     }
 }
+PRICES: Sections = {
+    "Commands": {
+        "update": Entry(
+            "cli.commands.write.prices:update", "Write the list prices of what the fleet uses to prices.yaml."
+        ),
+    }
+}
 ROLLOUT: Sections = {
     "Commands": {
         "list": Entry("cli.commands.watch.rollouts:rollouts", "List the newest rollouts."),
@@ -75,6 +82,7 @@ COMMANDS: Sections = {
         "plan": Entry(
             "cli.commands.write.plan:plan", "Show what the files would change if they were merged."
         ),
+        "prices": Entry("cli.app:prices", "Write the list prices of what the fleet uses."),
     },
     "Watch a fleet": {
         "status": Entry("cli.commands.watch.status:status", "Show the fleet, or one cluster in detail."),
@@ -88,6 +96,7 @@ COMMANDS: Sections = {
         ),
         "drift": Entry("cli.commands.watch.drift:drift", "Show what differs between git and Azure."),
         "ready": Entry("cli.commands.watch.ready:ready", "Show what blocks an upgrade of Kubernetes."),
+        "cost": Entry("cli.commands.watch.cost:cost", "Show what the fleet is listed at for a month."),
         "events": Entry("cli.commands.watch.events:events", "List the events of a cluster."),
         "plans": Entry("cli.commands.watch.plans:plans", "List the newest plans."),
         "log": Entry("cli.commands.watch.log:log", "List the commits after those that an environment has."),
@@ -141,6 +150,10 @@ class _New(LazyGroup):
     sections = NEW
 
 
+class _Prices(LazyGroup):
+    sections = PRICES
+
+
 class _Rollout(LazyGroup):
     sections = ROLLOUT
 
@@ -151,6 +164,7 @@ class _Setup(LazyGroup):
 
 rollout = typer.Typer(cls=_Rollout, rich_markup_mode=None, add_completion=False, context_settings=CONTEXT)
 setup = typer.Typer(cls=_Setup, rich_markup_mode=None, add_completion=False, context_settings=CONTEXT)
+prices = typer.Typer(cls=_Prices, rich_markup_mode=None, add_completion=False, context_settings=CONTEXT)
 new = typer.Typer(cls=_New, rich_markup_mode=None, add_completion=False, context_settings=CONTEXT)
 app = typer.Typer(
     cls=_Commands,
@@ -243,4 +257,9 @@ def _setup() -> None:
 
 @new.callback(help="Add a manifest to a fleet repository.")
 def _new() -> None:
+    pass
+
+
+@prices.callback(help="Write the list prices of what the fleet uses.")
+def _prices() -> None:
     pass
