@@ -115,6 +115,9 @@ COMMANDS: Sections = {
             "cli.commands.act.promote:promote", "Give an environment what is proven in another one."
         ),
         "try": Entry("cli.commands.act.try_pull:try_pull", "Try a pull request on a cluster for some hours."),
+        "extend": Entry(
+            "cli.commands.act.extend:extend", "Put the end of a cluster off, or hold the cluster."
+        ),
         "rollback": Entry("cli.commands.act.rollback:rollback", "Propose to roll a node pool back."),
         "takeover": Entry(
             "cli.commands.act.takeover:takeover", "Take over clusters that another app manages."

@@ -13,7 +13,7 @@ from handlers.bodies import Body
 from handlers.routes import Routes
 from shared.app.api import schema
 from shared.app.api.access import Role
-from shared.app.api.acts import azure, cluster, fleet, pulls, readiness, rollout, tries
+from shared.app.api.acts import azure, cluster, fleet, lifetime, pulls, readiness, rollout, tries
 from shared.app.api.acts.approval import approve
 from shared.app.api.audit import AuditedAct
 from shared.app.http_result import HttpResult, rejected
@@ -34,6 +34,10 @@ def _override_refusal(call: ActCall) -> HttpResult | None:
     if denied is not None:
         return denied
     return rejected(400, cluster.WITHOUT_REASON) if call.body.override and not call.reason.strip() else None
+
+
+def _needs_reason(call: ActCall) -> HttpResult | None:
+    return None if call.reason.strip() else rejected(400, lifetime.WITHOUT_REASON)
 
 
 def _of_rollout(
@@ -157,6 +161,20 @@ ACTS = (
         ),
         body=bodies.TryBody,
         wrong=tries.WRONG_TRY,
+        concerns=of_cluster,
+    ),
+    ActRoute(
+        "extend",
+        "clusters/{name}/extend",
+        Role.OPERATOR,
+        schema.LifetimeReceipt,
+        audit=lambda call: _on_cluster("hold" if call.body.hold else "extend", call),
+        act=lambda call: lifetime.extend(
+            call.path["name"], call.body.lasts, call.by, call.ports, call.reason, hold=call.body.hold
+        ),
+        body=bodies.LifetimeBody,
+        wrong=lifetime.WRONG,
+        refusal=_needs_reason,
         concerns=of_cluster,
     ),
     ActRoute(

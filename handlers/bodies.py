@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from shared.app.api.acts.cluster import MAX_CLUSTERS
+from shared.app.api.acts.lifetime import LONGEST as MOST
 from shared.app.api.acts.tries import LONGEST, USUAL
 from shared.app.api.schema import LIVE_CLUSTERS, OFFERED_CLUSTERS
 from shared.cluster.divergence.drift import FIELDS
@@ -71,6 +72,13 @@ class TryBody(PullBody):
     lasts: Annotated[timedelta, BeforeValidator(_span), Field(gt=timedelta(0), le=LONGEST)] = Field(
         USUAL, alias="for"
     )
+
+
+class LifetimeBody(Body):
+    """For how long the end of a cluster is put off, or the cluster is on hold."""
+
+    lasts: Annotated[timedelta, BeforeValidator(_span), Field(gt=timedelta(0), le=MOST)] = Field(alias="for")
+    hold: Annotated[bool, BeforeValidator(lambda given: given is True)] = False
 
 
 class RefreshBody(Body):

@@ -107,6 +107,11 @@ class Api:
         body = {"pull": pull, "for": lasts, "reason": reason}
         return self._typed(schema.TryReceipt, self.post(f"clusters/{name}/try", body))
 
+    def extend(self, name: str, lasts: str, reason: str, *, hold: bool) -> schema.LifetimeReceipt:
+        """Put the end of a cluster off, or hold the cluster; raise NotFound, or Refused with why not."""
+        body = {"for": lasts, "hold": hold, "reason": reason}
+        return self._typed(schema.LifetimeReceipt, self.post(f"clusters/{name}/extend", body))
+
     def end_try(self, name: str, pull: int, reason: str = "") -> schema.TryEndReceipt:
         """Let a cluster go back from the head of a pull request; raise NotFound, or Refused without a try."""
         body = {"pull": pull, "reason": reason}

@@ -175,10 +175,12 @@ class PullRequests(Protocol):
 
 @dataclass(frozen=True)
 class NewCommit:
-    """The last of ``parents`` with one file changed; the first parent is what the branch points to."""
+    """The last of ``parents`` with some files changed; the first parent is what the branch points to.
 
-    path: str
-    content: bytes
+    ``files`` has the content of each by its path, None for one that is removed.
+    """
+
+    files: Mapping[str, bytes | None]
     message: str
     parents: Sequence[str]
 

@@ -25,7 +25,9 @@ from shared.rollouts.rollout import Member, Rollout
 # Of which kinds the changes of a commit are, as strategies name them.
 
 ANY = "any"
-ROADSTEADS_OWN = ("spec.suspend", "spec.deletionProtection", "spec.drift")
+ROADSTEADS_OWN = tuple(
+    f"spec.{name}" for name in ("suspend", "deletionProtection", "drift", "lifetime", "expires")
+)
 """The fields of which Azure sees nothing: a change of them alone waits for nobody."""
 _KINDS = (
     (

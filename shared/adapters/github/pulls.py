@@ -122,6 +122,12 @@ def pull_of(item: Mapping[str, Any]) -> Pull:
     )
 
 
+def _tree_entry(path: str, content: bytes | None) -> dict[str, Any]:
+    """Return a file of a new tree; one whose ``sha`` is null is removed (docs.github.com/rest/git/trees)."""
+    entry = {"path": path, "mode": "100644", "type": "blob"}
+    return {**entry, "sha": None} if content is None else {**entry, "content": content.decode()}
+
+
 def _conclusion(run: Mapping[str, Any]) -> str:
     """Return how a check run ended, "" for one that has not."""
     return str(run["conclusion"] or "unknown") if run["status"] == "completed" else ""
@@ -190,9 +196,8 @@ class GitHubProposing:
         last = commit.parents[-1]
         with self._writing(f"no commit {last}", absent=(404, 409)) as api:
             base = json_call(api, "GET", f"{api.url}/git/commits/{last}")["tree"]["sha"]
-        file = {"path": commit.path, "mode": "100644", "type": "blob", "content": commit.content.decode()}
         with self._writing(f"no tree {base}") as api:
-            body = {"base_tree": base, "tree": [file]}
+            body = {"base_tree": base, "tree": [_tree_entry(*file) for file in commit.files.items()]}
             tree = json_call(api, "POST", f"{api.url}/git/trees", body=body)["sha"]
         with self._writing(f"no tree {tree}") as api:
             body = {"message": commit.message, "tree": tree, "parents": list(commit.parents)}

@@ -102,7 +102,7 @@ class OwnBranch(Generic[Own]):
 
 def new_commit(file: File, parents: Sequence[str], ports: Ports) -> str:
     """Create a commit that no branch has yet, and return its id."""
-    return ports.git_host.add_commit(NewCommit(file.path, file.content.encode(), file.message, parents))
+    return ports.git_host.add_commit(NewCommit({file.path: file.content.encode()}, file.message, parents))
 
 
 def parents_of(tip: str | None, head: str, ports: Ports) -> list[str]:

@@ -25,6 +25,7 @@ from shared.cluster.findings.conditions import (
     with_summary,
 )
 from shared.cluster.job import AcceptedWrite, ContestKind, Delay, Failure, NextRun, StepState, start_step
+from shared.cluster.lifetime import ready_at
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.cluster.recipes import CONDITIONS, STEPS, Recipe, Step, deadline, next_step
 from shared.cluster.record import READY, ClusterRecord, working_phase
@@ -216,7 +217,7 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
                 record.observation, running=outcome.running or record.observation.running, loss=None
             ),
             removals=NOTHING_REMOVED,
-            azure=replace(record.azure, recreating=False),
+            azure=replace(record.azure, recreating=False, lifetime=ready_at(record.azure.lifetime, now)),
             ownership=replace(record.ownership, recovering=False),
         )
         return _ended(_advanced(record, step, NextRun(now, Delay.NONE), Phase.READY, now))

@@ -35,6 +35,16 @@ class TryEndReceipt(TypedDict):
 
 
 @final
+class LifetimeReceipt(TypedDict):
+    """``POST clusters/NAME/extend``: when the cluster ends now, and until when somebody holds it."""
+
+    cluster: str
+    ends: str | None
+    heldUntil: str | None
+    by: str
+
+
+@final
 class RefreshReceipt(TypedDict):
     """``POST refresh``: which clusters are compared with Azure, or ``all``; asked for ``at`` a time."""
 

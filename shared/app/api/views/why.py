@@ -11,6 +11,7 @@ from shared.app.api.parts import (
     failure_of,
     fleet_problem,
     items_of,
+    lifetime_view,
     phase_of_gone,
     plan_part,
     projected,
@@ -74,6 +75,7 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
         retirements=found,
         retirementsNote=stale(now.date()) if found else "",
         certificates=certificates_of(record, now) if record else [],
+        lifetime=lifetime_view(record, now) if record else None,
         readiness=_readiness(record, item, ports) if record and not (done and _runs_wanted(record)) else None,
         acts=acts_on(name, ports),
     )
