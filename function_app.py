@@ -35,7 +35,12 @@ with lasting():
     from shared.ports.services import NoExports, NoTelemetry
     from shared.reachable_addresses import networks_of
     from shared.resource_ids import ClusterId
-    from shared.setting_texts import check_hosts, registry_addresses, vault_addresses
+    from shared.setting_texts import (
+        check_hosts,
+        registry_addresses,
+        vault_addresses,
+        workspace_addresses,
+    )
     from shared.settings import Settings, secret_text
 
 if TYPE_CHECKING:
@@ -49,6 +54,7 @@ if TYPE_CHECKING:
     from shared.adapters.exports import BlobExports
     from shared.adapters.github import GitHubHost
     from shared.adapters.kubernetes import KubernetesConnections
+    from shared.adapters.monitor import MonitorWorkspaces
     from shared.adapters.registries import OciRegistries
     from shared.adapters.servicebus import ServiceBusQueue
     from shared.adapters.vault import KeyVaults, VaultProbe
@@ -210,6 +216,13 @@ class Adapters:
         networks = networks_of(self._settings.rollout_check_networks)
         return HttpsEndpoints(check_hosts(self._settings.rollout_check_hosts), networks)
 
+    def monitor(self) -> MonitorWorkspaces:
+        """Return the workspaces of Azure Monitor that checks of gates query."""
+        from shared.adapters.monitor import MonitorWorkspaces
+
+        addresses = workspace_addresses(self._settings.azure_monitor_workspaces)
+        return MonitorWorkspaces(addresses, self._credential())
+
     def exports(self) -> BlobExports:
         """Return the container of the daily exports."""
         from shared.adapters.exports import BlobExports, exports_container
@@ -280,6 +293,7 @@ def build_ports(settings: Settings) -> Ports:
         vaults=on_first_use(adapters.vaults),
         channels=on_first_use(adapters.channels),
         endpoints=on_first_use(adapters.endpoints),
+        monitor=on_first_use(adapters.monitor),
         registries=on_first_use(adapters.registries),
         exports=on_first_use(adapters.exports) if settings.has_exports else NoExports(),
         clock=_now,

@@ -24,12 +24,20 @@ class Right(StrEnum):
 
     KUBERNETES_ADMIN = "grantKubernetesAdmin"
     ACTIVITY_LOG = "readActivityLog"
+    ALERTS = "readAlerts"
     POLICIES = "assignPolicies"
     NAMESPACES = "manageNamespaces"
     FEDERATED_CREDENTIALS = "federatedIdentities"
 
 
-OPTIONS = ("grantKubernetesAdmin", "readActivityLog", "assignableRoles", "assignPolicies", "manageNamespaces")
+OPTIONS = (
+    "grantKubernetesAdmin",
+    "readActivityLog",
+    "readAlerts",
+    "assignableRoles",
+    "assignPolicies",
+    "manageNamespaces",
+)
 """What ``access.bicep`` takes under the name that it has in the parameter file."""
 
 

@@ -36,6 +36,7 @@ from localcloud.memory.memory_app import handle, run_timers
 from localcloud.memory.memory_builds import BUILDS
 from localcloud.memory.memory_channels import MemoryChannels
 from localcloud.memory.memory_endpoints import MemoryEndpoints
+from localcloud.memory.memory_monitor import MemoryMonitor
 from localcloud.memory.memory_stores import MemoryStores
 from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX, Broker, BrokerQueue
 from localcloud.servicebus.world.broker_values import (
@@ -122,7 +123,7 @@ class MemoryCloud:
         if group is not None:
             self.azure.engine.app_group(group.subscription, group.name)
         self.channels = MemoryChannels()
-        self.endpoints = MemoryEndpoints()
+        self.endpoints, self.monitor = MemoryEndpoints(), MemoryMonitor()
         versions = random.Random(f"vault{seed}")  # noqa: S311
         self.vault = VaultWorld(EXAMPLE_VAULT, self.clock, unique=lambda: f"{versions.getrandbits(128):032x}")
         for name, value in example_secrets("https://channel.example.org/shop").items():
@@ -151,6 +152,7 @@ class MemoryCloud:
             vaults=self.vaults,
             channels=self.channels,
             endpoints=self.endpoints,
+            monitor=self.monitor,
             registries=self.stores,
             clock=self.clock,
             table_time=self.table_time,

@@ -40,6 +40,7 @@ from shared.ports.services import (
     Endpoints,
     Exports,
     Message,
+    Monitor,
     NoExports,
     NoRegistries,
     NoTelemetry,
@@ -84,6 +85,7 @@ __all__ = [
     "KubernetesApi",
     "MergedPull",
     "Message",
+    "Monitor",
     "NewCommit",
     "NoRegistries",
     "Page",
@@ -243,6 +245,7 @@ class Ports:
     vaults: Vaults
     channels: Channels
     endpoints: Endpoints
+    monitor: Monitor
     clock: Clock
     table_time: Clock
     random: Callable[[], float]

@@ -49,6 +49,7 @@ _OTHERS = (
     "telemetry",
     "exports",
     "endpoints",
+    "monitor",
     "registries",
 )
 

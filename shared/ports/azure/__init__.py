@@ -63,6 +63,7 @@ from shared.ports.azure.node_pools import (
     UpgradeNodeImage,
 )
 from shared.ports.azure.offers import (
+    ListAlerts,
     ListComputeUsages,
     ListFeatures,
     ListGrants,
@@ -108,6 +109,7 @@ __all__ = [
     "GetTags",
     "GetUpgradeProfile",
     "ListActivity",
+    "ListAlerts",
     "ListClusters",
     "ListComputeUsages",
     "ListFeatures",
