@@ -49,12 +49,12 @@ if TYPE_CHECKING:
     from azure.servicebus import ServiceBusClient
 
     from shared.adapters.arm import ArmAzure
-    from shared.adapters.channels import AppChannels
     from shared.adapters.endpoints import HttpsEndpoints
     from shared.adapters.exports import BlobExports
     from shared.adapters.github import GitHubHost
     from shared.adapters.kubernetes import KubernetesConnections
     from shared.adapters.monitor import MonitorWorkspaces
+    from shared.adapters.notification_routes import NotificationRoutes
     from shared.adapters.registries import OciRegistries
     from shared.adapters.servicebus import ServiceBusQueue
     from shared.adapters.vault import KeyVaults, VaultProbe
@@ -202,12 +202,12 @@ class Adapters:
 
         return OciRegistries(registry_addresses(self._settings.registries), self._credential())
 
-    def channels(self) -> AppChannels:
-        """Return the channels of notifications, with the addresses of the settings."""
-        from shared.adapters.channels import AppChannels
+    def routes(self) -> NotificationRoutes:
+        """Return the routes of notifications, with the addresses of the settings."""
+        from shared.adapters.notification_routes import NotificationRoutes
 
         addresses = {name: secret_text(value) for name, value in self._settings.notify.items()}
-        return AppChannels(addresses, clock=_now)
+        return NotificationRoutes(addresses, clock=_now)
 
     def endpoints(self) -> HttpsEndpoints:
         """Return the addresses that checks of gates ask, on the hosts of the settings."""
@@ -291,7 +291,7 @@ def build_ports(settings: Settings) -> Ports:
         azure=azure,
         kubernetes=on_first_use(lambda: adapters.kubernetes(azure)),
         vaults=on_first_use(adapters.vaults),
-        channels=on_first_use(adapters.channels),
+        routes=on_first_use(adapters.routes),
         endpoints=on_first_use(adapters.endpoints),
         monitor=on_first_use(adapters.monitor),
         registries=on_first_use(adapters.registries),

@@ -88,7 +88,7 @@ def check_hosts(text: str) -> frozenset[str]:
 
 
 def standard_webhooks_key(secret: str) -> bytes:
-    """Return the key of a secret of Standard Webhooks, of this app or of a channel. Raise ValueError."""
+    """Return the key of a secret of Standard Webhooks, of this app or of a route. Raise ValueError."""
     try:
         key = base64.b64decode(secret.removeprefix(_WEBHOOK_KEY), validate=True)
     except ValueError:

@@ -36,7 +36,6 @@ from shared.ports.pull_requests import (
     ReviewState,
 )
 from shared.ports.services import (
-    Channels,
     Endpoints,
     Exports,
     Message,
@@ -47,6 +46,7 @@ from shared.ports.services import (
     Probe,
     Queue,
     Registries,
+    Routes,
     Telemetry,
     Vaults,
     VaultSecret,
@@ -69,7 +69,6 @@ __all__ = [
     "BranchHead",
     "BranchRead",
     "Capability",
-    "Channels",
     "Check",
     "Clock",
     "Comment",
@@ -99,6 +98,7 @@ __all__ = [
     "Registries",
     "Review",
     "ReviewState",
+    "Routes",
     "Source",
     "State",
     "Telemetry",
@@ -243,7 +243,7 @@ class Ports:
     azure: Azure
     kubernetes: Kubernetes
     vaults: Vaults
-    channels: Channels
+    routes: Routes
     endpoints: Endpoints
     monitor: Monitor
     clock: Clock

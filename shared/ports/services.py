@@ -1,4 +1,4 @@
-"""The ports of the smaller services: queues, vaults, channels, endpoints, telemetry, and what probes them."""
+"""The ports of the smaller services: queues, vaults, routes, endpoints, telemetry, and what probes them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class OwnVault(Vaults, Protocol):
         ...
 
 
-class Channels(Protocol):
+class Routes(Protocol):
     """Slack, Teams, webhooks, e-mail, and what Apprise reaches."""
 
     def send(self, route: Route, message: Outgoing) -> None:

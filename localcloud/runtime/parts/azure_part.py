@@ -22,7 +22,6 @@ from localcloud.azure.world.arm_resources import Timings
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.azure.world.catalog import TENANT
 from localcloud.azure.world.clusters.credentials import SERVER_APPLICATION
-from localcloud.channels.teams_server import TeamsServer
 from localcloud.common.certificates import Authority
 from localcloud.common.clock import system_clock
 from localcloud.common.control_plane import ControlPlane
@@ -46,6 +45,7 @@ from localcloud.runtime.parts.part import (
     run,
     shown_notifications,
 )
+from localcloud.teams.teams_server import TeamsServer
 
 APP_IDS = (directory.FUNCTION_APP.id, *(app.id for app in directory.APPS.values()))
 """Whose writes the event subscription leaves out, as that of ``infra/event_subscription.bicep`` does."""
