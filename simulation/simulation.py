@@ -222,7 +222,7 @@ class Simulation:
             clusters = [DesiredCluster(name) for name in operators.names[: chance.randint(1, 2)]]
             budget = chance.choice((1, 1, 2))
             wanted = RequestedFleet({cluster.name: cluster for cluster in clusters}, budget)
-            wanted = replace(wanted, notified=self._cast.channels is not None)
+            wanted = replace(wanted, notified=self._cast.routes is not None)
             rollouts, promotions, sources = self._cast.rollouts, self._cast.promotions, self._cast.sources
             wanted = sources.prepared(wanted) if sources else wanted
             wanted = promotions.prepared(operators, wanted) if promotions else wanted
@@ -235,8 +235,8 @@ class Simulation:
         self._cast.schedule(passed)
         loop.run_until(loop.clock() + timedelta(seconds=passed + 120))
         self._run_in_peace()
-        if self._cast.channels is not None:
-            self._cast.channels.check()
+        if self._cast.routes is not None:
+            self._cast.routes.check()
         contests = self._invariants.azure_writes.contests
         for cloud in loop.clouds:
             (contests.converged if cloud is contests.rival else self._invariants.the_end.check)(cloud)

@@ -232,7 +232,7 @@ class Api:
         return self._typed(schema.RoutesView, self.get("notifications"))
 
     def try_route(self, name: str, reason: str = "") -> schema.RouteReceipt:
-        """Send a test message; raise NotFound, or Refused for a channel that does not deliver."""
+        """Send a test message; raise NotFound, or Refused for a route that does not deliver."""
         body = {"route": name, "reason": reason}
         return self._typed(schema.RouteReceipt, self.post("notifications/test", body))
 

@@ -34,8 +34,9 @@ from localcloud.memory.connections import Connections
 from localcloud.memory.crashes import Counter, Crash, Tripwire
 from localcloud.memory.memory_app import handle, run_timers
 from localcloud.memory.memory_builds import BUILDS
-from localcloud.memory.memory_channels import MemoryChannels
 from localcloud.memory.memory_endpoints import MemoryEndpoints
+from localcloud.memory.memory_monitor import MemoryMonitor
+from localcloud.memory.memory_routes import MemoryRoutes
 from localcloud.memory.memory_stores import MemoryStores
 from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX, Broker, BrokerQueue
 from localcloud.servicebus.world.broker_values import (
@@ -121,8 +122,8 @@ class MemoryCloud:
         group = config.app_group if config else None
         if group is not None:
             self.azure.engine.app_group(group.subscription, group.name)
-        self.channels = MemoryChannels()
-        self.endpoints = MemoryEndpoints()
+        self.routes = MemoryRoutes()
+        self.endpoints, self.monitor = MemoryEndpoints(), MemoryMonitor()
         versions = random.Random(f"vault{seed}")  # noqa: S311
         self.vault = VaultWorld(EXAMPLE_VAULT, self.clock, unique=lambda: f"{versions.getrandbits(128):032x}")
         for name, value in example_secrets("https://channel.example.org/shop").items():
@@ -151,8 +152,9 @@ class MemoryCloud:
             azure=WorldAzure(self.azure),
             kubernetes=self.connections(),
             vaults=self.vaults,
-            channels=self.channels,
+            routes=self.routes,
             endpoints=self.endpoints,
+            monitor=self.monitor,
             registries=self.stores,
             clock=self.clock,
             table_time=self.table_time,
@@ -344,7 +346,7 @@ class MemoryCloud:
 
 def tripwired(ports: Ports, counter: Counter) -> Ports:
     """Return the ports with a tripwire around each outside system."""
-    outside = ("git_host", "azure", "kubernetes", "vaults", "channels", "endpoints", "registries")
+    outside = ("git_host", "azure", "kubernetes", "vaults", "routes", "endpoints", "registries")
     names = ("state", *QUEUES, *outside)
     wires: dict[str, Any] = {name: Tripwire(getattr(ports, name), counter) for name in names}
     return replace(ports, **wires)

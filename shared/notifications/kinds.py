@@ -39,7 +39,7 @@ class NotificationKind(StrEnum):
     SWEEP = "sweep"
     ORPHAN = "orphan"
     DEAD_LETTER = "dead-letter"
-    CHANNEL = "channel"
+    ROUTE = "route"
     PAUSED = "paused"
     APPROVED = "approved"
     OUTPUTS = "outputs"
@@ -138,9 +138,9 @@ KINDS: Mapping[NotificationKind, About] = {
         *("queue", "queues", "with dead letters", "without dead letters"),
         "A queue gave up a message that could not be handled.",
     ),
-    NotificationKind.CHANNEL: About(
+    NotificationKind.ROUTE: About(
         Severity.WARNING,
-        *("channel", "channels", "failing", "delivering again"),
+        *("route", "routes", "failing", "delivering again"),
         "A route of notifications cannot deliver; the other routes say so.",
     ),
     NotificationKind.PAUSED: About(

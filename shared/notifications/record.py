@@ -1,7 +1,7 @@
 """What the notifier remembers: the problems that are open, and what each route has not received yet. Pure.
 
 A notification is taken once, however often it is read, and stays until every route that takes it has received
-it. So nothing is lost while a channel does not answer, and what a crash repeats is at most the last message
+it. So nothing is lost while a route does not answer, and what a crash repeats is at most the last message
 of a route.
 """
 
@@ -35,7 +35,7 @@ MOST_PENDING = 2000
 
 @dataclass(frozen=True)
 class Outage:
-    """Why a channel does not deliver: the class of the last error, since when, and how many attempts."""
+    """Why a route does not deliver: the class of the last error, since when, and how many attempts."""
 
     kind: str
     message: str
@@ -48,7 +48,7 @@ class RouteState:
     """What a route has not received, by ids of notifications, oldest first.
 
     ``sending`` are the notifications of the message that is being delivered: it is sent again as it is until
-    the channel takes it, so that its id stays the same. ``pending`` are all others. ``next_at`` is when it
+    the route takes it, so that its id stays the same. ``pending`` are all others. ``next_at`` is when it
     gets a message at the earliest, None for at once. ``burst`` counts successive digests, ``dropped`` the
     notifications of which it gets the number alone, ``sent`` every message. ``issues`` are the open issues
     by group.
@@ -240,12 +240,12 @@ def confirm(
     return without_unused(replace(after, confirmed=confirmed))
 
 
-# When a route gets what is due to it, and what a delivery, or the failure of its channel, changes. Pure.
+# When a route gets what is due to it, and what a delivery, or its failure, changes. Pure.
 
 OVER = timedelta(minutes=10)
 """How long the end of a problem waits for the others of its group to end."""
 RETRIES = RetryPolicy(30, 1800, None)
-"""When a channel that failed is tried again."""
+"""When a route that failed is tried again."""
 
 
 def due(known: NotifierRecord, route: str, now: datetime) -> Sequence[Notification]:
@@ -316,7 +316,7 @@ def failed(
     wait: float | None,
     jitter: float,
 ) -> NotifierRecord:
-    """Return after a route's channel has failed, with the class and the message of the error."""
+    """Return after a route has failed, with the class and the message of the error."""
     state = known.routes[route]
     before = state.outage
     attempts = before.attempts + 1 if before else 1

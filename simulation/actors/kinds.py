@@ -12,7 +12,7 @@ TEAM_REVIEWS = "team-reviews"
 SWEEPS = "sweeps"
 CHECKS = "checks"
 LOST_WEBHOOKS = "lost-webhooks"
-CHANNELS = "channels"
+ROUTES = "routes"
 ROLLOUTS = "rollouts"
 SYSTEMS = "systems"
 IDENTITY_ACCESS = "identity-access"
@@ -34,7 +34,7 @@ RARE: Mapping[str, float] = {
     SWEEPS: 0.08,
     CHECKS: 0.08,
     LOST_WEBHOOKS: 0.08,
-    CHANNELS: 0.08,
+    ROUTES: 0.08,
     ROLLOUTS: 0.15,
     SYSTEMS: 0.08,
     IDENTITY_ACCESS: 0.08,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from simulation.actors.kinds import (
-    CHANNELS,
     CHECKS,
     IDENTITY_ACCESS,
     LARGE_RECORDS,
@@ -16,6 +15,7 @@ from simulation.actors.kinds import (
     REPLACEMENTS,
     ROLLBACKS,
     ROLLOUTS,
+    ROUTES,
     SECOND_APP,
     SECRETS,
     SYSTEMS,
@@ -59,6 +59,6 @@ def compatible(kinds: frozenset[str]) -> frozenset[str]:
     kinds = kinds - {REPLACEMENTS} if kinds & WITHOUT_REPLACEMENTS else kinds
     kinds = kinds - {PLATFORM} if kinds & WITHOUT_PLATFORM else kinds
     kinds = kinds - {PROMOTIONS, ROLLBACKS} if kinds & WITHOUT_ROLLBACKS else kinds
-    kinds = kinds - {CHANNELS, ROLLOUTS, SECRETS} if SECOND_APP in kinds else kinds
+    kinds = kinds - {ROUTES, ROLLOUTS, SECRETS} if SECOND_APP in kinds else kinds
     kinds = kinds - {VERSIONS} if kinds & WITHOUT_VERSIONS else kinds
-    return kinds - disasters.FAULTS.keys() if kinds & {SECOND_APP, CHANNELS, VERSIONS} else kinds
+    return kinds - disasters.FAULTS.keys() if kinds & {SECOND_APP, ROUTES, VERSIONS} else kinds

@@ -249,6 +249,7 @@ def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
     assert phases(cloud) == {"one": Phase.READY}
     _with_namespace(cloud, newer)
     _with_extension(cloud, newer)
+    _gate(cloud, newer)
     _contest(cloud, newer)
     _roll_back(cloud)
     group = ONE.resource.partition("/providers")[0]
@@ -302,6 +303,19 @@ def _with_extension(cloud: CloudWithRights, extra: str) -> None:
     push(cloud, files(extra))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
+
+
+def _gate(cloud: CloudWithRights, extra: str) -> None:
+    """Let a change wait for a check of alerts."""
+    scope = f"/subscriptions/{ONE.subscription}"
+    gate = f"gate: {{owner: qa, reason: nothing fires, alertChecks: [{{name: quiet, scope: {scope}}}]}}"
+    gated = files(extra + "  tags: {gated: yes}\n")
+    stages = f"  rollout:\n    stages:\n      - {{name: all, {gate}}}\n".encode()
+    gated["fleet.yaml"] += stages
+    for wanted in (gated, files(extra)):
+        push(cloud, wanted)
+        cloud.run()
+        assert phases(cloud) == {"one": Phase.READY}
 
 
 def _call_the_rest(cloud: CloudWithRights) -> None:

@@ -128,7 +128,7 @@ def test_a_problem_that_the_record_does_not_show_is_over() -> None:
     assert [each.subject for each in unconfirmed(checked, T0 + CONFIRM + CONFIRM_AGAIN)] == ["one"]
 
 
-def test_a_channel_that_fails_is_tried_again_at_growing_intervals_or_when_it_asks_for_it() -> None:
+def test_a_route_that_fails_is_tried_again_at_growing_intervals_or_when_it_asks_for_it() -> None:
     known = take(NotifierRecord(), [fact("one")], ROUTES, T0)
     error = ("Unavailable", "no answer")
     waits = []
@@ -144,7 +144,7 @@ def test_a_channel_that_fails_is_tried_again_at_growing_intervals_or_when_it_ask
     assert (outage.attempts, outage.since) == (10, T0)
 
 
-def test_what_a_channel_missed_for_days_is_bounded_and_counted() -> None:
+def test_what_a_route_missed_for_days_is_bounded_and_counted() -> None:
     facts = [fact(f"c{n}", seconds=n, number=n) for n in range(MOST_PENDING + 30)]
     known = take(NotifierRecord(), facts, ROUTES, after(5000))
     state = known.routes["ops"]

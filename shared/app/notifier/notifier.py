@@ -3,7 +3,7 @@
 What it has taken, and what each route has not received, is one record, written over the version that was
 read. So a notification is taken once. The record names the notifications of a message before it is delivered,
 and drops them afterwards: after a crash in between, or without an answer, the same message, with the same id,
-is delivered again. A channel that fails is tried again at growing intervals, and gets what it missed as a
+is delivered again. A route that fails is tried again at growing intervals, and gets what it missed as a
 digest. No job waits for any of this.
 """
 
@@ -193,7 +193,7 @@ def _tell(
             known = _deliver(route, message, known, fleet, ports)
         except ReconcileError as error:
             with about(**_subject(message)):
-                log.warning("the channel %s does not deliver: %s: %s", route.name, error.kind, error)
+                log.warning("the route %s does not deliver: %s: %s", route.name, error.kind, error)
             return ports.state.save_announced(_failed(route, error, known, ports))
         known = record.delivered(known, route.name, message.facts, ports.clock(), first=n == 0)
         known = ports.state.save_announced(known)
@@ -206,7 +206,7 @@ def _deliver(
     if route.type is RouteType.GITHUB:
         require_name(fleet, ports)
         return tell_issues(route, message, known, ports)
-    ports.channels.send(route, message)
+    ports.routes.send(route, message)
     return known
 
 

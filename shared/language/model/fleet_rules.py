@@ -136,7 +136,7 @@ EventName = Literal[
     "sweep",
     "orphan",
     "dead-letter",
-    "channel",
+    "route",
     "paused",
     "approved",
     "outputs",
@@ -147,12 +147,12 @@ EventName = Literal[
 
 
 class RouteSpec(Manifest):
-    """A channel of notifications, and which facts it gets."""
+    """A route of notifications, and which facts it gets."""
 
     name: ObjectName
     """The route's name."""
     type: Literal["teams", "slack", "webhook", "email", "apprise", "github"]
-    """The kind of channel; ``github`` writes issues of the fleet repository."""
+    """The kind of route; ``github`` writes issues of the fleet repository."""
     address: SettingName = ""
     """The name of the address, which can be a secret: the app setting ``NOTIFY_<address>`` has it. Every type
     but ``github`` needs one."""

@@ -65,6 +65,7 @@ from shared.ports.azure.node_pools import (
     UpgradeNodeImage,
 )
 from shared.ports.azure.offers import (
+    ListAlerts,
     ListComputeUsages,
     ListFeatures,
     ListGrants,
@@ -111,6 +112,7 @@ __all__ = [
     "GetTags",
     "GetUpgradeProfile",
     "ListActivity",
+    "ListAlerts",
     "ListClusters",
     "ListComputeUsages",
     "ListFeatures",

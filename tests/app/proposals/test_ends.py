@@ -70,7 +70,7 @@ def waits(cloud: MemoryCloud) -> str:
 
 def warnings(cloud: MemoryCloud) -> list[str]:
     """Return what the owner of the cluster was notified of."""
-    messages = cloud.channels.delivered.get("ops", [])
+    messages = cloud.routes.delivered.get("ops", [])
     facts = [fact for message in messages for group in message.groups for fact in group.facts]
     return [fact.detail for fact in facts if fact.kind is NotificationKind.ENDING]
 

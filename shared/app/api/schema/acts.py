@@ -268,7 +268,7 @@ class RollbackReceipt(TypedDict):
 
 
 class RouteView(TypedDict):
-    """A route, and how its channel is. ``severity`` is "" for a route that names its ``events``.
+    """A route, and how it is. ``severity`` is "" for a route that names its ``events``.
 
     ``sent`` counts its messages, ``pending`` the facts that it has not received, until ``nextAt`` at least.
     ``problem`` is why it does not deliver, "" for nothing.

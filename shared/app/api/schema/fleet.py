@@ -160,7 +160,7 @@ class Sweep(TypedDict):
     paths: PathsCheckView
 
 
-class FailingChannel(TypedDict):
+class FailingRoute(TypedDict):
     """A route of notifications that does not deliver, why, and since when."""
 
     route: str
@@ -229,7 +229,7 @@ class FleetView(FleetProblemView):
     ending: list[str]
     endingCount: int
     followed: list[FollowedSource]
-    failingChannels: list[FailingChannel]
+    failingRoutes: list[FailingRoute]
     counts: Counts | None
     sweep: Sweep | None
     repairedGaps: GapsView

@@ -184,9 +184,9 @@ def _of_app(view: schema.FleetView, health: Mapping[str, Any]) -> Iterator[Need]
             yield Need(
                 f"{service['name']}: {service['problem']}", "who runs Roadstead", urgent=not service["ok"]
             )
-    for channel in view["failingChannels"]:
-        what = f"Notifications by the route {channel['route']} fail"
-        yield Need(what, "who runs Roadstead", channel["since"], channel["problem"])
+    for route in view["failingRoutes"]:
+        what = f"Notifications by the route {route['route']} fail"
+        yield Need(what, "who runs Roadstead", route["since"], route["problem"])
     if view["deadLetterCount"]:
         what = f"{_counted(view['deadLetterCount'], 'message')} in a dead-letter queue"
         yield Need(what, "an Operator", address=("/activity",))
