@@ -126,7 +126,9 @@ COMMANDS: Sections = {
         "health": Entry("cli.commands.run.health:health", "Show whether the app can work."),
         "doctor": Entry("cli.commands.run.doctor:doctor", "Have each app examine itself."),
         "contexts": Entry("cli.commands.run.contexts:contexts", "List the contexts of the file."),
-        "dead-letters": Entry("cli.commands.run.dead_letters:dead_letters", "List or dismiss dead letters."),
+        "dead-letters": Entry(
+            "cli.commands.run.dead_letters:dead_letters", "List, replay or dismiss dead letters."
+        ),
         "drill": Entry("cli.commands.run.drill:drill", "Show what a loss of the tables would cost."),
         "mcp": Entry("cli.commands.run.mcp:mcp", "Let an assistant read the fleet."),
     },

@@ -77,6 +77,11 @@ def _on_clusters(action: str, names: Iterable[str], target: str = "") -> Audited
     return AuditedAct(action, target or ", ".join(names) or "all", tuple(names))
 
 
+def _on_letters(action: str, call: ActCall) -> AuditedAct:
+    return AuditedAct(action, ", ".join(map("/".join, sorted(call.body.named))))
+
+
+WRONG_LETTERS = 'the body must be {"deadLetters": [{"queue": "", "id": ""}, ...]}'
 ACTS = (
     ActRoute(
         "approve",
@@ -248,14 +253,24 @@ ACTS = (
         "dead-letters/dismiss",
         Role.OPERATOR,
         schema.DismissReceipt,
-        audit=lambda call: AuditedAct("dismiss", ", ".join(map("/".join, sorted(call.body.named)))),
+        audit=lambda call: _on_letters("dismiss", call),
         act=lambda call: HttpResult(200, fleet.dismiss(call.body.named, call.by, call.ports)),
         body=bodies.LettersBody,
-        wrong='the body must be {"deadLetters": [{"queue": "", "id": ""}, ...]}',
+        wrong=WRONG_LETTERS,
     ),
     ActRoute(
         "notify_test",
         "notifications/test",
+    ActRoute(
+        "replay_letters",
+        "dead-letters/replay",
+        Role.OPERATOR,
+        schema.LettersReceipt,
+        audit=lambda call: _on_letters("replay-letters", call),
+        act=lambda call: fleet.replay_letters(call.body.named, call.by, call.ports),
+        body=bodies.LettersBody,
+        wrong=WRONG_LETTERS,
+    ),
         Role.OPERATOR,
         schema.RouteReceipt,
         audit=lambda call: AuditedAct("notify", call.body.route),

@@ -105,7 +105,7 @@ class NamedLetter(BaseModel):
 
 
 class LettersBody(Body):
-    """The dead letters that are dismissed."""
+    """The dead letters that are replayed or dismissed."""
 
     deadLetters: list[NamedLetter]
 

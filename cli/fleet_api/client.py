@@ -237,9 +237,15 @@ class Api:
 
     def dismiss(self, letters: Sequence[schema.DeadLetterView], reason: str = "") -> schema.DismissReceipt:
         """Remove these dead letters."""
-        named = [{"queue": letter["queue"], "id": letter["id"]} for letter in letters]
-        body = {"deadLetters": named, "reason": reason}
+        body = _letters(letters, reason)
         return self._typed(schema.DismissReceipt, self.post("dead-letters/dismiss", body))
+    def replay_letters(
+        self, letters: Sequence[schema.DeadLetterView], reason: str = ""
+    ) -> schema.LettersReceipt:
+        """Send the messages of these dead letters again; raise Refused for one that is not stored whole."""
+        body = _letters(letters, reason)
+        return self._typed(schema.LettersReceipt, self.post("dead-letters/replay", body))
+
 
     def imported(self, resource: str) -> schema.Imported:
         """Return the manifest of a managed cluster by its ARM id."""
@@ -379,3 +385,8 @@ def _trust(url: str) -> ssl.SSLContext | bool:
 
 def _given(**parameters: str) -> dict[str, str]:
     return {name: value for name, value in parameters.items() if value}
+def _letters(letters: Sequence[schema.DeadLetterView], reason: str) -> dict[str, Any]:
+    named = [{"queue": letter["queue"], "id": letter["id"]} for letter in letters]
+    return {"deadLetters": named, "reason": reason}
+
+

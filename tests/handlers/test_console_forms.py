@@ -32,6 +32,7 @@ SAID: Mapping[str, Mapping[str, str]] = {
     "read_readiness": {"clusters": "one"},
     "dismiss": {"deadLetters": "plans 1"},
     "notify_test": {"route": "platform-team"},
+    "replay_letters": {"deadLetters": "plans 1"},
     "rollout_approve": {"stage": "first"},
     "rollout_skip": {"cluster": "one"},
     "promote": {"from": "development", "to": "production"},

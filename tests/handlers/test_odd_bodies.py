@@ -77,6 +77,7 @@ REQUESTS: Mapping[str, Any] = {
     "resume": {"reason": "why"},
     "dismiss": {"deadLetters": [{"queue": "jobs", "id": "7:m"}]},
     "replay": {"override": False, "reason": "why"},
+    "replay_letters": {"deadLetters": [{"queue": "jobs", "id": "7:m"}]},
     "try": {"pull": 7, "for": "4h", "reason": "why"},
     "end_try": {"pull": 7},
     "promote": {"from": "test", "to": "production", "what": ["kubernetesVersion"]},

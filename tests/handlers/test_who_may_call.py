@@ -71,6 +71,7 @@ ROUTES = {
     "recorded": ("GET", "recorded", "Reader"),
     "offers": ("POST", "offers", "Reader"),
     "dead_letters": ("GET", "dead-letters", "Reader"),
+    "replay_letters": ("POST", "dead-letters/replay", "Operator"),
     "dismiss": ("POST", "dead-letters/dismiss", "Operator"),
     "audit": ("GET", "audit", "Reader"),
     "notifications": ("GET", "notifications", "Reader"),

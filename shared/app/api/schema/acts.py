@@ -118,7 +118,10 @@ class AcceptanceReceipt(TypedDict):
 
 
 class DeadLetterView(TypedDict):
-    """A message that a queue gave up and that could not be handled; ``body`` is its beginning."""
+    """A message that a queue gave up and that could not be handled; ``body`` is its beginning.
+
+    ``replayable``: it is stored whole, and is one that this app knows.
+    """
 
     queue: str
     id: str
@@ -138,6 +141,7 @@ class DeadLettersView(TypedDict):
 
 @final
 class DismissReceipt(TypedDict):
+    replayable: bool
     """``POST dead-letters/dismiss``: how many were removed."""
 
     dismissed: int
@@ -147,6 +151,14 @@ class ImportableCluster(TypedDict):
     """A managed cluster by its ARM id; ``fleet`` is the one whose tag it has, "" for none."""
 
     resource: str
+@final
+class LettersReceipt(TypedDict):
+    """``POST dead-letters/replay``: how many messages were sent again."""
+
+    replayed: int
+    by: str
+
+
     fleet: str
 
 
@@ -261,13 +273,21 @@ class RouteView(TypedDict):
     """A route, and how its channel is. ``severity`` is "" for a route that names its ``events``.
 
     ``sent`` counts its messages, ``pending`` the facts that it has not received, until ``nextAt`` at least.
-    ``problem`` is why it does not deliver, "" for nothing.
+    ``problem`` is why it does not deliver, "" for nothing. ``messages`` are the newest ones, newest first.
     """
 
     name: str
     type: str
     severity: str
     events: list[str]
+class SentMessage(TypedDict):
+    """A message of a route: its title, when it was sent last, and why it has not arrived, "" if it has."""
+
+    title: str
+    at: str | None
+    problem: str
+
+
     environments: list[str]
     labels: dict[str, str]
     sent: int
@@ -286,6 +306,7 @@ class RoutesView(TypedDict):
 
 @final
 class RouteReceipt(TypedDict):
+    messages: list[SentMessage]
     """``POST notifications/test``: the test message was delivered."""
 
     route: str
