@@ -107,6 +107,7 @@ COMMANDS: Sections = {
         ),
         "try": Entry("cli.commands.act.try_pull:try_pull", "Try a pull request on a cluster for some hours."),
         "rollback": Entry("cli.commands.act.rollback:rollback", "Propose to roll a node pool back."),
+        "suspend": Entry("cli.commands.act.suspend:suspend", "Propose to suspend clusters until a time."),
         "takeover": Entry(
             "cli.commands.act.takeover:takeover", "Take over clusters that another app manages."
         ),

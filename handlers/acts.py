@@ -13,7 +13,7 @@ from handlers.bodies import Body
 from handlers.routes import Routes
 from shared.app.api import schema
 from shared.app.api.access import Role
-from shared.app.api.acts import azure, cluster, fleet, pulls, readiness, rollout, tries
+from shared.app.api.acts import azure, cluster, fleet, pulls, readiness, rollout, suspensions, tries
 from shared.app.api.acts.approval import approve
 from shared.app.api.audit import AuditedAct
 from shared.app.http_result import HttpResult, rejected
@@ -215,6 +215,19 @@ ACTS = (
         concerns=of_clusters,
     ),
     ActRoute(
+        "suspend",
+        "suspensions",
+        Role.OPERATOR,
+        schema.SuspensionReceipt,
+        audit=lambda call: _on_clusters("suspend", call.body.clusters),
+        act=lambda call: suspensions.suspend(
+            call.body.clusters, call.body.lasts, call.body.owner, call.by, call.ports, call.reason
+        ),
+        body=bodies.SuspensionBody,
+        wrong=suspensions.WRONG_BODY,
+        concerns=of_clusters,
+    ),
+    ActRoute(
         "sync",
         "sync",
         Role.OPERATOR,
@@ -249,6 +262,16 @@ ACTS = (
         act=lambda call: fleet.resume(call.by, call.ports),
     ),
     ActRoute(
+        "replay_letters",
+        "dead-letters/replay",
+        Role.OPERATOR,
+        schema.LettersReceipt,
+        audit=lambda call: _on_letters("replay-letters", call),
+        act=lambda call: fleet.replay_letters(call.body.named, call.by, call.ports),
+        body=bodies.LettersBody,
+        wrong=WRONG_LETTERS,
+    ),
+    ActRoute(
         "dismiss",
         "dead-letters/dismiss",
         Role.OPERATOR,
@@ -261,16 +284,6 @@ ACTS = (
     ActRoute(
         "notify_test",
         "notifications/test",
-    ActRoute(
-        "replay_letters",
-        "dead-letters/replay",
-        Role.OPERATOR,
-        schema.LettersReceipt,
-        audit=lambda call: _on_letters("replay-letters", call),
-        act=lambda call: fleet.replay_letters(call.body.named, call.by, call.ports),
-        body=bodies.LettersBody,
-        wrong=WRONG_LETTERS,
-    ),
         Role.OPERATOR,
         schema.RouteReceipt,
         audit=lambda call: AuditedAct("notify", call.body.route),

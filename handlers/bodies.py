@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from shared.app.api.acts import suspensions
 from shared.app.api.acts.cluster import MAX_CLUSTERS
 from shared.app.api.acts.tries import LONGEST, USUAL
 from shared.app.api.schema import LIVE_CLUSTERS, OFFERED_CLUSTERS
@@ -71,6 +72,16 @@ class TryBody(PullBody):
     lasts: Annotated[timedelta, BeforeValidator(_span), Field(gt=timedelta(0), le=LONGEST)] = Field(
         USUAL, alias="for"
     )
+
+
+class SuspensionBody(Body):
+    """Some clusters, for how long they are suspended, and who is responsible, "" for the caller."""
+
+    clusters: list[Name] = Field(min_length=1, max_length=MAX_CLUSTERS)
+    lasts: Annotated[timedelta, BeforeValidator(_span), Field(gt=timedelta(0), le=suspensions.LONGEST)] = (
+        Field(alias="for")
+    )
+    owner: str = ""
 
 
 class RefreshBody(Body):

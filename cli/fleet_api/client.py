@@ -222,6 +222,11 @@ class Api:
         """Return what Azure lacks for clusters, each with ``name``, ``spec`` and ``adopt``."""
         return self._typed(schema.OffersView, self.post("offers", {"clusters": list(clusters)}))
 
+    def suspend(self, names: Sequence[str], lasts: str, owner: str, reason: str) -> schema.SuspensionReceipt:
+        """Have a suspension of clusters proposed; raise NotFound, or Refused where one cannot be written."""
+        body = {"clusters": list(names), "for": lasts, "owner": owner, "reason": reason}
+        return self._typed(schema.SuspensionReceipt, self.post("suspensions", body))
+
     def routes(self) -> schema.RoutesView:
         """Return the routes of notifications."""
         return self._typed(schema.RoutesView, self.get("notifications"))
@@ -235,10 +240,6 @@ class Api:
         """Return the newest dead letters."""
         return self._typed(schema.DeadLettersView, self.get("dead-letters"))
 
-    def dismiss(self, letters: Sequence[schema.DeadLetterView], reason: str = "") -> schema.DismissReceipt:
-        """Remove these dead letters."""
-        body = _letters(letters, reason)
-        return self._typed(schema.DismissReceipt, self.post("dead-letters/dismiss", body))
     def replay_letters(
         self, letters: Sequence[schema.DeadLetterView], reason: str = ""
     ) -> schema.LettersReceipt:
@@ -246,6 +247,10 @@ class Api:
         body = _letters(letters, reason)
         return self._typed(schema.LettersReceipt, self.post("dead-letters/replay", body))
 
+    def dismiss(self, letters: Sequence[schema.DeadLetterView], reason: str = "") -> schema.DismissReceipt:
+        """Remove these dead letters."""
+        body = _letters(letters, reason)
+        return self._typed(schema.DismissReceipt, self.post("dead-letters/dismiss", body))
 
     def imported(self, resource: str) -> schema.Imported:
         """Return the manifest of a managed cluster by its ARM id."""
@@ -383,10 +388,10 @@ def _trust(url: str) -> ssl.SSLContext | bool:
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if url.startswith("http://") else True
 
 
-def _given(**parameters: str) -> dict[str, str]:
-    return {name: value for name, value in parameters.items() if value}
 def _letters(letters: Sequence[schema.DeadLetterView], reason: str) -> dict[str, Any]:
     named = [{"queue": letter["queue"], "id": letter["id"]} for letter in letters]
     return {"deadLetters": named, "reason": reason}
 
 
+def _given(**parameters: str) -> dict[str, str]:
+    return {name: value for name, value in parameters.items() if value}

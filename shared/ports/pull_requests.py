@@ -176,10 +176,9 @@ class PullRequests(Protocol):
 
 @dataclass(frozen=True)
 class NewCommit:
-    """The last of ``parents`` with one file changed; the first parent is what the branch points to."""
+    """The last of ``parents`` with these files changed; the first parent is what the branch points to."""
 
-    path: str
-    content: bytes
+    files: Mapping[str, bytes]
     message: str
     parents: Sequence[str]
 

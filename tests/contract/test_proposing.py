@@ -23,7 +23,7 @@ TEXT = PullText("One", "what differs")
 
 def changed(case: Case, *parents: str, content: bytes = b"2\n") -> str:
     """Create a commit that changes one file."""
-    return case.host.add_commit(NewCommit("a.yaml", content, "Change a", parents))
+    return case.host.add_commit(NewCommit({"a.yaml": content}, "Change a", parents))
 
 
 def files(case: Case, commit: str) -> Mapping[str, bytes]:
@@ -35,6 +35,13 @@ def proposed(case: Case) -> str:
     commit = changed(case, case.git.head("main"))
     case.host.move_branch(BRANCH, None, commit)
     return commit
+
+
+def test_a_commit_changes_several_files_at_once(case: Case) -> None:
+    main = case.git.head("main")
+    before = files(case, main)
+    commit = case.host.add_commit(NewCommit({"a.yaml": b"2\n", "folder/b.yaml": b"3\n"}, "Two", [main]))
+    assert files(case, commit) == {**before, "a.yaml": b"2\n", "folder/b.yaml": b"3\n"}
 
 
 def test_a_commit_changes_one_file_of_its_last_parent_and_is_on_no_branch(case: Case) -> None:
@@ -199,7 +206,7 @@ def test_an_app_that_may_only_read_the_repository_is_refused(tmp_path: Path) -> 
         adapter = GitHubHost("acme/fleet", github_auth(**credentials), base_url=server.url)
         assert adapter.tip("main") == main
         with pytest.raises(Unauthorized, match=r"by integration; .* the permissions Contents: write"):
-            adapter.add_commit(NewCommit("a.yaml", b"2\n", "Change a", [main]))
+            adapter.add_commit(NewCommit({"a.yaml": b"2\n"}, "Change a", [main]))
         with pytest.raises(Unauthorized):
             adapter.move_branch(BRANCH, None, main)
         with pytest.raises(Unauthorized):

@@ -87,6 +87,7 @@ ROUTES = {
     "rollout_skip": ("POST", "rollouts/{commit}/skip", "Approver"),
     "promotions": ("GET", "promotions", "Reader"),
     "promote": ("POST", "promotions", "Operator"),
+    "suspend": ("POST", "suspensions", "Operator"),
     "rollback": ("POST", "clusters/{name}/pools/{pool}/rollback", "Operator"),
     "health": ("GET", "health", "Reader"),
     "openapi": ("GET", "openapi", "Reader"),

@@ -173,7 +173,7 @@ class WorldHost:
 
     def add_commit(self, commit: NewCommit) -> str:
         """Create a commit."""
-        return self._git.add(commit.path, commit.content, commit.message, commit.parents)
+        return self._git.add(commit.files, commit.message, commit.parents)
 
     def move_branch(self, branch: str, tip: str | None, commit: str) -> None:
         """Create a branch, once, or move it to a descendant of its tip."""

@@ -113,13 +113,15 @@ class MemoryRepository:
         self._messages[commit] = message
         return commit
 
-    def add(self, path: str, content: bytes, message: str, parents: Sequence[str]) -> str:
-        """Return a commit on no branch: the last of its parents with one file changed."""
+    def add(self, files: Mapping[str, bytes], message: str, parents: Sequence[str]) -> str:
+        """Return a commit on no branch: the last of its parents with these files changed."""
         unknown = [parent for parent in parents if parent not in self._trees]
         if unknown:
             raise Dependency(f"no commit {unknown[0]}")
-        tree = {**self._trees[parents[-1]], path: self._entry(path, content, None)}
-        commit = _hash(f"{parents} {message} {tree[path].sha} {len(self._trees)}".encode())
+        changed = {path: self._entry(path, content, None) for path, content in files.items()}
+        tree = {**self._trees[parents[-1]], **changed}
+        ids = " ".join(entry.sha for entry in changed.values())
+        commit = _hash(f"{parents} {message} {ids} {len(self._trees)}".encode())
         self._trees[commit], self._authors[commit] = tree, _OPERATOR
         self._parents[commit], self._others[commit] = parents[0], tuple(parents[1:])
         return commit

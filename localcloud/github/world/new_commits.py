@@ -1,10 +1,10 @@
-"""Commits that change one file, without a working tree."""
+"""Commits that change some files, without a working tree."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from localcloud.github.world.git_commands import GitError, run_git
@@ -34,10 +34,11 @@ def new_commit(repository: Path, tree: str, message: str, parents: Sequence[str]
     return done.decode().strip()
 
 
-def add_commit(repository: Path, path: str, content: bytes, message: str, parents: Sequence[str]) -> str:
-    """Return a commit on no branch: the last of its parents with one file changed; raise Dependency."""
+def add_commit(repository: Path, files: Mapping[str, bytes], message: str, parents: Sequence[str]) -> str:
+    """Return a commit on no branch: the last of its parents with these files changed; raise Dependency."""
     try:
-        tree = new_tree(repository, parents[-1], [("100644", new_blob(repository, content), path)])
+        blobs = [("100644", new_blob(repository, content), path) for path, content in files.items()]
+        tree = new_tree(repository, parents[-1], blobs)
         return new_commit(repository, tree, message, parents)
     except GitError as error:
         raise Dependency(str(error)) from error

@@ -194,9 +194,12 @@ class GitHubProposing:
         last = commit.parents[-1]
         with self._writing(f"no commit {last}", absent=(404, 409)) as api:
             base = json_call(api, "GET", f"{api.url}/git/commits/{last}")["tree"]["sha"]
-        file = {"path": commit.path, "mode": "100644", "type": "blob", "content": commit.content.decode()}
+        files = [
+            {"path": path, "mode": "100644", "type": "blob", "content": content.decode()}
+            for path, content in commit.files.items()
+        ]
         with self._writing(f"no tree {base}") as api:
-            body = {"base_tree": base, "tree": [file]}
+            body = {"base_tree": base, "tree": files}
             tree = json_call(api, "POST", f"{api.url}/git/trees", body=body)["sha"]
         with self._writing(f"no tree {tree}") as api:
             body = {"message": commit.message, "tree": tree, "parents": list(commit.parents)}

@@ -117,6 +117,17 @@ class AcceptanceReceipt(TypedDict):
     by: str
 
 
+@final
+class SuspensionReceipt(TypedDict):
+    """``POST suspensions``: the pull request that suspends clusters until a time."""
+
+    clusters: list[str]
+    until: str
+    owner: str
+    pullRequest: str
+    by: str
+
+
 class DeadLetterView(TypedDict):
     """A message that a queue gave up and that could not be handled; ``body`` is its beginning.
 
@@ -130,6 +141,7 @@ class DeadLetterView(TypedDict):
     description: str
     body: str
     size: int
+    replayable: bool
 
 
 @final
@@ -140,8 +152,15 @@ class DeadLettersView(TypedDict):
 
 
 @final
+class LettersReceipt(TypedDict):
+    """``POST dead-letters/replay``: how many messages were sent again."""
+
+    replayed: int
+    by: str
+
+
+@final
 class DismissReceipt(TypedDict):
-    replayable: bool
     """``POST dead-letters/dismiss``: how many were removed."""
 
     dismissed: int
@@ -151,14 +170,6 @@ class ImportableCluster(TypedDict):
     """A managed cluster by its ARM id; ``fleet`` is the one whose tag it has, "" for none."""
 
     resource: str
-@final
-class LettersReceipt(TypedDict):
-    """``POST dead-letters/replay``: how many messages were sent again."""
-
-    replayed: int
-    by: str
-
-
     fleet: str
 
 
@@ -269,6 +280,14 @@ class RollbackReceipt(TypedDict):
 # The routes of notifications.
 
 
+class SentMessage(TypedDict):
+    """A message of a route: its title, when it was sent last, and why it has not arrived, "" if it has."""
+
+    title: str
+    at: str | None
+    problem: str
+
+
 class RouteView(TypedDict):
     """A route, and how its channel is. ``severity`` is "" for a route that names its ``events``.
 
@@ -280,14 +299,6 @@ class RouteView(TypedDict):
     type: str
     severity: str
     events: list[str]
-class SentMessage(TypedDict):
-    """A message of a route: its title, when it was sent last, and why it has not arrived, "" if it has."""
-
-    title: str
-    at: str | None
-    problem: str
-
-
     environments: list[str]
     labels: dict[str, str]
     sent: int
@@ -295,6 +306,7 @@ class SentMessage(TypedDict):
     problem: str
     failingSince: str | None
     nextAt: str | None
+    messages: list[SentMessage]
 
 
 @final
@@ -306,7 +318,6 @@ class RoutesView(TypedDict):
 
 @final
 class RouteReceipt(TypedDict):
-    messages: list[SentMessage]
     """``POST notifications/test``: the test message was delivered."""
 
     route: str

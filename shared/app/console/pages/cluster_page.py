@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+
 from shared.app.api.views.clusters import EVENTS_SHOWN, cluster_detail, describe_unknown
 from shared.app.api.views.drift import drift_of_cluster
 from shared.app.api.views.tree import outputs_view, tree_view
 from shared.app.api.views.why import why_view
 from shared.app.console.visit import Page, Visit, message
+from shared.frozen import dataclass
+from shared.json_tree import Json
+
+
+@dataclass(frozen=True)
+class Grant:
+    """What somebody may do in Azure: who it is, what it may, and where; ``differs`` from what Azure has."""
+
+    name: str
+    who: str
+    may: str
+    where: str
+    differs: bool
 
 
 def make(visit: Visit) -> Page:
@@ -26,6 +41,8 @@ def make(visit: Visit) -> Page:
         return message("No such cluster", describe_unknown(name, ports), 404)
     drift, tree = drift_of_cluster(name, ports), tree_view(name, ports)
     outputs = outputs_view(name, ports)
+    differs = drift["clusters"][0] if drift and drift["clusters"] else None
+    paths = [field["path"] for field in differs["fields"]] if differs else []
     return Page(
         name,
         "cluster_page.html",
@@ -34,9 +51,26 @@ def make(visit: Visit) -> Page:
             "why": why,
             "cluster": detail if "conditions" in detail else None,
             "timeline": detail["events"],
-            "drift": drift["clusters"][0] if drift and drift["clusters"] else None,
+            "drift": differs,
             "accepted": drift["accepted"] if drift else [],
             "tree": tree,
+            "grants": [*grants_of(detail["spec"], paths)] if "spec" in detail else [],
             "outputs": outputs["outputs"] if outputs else {},
         },
     )
+
+
+def grants_of(spec: Json, differing: Collection[str]) -> Iterator[Grant]:
+    """Yield the grants of a manifest; ``differing`` are the paths of its fields that differ."""
+    for credential in spec["federatedCredentials"]:
+        who = f"pods of {credential['namespace']}/{credential['serviceAccount']}"
+        place = f"federatedCredentials[{credential['name']}]"
+        yield _grant(credential, who, "act as the identity", credential["identity"], place, differing)
+    for role in spec["roleAssignments"]:
+        who, place = role.get("identity") or role.get("principalId") or "", f"roleAssignments[{role['name']}]"
+        yield _grant(role, who, role["role"], role["scope"], place, differing)
+
+
+def _grant(entry: Json, who: str, may: str, where: str, place: str, differing: Collection[str]) -> Grant:
+    differs = any(path.removeprefix("spec.").startswith(place) for path in differing)
+    return Grant(entry["name"], who, may, where, differs)
