@@ -337,11 +337,30 @@ def test_a_cluster_shows_what_its_identities_may_do_and_where_that_differs() -> 
     push(made, files(ACCESS))
     made.run()
     text = shown(made.ports, "/clusters/one").text
-    assert f"shop pods of shop/api act as the identity {SHOP.resource} given" in text
-    assert f"pull kubelet AcrPull {REGISTRY} given" in text
+    assert f"shop : pods of shop/api act as {SHOP.resource} given" in text
+    assert f"pull : kubelet has AcrPull at {REGISTRY} given" in text
     made.azure.delete_identity(SHOP.subscription, SHOP.resource_group, SHOP.name)
     check(made)
     made.clock.advance(SECONDS)
     text = shown(made.ports, "/clusters/one").text
     assert f"{SHOP.resource} differs from git, see above" in text
-    assert f"pull kubelet AcrPull {REGISTRY} given" in text
+    assert f"pull : kubelet has AcrPull at {REGISTRY} given" in text
+
+
+def test_a_fleet_of_which_nothing_was_planned_says_how_to_begin() -> None:
+    text = shown(MemoryCloud().ports, "/").text
+    assert "No commit was planned yet" in text
+    assert "Push a fleet to main of example/fleet: roadstead init writes one." in text
+
+
+def test_what_is_urgent_comes_first_and_an_approval_after_it() -> None:
+    text = shown(busy_fleet(1).ports, "/").text
+    assert text.index("shop-weu-1: Failed") < text.index("approval needed")
+
+
+def test_a_system_that_no_check_has_read_is_not_called_healthy() -> None:
+    made = busy_fleet(1)
+    assert "shop 4 not read yet" in shown(made.ports, "/systems").text
+    check(made)
+    made.clock.advance(SECONDS)
+    assert "shop 4 none" in shown(made.ports, "/systems").text

@@ -65,10 +65,10 @@ def grants_of(spec: Json, differing: Collection[str]) -> Iterator[Grant]:
     for credential in spec["federatedCredentials"]:
         who = f"pods of {credential['namespace']}/{credential['serviceAccount']}"
         place = f"federatedCredentials[{credential['name']}]"
-        yield _grant(credential, who, "act as the identity", credential["identity"], place, differing)
+        yield _grant(credential, who, "act as", credential["identity"], place, differing)
     for role in spec["roleAssignments"]:
         who, place = role.get("identity") or role.get("principalId") or "", f"roleAssignments[{role['name']}]"
-        yield _grant(role, who, role["role"], role["scope"], place, differing)
+        yield _grant(role, who, f"has {role['role']} at", role["scope"], place, differing)
 
 
 def _grant(entry: Json, who: str, may: str, where: str, place: str, differing: Collection[str]) -> Grant:
